@@ -1,0 +1,199 @@
+//! The bytes of a commit.
+
+use super::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+
+/// Author and message together have at most so many bytes.
+pub const MAX_WORDS_LEN: usize = 4_096;
+
+const VERSION: u8 = 1;
+const CHANGE: u8 = 1;
+const CONFLICTS: u8 = 2;
+
+/// The ID of a commit: the digest of its bytes. The first commit of each page, which is not stored,
+/// has the ID of 32 zero bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitId(pub Digest);
+
+impl CommitId {
+    /// The first commit of each page: it has no parents, and its tree is empty.
+    pub const FIRST: CommitId = CommitId(Digest([0; Digest::LEN]));
+}
+
+impl std::fmt::Display for CommitId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A commit: a state of a page, and the states that it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// When it was made.
+    pub time: CommitTime,
+    /// One more than the largest generation of its parents. The first commit has 0.
+    pub generation: u64,
+    /// The root of the tree of the page.
+    pub root: Digest,
+    /// The root of the tree of conflicts, if there are any.
+    pub conflicts: Option<Digest>,
+    /// What it is.
+    pub origin: Origin,
+}
+
+/// What a commit is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// A change that a program made.
+    Change {
+        /// The state that was changed.
+        parent: CommitId,
+        /// Random bytes, so that equal changes are different commits.
+        salt: [u8; 16],
+        /// The device on which it was made; zeros if that is not said.
+        device: [u8; 16],
+        /// Who made it; may be empty.
+        author: String,
+        /// Why; may be empty.
+        message: String,
+    },
+    /// A merge of two commits, the one with the smaller ID first. It is a function of these and of its
+    /// contents.
+    Merge {
+        /// The parents.
+        parents: [CommitId; 2],
+    },
+}
+
+impl Commit {
+    /// The parents: one or two.
+    pub fn parents(&self) -> &[CommitId] {
+        match &self.origin {
+            Origin::Change { parent, .. } => std::slice::from_ref(parent),
+            Origin::Merge { parents } => parents,
+        }
+    }
+
+    /// The bytes. Two different commits never have the same.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let is_change = matches!(self.origin, Origin::Change { .. });
+        let flags = u8::from(is_change) * CHANGE + u8::from(self.conflicts.is_some()) * CONFLICTS;
+        let mut bytes = vec![VERSION, flags];
+        bytes.extend_from_slice(&self.time.0.to_be_bytes());
+        bytes.extend_from_slice(&self.generation.to_be_bytes());
+        bytes.extend_from_slice(&self.root.0);
+        if let Some(conflicts) = &self.conflicts {
+            bytes.extend_from_slice(&conflicts.0);
+        }
+        bytes.push(self.parents().len() as u8);
+        for parent in self.parents() {
+            bytes.extend_from_slice(&parent.0.0);
+        }
+        if let Origin::Change { salt, device, author, message, .. } = &self.origin {
+            bytes.extend_from_slice(salt);
+            bytes.extend_from_slice(device);
+            for words in [author, message] {
+                bytes.extend_from_slice(&(words.len() as u16).to_be_bytes());
+                bytes.extend_from_slice(words.as_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// The ID of the commit with these bytes.
+    pub(crate) fn id(bytes: &[u8]) -> CommitId {
+        CommitId(Kind::Commit.digest(bytes))
+    }
+
+    /// The commit with these bytes and this ID.
+    ///
+    /// # Errors
+    /// If they are not those of this commit.
+    pub(crate) fn checked(id: &CommitId, bytes: &[u8]) -> Result<Self> {
+        let found = Commit::id(bytes);
+        if found != *id {
+            let found = format!("its bytes have digest {found}");
+            return Err(LedgerError::integrity(Kind::Commit, &id.0, found));
+        }
+        Commit::parse(bytes).map_err(|found| LedgerError::integrity(Kind::Commit, &id.0, found))
+    }
+
+    /// The commit with these bytes, or what is wrong with them.
+    pub(crate) fn parse(bytes: &[u8]) -> std::result::Result<Self, &'static str> {
+        let mut rest = Rest(bytes);
+        let [version, flags] = rest.array()?;
+        if version != VERSION {
+            return Err("the version is not 1");
+        }
+        if flags & !(CHANGE | CONFLICTS) != 0 {
+            return Err("flags that are not known");
+        }
+        let time = u64::from_be_bytes(rest.array()?);
+        let generation = u64::from_be_bytes(rest.array()?);
+        if time == 0
+            || time >= CommitTime::LIMIT
+            || generation == 0
+            || generation >= CommitTime::LIMIT
+        {
+            return Err("a time or a generation that is 0, or 2⁶³ or more");
+        }
+        let root = Digest(rest.array()?);
+        let conflicts = match flags & CONFLICTS {
+            0 => None,
+            _ => Some(Digest(rest.array()?)),
+        };
+        if conflicts == Some(crate::node::view::Node::empty().0) {
+            return Err("a tree of conflicts without entries");
+        }
+        let origin = match (rest.array()?, flags & CHANGE) {
+            ([1], CHANGE) => Origin::Change {
+                parent: CommitId(Digest(rest.array()?)),
+                salt: rest.array()?,
+                device: rest.array()?,
+                author: rest.words()?,
+                message: rest.words()?,
+            },
+            ([2], 0) => {
+                let mut parent = || rest.array().map(|id| CommitId(Digest(id)));
+                Origin::Merge { parents: [parent()?, parent()?] }
+            }
+            _ => return Err("a change does not have one parent, or a merge not two"),
+        };
+        match &origin {
+            Origin::Change { author, message, .. } => {
+                if author.len() + message.len() > MAX_WORDS_LEN {
+                    return Err("author and message of more than 4,096 bytes");
+                }
+            }
+            Origin::Merge { parents: [first, second] } => {
+                if first >= second || *first == CommitId::FIRST {
+                    return Err("a merge of the first commit, or parents that do not ascend");
+                }
+            }
+        }
+        if !rest.0.is_empty() {
+            return Err("bytes after its end");
+        }
+        Ok(Commit { time: CommitTime(time), generation, root, conflicts, origin })
+    }
+}
+
+/// Bytes that are not read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn array<const N: usize>(&mut self) -> std::result::Result<[u8; N], &'static str> {
+        let (array, rest) = self.0.split_first_chunk().ok_or("it ends too early")?;
+        self.0 = rest;
+        Ok(*array)
+    }
+
+    fn words(&mut self) -> std::result::Result<String, &'static str> {
+        let len = u16::from_be_bytes(self.array()?);
+        let (words, rest) = self.0.split_at_checked(len.into()).ok_or("it ends too early")?;
+        self.0 = rest;
+        String::from_utf8(words.to_vec()).map_err(|_| "words that are not UTF-8")
+    }
+}

@@ -1,0 +1,40 @@
+//! Times of commits.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// When a commit was made: milliseconds since 1970 and a counter, so that a change is always later
+/// than its parent, whatever the clocks say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CommitTime(pub(crate) u64);
+
+/// How many bits of a time count within a millisecond.
+const COUNTER_BITS: u32 = 16;
+
+impl CommitTime {
+    /// Times and generations are below this.
+    pub(crate) const LIMIT: u64 = 1 << 63;
+
+    /// The time of a change that is made at `now`, after its parent.
+    pub(crate) fn after(parent: CommitTime, now: SystemTime) -> Self {
+        let wall = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis();
+        let wall = u64::try_from(wall).unwrap_or(u64::MAX) & ((1 << (63 - COUNTER_BITS)) - 1);
+        CommitTime((wall << COUNTER_BITS).max(parent.0 + 1))
+    }
+
+    /// Milliseconds since 1970.
+    pub fn as_millis(self) -> u64 {
+        self.0 >> COUNTER_BITS
+    }
+
+    /// The point in time.
+    pub fn to_system_time(self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.as_millis())
+    }
+}
+
+impl fmt::Display for CommitTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.as_millis(), self.0 & ((1 << COUNTER_BITS) - 1))
+    }
+}

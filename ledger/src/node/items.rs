@@ -1,0 +1,108 @@
+//! Items of nodes, and lists of them in one allocation.
+
+use crate::digest::Digest;
+
+/// The longest key of a page.
+pub const MAX_KEY_LEN: usize = 8_192;
+
+/// The longest value that lies in a leaf.
+pub const MAX_INLINE_LEN: usize = 512;
+
+/// How many bytes a reference to a long value and one to a child have.
+pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
+
+/// The value is lazy.
+pub(crate) const LAZY: u16 = 1 << 15;
+
+/// The payload refers to a long value.
+pub(crate) const REFERENCE: u16 = 1 << 14;
+
+/// What belongs to a key in a node: in a leaf a value or a reference to it, above a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Payload<'a> {
+    /// [`LAZY`] and [`REFERENCE`].
+    pub(crate) flags: u16,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> Payload<'a> {
+    /// A value that lies in the leaf.
+    pub(crate) fn inline(bytes: &'a [u8]) -> Self {
+        Payload { flags: 0, bytes }
+    }
+
+    /// The size of an item with this payload and a key of so many bytes.
+    pub(crate) fn size(&self, key_len: usize) -> u64 {
+        (key_len + self.bytes.len() + 8) as u64
+    }
+
+    /// The child, if this is the payload of an inner item.
+    pub(crate) fn child(&self) -> Option<Child> {
+        let (digest, entries) = self.bytes.split_at_checked(Digest::LEN)?;
+        let entries = u64::from_be_bytes(entries.try_into().ok()?);
+        Some(Child { digest: Digest::from_slice(digest)?, entries })
+    }
+}
+
+/// A node as its parent names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Child {
+    pub(crate) digest: Digest,
+    /// How many entries are below it.
+    pub(crate) entries: u64,
+}
+
+impl Child {
+    pub(crate) fn to_bytes(self) -> [u8; REFERENCE_LEN] {
+        let mut bytes = [0; REFERENCE_LEN];
+        bytes[..Digest::LEN].copy_from_slice(&self.digest.0);
+        bytes[Digest::LEN..].copy_from_slice(&self.entries.to_be_bytes());
+        bytes
+    }
+}
+
+/// A list of items.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Items {
+    bytes: Vec<u8>,
+    /// Where the key and the payload of each item end, and the flags of the payload.
+    ends: Vec<(usize, usize, u16)>,
+}
+
+impl Items {
+    /// Appends an item, whose key is given in parts.
+    pub(crate) fn push(&mut self, key: &[&[u8]], payload: Payload<'_>) {
+        key.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(payload.bytes);
+        self.ends.push((key_end, self.bytes.len(), payload.flags));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    fn start(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |before| self.ends[before].1)
+    }
+
+    /// The key at this position, which is below [`len`](Items::len).
+    pub(crate) fn key(&self, at: usize) -> &[u8] {
+        &self.bytes[self.start(at)..self.ends[at].0]
+    }
+
+    /// The payload at this position, which is below [`len`](Items::len).
+    pub(crate) fn payload(&self, at: usize) -> Payload<'_> {
+        let (key_end, end, flags) = self.ends[at];
+        Payload { flags, bytes: &self.bytes[key_end..end] }
+    }
+}

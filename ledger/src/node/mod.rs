@@ -1,0 +1,5 @@
+//! The bytes of a node: [`view`] reads them as they lie, [`write`] makes them.
+
+pub(crate) mod items;
+pub(crate) mod view;
+pub(crate) mod write;

@@ -1,0 +1,279 @@
+//! A node, searched as it lies.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+
+use super::items::{Child, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE, REFERENCE_LEN};
+use super::write;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::node::items::Items;
+use crate::value::reference::Reference;
+
+/// No tree is higher.
+const MAX_LEVEL: u8 = 40;
+
+const HEADER: usize = 8;
+
+/// A node whose bytes are known to be the one encoding of its items.
+#[derive(Debug)]
+pub struct Node {
+    bytes: Bytes,
+    len: usize,
+    /// Where the prefix ends.
+    prefix_end: usize,
+    /// Where the items begin.
+    items_at: usize,
+    /// How many entries it has, or are below it.
+    entries: u64,
+}
+
+/// A key in two parts: the prefix of its node and the rest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SplitKey<'n> {
+    pub(crate) prefix: &'n [u8],
+    pub(crate) rest: &'n [u8],
+}
+
+impl SplitKey<'_> {
+    pub(crate) fn cmp_key(&self, key: &[u8]) -> Ordering {
+        match key.split_at_checked(self.prefix.len()) {
+            Some((start, rest)) => self.prefix.cmp(start).then_with(|| self.rest.cmp(rest)),
+            // A key that is shorter than the prefix is either less than the start of the prefix,
+            // equal to it, or greater.
+            None => self.prefix.cmp(key),
+        }
+    }
+
+    pub(crate) fn cmp(&self, other: &SplitKey<'_>) -> Ordering {
+        let ours = self.prefix.iter().chain(self.rest);
+        ours.cmp(other.prefix.iter().chain(other.rest))
+    }
+
+    pub(crate) fn to_vec(self) -> Vec<u8> {
+        [self.prefix, self.rest].concat()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.prefix.len() + self.rest.len()
+    }
+}
+
+impl Node {
+    /// The node with these bytes.
+    ///
+    /// # Errors
+    /// If they do not have this digest, or are not the one encoding of a node.
+    pub(crate) fn checked(digest: &Digest, bytes: Bytes) -> Result<Self> {
+        let found = Kind::Node.digest(&bytes);
+        if found != *digest {
+            let found = format!("its bytes have digest {found}");
+            return Err(LedgerError::integrity(Kind::Node, digest, found));
+        }
+        Node::parse(bytes).map_err(|found| LedgerError::integrity(Kind::Node, digest, found))
+    }
+
+    /// The node with these bytes, or what is wrong with them.
+    pub(crate) fn parse(bytes: Bytes) -> std::result::Result<Self, &'static str> {
+        let header: &[u8; HEADER] = bytes.first_chunk().ok_or("less than a header")?;
+        let [level, c0, c1, c2, c3, p0, p1, wide] = *header;
+        if level > MAX_LEVEL {
+            return Err("the level is above 40");
+        }
+        let len = u32::from_be_bytes([c0, c1, c2, c3]) as usize;
+        let width = match wide {
+            0 => 2,
+            1 => 4,
+            _ => return Err("the width of offsets is neither 0 nor 1"),
+        };
+        let prefix_end = HEADER + usize::from(u16::from_be_bytes([p0, p1]));
+        let offsets = len.checked_mul(width).ok_or("more offsets than there can be")?;
+        let items_at = prefix_end.checked_add(offsets).ok_or("more offsets than there can be")?;
+        if items_at > bytes.len() {
+            return Err("shorter than its prefix and offsets");
+        }
+        if (bytes.len() - items_at > usize::from(u16::MAX)) != (wide == 1) {
+            return Err("the width of offsets does not fit the length of the items");
+        }
+        let mut node = Node { bytes, len, prefix_end, items_at, entries: 0 };
+        node.entries = node.check(level)?;
+        Ok(node)
+    }
+
+    /// Checks the items, and counts the entries.
+    fn check(&self, level: u8) -> std::result::Result<u64, &'static str> {
+        let (mut end, mut entries) = (self.items_at, 0_u64);
+        for at in 0..self.len {
+            let next = self.items_at + self.offset(at);
+            if next < end || next > self.bytes.len() {
+                return Err("an offset that descends or is after the end");
+            }
+            let item = &self.bytes[end..next];
+            end = next;
+            let (head, item) = item.split_first_chunk::<2>().ok_or("an item without a head")?;
+            let head = u16::from_be_bytes(*head);
+            let (flags, rest_len) = (head & (LAZY | REFERENCE), head & !(LAZY | REFERENCE));
+            let (_, payload) =
+                item.split_at_checked(rest_len.into()).ok_or("an item shorter than its key")?;
+            if self.prefix().len() + usize::from(rest_len) > MAX_KEY_LEN {
+                return Err("a key of more than 8,192 bytes");
+            }
+            if at > 0 && self.key(at - 1).rest >= self.key(at).rest {
+                return Err("keys that do not ascend");
+            }
+            let below = match level {
+                0 => check_value(flags, payload).map(|()| 1)?,
+                _ => check_child(flags, payload)?,
+            };
+            entries = entries.checked_add(below).ok_or("more entries than a number can count")?;
+        }
+        if end != self.bytes.len() {
+            return Err("bytes after its items");
+        }
+        let longest = match self.len {
+            0 if level > 0 => return Err("an inner node without items"),
+            0 => 0,
+            1 => self.key(0).rest.len(),
+            len => write::common(self.key(0).rest, self.key(len - 1).rest),
+        };
+        if longest > 0 || (self.len == 0 && !self.prefix().is_empty()) {
+            return Err("the prefix is not the longest common one");
+        }
+        Ok(entries)
+    }
+
+    /// The leaf without entries, which is the root of an empty tree and has no row.
+    pub(crate) fn empty() -> &'static (Digest, Arc<Node>) {
+        static EMPTY: LazyLock<(Digest, Arc<Node>)> = LazyLock::new(|| {
+            let bytes = write::encode(0, &Items::default());
+            let node = Node { bytes, len: 0, prefix_end: HEADER, items_at: HEADER, entries: 0 };
+            (Kind::Node.digest(&node.bytes), Arc::new(node))
+        });
+        &EMPTY
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The level: 0 for a leaf.
+    pub fn level(&self) -> u8 {
+        self.bytes[0]
+    }
+
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many entries a leaf has, or are below an inner node.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.bytes[HEADER..self.prefix_end]
+    }
+
+    /// Where an item ends, from the first byte after the offsets.
+    fn offset(&self, at: usize) -> usize {
+        let bytes = &self.bytes[self.prefix_end..self.items_at];
+        match self.bytes[HEADER - 1] {
+            0 => match bytes[2 * at..].first_chunk() {
+                Some(offset) => u16::from_be_bytes(*offset).into(),
+                None => 0,
+            },
+            _ => match bytes[4 * at..].first_chunk() {
+                Some(offset) => u32::from_be_bytes(*offset) as usize,
+                None => 0,
+            },
+        }
+    }
+
+    /// The flags of an item, and what follows them.
+    fn item(&self, at: usize) -> (u16, &[u8], &[u8]) {
+        let start = at.checked_sub(1).map_or(0, |before| self.offset(before));
+        let item = &self.bytes[self.items_at + start..self.items_at + self.offset(at)];
+        let (head, item) = item.split_at(2);
+        let head = u16::from_be_bytes([head[0], head[1]]);
+        let (rest, payload) = item.split_at(usize::from(head & !(LAZY | REFERENCE)));
+        (head & (LAZY | REFERENCE), rest, payload)
+    }
+
+    /// The key at this position, which is below [`len`](Node::len).
+    pub(crate) fn key(&self, at: usize) -> SplitKey<'_> {
+        SplitKey { prefix: self.prefix(), rest: self.item(at).1 }
+    }
+
+    /// The greatest key.
+    pub(crate) fn last_key(&self) -> Option<SplitKey<'_>> {
+        self.len.checked_sub(1).map(|last| self.key(last))
+    }
+
+    /// The payload at this position, which is below [`len`](Node::len).
+    pub(crate) fn payload(&self, at: usize) -> Payload<'_> {
+        let (flags, _, bytes) = self.item(at);
+        Payload { flags, bytes }
+    }
+
+    /// The child at this position. `None` if this is a leaf, or there is no such item.
+    pub(crate) fn child(&self, at: usize) -> Option<Child> {
+        if self.level() == 0 || at >= self.len {
+            return None;
+        }
+        self.payload(at).child()
+    }
+
+    /// The position of the first item whose key is at least this one, and whether it is this one.
+    pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
+        let prefix = self.prefix();
+        let Some((start, rest)) = key.split_at_checked(prefix.len()) else {
+            let at = if prefix < key { self.len } else { 0 };
+            return (at, false);
+        };
+        match start.cmp(prefix) {
+            Ordering::Less => return (0, false),
+            Ordering::Greater => return (self.len, false),
+            Ordering::Equal => {}
+        }
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.item(middle).1.cmp(rest) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return (middle, true),
+                Ordering::Greater => high = middle,
+            }
+        }
+        (low, false)
+    }
+}
+
+fn check_value(flags: u16, payload: &[u8]) -> std::result::Result<(), &'static str> {
+    if flags & REFERENCE == 0 {
+        return match payload.len() <= MAX_INLINE_LEN {
+            true => Ok(()),
+            false => Err("a value of more than 512 bytes in a leaf"),
+        };
+    }
+    Reference::parse(payload).map(drop)
+}
+
+fn check_child(flags: u16, payload: &[u8]) -> std::result::Result<u64, &'static str> {
+    if flags != 0 {
+        return Err("an inner item with the marks of a value");
+    }
+    match (Payload { flags, bytes: payload }).child() {
+        None => Err("an inner item whose child does not have 40 bytes"),
+        Some(Child { entries: 0, .. }) => Err("a child without entries"),
+        Some(child) => Ok(child.entries),
+    }
+}

@@ -1,0 +1,43 @@
+//! The one encoding of the items of a node.
+
+use bytes::Bytes;
+
+use super::items::Items;
+
+/// The bytes of a node with these items, whose keys ascend.
+pub(crate) fn encode(level: u8, items: &Items) -> Bytes {
+    let count = items.len();
+    let prefix = match count.checked_sub(1) {
+        Some(last) => common(items.key(0), items.key(last)),
+        None => 0,
+    };
+    let item_len = |at: usize| 2 + items.key(at).len() - prefix + items.payload(at).bytes.len();
+    let total: usize = (0..count).map(item_len).sum();
+    let wide = total > usize::from(u16::MAX);
+    let width = if wide { 4 } else { 2 };
+    let mut bytes = Vec::with_capacity(8 + prefix + count * width + total);
+    bytes.push(level);
+    bytes.extend_from_slice(&(count as u32).to_be_bytes());
+    bytes.extend_from_slice(&(prefix as u16).to_be_bytes());
+    bytes.push(u8::from(wide));
+    if count > 0 {
+        bytes.extend_from_slice(&items.key(0)[..prefix]);
+    }
+    let mut end = 0;
+    for at in 0..count {
+        end += item_len(at);
+        bytes.extend_from_slice(&(end as u32).to_be_bytes()[4 - width..]);
+    }
+    for at in 0..count {
+        let (rest, payload) = (&items.key(at)[prefix..], items.payload(at));
+        bytes.extend_from_slice(&(payload.flags | rest.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(rest);
+        bytes.extend_from_slice(payload.bytes);
+    }
+    Bytes::from(bytes)
+}
+
+/// The length of the common prefix.
+pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}

@@ -1,0 +1,52 @@
+//! Where a level is cut into nodes.
+
+use crate::secret::{BoundaryHash, Secret};
+
+/// Decides where a level is cut. What it says depends on its arguments alone.
+pub(crate) trait Boundaries {
+    /// Whether a node ends with this item.
+    fn cuts(&self, level: u8, key: &[&[u8]], group: Group) -> bool;
+}
+
+/// The items since the last cut, the one in question included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    /// The size of the item in question.
+    pub(crate) item: u64,
+    /// The size of all.
+    pub(crate) total: u64,
+    /// How many there are.
+    pub(crate) count: usize,
+}
+
+/// The rule of the format: see "Where a level is cut" in `docs/src/ledger-format.md`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ByHash(BoundaryHash);
+
+/// A node with fewer bytes is not cut.
+const MIN: u64 = 1_024;
+/// A node with as many bytes is cut.
+const MAX: u64 = 65_536;
+/// 4 · 2⁶⁴ / T⁴, with T = 4,096 bytes, as a power of two.
+const DENSITY: u32 = 18;
+
+impl ByHash {
+    pub(crate) fn new(secret: &Secret) -> Self {
+        ByHash(secret.boundary_hash())
+    }
+}
+
+impl Boundaries for ByHash {
+    fn cuts(&self, level: u8, key: &[&[u8]], group: Group) -> bool {
+        let least = if level == 0 { 2 } else { 4 };
+        if group.count < least || group.total < MIN {
+            return false;
+        }
+        if group.total >= MAX {
+            return true;
+        }
+        let total = u128::from(group.total);
+        let bound = (u128::from(group.item) * total * total * total) << DENSITY;
+        u128::from(self.0.of(level, key)) < bound.min(1 << 63)
+    }
+}

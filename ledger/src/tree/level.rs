@@ -1,0 +1,138 @@
+//! One level of a tree: going through its nodes, and making new ones.
+
+use std::sync::Arc;
+
+use super::boundaries::{Boundaries, Group};
+use super::nodes::{NewNode, Nodes, child};
+use crate::digest::Kind;
+use crate::error::Result;
+use crate::node::items::{Child, Items, Payload};
+use crate::node::view::Node;
+use crate::node::write;
+
+/// Goes forward through the nodes of one level.
+#[derive(Debug)]
+pub(crate) struct LevelCursor<'n, N> {
+    nodes: &'n N,
+    level: u8,
+    root: Arc<Node>,
+    /// The nodes above the level, from the root down, and in each the position of the next one.
+    above: Vec<(Arc<Node>, usize)>,
+}
+
+impl<'n, N: Nodes> LevelCursor<'n, N> {
+    /// Before the nodes of a level that the tree has.
+    pub(crate) fn new(nodes: &'n N, root: &Arc<Node>, level: u8) -> Self {
+        LevelCursor { nodes, level, root: Arc::clone(root), above: Vec::new() }
+    }
+
+    /// The node that a key belongs to: the first whose last key is not less, or the last one. Keys
+    /// must ascend from call to call.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<Arc<Node>> {
+        let ends_before =
+            |node: &Node| node.last_key().is_some_and(|last| last.cmp_key(key).is_lt());
+        while self.above.len() > 1 && self.above.last().is_some_and(|(node, _)| ends_before(node)) {
+            self.above.pop();
+        }
+        let mut node = match self.above.pop() {
+            Some((node, _)) => node,
+            None => Arc::clone(&self.root),
+        };
+        while node.level() > self.level {
+            let at = node.search(key).0.min(node.len().saturating_sub(1));
+            let below = child(self.nodes, &node, at)?;
+            self.above.push((node, at));
+            node = below;
+        }
+        Ok(node)
+    }
+
+    /// The node after the one that was given last.
+    pub(crate) fn next(&mut self) -> Result<Option<Arc<Node>>> {
+        while self.above.last().is_some_and(|(node, at)| at + 1 == node.len()) {
+            self.above.pop();
+        }
+        let Some((above, at)) = self.above.last_mut() else { return Ok(None) };
+        *at += 1;
+        let mut node = child(self.nodes, above, *at)?;
+        while node.level() > self.level {
+            let below = child(self.nodes, &node, 0)?;
+            self.above.push((node, 0));
+            node = below;
+        }
+        Ok(Some(node))
+    }
+
+    /// Whether the node that was given last is the last of the level.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.above.iter().all(|(node, at)| at + 1 == node.len())
+    }
+}
+
+/// Cuts the items of a level into nodes.
+#[derive(Debug)]
+pub(crate) struct LevelWriter<'b, B> {
+    level: u8,
+    boundaries: &'b B,
+    /// The items since the last cut.
+    group: Items,
+    /// Their size.
+    size: u64,
+    /// How many entries they have below them.
+    entries: u64,
+    /// The nodes, as items of the level above.
+    pub(crate) children: Items,
+    pub(crate) nodes: Vec<NewNode>,
+}
+
+impl<'b, B: Boundaries> LevelWriter<'b, B> {
+    pub(crate) fn new(level: u8, boundaries: &'b B) -> Self {
+        LevelWriter {
+            level,
+            boundaries,
+            group: Items::default(),
+            size: 0,
+            entries: 0,
+            children: Items::default(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Appends an item, whose key is given in parts.
+    pub(crate) fn push(&mut self, key: &[&[u8]], payload: Payload<'_>) {
+        let item = payload.size(key.iter().map(|part| part.len()).sum());
+        self.group.push(key, payload);
+        self.size += item;
+        self.entries += match self.level {
+            0 => 1,
+            _ => payload.child().map_or(0, |child| child.entries),
+        };
+        let group = Group { item, total: self.size, count: self.group.len() };
+        if self.boundaries.cuts(self.level, key, group) {
+            self.cut();
+        }
+    }
+
+    /// Whether the last item was the end of a node.
+    pub(crate) fn is_aligned(&self) -> bool {
+        self.group.is_empty()
+    }
+
+    /// Ends the level.
+    pub(crate) fn finish(&mut self) {
+        if !self.group.is_empty() {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let bytes = write::encode(self.level, &self.group);
+        let digest = Kind::Node.digest(&bytes);
+        let child = Child { digest, entries: self.entries }.to_bytes();
+        let last = self.group.key(self.group.len() - 1);
+        self.children.push(&[last], Payload::inline(&child));
+        self.nodes.push(NewNode { digest, bytes });
+        self.group.clear();
+        (self.size, self.entries) = (0, 0);
+    }
+}

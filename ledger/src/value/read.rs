@@ -1,0 +1,115 @@
+//! Reads a long value, or a part of it.
+
+use bytes::Bytes;
+
+use super::index::{Index, Part};
+use super::reference::Reference;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+
+/// Where values get their pieces.
+pub(crate) trait Pieces {
+    /// The bytes of a piece. Whoever asks compares them with the digest.
+    fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes>;
+}
+
+impl<P: Pieces + ?Sized> Pieces for &P {
+    fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
+        P::piece(self, kind, digest)
+    }
+}
+
+/// Reads the chunks of a value one after the other, from any position. Holds one chunk and one
+/// index piece of each level.
+#[derive(Debug)]
+pub(crate) struct ValueReader<P> {
+    pieces: P,
+    /// The index pieces from the top down, and the next part in each.
+    path: Vec<(Index, usize)>,
+    /// The chunk to read next, how many of its bytes to leave out.
+    next: Option<(Part, u64)>,
+}
+
+impl<P: Pieces> ValueReader<P> {
+    /// At this position, which may be the end or after it.
+    ///
+    /// # Errors
+    /// If an index piece on the way cannot be loaded, or is damaged.
+    pub(crate) fn new(pieces: P, value: &Reference, mut position: u64) -> Result<Self> {
+        let mut reader = ValueReader { pieces, path: Vec::new(), next: None };
+        if position >= value.len {
+            return Ok(reader);
+        }
+        let mut part = Part { len: value.len, digest: value.top };
+        for level in (0..value.levels).rev() {
+            let index = reader.index(&part, level, level + 1 == value.levels)?;
+            let mut at = 0;
+            loop {
+                let Some(next) = index.part(at) else {
+                    return Err(LedgerError::integrity(
+                        Kind::Index,
+                        &part.digest,
+                        "it is too short",
+                    ));
+                };
+                at += 1;
+                if position < next.len {
+                    part = next;
+                    break;
+                }
+                position -= next.len;
+            }
+            reader.path.push((index, at));
+        }
+        reader.next = Some((part, position));
+        Ok(reader)
+    }
+
+    /// The next bytes of the value: the rest of a chunk. `None` at the end.
+    ///
+    /// # Errors
+    /// If a piece cannot be loaded, or is damaged.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>> {
+        let Some((part, skipped)) = self.next.take() else { return Ok(None) };
+        let bytes = self.pieces.piece(Kind::Chunk, &part.digest)?;
+        let found = Kind::Chunk.digest(&bytes);
+        if found != part.digest {
+            let found = format!("its bytes have digest {found}");
+            return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+        }
+        if bytes.len() as u64 != part.len {
+            let found = "its length is not what refers to it says";
+            return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+        }
+        self.next = self.following()?.map(|part| (part, 0));
+        Ok(Some(bytes.slice(skipped as usize..)))
+    }
+
+    /// The chunk after the one that was given last.
+    fn following(&mut self) -> Result<Option<Part>> {
+        loop {
+            let Some((index, at)) = self.path.last_mut() else { return Ok(None) };
+            let Some(part) = index.part(*at) else {
+                self.path.pop();
+                continue;
+            };
+            *at += 1;
+            let level = index.level();
+            if level == 0 {
+                return Ok(Some(part));
+            }
+            let index = self.index(&part, level - 1, false)?;
+            self.path.push((index, 0));
+        }
+    }
+
+    fn index(&self, part: &Part, level: u8, is_top: bool) -> Result<Index> {
+        let bytes = self.pieces.piece(Kind::Index, &part.digest)?;
+        let index = Index::checked(&part.digest, bytes, level, part.len)?;
+        if is_top && index.len() == 1 {
+            let found = "it is a top piece with one part";
+            return Err(LedgerError::integrity(Kind::Index, &part.digest, found));
+        }
+        Ok(index)
+    }
+}

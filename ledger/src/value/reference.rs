@@ -1,0 +1,63 @@
+//! What a leaf has of a long value.
+
+use crate::digest::{Digest, Kind};
+use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
+use crate::value::split::{MAX_CHUNK, MIN_CHUNK};
+
+/// The longest value of a page: 2⁴⁸ − 1 bytes.
+pub const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
+
+/// No value has more index pieces above each other.
+pub(crate) const MAX_LEVELS: u8 = 11;
+
+/// A reference to a long value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The chunk, or the index piece above all others.
+    pub(crate) top: Digest,
+    /// How many index pieces are above each chunk.
+    pub(crate) levels: u8,
+    /// The length of the value in bytes.
+    pub(crate) len: u64,
+}
+
+impl Reference {
+    /// The kind of the top piece.
+    pub(crate) fn kind(&self) -> Kind {
+        if self.levels == 0 { Kind::Chunk } else { Kind::Index }
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; REFERENCE_LEN] {
+        let mut bytes = [0; REFERENCE_LEN];
+        bytes[..Digest::LEN].copy_from_slice(&self.top.0);
+        bytes[Digest::LEN..].copy_from_slice(&self.len.to_be_bytes());
+        bytes[Digest::LEN] = self.levels;
+        bytes
+    }
+
+    /// The reference with these bytes, or what is wrong with them.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let (top, rest) = bytes.split_at_checked(Digest::LEN).unwrap_or((bytes, &[]));
+        let (Some(top), Ok([levels, len @ ..])) =
+            (Digest::from_slice(top), <[u8; 8]>::try_from(rest))
+        else {
+            return Err("a reference that does not have 40 bytes");
+        };
+        let len = len.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let refused = match (levels, len) {
+            (_, len) if len <= MAX_INLINE_LEN as u64 => {
+                Some("a reference to a value that belongs into the leaf")
+            }
+            (_, len) if len > MAX_VALUE_LEN => Some("a reference to more than 2⁴⁸ − 1 bytes"),
+            (0, len) if len > MAX_CHUNK as u64 => {
+                Some("a reference to a chunk of more than 64 KiB")
+            }
+            (1.., len) if len <= MIN_CHUNK as u64 => {
+                Some("a reference to an index piece of one chunk")
+            }
+            (levels, _) if levels > MAX_LEVELS => Some("a reference to more than 11 levels"),
+            _ => None,
+        };
+        refused.map_or(Ok(Reference { top, levels, len }), Err)
+    }
+}

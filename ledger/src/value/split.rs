@@ -1,0 +1,148 @@
+//! Cuts a value into chunks, and lists them in index pieces.
+
+use bytes::{Bytes, BytesMut};
+
+use super::index::{IndexWriter, Part};
+use super::reference::{MAX_VALUE_LEN, Reference};
+use crate::digest::Kind;
+use crate::error::{LedgerError, Result};
+use crate::secret::{BoundaryHash, Gear, Secret};
+
+/// A rest of a value with at most so many bytes is one chunk.
+pub(crate) const MIN_CHUNK: usize = 4_096;
+const MEAN_CHUNK: usize = 16_384;
+/// No chunk is longer.
+pub(crate) const MAX_CHUNK: usize = 65_536;
+
+/// Where a chunk can end before the mean length, and after it.
+const MASK_SHORT: u64 = 0x0000_d90f_0353_0000;
+const MASK_LONG: u64 = 0x0000_d903_0353_0000;
+
+/// A piece of a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) kind: Kind,
+    pub(crate) part: Part,
+    pub(crate) bytes: Bytes,
+}
+
+/// Cuts a value that comes in portions. Holds at most 64 KiB and a portion of it, and one group of
+/// children for each level of index pieces.
+#[derive(Debug)]
+pub(crate) struct Splitter {
+    gear: Gear,
+    hash: BoundaryHash,
+    buffer: BytesMut,
+    len: u64,
+    chunks: u64,
+    indexes: Vec<IndexWriter>,
+}
+
+impl Splitter {
+    pub(crate) fn new(secret: &Secret) -> Self {
+        Splitter {
+            gear: secret.gear(),
+            hash: secret.boundary_hash(),
+            buffer: BytesMut::new(),
+            len: 0,
+            chunks: 0,
+            indexes: Vec::new(),
+        }
+    }
+
+    /// Adds bytes, and gives the pieces that are complete to `to`.
+    ///
+    /// # Errors
+    /// Those of `to`, and if the value is longer than a value can be.
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        to: &mut dyn FnMut(Piece) -> Result<()>,
+    ) -> Result<()> {
+        self.len += bytes.len() as u64;
+        if self.len > MAX_VALUE_LEN {
+            return Err(LedgerError::ValueTooLong);
+        }
+        self.buffer.extend_from_slice(bytes);
+        // The length of a chunk depends on no more than this many bytes.
+        while self.buffer.len() >= MAX_CHUNK {
+            self.chunk(to)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the value. There is at least one byte.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub(crate) fn finish(
+        mut self,
+        to: &mut dyn FnMut(Piece) -> Result<()>,
+    ) -> Result<Option<Reference>> {
+        let mut last = None;
+        while !self.buffer.is_empty() {
+            last = Some(self.chunk(to)?);
+        }
+        if self.chunks == 1 {
+            let len = self.len;
+            return Ok(last.map(|part| Reference { top: part.digest, levels: 0, len }));
+        }
+        let mut level = 0;
+        while let Some(writer) = self.indexes.get_mut(level) {
+            if let Some((part, bytes)) = writer.end() {
+                to(Piece { kind: Kind::Index, part, bytes })?;
+                last = Some(part);
+                if writer.made > 1 {
+                    self.list(level + 1, part, to)?;
+                }
+            }
+            level += 1;
+            if self.indexes[level - 1].made == 1 {
+                break;
+            }
+        }
+        let len = self.len;
+        Ok(last.map(|part| Reference { top: part.digest, levels: level as u8, len }))
+    }
+
+    /// Cuts the next chunk off the buffer.
+    fn chunk(&mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<Part> {
+        let (_, len) = fastcdc::v2020::cut_gear(
+            &self.buffer,
+            MIN_CHUNK,
+            MEAN_CHUNK,
+            MAX_CHUNK,
+            MASK_SHORT,
+            MASK_LONG,
+            MASK_SHORT << 1,
+            MASK_LONG << 1,
+            &self.gear.table,
+            &self.gear.shifted,
+        );
+        let bytes = self.buffer.split_to(len).freeze();
+        let part = Part { len: len as u64, digest: Kind::Chunk.digest(&bytes) };
+        to(Piece { kind: Kind::Chunk, part, bytes })?;
+        self.chunks += 1;
+        self.list(0, part, to)?;
+        Ok(part)
+    }
+
+    /// Lists a part at a level of index pieces, and the piece that this completes above it.
+    fn list(
+        &mut self,
+        mut level: usize,
+        mut part: Part,
+        to: &mut dyn FnMut(Piece) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            if self.indexes.len() == level {
+                self.indexes.push(IndexWriter::new(level as u8));
+            }
+            let Some((made, bytes)) = self.indexes[level].push(&self.hash, part) else {
+                return Ok(());
+            };
+            to(Piece { kind: Kind::Index, part: made, bytes })?;
+            (level, part) = (level + 1, made);
+        }
+    }
+}
