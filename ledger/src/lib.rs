@@ -7,6 +7,8 @@ mod commit;
 mod digest;
 mod error;
 mod node;
+#[doc(hidden)]
+pub mod parameters;
 mod secret;
 mod tree;
 mod value;

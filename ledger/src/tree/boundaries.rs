@@ -21,18 +21,27 @@ pub(crate) struct Group {
 
 /// The rule of the format: see "Where a level is cut" in `docs/src/ledger-format.md`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ByHash(BoundaryHash);
+pub(crate) struct ByHash {
+    hash: BoundaryHash,
+    density: u128,
+}
 
 /// A node with fewer bytes is not cut.
 const MIN: u64 = 1_024;
 /// A node with as many bytes is cut.
 const MAX: u64 = 65_536;
-/// 4 · 2⁶⁴ / T⁴, with T = 4,096 bytes, as a power of two.
-const DENSITY: u32 = 18;
+/// T: sizes of nodes lie close to this many bytes.
+const MEAN: u64 = 4_096;
 
 impl ByHash {
     pub(crate) fn new(secret: &Secret) -> Self {
-        ByHash(secret.boundary_hash())
+        ByHash::with_mean(secret, MEAN)
+    }
+
+    /// The same rule with another T, for the measurement of this parameter.
+    pub(crate) fn with_mean(secret: &Secret, mean: u64) -> Self {
+        let density = (4 << 64) / u128::from(mean).pow(4);
+        ByHash { hash: secret.boundary_hash(), density }
     }
 }
 
@@ -46,7 +55,7 @@ impl Boundaries for ByHash {
             return true;
         }
         let total = u128::from(group.total);
-        let bound = (u128::from(group.item) * total * total * total) << DENSITY;
-        u128::from(self.0.of(level, key)) < bound.min(1 << 63)
+        let bound = u128::from(group.item) * total * total * total * self.density;
+        u128::from(self.hash.of(level, key)) < bound.min(1 << 63)
     }
 }
