@@ -2,17 +2,21 @@
 
 use permazen_kv::KvError;
 
+use crate::commit::encoding::CommitId;
 use crate::digest::{Digest, Kind};
 
 /// Result of an operation of a ledger.
 pub type Result<T> = std::result::Result<T, LedgerError>;
 
 /// What can go wrong in a ledger.
+///
+/// It becomes a [`KvError`] where a page is used as a store, and the same error again when that is
+/// converted back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// What is stored is not what was written.
-    #[error("damaged {kind} {digest}: {found}; run `verify`, and get it from a copy of the page")]
+    /// A piece is not what was written. Nothing was removed or made again.
+    #[error("damaged {kind} {digest}: {found}; get it from a copy of the page")]
     Integrity {
         /// What the piece should be.
         kind: Kind,
@@ -21,32 +25,130 @@ pub enum LedgerError {
         /// What was found.
         found: String,
     },
+    /// A row is not what was written. Nothing was removed or made again.
+    #[error("damaged row {row} of page {page}: {found}; restore the repository from a backup")]
+    DamagedRow {
+        /// The number of the page; 0 if it is a row of the repository.
+        page: u64,
+        /// The key of the row in hexadecimal, without the prefix of the page.
+        row: Box<str>,
+        /// What was found.
+        found: Box<str>,
+    },
     /// A piece that something refers to is not there.
-    #[error("{kind} {digest} is missing; run `verify`, and get it from a copy of the page")]
+    #[error("{kind} {digest} is missing; get it from a copy of the page")]
     Missing {
         /// What the piece should be.
         kind: Kind,
         /// Its digest.
         digest: Digest,
     },
+    /// The commit is not in the repository.
+    #[error("there is no commit {commit} in this page")]
+    NoCommit {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// There is no such page, branch or tag.
+    #[error("there is no {what} {name}")]
+    NoSuch {
+        /// What it should be.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// There is such a page, branch or tag.
+    #[error("there is a {what} {name} already")]
+    Exists {
+        /// What it is.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A branch has several heads, which must be merged before it can be changed in this way.
+    #[error("branch {branch} has {count} heads: merge them first")]
+    ManyHeads {
+        /// The branch.
+        branch: String,
+        /// How many heads it has.
+        count: usize,
+    },
+    /// The branch was changed at the same time, again and again. Run the operation again.
+    #[error("branch {branch} was changed by others at the same time; run the operation again")]
+    BranchMoved {
+        /// The branch.
+        branch: String,
+    },
+    /// An argument cannot be; nothing was changed.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
     /// A key is too long; nothing was changed.
-    #[error("key of {len} bytes is too long for a page, which takes at most {max}")]
+    #[error("key of {len} bytes is too long for a page, which takes at most {max}: {start}…")]
     KeyTooLong {
         /// Length of the key in bytes.
         len: usize,
         /// The longest key of a page.
         max: usize,
+        /// The first bytes of the key in hexadecimal.
+        start: Box<str>,
     },
     /// A value is too long; nothing was changed.
     #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
     ValueTooLong,
+    /// The operating system gives no random bytes.
+    #[error("no random bytes: {0}")]
+    Random(String),
+    /// The database has other data, and no repository.
+    #[error("this is no ledger: a repository begins with an empty database")]
+    NoRepository,
+    /// The repository was written by a later version.
+    #[error("the repository has format {found}, and this version knows format {known}")]
+    UnknownFormat {
+        /// The format of the repository.
+        found: u32,
+        /// The format of this version.
+        known: u32,
+    },
     /// An error of the host.
     #[error(transparent)]
-    Host(#[from] KvError),
+    Host(KvError),
 }
 
 impl LedgerError {
     pub(crate) fn integrity(kind: Kind, digest: &Digest, found: impl Into<String>) -> Self {
         LedgerError::Integrity { kind, digest: *digest, found: found.into() }
+    }
+
+    /// Whether the operation certainly had no effect and may succeed if it is run again.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            LedgerError::BranchMoved { .. } => true,
+            LedgerError::Host(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+}
+
+impl From<KvError> for LedgerError {
+    fn from(error: KvError) -> Self {
+        match error {
+            KvError::Store { context, source } => match source.downcast::<LedgerError>() {
+                Ok(error) => *error,
+                Err(source) => LedgerError::Host(KvError::Store { context, source }),
+            },
+            error => LedgerError::Host(error),
+        }
+    }
+}
+
+impl From<LedgerError> for KvError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Host(error) => error,
+            LedgerError::KeyTooLong { len, max, start } => KvError::KeyTooLong { len, max, start },
+            LedgerError::InvalidArgument(what) => KvError::InvalidArgument(what),
+            error if error.is_retryable() => KvError::Retry(error.to_string()),
+            error => KvError::Store { context: "page of a ledger".into(), source: Box::new(error) },
+        }
     }
 }

@@ -1,15 +1,26 @@
 //! Versioned pages over any sorted transactional byte map.
 //!
-//! The format is described in the guide page `ledger-format.md`.
+//! A [`Repository`] keeps any number of [pages](Page) in one database, its host. A page is a sorted
+//! map with all of its versions: each transaction makes a commit, and branches and tags name commits.
+//! A branch of a page is a database again ([`Page::database`]), so an object database that is opened
+//! on it has history.
+//!
+//! The guide page `ledger-format.md` has the format. It is not frozen: a later version of this crate
+//! may not read what this one writes.
 #![deny(missing_docs)]
 
 mod commit;
 mod digest;
 mod error;
 mod node;
+mod page;
 #[doc(hidden)]
 pub mod parameters;
+mod random;
+mod repository;
+mod rows;
 mod secret;
+mod store;
 mod tree;
 mod value;
 
@@ -17,4 +28,10 @@ pub use commit::encoding::{Commit, CommitId, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
 pub use error::{LedgerError, Result};
+pub use page::Page;
+pub use page::differences::{Change, Differences};
+pub use page::history::Log;
+pub use page::snapshot::PageSnapshot;
+pub use repository::{MAIN, PageId, Repository};
 pub use secret::Secret;
+pub use store::linear::PageStore;

@@ -5,7 +5,7 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 
 /// Author and message together have at most so many bytes.
-pub const MAX_WORDS_LEN: usize = 4_096;
+pub(crate) const MAX_WORDS_LEN: usize = 4_096;
 
 const VERSION: u8 = 1;
 const CHANGE: u8 = 1;

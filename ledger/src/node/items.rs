@@ -3,10 +3,10 @@
 use crate::digest::Digest;
 
 /// The longest key of a page.
-pub const MAX_KEY_LEN: usize = 8_192;
+pub(crate) const MAX_KEY_LEN: usize = 8_192;
 
 /// The longest value that lies in a leaf.
-pub const MAX_INLINE_LEN: usize = 512;
+pub(crate) const MAX_INLINE_LEN: usize = 512;
 
 /// How many bytes a reference to a long value and one to a child have.
 pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;

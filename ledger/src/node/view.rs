@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 
-use super::items::{Child, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE, REFERENCE_LEN};
+use super::items::{Child, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
 use super::write;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -19,7 +19,7 @@ const HEADER: usize = 8;
 
 /// A node whose bytes are known to be the one encoding of its items.
 #[derive(Debug)]
-pub struct Node {
+pub(crate) struct Node {
     bytes: Bytes,
     len: usize,
     /// Where the prefix ends.
@@ -54,10 +54,6 @@ impl SplitKey<'_> {
 
     pub(crate) fn to_vec(self) -> Vec<u8> {
         [self.prefix, self.rest].concat()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.prefix.len() + self.rest.len()
     }
 }
 
@@ -155,27 +151,22 @@ impl Node {
     }
 
     /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The level: 0 for a leaf.
-    pub fn level(&self) -> u8 {
+    pub(crate) fn level(&self) -> u8 {
         self.bytes[0]
     }
 
     /// The number of items.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no items.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// How many entries a leaf has, or are below an inner node.
-    pub fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         self.entries
     }
 

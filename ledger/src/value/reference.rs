@@ -5,7 +5,7 @@ use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
 use crate::value::split::{MAX_CHUNK, MIN_CHUNK};
 
 /// The longest value of a page: 2⁴⁸ − 1 bytes.
-pub const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
+pub(crate) const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
 
 /// No value has more index pieces above each other.
 pub(crate) const MAX_LEVELS: u8 = 11;

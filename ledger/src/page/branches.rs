@@ -1,0 +1,127 @@
+//! Branches and tags: names of commits.
+
+use permazen_kv::TxOptions;
+
+use super::Page;
+use crate::commit::encoding::CommitId;
+use crate::commit::time::CommitTime;
+use crate::error::{LedgerError, Result};
+use crate::rows::page::{Head, check_name};
+
+impl Page {
+    /// The head of a branch.
+    ///
+    /// # Errors
+    /// If there is no such branch, it has several heads, or the host fails.
+    pub fn head(&self, branch: &str) -> Result<CommitId> {
+        Ok(self.shared.state(branch)?.head)
+    }
+
+    /// The branches with their heads, by their names. A branch has several heads if they are not
+    /// merged yet; the oldest is the first.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn branches(&self) -> Result<Vec<(String, Vec<CommitId>)>> {
+        let branches = self.shared.rows.branches(&self.shared.read()?)?;
+        let ids = |heads: Vec<Head>| heads.into_iter().map(|head| head.id).collect();
+        Ok(branches.into_iter().map(|(name, heads)| (name, ids(heads))).collect())
+    }
+
+    /// Makes a branch, whose head is this commit. Writes one row.
+    ///
+    /// # Errors
+    /// If there is such a branch, if the name is empty, has more than 255 bytes or a zero byte, if
+    /// there is no such commit, or if the host fails.
+    pub fn create_branch(&self, name: &str, at: &CommitId) -> Result<()> {
+        check_name(name)?;
+        let (shared, rows) = (&self.shared, &self.shared.rows);
+        let mut tx = shared.host.begin(&TxOptions::writing())?;
+        if !rows.heads(&tx, name)?.is_empty() {
+            return Err(LedgerError::Exists { what: "branch", name: name.to_owned() });
+        }
+        let time = shared.commit_in(&tx, at)?.map_or(CommitTime::default(), |commit| commit.time);
+        rows.put_head(&mut tx, name, &Head { id: *at, time })?;
+        Ok(tx.commit()?)
+    }
+
+    /// Makes a commit the only head of a branch. Transactions that are open on the branch fail and
+    /// run again.
+    ///
+    /// # Errors
+    /// If there is no such branch or commit, or if the host fails.
+    pub fn reset(&self, branch: &str, to: &CommitId) -> Result<()> {
+        self.replace_heads(branch, Some(to))
+    }
+
+    /// Removes a branch. Its commits stay.
+    ///
+    /// # Errors
+    /// If there is no such branch, or if the host fails.
+    pub fn remove_branch(&self, branch: &str) -> Result<()> {
+        self.replace_heads(branch, None)
+    }
+
+    fn replace_heads(&self, branch: &str, to: Option<&CommitId>) -> Result<()> {
+        let (shared, rows) = (&self.shared, &self.shared.rows);
+        let mut tx = shared.host.begin(&TxOptions::writing())?;
+        let heads = rows.heads(&tx, branch)?;
+        if heads.is_empty() {
+            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+        }
+        for head in heads {
+            rows.remove_head(&mut tx, branch, &head.id)?;
+        }
+        if let Some(to) = to {
+            let commit = shared.commit_in(&tx, to)?;
+            let time = commit.map_or(CommitTime::default(), |commit| commit.time);
+            rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
+        }
+        let resets = rows.resets(&tx, branch)?;
+        rows.put_resets(&mut tx, branch, resets + 1)?;
+        Ok(tx.commit()?)
+    }
+
+    /// The tags with their commits, by their names.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn tags(&self) -> Result<Vec<(String, CommitId)>> {
+        self.shared.rows.tags(&self.shared.read()?)
+    }
+
+    /// The commit with this tag.
+    ///
+    /// # Errors
+    /// If there is no such tag, or if the host fails.
+    pub fn tag(&self, name: &str) -> Result<CommitId> {
+        let tag = self.shared.rows.tag(&self.shared.read()?, name)?;
+        tag.ok_or_else(|| LedgerError::NoSuch { what: "tag", name: name.to_owned() })
+    }
+
+    /// Gives a commit a tag, which no other commit has then. Writes one row.
+    ///
+    /// # Errors
+    /// If the name is empty, has more than 255 bytes or a zero byte, if there is no such commit, or if
+    /// the host fails.
+    pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
+        check_name(name)?;
+        let mut tx = self.shared.host.begin(&TxOptions::writing())?;
+        self.shared.commit_in(&tx, at)?;
+        self.shared.rows.put_tag(&mut tx, name, at)?;
+        Ok(tx.commit()?)
+    }
+
+    /// Takes a tag away.
+    ///
+    /// # Errors
+    /// If there is no such tag, or if the host fails.
+    pub fn remove_tag(&self, name: &str) -> Result<()> {
+        let mut tx = self.shared.host.begin(&TxOptions::writing())?;
+        if self.shared.rows.tag(&tx, name)?.is_none() {
+            return Err(LedgerError::NoSuch { what: "tag", name: name.to_owned() });
+        }
+        self.shared.rows.remove_tag(&mut tx, name)?;
+        Ok(tx.commit()?)
+    }
+}

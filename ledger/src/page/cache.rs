@@ -1,0 +1,83 @@
+//! Nodes in memory, which all pages of a repository share.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+
+use crate::digest::Digest;
+use crate::node::view::Node;
+
+/// Nodes that were checked, up to a number of bytes.
+pub(crate) struct NodeCache(Cache<Digest, Arc<Node>, Bytes, ByDigest>);
+
+impl NodeCache {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity((bytes / 4_096) as usize)
+            .weight_capacity(bytes)
+            .build();
+        let cache = match options {
+            Ok(options) => {
+                Cache::with_options(options, Bytes, ByDigest, DefaultLifecycle::default())
+            }
+            // The options above have all that is asked for.
+            Err(_) => Cache::with(1_024, bytes, Bytes, ByDigest, DefaultLifecycle::default()),
+        };
+        NodeCache(cache)
+    }
+
+    pub(crate) fn get(&self, digest: &Digest) -> Option<Arc<Node>> {
+        self.0.get(digest)
+    }
+
+    pub(crate) fn insert(&self, digest: Digest, node: Arc<Node>) {
+        self.0.insert(digest, node);
+    }
+}
+
+impl fmt::Debug for NodeCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeCache").field("nodes", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Digest, Arc<Node>> for Bytes {
+    fn weight(&self, _: &Digest, node: &Arc<Node>) -> u64 {
+        node.as_bytes().len() as u64 + 128
+    }
+}
+
+/// A digest is a hash already.
+#[derive(Clone)]
+struct ByDigest;
+
+impl BuildHasher for ByDigest {
+    type Hasher = Start;
+
+    fn build_hasher(&self) -> Start {
+        Start(0)
+    }
+}
+
+/// The first eight bytes of a digest.
+struct Start(u64);
+
+impl Hasher for Start {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(start) = bytes.first_chunk() {
+            self.0 = u64::from_be_bytes(*start);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,70 @@
+//! The differences of two versions of a page.
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::shared::Shared;
+use super::snapshot::value;
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::tree::diff::{Diff, Stored};
+use crate::tree::nodes::root;
+
+/// An entry that two versions of a page do not share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Change {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value in the old version; `None` if the entry is new.
+    pub old: Option<Vec<u8>>,
+    /// The value in the new version; `None` if the entry is gone.
+    pub new: Option<Vec<u8>>,
+}
+
+/// The entries that differ, by their keys.
+pub struct Differences {
+    shared: Arc<Shared>,
+    diff: Diff<Arc<Shared>>,
+}
+
+impl fmt::Debug for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Differences").finish_non_exhaustive()
+    }
+}
+
+impl Differences {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        (old, new): (&Digest, &Digest),
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Self> {
+        span.check()?;
+        let roots = (root(&*shared, old)?, root(&*shared, new)?);
+        let diff = Diff::new(&shared, (&roots.0, &roots.1), span, direction)?;
+        Ok(Differences { shared, diff })
+    }
+
+    fn change(&mut self) -> Result<Option<Change>> {
+        let Some(found) = self.diff.next()? else { return Ok(None) };
+        let read = |stored: Option<Stored>| match stored {
+            Some(stored) => {
+                value(&self.shared, stored.payload()).map(|value| Some(value.into_owned()))
+            }
+            None => Ok(None),
+        };
+        Ok(Some(Change { key: found.key, old: read(found.old)?, new: read(found.new)? }))
+    }
+}
+
+impl Iterator for Differences {
+    type Item = Result<Change>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.change().transpose()
+    }
+}

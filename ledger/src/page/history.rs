@@ -1,0 +1,83 @@
+//! Goes through commits.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::shared::Shared;
+use crate::commit::encoding::{Commit, CommitId};
+use crate::error::Result;
+
+/// The commits that lead to one, each before its parents: by generation and ID, descending.
+///
+/// Gets each commit once from the host.
+pub struct Log {
+    shared: Arc<Shared>,
+    /// The commits to give, by generation and ID.
+    next: BTreeSet<(u64, CommitId)>,
+    loaded: HashMap<CommitId, Commit>,
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    pub(super) fn new(shared: Arc<Shared>, from: CommitId) -> Result<Self> {
+        let mut log = Log { shared, next: BTreeSet::new(), loaded: HashMap::new() };
+        log.add(&from)?;
+        Ok(log)
+    }
+
+    fn add(&mut self, id: &CommitId) -> Result<()> {
+        if self.loaded.contains_key(id) {
+            return Ok(());
+        }
+        if let Some(commit) = self.shared.commit(id)? {
+            self.next.insert((commit.generation, *id));
+            self.loaded.insert(*id, commit);
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Log {
+    type Item = Result<(CommitId, Commit)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (_, id) = self.next.pop_last()?;
+        // A parent has a smaller generation, so nobody asks for this commit again.
+        let commit = self.loaded.remove(&id)?;
+        for parent in commit.parents() {
+            if let Err(error) = self.add(parent) {
+                self.next.clear();
+                return Some(Err(error));
+            }
+        }
+        Some(Ok((id, commit)))
+    }
+}
+
+pub(super) fn leads_to(
+    shared: &Arc<Shared>,
+    ancestor: &CommitId,
+    commit: &CommitId,
+) -> Result<bool> {
+    let generation = shared.commit(ancestor)?.map_or(0, |commit| commit.generation);
+    shared.commit(commit)?;
+    if *ancestor == CommitId::FIRST || ancestor == commit {
+        return Ok(true);
+    }
+    for found in Log::new(Arc::clone(shared), *commit)? {
+        let (id, found) = found?;
+        if id == *ancestor {
+            return Ok(true);
+        }
+        if found.generation < generation {
+            break;
+        }
+    }
+    Ok(false)
+}

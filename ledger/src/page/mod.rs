@@ -1,0 +1,114 @@
+//! Pages: sorted maps with all of their versions.
+//!
+//! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `write.rs`
+//! makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
+//! compares versions, `cache.rs` keeps nodes in memory.
+
+mod branches;
+pub(crate) mod cache;
+pub(crate) mod differences;
+pub(crate) mod history;
+pub(crate) mod shared;
+pub(crate) mod snapshot;
+pub(crate) mod write;
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::{Direction, KeySpan, KvDatabase};
+
+use self::cache::NodeCache;
+use self::differences::Differences;
+use self::history::Log;
+use self::shared::Shared;
+use self::snapshot::PageSnapshot;
+use crate::commit::encoding::{Commit, CommitId};
+use crate::error::Result;
+use crate::rows::page::{Parameters, Rows};
+use crate::store::linear::PageStore;
+
+/// A page of a [`Repository`](crate::Repository): a sorted map with all of its versions.
+///
+/// It is cheap to clone; clones are the same page.
+#[derive(Clone)]
+pub struct Page {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").field("number", &self.shared.rows.page).finish_non_exhaustive()
+    }
+}
+
+impl Page {
+    pub(crate) fn new(
+        host: Arc<dyn KvDatabase>,
+        cache: Arc<NodeCache>,
+        rows: Rows,
+        parameters: &Parameters,
+    ) -> Self {
+        Page { shared: Arc::new(Shared::new(host, cache, rows, parameters)) }
+    }
+
+    /// A branch as a database. Each transaction that changes something makes one commit. Transactions
+    /// are serializable.
+    ///
+    /// # Errors
+    /// If there is no such branch, it has several heads, or the host fails.
+    pub fn database(&self, branch: &str) -> Result<OptimisticDatabase<PageStore>> {
+        self.shared.state(branch)?;
+        Ok(OptimisticDatabase::new(PageStore::new(Arc::clone(&self.shared), branch)))
+    }
+
+    /// The content at a commit.
+    ///
+    /// # Errors
+    /// If there is no such commit, or the host fails.
+    pub fn snapshot(&self, at: &CommitId) -> Result<PageSnapshot> {
+        PageSnapshot::new(Arc::clone(&self.shared), &self.shared.root_of(at)?)
+    }
+
+    /// A commit. `None` for the first one, which has nothing but its ID.
+    ///
+    /// # Errors
+    /// If there is no such commit, or the host fails.
+    pub fn commit(&self, id: &CommitId) -> Result<Option<Commit>> {
+        self.shared.commit(id)
+    }
+
+    /// The commits that lead to this one, itself included, without the first one: each before its
+    /// parents.
+    ///
+    /// # Errors
+    /// If there is no such commit, or the host fails.
+    pub fn log(&self, from: CommitId) -> Result<Log> {
+        Log::new(Arc::clone(&self.shared), from)
+    }
+
+    /// Whether a commit is another one or leads to it. Gets the commits between them.
+    ///
+    /// # Errors
+    /// If one of them is not in the page, or the host fails.
+    pub fn leads_to(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool> {
+        history::leads_to(&self.shared, ancestor, commit)
+    }
+
+    /// The entries of a span that differ between two commits, by their keys.
+    ///
+    /// Loads only the nodes that both do not share.
+    ///
+    /// # Errors
+    /// If one of them is not in the page, or the host fails.
+    pub fn diff(
+        &self,
+        old: &CommitId,
+        new: &CommitId,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Differences> {
+        let (old, new) = (self.shared.root_of(old)?, self.shared.root_of(new)?);
+        Differences::new(Arc::clone(&self.shared), (&old, &new), span, direction)
+    }
+}

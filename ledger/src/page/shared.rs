@@ -1,0 +1,134 @@
+//! What all handles of a page have in common: its host, its rows and where its nodes come from.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
+
+use super::cache::NodeCache;
+use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::node::view::Node;
+use crate::rows::page::{Parameters, Rows};
+use crate::secret::Secret;
+use crate::tree::boundaries::ByHash;
+use crate::tree::nodes::Nodes;
+use crate::value::read::Pieces;
+
+/// A page. No transaction of the host stays open between two calls.
+pub(crate) struct Shared {
+    pub(crate) host: Arc<dyn KvDatabase>,
+    pub(crate) rows: Rows,
+    pub(crate) secret: Secret,
+    pub(crate) boundaries: ByHash,
+    pub(super) cache: Arc<NodeCache>,
+}
+
+/// The one head of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BranchState {
+    pub(crate) head: CommitId,
+    pub(crate) time: CommitTime,
+    pub(crate) generation: u64,
+    pub(crate) root: Digest,
+    /// How often the branch was reset.
+    pub(crate) resets: u64,
+}
+
+impl BranchState {
+    /// A number of this state of the branch: each commit adds one, a reset makes a number that no
+    /// state had.
+    pub(crate) fn version(&self) -> u64 {
+        (self.resets << 40) + self.generation
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        host: Arc<dyn KvDatabase>,
+        cache: Arc<NodeCache>,
+        rows: Rows,
+        parameters: &Parameters,
+    ) -> Self {
+        let secret = parameters.secret.clone();
+        let boundaries = ByHash::new(&secret);
+        Shared { host, rows, secret, boundaries, cache }
+    }
+
+    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+        Ok(self.host.begin(&TxOptions::reading())?)
+    }
+
+    /// The state of a branch with one head.
+    pub(crate) fn state(&self, branch: &str) -> Result<BranchState> {
+        self.state_in(&self.read()?, branch)
+    }
+
+    pub(crate) fn state_in(&self, host: &dyn KvRead, branch: &str) -> Result<BranchState> {
+        let heads = self.rows.heads(host, branch)?;
+        let head = match heads[..] {
+            [head] => head,
+            [] => return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
+            _ => {
+                let count = heads.len();
+                return Err(LedgerError::ManyHeads { branch: branch.to_owned(), count });
+            }
+        };
+        let resets = self.rows.resets(host, branch)?;
+        let commit = self.commit_in(host, &head.id)?;
+        let (generation, root) = match commit {
+            Some(commit) => (commit.generation, commit.root),
+            None => (0, Node::empty().0),
+        };
+        Ok(BranchState { head: head.id, time: head.time, generation, root, resets })
+    }
+
+    /// A commit. `None` for the first one.
+    pub(crate) fn commit(&self, id: &CommitId) -> Result<Option<Commit>> {
+        self.commit_in(&self.read()?, id)
+    }
+
+    pub(crate) fn commit_in(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
+        if *id == CommitId::FIRST {
+            return Ok(None);
+        }
+        match self.rows.commit(host, id)? {
+            Some(commit) => Ok(Some(commit)),
+            None => Err(LedgerError::NoCommit { commit: *id }),
+        }
+    }
+
+    /// The root of the tree of a commit.
+    pub(crate) fn root_of(&self, id: &CommitId) -> Result<Digest> {
+        Ok(self.commit(id)?.map_or(Node::empty().0, |commit| commit.root))
+    }
+}
+
+impl Nodes for Shared {
+    fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
+        if let Some(node) = self.cache.get(digest) {
+            return Ok(node);
+        }
+        let bytes = self.piece(Kind::Node, digest)?;
+        let node = Arc::new(Node::checked(digest, bytes)?);
+        self.cache.insert(*digest, Arc::clone(&node));
+        Ok(node)
+    }
+}
+
+impl Pieces for Shared {
+    fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
+        match self.rows.piece(&self.read()?, kind, digest)? {
+            Some(bytes) => Ok(Bytes::from(bytes)),
+            None => Err(LedgerError::Missing { kind, digest: *digest }),
+        }
+    }
+}
+
+impl Nodes for Arc<Shared> {
+    fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
+        Shared::load(self, digest)
+    }
+}

@@ -1,0 +1,173 @@
+//! One version of a page.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use permazen_kv::{Blob, Direction, KeySpan, KvRead, Pair, Result as KvResult, Scan, Visitor};
+
+use super::shared::Shared;
+use crate::Kind;
+use crate::digest::Digest;
+use crate::error::{LedgerError, Result};
+use crate::node::items::{MAX_KEY_LEN, Payload, REFERENCE};
+use crate::node::view::Node;
+use crate::tree::cursor::Cursor;
+use crate::tree::lookup::{count_below, find};
+use crate::tree::nodes::root;
+use crate::value::read::ValueReader;
+use crate::value::reference::Reference;
+
+/// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
+#[derive(Clone)]
+pub struct PageSnapshot {
+    shared: Arc<Shared>,
+    digest: Digest,
+    root: Arc<Node>,
+}
+
+impl fmt::Debug for PageSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageSnapshot").field("root", &self.digest).finish_non_exhaustive()
+    }
+}
+
+impl PageSnapshot {
+    pub(crate) fn new(shared: Arc<Shared>, digest: &Digest) -> Result<Self> {
+        let root = root(&*shared, digest)?;
+        Ok(PageSnapshot { shared, digest: *digest, root })
+    }
+
+    /// The root of the tree. Equal contents of pages with one secret have equal roots.
+    pub fn root(&self) -> Digest {
+        self.digest
+    }
+
+    /// How many entries have a key in this span. Loads two nodes of each level.
+    ///
+    /// # Errors
+    /// If a node cannot be loaded, or is damaged.
+    pub fn count(&self, span: KeySpan<'_>) -> Result<u64> {
+        let below = |key: &[u8]| count_below(&*self.shared, &self.root, key);
+        let end = span.max.map_or(Ok(self.root.entries()), below)?;
+        let begin = if span.min.is_empty() { 0 } else { below(span.min)? };
+        Ok(end.saturating_sub(begin))
+    }
+
+    pub(crate) fn cursor(&self, span: KeySpan<'_>, direction: Direction) -> Result<Range> {
+        let (from, end) = match direction {
+            Direction::Forward => (Some(span.min).filter(|min| !min.is_empty()), span.max),
+            Direction::Reverse => (span.max, Some(span.min).filter(|min| !min.is_empty())),
+        };
+        let (shared, root) = (Arc::clone(&self.shared), Arc::clone(&self.root));
+        let cursor = match from {
+            Some(from) => Cursor::at(shared, root, from, direction)?,
+            None => Cursor::new(shared, root, direction),
+        };
+        Ok(Range { cursor, direction, end: end.map(<[u8]>::to_vec) })
+    }
+}
+
+/// The whole value of a payload.
+pub(crate) fn value<'n>(shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n>> {
+    if payload.flags & REFERENCE == 0 {
+        return Ok(payload.bytes.into());
+    }
+    let reference = Reference::parse(payload.bytes)
+        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))?;
+    let mut value = Vec::new();
+    let mut reader = ValueReader::new(shared, &reference, 0)?;
+    while let Some(bytes) = reader.next()? {
+        value.extend_from_slice(&bytes);
+    }
+    Ok(value.into())
+}
+
+/// Goes through the entries of a span.
+pub(crate) struct Range {
+    cursor: Cursor<Arc<Shared>>,
+    direction: Direction,
+    end: Option<Vec<u8>>,
+}
+
+impl Range {
+    /// Goes to the next entry. `false` at the end.
+    fn enter(&mut self) -> Result<bool> {
+        self.cursor.enter_leaf()?;
+        let Some((key, _)) = self.cursor.item() else { return Ok(false) };
+        Ok(self.end.as_ref().is_none_or(|end| match self.direction {
+            Direction::Forward => key.cmp_key(end).is_lt(),
+            Direction::Reverse => key.cmp_key(end).is_ge(),
+        }))
+    }
+}
+
+struct Pairs<'a> {
+    shared: &'a Shared,
+    range: Option<Range>,
+}
+
+impl<'a> Pairs<'a> {
+    fn pair(&mut self) -> Result<Option<Pair<'a>>> {
+        let Some(range) = &mut self.range else { return Ok(None) };
+        if !range.enter()? {
+            self.range = None;
+            return Ok(None);
+        }
+        let Some((key, payload)) = range.cursor.item() else { return Ok(None) };
+        let pair = (key.to_vec().into(), value(self.shared, payload)?.into_owned().into());
+        range.cursor.step();
+        Ok(Some(pair))
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = KvResult<Pair<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let pair = self.pair().map_err(Into::into).transpose();
+        if matches!(pair, Some(Err(_))) {
+            self.range = None;
+        }
+        pair
+    }
+}
+
+impl KvRead for PageSnapshot {
+    fn get(&self, key: &[u8]) -> KvResult<Option<Blob<'_>>> {
+        let Some((leaf, at)) = find(&*self.shared, &self.root, key)? else { return Ok(None) };
+        Ok(Some(value(&self.shared, leaf.payload(at))?.into_owned().into()))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> KvResult<Scan<'a>> {
+        span.check()?;
+        let range = Some(self.cursor(span, direction)?);
+        Ok(Box::new(Pairs { shared: &self.shared, range }))
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> KvResult<()> {
+        span.check()?;
+        let mut range = self.cursor(span, direction)?;
+        let mut key = Vec::new();
+        while range.enter()? {
+            let Some((split, payload)) = range.cursor.item() else { break };
+            key.clear();
+            key.extend_from_slice(split.prefix);
+            key.extend_from_slice(split.rest);
+            if let ControlFlow::Break(()) = visitor(&key, &value(&self.shared, payload)?) {
+                break;
+            }
+            range.cursor.step();
+        }
+        Ok(())
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY_LEN
+    }
+}

@@ -1,0 +1,189 @@
+//! Makes commits.
+
+use std::time::SystemTime;
+
+use permazen_kv::{Hex, KvError, KvTransaction, TxOptions, Writes};
+
+use super::shared::{BranchState, Shared};
+use super::snapshot::value;
+use crate::commit::encoding::{Commit, CommitId, Origin};
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
+use crate::random::random;
+use crate::rows::page::Head;
+use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::lookup::find;
+use crate::tree::nodes::{NewNode, root};
+use crate::value::split::{Piece, Splitter};
+
+/// A content that is not stored yet.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) root: Digest,
+    nodes: Vec<NewNode>,
+    pieces: Vec<Piece>,
+}
+
+/// How an attempt to commit has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Committed(CommitId),
+    /// Others have changed the branch. Nothing was changed.
+    Moved,
+}
+
+impl Shared {
+    /// The content with this root and these changes. Nothing is written.
+    pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
+        let mut edits = Edits::default();
+        for span in writes.removes.iter() {
+            let to = span.max.map_or(End::Unbounded, |max| End::Excluded(max.to_vec()));
+            edits.drops.push(Drop { from: span.min.to_vec(), to });
+        }
+        let mut pieces = Vec::new();
+        let adjusted = self.adjusted(base, writes)?;
+        let (mut puts, mut adjusts) = (writes.puts.iter().peekable(), adjusted.iter().peekable());
+        loop {
+            let is_put = match (puts.peek(), adjusts.peek()) {
+                (None, None) => break,
+                (Some((put, _)), Some((adjust, _))) if *put == adjust => {
+                    puts.next();
+                    continue;
+                }
+                (Some((put, _)), Some((adjust, _))) => *put < adjust,
+                (put, _) => put.is_some(),
+            };
+            let next =
+                if is_put { puts.next() } else { adjusts.next().map(|(key, value)| (key, value)) };
+            if let Some((key, value)) = next {
+                self.put(&mut edits.puts, key, value, &mut pieces)?;
+            }
+        }
+        let edited = edit(self, &self.boundaries, base, edits)?;
+        Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+    }
+
+    fn put(
+        &self,
+        puts: &mut Items,
+        key: &[u8],
+        value: &[u8],
+        pieces: &mut Vec<Piece>,
+    ) -> Result<()> {
+        if key.len() > MAX_KEY_LEN {
+            let start = Hex(&key[..32]).to_string().into();
+            return Err(LedgerError::KeyTooLong { len: key.len(), max: MAX_KEY_LEN, start });
+        }
+        if value.len() <= MAX_INLINE_LEN {
+            puts.push(&[key], Payload::inline(value));
+            return Ok(());
+        }
+        let mut splitter = Splitter::new(&self.secret);
+        let mut add = |piece| {
+            pieces.push(piece);
+            Ok(())
+        };
+        splitter.push(value, &mut add)?;
+        if let Some(reference) = splitter.finish(&mut add)? {
+            puts.push(&[key], Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
+        }
+        Ok(())
+    }
+
+    /// The counters that the changes adjust, with their new values.
+    fn adjusted(&self, base: &Digest, writes: &Writes) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        if writes.adjusts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = root(self, base)?;
+        let mut adjusted = Vec::new();
+        for (key, by) in &writes.adjusts {
+            let old = match writes.puts.get(key) {
+                Some(put) => Some(put.clone()),
+                None if writes.removes.contains(key) => None,
+                None => match find(self, &root, key)? {
+                    Some((leaf, at)) => Some(value(self, leaf.payload(at))?.into_owned()),
+                    None => None,
+                },
+            };
+            // What is absent, or no counter, stays as it is.
+            if let Some(Ok(old)) = old.map(<[u8; 8]>::try_from) {
+                let new = i64::from_be_bytes(old).wrapping_add(*by);
+                adjusted.push((key.clone(), new.to_be_bytes().to_vec()));
+            }
+        }
+        Ok(adjusted)
+    }
+
+    /// A commit of a change.
+    pub(crate) fn change(&self, base: &BranchState, root: Digest, message: &str) -> Result<Commit> {
+        Ok(Commit {
+            time: CommitTime::after(base.time, SystemTime::now()),
+            generation: base.generation + 1,
+            root,
+            conflicts: None,
+            origin: Origin::Change {
+                parent: base.head,
+                salt: random()?,
+                device: [0; 16],
+                author: String::new(),
+                message: message.to_owned(),
+            },
+        })
+    }
+
+    /// Makes a commit the head of a branch in place of `base`.
+    pub(crate) fn commit_draft(
+        &self,
+        branch: &str,
+        base: &BranchState,
+        commit: &Commit,
+        draft: &Draft,
+        options: &TxOptions,
+    ) -> Result<Attempt> {
+        let id = Commit::id(&commit.to_bytes());
+        let mut tx = self.host.begin(options)?;
+        let heads = self.rows.heads(&tx, branch)?;
+        if heads.iter().map(|head| head.id).ne([base.head])
+            || self.rows.resets(&tx, branch)? != base.resets
+        {
+            tx.rollback();
+            return Ok(Attempt::Moved);
+        }
+        if !self.rows.has_commit(&tx, &base.head)? {
+            return Err(LedgerError::NoCommit { commit: base.head });
+        }
+        let mut counts = self.rows.counts(&tx)?;
+        let before = counts.next;
+        let nodes = draft.nodes.iter().map(|node| (Kind::Node, node.digest, &node.bytes));
+        let pieces = draft.pieces.iter().map(|piece| (piece.kind, piece.part.digest, &piece.bytes));
+        let mut new: Vec<_> = nodes.chain(pieces).collect();
+        // In the order of their keys, which a B+tree writes fastest.
+        new.sort_unstable_by_key(|(_, digest, _)| *digest);
+        for (kind, digest, bytes) in new {
+            if self.rows.add_piece(&mut tx, (kind, &digest), counts.next, bytes)? {
+                counts.next += 1;
+            }
+        }
+        self.rows.remove_head(&mut tx, branch, &base.head)?;
+        self.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
+        let written = u32::try_from(counts.next - before).unwrap_or(u32::MAX);
+        self.rows.put_commit(&mut tx, (&id, commit), written)?;
+        self.rows.put_counts(&mut tx, &counts)?;
+        self.end(tx, &id)?;
+        Ok(Attempt::Committed(id))
+    }
+
+    /// Commits to the host. If the host does not know how that has ended, the row of the commit says.
+    fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
+        match tx.commit() {
+            Err(KvError::OutcomeUnknown(why)) => match self.rows.has_commit(&self.read()?, id) {
+                Ok(true) => Ok(()),
+                _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
+            },
+            result => Ok(result?),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Random bytes of the operating system.
+
+use rand::TryRng as _;
+use rand::rngs::SysRng;
+
+use crate::error::{LedgerError, Result};
+
+/// As many random bytes.
+///
+/// # Errors
+/// If the operating system gives none.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    match SysRng.try_fill_bytes(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(LedgerError::Random(error.to_string())),
+    }
+}

@@ -1,0 +1,9 @@
+//! The rows of a repository in its host. Only this folder makes keys of rows and takes them apart.
+//!
+//! `sealed.rs` has the checksum that each row ends with, `number.rs` the code of page numbers,
+//! `repository.rs` the rows of a repository, `page.rs` those of a page.
+
+pub(crate) mod number;
+pub(crate) mod page;
+pub(crate) mod repository;
+pub(crate) mod sealed;

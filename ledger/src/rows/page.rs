@@ -1,0 +1,352 @@
+//! The rows of a page.
+
+use permazen_kv::key::after_prefix;
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+
+use super::{number, sealed};
+use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::secret::Secret;
+
+const HEAD: u8 = 0x20;
+const MERGE: u8 = 0x21;
+const COMMIT: u8 = 0x22;
+const PIECE: u8 = 0x23;
+const RESETS: u8 = 0x2c;
+const TAG: u8 = 0x2e;
+const PARAMETERS: u8 = 0x2f;
+const COUNTS: u8 = 0x32;
+
+/// Before the rows of all pages.
+const PAGES: u8 = 0x10;
+
+/// The rows of one page in its host.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    pub(crate) page: u64,
+    prefix: Vec<u8>,
+}
+
+/// What a page was made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    pub(crate) secret: Secret,
+}
+
+/// How many pieces there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The number of the next piece.
+    pub(crate) next: u64,
+}
+
+/// A name that cannot be one of a branch or tag.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > 255 || name.contains('\0') {
+        let what = "the name of a branch or tag has 1 to 255 bytes, and none of them is zero";
+        return Err(LedgerError::InvalidArgument(format!("{name:?}: {what}")));
+    }
+    Ok(())
+}
+
+impl Rows {
+    pub(crate) fn new(page: u64) -> Self {
+        Rows { page, prefix: [&[PAGES][..], &number::encode(page)].concat() }
+    }
+
+    /// The span of all rows of the page.
+    pub(crate) fn all(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        (self.prefix.clone(), after_prefix(&self.prefix))
+    }
+
+    fn get(&self, host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match host.get(&[&self.prefix, key].concat())? {
+            None => Ok(None),
+            Some(row) => Ok(Some(sealed::open(self.page, key, &row)?.to_vec())),
+        }
+    }
+
+    fn put(&self, host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
+        let row = sealed::seal(self.page, key, value);
+        Ok(host.put(&[&self.prefix, key].concat(), &row)?)
+    }
+
+    fn remove(&self, host: &mut dyn KvWrite, key: &[u8]) -> Result<()> {
+        Ok(host.remove(&[&self.prefix, key].concat())?)
+    }
+
+    /// Calls `each` with the rest of the key and the value of each row whose key begins like this.
+    fn visit(
+        &self,
+        host: &dyn KvRead,
+        begin: &[u8],
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let min = [&self.prefix, begin].concat();
+        let max = after_prefix(&min);
+        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            let (key, row) = pair?;
+            let key = key.get(self.prefix.len()..).unwrap_or_default();
+            let value = sealed::open(self.page, key, &row)?;
+            each(&key[begin.len()..], value)?;
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
+        sealed::damaged(self.page, key, found)
+    }
+
+    /// The page's parameters. `None` if there is no such page.
+    pub(crate) fn parameters(&self, host: &dyn KvRead) -> Result<Option<Parameters>> {
+        let Some(value) = self.get(host, &[PARAMETERS])? else { return Ok(None) };
+        let (format, rest) = value.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
+        if u32::from_be_bytes(*format) != super::repository::FORMAT {
+            let found = u32::from_be_bytes(*format);
+            return Err(LedgerError::UnknownFormat { found, known: super::repository::FORMAT });
+        }
+        match <[u8; 32 + 10]>::try_from(rest) {
+            Ok(rest) if rest[32..] == [0; 10] => {
+                let mut secret = [0; 32];
+                secret.copy_from_slice(&rest[..32]);
+                Ok(Some(Parameters { secret: Secret::new(secret) }))
+            }
+            _ => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
+        }
+    }
+
+    pub(crate) fn put_parameters(&self, host: &mut dyn KvWrite, page: &Parameters) -> Result<()> {
+        let mut value = super::repository::FORMAT.to_be_bytes().to_vec();
+        value.extend_from_slice(page.secret.as_bytes());
+        value.extend_from_slice(&[0; 10]);
+        self.put(host, &[PARAMETERS], value)
+    }
+
+    pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
+        let value = self.get(host, &[COUNTS])?;
+        let next = value.as_deref().and_then(|value| value.first_chunk::<6>());
+        match next {
+            Some(next) => Ok(Counts { next: u48(next) }),
+            None => Err(self.damaged(&[COUNTS], "it is missing or too short")),
+        }
+    }
+
+    pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
+        self.put(host, &[COUNTS], counts.next.to_be_bytes()[2..].to_vec())
+    }
+
+    fn branch(&self, branch: &str) -> Vec<u8> {
+        [&[HEAD][..], branch.as_bytes(), &[0]].concat()
+    }
+
+    /// The heads of a branch, the oldest first. There are none if there is no such branch.
+    pub(crate) fn heads(&self, host: &dyn KvRead, branch: &str) -> Result<Vec<Head>> {
+        let mut heads = Vec::new();
+        let begin = self.branch(branch);
+        self.visit(host, &begin, |id, value| {
+            heads.push(self.head(&begin, id, value)?);
+            Ok(())
+        })?;
+        heads.sort_by_key(|head| (head.time, head.id));
+        Ok(heads)
+    }
+
+    fn head(&self, begin: &[u8], id: &[u8], value: &[u8]) -> Result<Head> {
+        let time = value.try_into().map(u64::from_be_bytes);
+        match (Digest::from_slice(id), time) {
+            (Some(id), Ok(time)) => Ok(Head { id: CommitId(id), time: CommitTime(time) }),
+            _ => Err(self.damaged(&[begin, id].concat(), "it is no head")),
+        }
+    }
+
+    /// The branches with their heads.
+    pub(crate) fn branches(&self, host: &dyn KvRead) -> Result<Vec<(String, Vec<Head>)>> {
+        let mut branches: Vec<(String, Vec<Head>)> = Vec::new();
+        self.visit(host, &[HEAD], |rest, value| {
+            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let (name, id) = rest.split_at(end);
+            let key = || [&[HEAD][..], rest].concat();
+            let Ok(name) = str::from_utf8(name) else {
+                return Err(self.damaged(&key(), "the name of a branch that is not UTF-8"));
+            };
+            let head = self.head(
+                &[&[HEAD][..], name.as_bytes(), &[0]].concat(),
+                id.get(1..).unwrap_or_default(),
+                value,
+            )?;
+            match branches.last_mut() {
+                Some((last, heads)) if last == name => heads.push(head),
+                _ => branches.push((name.to_owned(), vec![head])),
+            }
+            Ok(())
+        })?;
+        for (_, heads) in &mut branches {
+            heads.sort_by_key(|head| (head.time, head.id));
+        }
+        Ok(branches)
+    }
+
+    pub(crate) fn put_head(&self, host: &mut dyn KvWrite, branch: &str, head: &Head) -> Result<()> {
+        let key = [&self.branch(branch)[..], &head.id.0.0].concat();
+        self.put(host, &key, head.time.0.to_be_bytes().to_vec())
+    }
+
+    pub(crate) fn remove_head(
+        &self,
+        host: &mut dyn KvWrite,
+        branch: &str,
+        head: &CommitId,
+    ) -> Result<()> {
+        self.remove(host, &[&self.branch(branch)[..], &head.0.0].concat())
+    }
+
+    /// How often a branch was reset or removed.
+    pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
+        let key = [&[RESETS][..], branch.as_bytes()].concat();
+        match self.get(host, &key)? {
+            None => Ok(0),
+            Some(value) => match <[u8; 8]>::try_from(&*value) {
+                Ok(count) => Ok(u64::from_be_bytes(count)),
+                Err(_) => Err(self.damaged(&key, "it is no number")),
+            },
+        }
+    }
+
+    pub(crate) fn put_resets(
+        &self,
+        host: &mut dyn KvWrite,
+        branch: &str,
+        resets: u64,
+    ) -> Result<()> {
+        let key = [&[RESETS][..], branch.as_bytes()].concat();
+        self.put(host, &key, resets.to_be_bytes().to_vec())
+    }
+
+    fn tag_key(name: &str) -> Vec<u8> {
+        [&[TAG][..], name.as_bytes()].concat()
+    }
+
+    pub(crate) fn tag(&self, host: &dyn KvRead, name: &str) -> Result<Option<CommitId>> {
+        let key = Self::tag_key(name);
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        match Digest::from_slice(&value) {
+            Some(id) => Ok(Some(CommitId(id))),
+            None => Err(self.damaged(&key, "it is no commit")),
+        }
+    }
+
+    pub(crate) fn tags(&self, host: &dyn KvRead) -> Result<Vec<(String, CommitId)>> {
+        let mut tags = Vec::new();
+        self.visit(host, &[TAG], |name, value| {
+            match (str::from_utf8(name), Digest::from_slice(value)) {
+                (Ok(name), Some(id)) => tags.push((name.to_owned(), CommitId(id))),
+                _ => return Err(self.damaged(&[&[TAG][..], name].concat(), "it is no tag")),
+            }
+            Ok(())
+        })?;
+        Ok(tags)
+    }
+
+    pub(crate) fn put_tag(&self, host: &mut dyn KvWrite, name: &str, id: &CommitId) -> Result<()> {
+        self.put(host, &Self::tag_key(name), id.0.0.to_vec())
+    }
+
+    pub(crate) fn remove_tag(&self, host: &mut dyn KvWrite, name: &str) -> Result<()> {
+        self.remove(host, &Self::tag_key(name))
+    }
+
+    fn commit_key(id: &CommitId) -> Vec<u8> {
+        [&[COMMIT][..], &id.0.0].concat()
+    }
+
+    /// A commit. `None` if it is not here, or is the first one.
+    pub(crate) fn commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
+        let key = Self::commit_key(id);
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        let Some((bytes, _)) = value.split_last_chunk::<4>() else {
+            return Err(self.damaged(&key, "it is too short"));
+        };
+        Commit::checked(id, bytes).map(Some)
+    }
+
+    pub(crate) fn has_commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
+        Ok(*id == CommitId::FIRST
+            || host.get(&[&self.prefix[..], &Self::commit_key(id)].concat())?.is_some())
+    }
+
+    /// Puts a commit, which wrote so many pieces, and the row of a merge.
+    pub(crate) fn put_commit(
+        &self,
+        host: &mut dyn KvWrite,
+        (id, commit): (&CommitId, &Commit),
+        pieces: u32,
+    ) -> Result<()> {
+        let mut value = commit.to_bytes();
+        value.extend_from_slice(&pieces.to_be_bytes());
+        if let [first, second] = commit.parents() {
+            let key = [&[MERGE][..], &first.0.0, &second.0.0, &id.0.0].concat();
+            self.put(host, &key, Vec::new())?;
+        }
+        self.put(host, &Self::commit_key(id), value)
+    }
+
+    /// The bytes of a piece, which are not compared with its digest. `None` if it is not here.
+    pub(crate) fn piece(
+        &self,
+        host: &dyn KvRead,
+        kind: Kind,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>> {
+        let key = [&[PIECE][..], &digest.0].concat();
+        let Some(row) = host.get(&[&self.prefix[..], &key].concat())? else { return Ok(None) };
+        let Some((head, rest)) = row.split_at_checked(8) else {
+            return Err(self.damaged(&key, "it is too short"));
+        };
+        match rest.split_first_chunk() {
+            Some((found, bytes)) if *found == sealed::checksum(self.page, &key, head) => {
+                if head[0] != kind.byte() || head[1] != 0 {
+                    let found = format!("kind {} in form {}, and not a {kind}", head[0], head[1]);
+                    return Err(self.damaged(&key, &found));
+                }
+                Ok(Some(bytes.to_vec()))
+            }
+            _ => Err(self.damaged(&key, "its checksum is wrong")),
+        }
+    }
+
+    /// Puts a piece with this number. `false` if it is there.
+    pub(crate) fn add_piece(
+        &self,
+        host: &mut dyn KvWrite,
+        (kind, digest): (Kind, &Digest),
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let key = [&[PIECE][..], &digest.0].concat();
+        let stored = [&self.prefix[..], &key].concat();
+        if host.get(&stored)?.is_some() {
+            return Ok(false);
+        }
+        let mut row = Vec::with_capacity(12 + bytes.len());
+        row.extend_from_slice(&[kind.byte(), 0]);
+        row.extend_from_slice(&number.to_be_bytes()[2..]);
+        let checksum = sealed::checksum(self.page, &key, &row);
+        row.extend_from_slice(&checksum);
+        row.extend_from_slice(bytes);
+        host.put(&stored, &row)?;
+        Ok(true)
+    }
+}
+
+/// A head of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) id: CommitId,
+    pub(crate) time: CommitTime,
+}
+
+fn u48(bytes: &[u8; 6]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}

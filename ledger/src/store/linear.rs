@@ -1,0 +1,117 @@
+//! A branch with one head, to which each transaction adds one commit.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use permazen_kv::{
+    AtomicKvStore, KvDatabase as _, KvError, KvRead, Result, SharedRead, Statistics, TxOptions,
+    Writes,
+};
+
+use crate::error::LedgerError;
+use crate::page::shared::{BranchState, Shared};
+use crate::page::snapshot::PageSnapshot;
+use crate::page::write::Attempt;
+
+/// A branch of a page as the store of an
+/// [`OptimisticDatabase`](permazen_kv::optimistic::OptimisticDatabase).
+///
+/// What a transaction has read is compared when it commits. So transactions are serializable, also
+/// those of several processes.
+#[derive(Clone)]
+pub struct PageStore {
+    shared: Arc<Shared>,
+    branch: String,
+}
+
+impl fmt::Debug for PageStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageStore").field("branch", &self.branch).finish_non_exhaustive()
+    }
+}
+
+/// How long [`AtomicKvStore::apply`] tries.
+const WAIT: Duration = Duration::from_secs(30);
+
+impl PageStore {
+    pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Self {
+        PageStore { shared, branch: branch.to_owned() }
+    }
+
+    fn state(&self) -> Result<BranchState> {
+        Ok(self.shared.state(&self.branch)?)
+    }
+
+    fn at(&self, state: &BranchState) -> Result<PageSnapshot> {
+        Ok(PageSnapshot::new(Arc::clone(&self.shared), &state.root)?)
+    }
+}
+
+impl AtomicKvStore for PageStore {
+    fn snapshot(&self) -> Result<SharedRead> {
+        Ok(Arc::new(self.at(&self.state()?)?))
+    }
+
+    fn apply(&self, writes: &Writes, sync: bool) -> Result<()> {
+        let agree = |_: &dyn KvRead, _| Ok(());
+        self.apply_to(None, writes, sync, WAIT, &agree).map(drop)
+    }
+
+    fn version(&self) -> Result<Option<u64>> {
+        Ok(Some(self.state()?.version()))
+    }
+
+    fn versioned_snapshot(&self) -> Result<(SharedRead, Option<u64>)> {
+        let state = self.state()?;
+        Ok((Arc::new(self.at(&state)?), Some(state.version())))
+    }
+
+    fn apply_to(
+        &self,
+        expected: Option<u64>,
+        writes: &Writes,
+        _sync: bool,
+        wait: Duration,
+        check: &dyn Fn(&dyn KvRead, u64) -> Result<()>,
+    ) -> Result<Option<u64>> {
+        let begin = Instant::now();
+        loop {
+            let state = self.state()?;
+            let found = state.version();
+            if expected != Some(found) {
+                check(&self.at(&state)?, found)?;
+            }
+            let draft = self.shared.draft(&state.root, writes)?;
+            if draft.root == state.root {
+                return Ok(Some(found));
+            }
+            let commit = self.shared.change(&state, draft.root, "")?;
+            let left = wait.saturating_sub(begin.elapsed());
+            let options = TxOptions::writing().with_wait(left);
+            let attempt =
+                self.shared.commit_draft(&self.branch, &state, &commit, &draft, &options)?;
+            if let Attempt::Committed(_) = attempt {
+                return Ok(Some(found + 1));
+            }
+            if begin.elapsed() >= wait {
+                return Err(LedgerError::BranchMoved { branch: self.branch.clone() }.into());
+            }
+        }
+    }
+
+    fn persistent(&self) -> bool {
+        self.shared.host.capabilities().persistent
+    }
+
+    fn verify_store(&self) -> Result<Vec<String>> {
+        Err(KvError::Unsupported("checking a page"))
+    }
+
+    fn store_statistics(&self) -> Result<Statistics> {
+        let mut statistics = self.shared.host.statistics().unwrap_or_default();
+        let all = permazen_kv::KeySpan::new(b"", None);
+        statistics.entries = Some(self.at(&self.state()?)?.count(all)?);
+        Ok(statistics)
+    }
+}

@@ -1,0 +1,3 @@
+//! Pages as stores of the key/value layer.
+
+pub(crate) mod linear;

@@ -1,0 +1,380 @@
+//! Pages with their history.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
+};
+use permazen_ledger::{
+    CommitId, CommitTime, LedgerError, MAIN, Origin, Page, PageId, Repository, Secret,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+fn new_page() -> Page {
+    let repository = Repository::create(MemoryStore::new()).unwrap();
+    repository.create_page("test", PageId::ROOT).unwrap()
+}
+
+fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
+    let db = page.database(branch).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+    page.head(branch).unwrap()
+}
+
+fn content(read: &dyn KvRead) -> Map {
+    let pairs = read.scan(ALL, Direction::Forward).unwrap();
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+}
+
+#[test]
+fn every_commit_keeps_its_content() {
+    let page = new_page();
+    let db = page.database(MAIN).unwrap();
+    let mut random = StdRng::seed_from_u64(1);
+    let (mut map, mut states) = (Map::new(), vec![(CommitId::FIRST, Map::new())]);
+    for _ in 0..200 {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        for _ in 0..random.random_range(0..8) {
+            let key = vec![random.random_range(0..40), random.random_range(0..4)];
+            match random.random_range(0..8) {
+                0 => {
+                    let end = [key[0] + 3];
+                    tx.remove_span(KeySpan::new(&key, Some(&end))).unwrap();
+                    map.retain(|it, _| *it < key || it[..] >= end[..]);
+                }
+                1 => {
+                    tx.remove(&key).unwrap();
+                    map.remove(&key);
+                }
+                kind => {
+                    let len = if kind == 2 { random.random_range(0..20_000) } else { 9 };
+                    let value = vec![random.random(); len];
+                    tx.put(&key, &value).unwrap();
+                    map.insert(key, value);
+                }
+            }
+        }
+        tx.commit().unwrap();
+        states.push((page.head(MAIN).unwrap(), map.clone()));
+    }
+    for (id, map) in &states {
+        let snapshot = page.snapshot(id).unwrap();
+        assert_eq!(content(&snapshot), *map);
+        assert_eq!(snapshot.count(ALL).unwrap(), map.len() as u64);
+    }
+    for _ in 0..100 {
+        let [old, new] = [(); 2].map(|()| &states[random.random_range(0..states.len())]);
+        let found: Vec<_> = page.diff(&old.0, &new.0, ALL, Direction::Forward).unwrap().collect();
+        let mut applied = old.1.clone();
+        for change in found {
+            let change = change.unwrap();
+            assert_eq!(applied.get(&change.key), change.old.as_ref());
+            assert_ne!(change.old, change.new);
+            match change.new {
+                Some(value) => applied.insert(change.key, value),
+                None => applied.remove(&change.key),
+            };
+        }
+        assert_eq!(applied, new.1);
+    }
+    // A transaction that changes nothing makes no commit.
+    let head = page.head(MAIN).unwrap();
+    let (key, value) = map.first_key_value().unwrap();
+    assert_eq!(put(&page, MAIN, key, value), head);
+    let commits: Vec<_> = page.log(head).unwrap().map(|commit| commit.unwrap()).collect();
+    let mut ids: Vec<_> = states.iter().map(|(id, _)| *id).collect();
+    ids.dedup();
+    assert_eq!(commits.iter().rev().map(|(id, _)| *id).collect::<Vec<_>>(), ids[1..]);
+    for pair in commits.windows(2) {
+        let [(_, newer), (older_id, older)] = pair else { unreachable!() };
+        assert_eq!(newer.parents(), [*older_id]);
+        assert!(newer.time > older.time && newer.generation == older.generation + 1);
+    }
+}
+
+#[test]
+fn equal_contents_have_equal_roots() {
+    let mut random = StdRng::seed_from_u64(2);
+    let map: Map = (0..3_000)
+        .map(|_| {
+            let key = (0..random.random_range(1..9)).map(|_| random.random_range(0..9)).collect();
+            (key, vec![random.random(); random.random_range(0..700)])
+        })
+        .collect();
+    let roots = [1, 40, 3_000].map(|portion| {
+        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let secret = Secret::new([3; 32]);
+        let page = repository.create_page_with("a", PageId::ROOT, secret).unwrap();
+        let db = page.database(MAIN).unwrap();
+        let mut entries: Vec<_> = map.iter().collect();
+        for at in (1..entries.len()).rev() {
+            entries.swap(at, random.random_range(0..=at));
+        }
+        // What is removed again leaves no trace.
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        (0..100_u32).for_each(|n| tx.put(&n.to_be_bytes(), b"gone").unwrap());
+        tx.commit().unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.remove_span(ALL).unwrap();
+        tx.commit().unwrap();
+        for entries in entries.chunks(portion.max(20)) {
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            entries.iter().for_each(|(key, value)| tx.put(key, value).unwrap());
+            tx.commit().unwrap();
+        }
+        page.snapshot(&page.head(MAIN).unwrap()).unwrap().root()
+    });
+    assert_eq!(roots[0], roots[1]);
+    assert_eq!(roots[0], roots[2]);
+    // Another secret cuts at other places.
+    let page = new_page();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    map.iter().for_each(|(key, value)| tx.put(key, value).unwrap());
+    tx.commit().unwrap();
+    assert_ne!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().root(), roots[0]);
+}
+
+#[test]
+fn branches_and_tags_name_commits() {
+    let page = new_page();
+    assert_eq!(page.branches().unwrap(), [(MAIN.to_owned(), vec![CommitId::FIRST])]);
+    let first = put(&page, MAIN, b"a", b"1");
+    page.create_branch("other", &first).unwrap();
+    let second = put(&page, MAIN, b"b", b"2");
+    let third = put(&page, "other", b"c", b"3");
+    assert_eq!(content(&page.snapshot(&second).unwrap()).len(), 2);
+    assert!(page.snapshot(&third).unwrap().get(b"b").unwrap().is_none());
+    let branches = page.branches().unwrap();
+    assert_eq!(branches, [(MAIN.into(), vec![second]), ("other".into(), vec![third])]);
+    assert!(page.leads_to(&first, &third).unwrap() && page.leads_to(&first, &first).unwrap());
+    assert!(!page.leads_to(&second, &third).unwrap());
+    assert!(page.leads_to(&CommitId::FIRST, &third).unwrap());
+
+    page.set_tag("v1", &first).unwrap();
+    page.set_tag("v2", &first).unwrap();
+    page.set_tag("v2", &second).unwrap();
+    assert_eq!(page.tags().unwrap(), [("v1".into(), first), ("v2".into(), second)]);
+    page.remove_tag("v1").unwrap();
+    assert!(matches!(page.tag("v1"), Err(LedgerError::NoSuch { what: "tag", .. })));
+    assert_eq!(page.tag("v2").unwrap(), second);
+
+    page.remove_branch("other").unwrap();
+    assert!(matches!(page.head("other"), Err(LedgerError::NoSuch { .. })));
+    assert!(matches!(page.create_branch(MAIN, &first), Err(LedgerError::Exists { .. })));
+    for name in ["", "a\0b", &"x".repeat(256)] {
+        let error = page.create_branch(name, &first).unwrap_err();
+        assert!(matches!(error, LedgerError::InvalidArgument(_)));
+        assert!(matches!(page.set_tag(name, &first), Err(LedgerError::InvalidArgument(_))));
+    }
+    let unknown = CommitId(permazen_ledger::Kind::Commit.digest(b""));
+    for error in [
+        page.create_branch("x", &unknown).unwrap_err(),
+        page.set_tag("x", &unknown).unwrap_err(),
+        page.reset(MAIN, &unknown).unwrap_err(),
+        page.snapshot(&unknown).unwrap_err(),
+        page.log(unknown).map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(error, LedgerError::NoCommit { commit } if commit == unknown));
+    }
+    assert_eq!(page.head(MAIN).unwrap(), second);
+    assert!(matches!(page.remove_branch("x"), Err(LedgerError::NoSuch { .. })));
+    assert!(matches!(page.database("x"), Err(LedgerError::NoSuch { .. })));
+}
+
+#[test]
+fn a_reset_stops_transactions_that_are_under_way() {
+    let page = new_page();
+    let first = put(&page, MAIN, b"a", b"1");
+    put(&page, MAIN, b"a", b"2");
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.get(b"a").unwrap();
+    tx.put(b"b", b"3").unwrap();
+    page.reset(MAIN, &first).unwrap();
+    assert!(tx.commit().unwrap_err().is_retryable());
+    assert_eq!(page.head(MAIN).unwrap(), first);
+    // Forward and back again: what was read is what it was, and the number of the version is not.
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    assert_eq!(tx.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
+    tx.put(b"b", b"3").unwrap();
+    put(&page, MAIN, b"c", b"1");
+    page.reset(MAIN, &first).unwrap();
+    tx.commit().unwrap();
+    let keys: Vec<_> =
+        content(&page.snapshot(&page.head(MAIN).unwrap()).unwrap()).into_keys().collect();
+    assert_eq!(keys, [b"a".to_vec(), b"b".to_vec()]);
+}
+
+#[test]
+fn repositories_keep_pages_apart() {
+    let host = MemoryStore::new();
+    let repository = Repository::create(host.clone()).unwrap();
+    let ids = [PageId::ROOT, PageId::random().unwrap(), PageId::random().unwrap()];
+    for (at, id) in ids.iter().enumerate() {
+        let page = repository.create_page("a", *id).unwrap();
+        put(&page, MAIN, b"key", &[at as u8]);
+    }
+    repository.create_page("b\0", ids[0]).unwrap();
+    let error = repository.create_page("a", ids[1]).unwrap_err();
+    assert!(matches!(error, LedgerError::Exists { what: "page", .. }));
+    for name in ["", &"x".repeat(129)] {
+        let error = repository.create_page(name, ids[0]).unwrap_err();
+        assert!(matches!(error, LedgerError::InvalidArgument(_)));
+    }
+    let repository = Repository::open(host.clone()).unwrap();
+    for (at, id) in ids.iter().enumerate() {
+        let page = repository.page("a", *id).unwrap();
+        let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+        assert_eq!(content(&snapshot), Map::from([(b"key".to_vec(), vec![at as u8])]));
+    }
+    let pages = repository.pages().unwrap();
+    assert_eq!(pages.len(), 4);
+    assert_eq!(pages[3], ("b\0".to_owned(), ids[0]));
+    let open = repository.page("a", ids[1]).unwrap();
+    repository.delete_page("a", ids[1]).unwrap();
+    assert!(open.head(MAIN).is_err());
+    assert!(matches!(repository.page("a", ids[1]), Err(LedgerError::NoSuch { .. })));
+    assert_eq!(repository.pages().unwrap().len(), 3);
+    assert!(repository.page("a", ids[2]).is_ok());
+    // A new page of the same name has nothing of the old one.
+    let page = repository.create_page("a", ids[1]).unwrap();
+    assert_eq!(page.head(MAIN).unwrap(), CommitId::FIRST);
+}
+
+#[test]
+fn other_data_is_no_repository() {
+    let host = MemoryStore::new();
+    assert!(matches!(Repository::open(host.clone()), Err(LedgerError::NoRepository)));
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", b"value").unwrap();
+    tx.commit().unwrap();
+    assert!(matches!(Repository::create(host.clone()), Err(LedgerError::NoRepository)));
+    assert!(matches!(Repository::open(host), Err(LedgerError::NoRepository)));
+}
+
+#[test]
+fn a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
+    let host = MemoryStore::new();
+    let repository = Repository::create(host.clone()).unwrap();
+    let page = repository.create_page("a", PageId::ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    (0..2_000_u32).for_each(|n| tx.put(&n.to_be_bytes(), &n.to_le_bytes()).unwrap());
+    tx.put(b"long", &(0..100_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect::<Vec<_>>()).unwrap();
+    tx.commit().unwrap();
+    page.set_tag("tag", &page.head(MAIN).unwrap()).unwrap();
+    let expected = content(&page.snapshot(&page.head(MAIN).unwrap()).unwrap());
+    let read = || -> permazen_ledger::Result<Map> {
+        // Without a cache.
+        let page = Repository::open(host.clone())?.page("a", PageId::ROOT)?;
+        assert_eq!(page.branches()?.len(), 1);
+        let head = page.head(MAIN)?;
+        if page.tag("tag")? != head {
+            return Err(LedgerError::NoCommit { commit: head });
+        }
+        let snapshot = page.snapshot(&head)?;
+        let mut map = Map::new();
+        for pair in snapshot.scan(ALL, Direction::Forward)? {
+            let (key, value) = pair?;
+            map.insert(key.into_owned(), value.into_owned());
+        }
+        Ok(map)
+    };
+    assert_eq!(read().unwrap(), expected);
+    let rows = content(&host.begin(&TxOptions::reading()).unwrap());
+    let mut random = StdRng::seed_from_u64(5);
+    let set = |key: &[u8], value: Option<&[u8]>| {
+        let mut tx = host.begin(&TxOptions::writing()).unwrap();
+        match value {
+            Some(value) => tx.put(key, value).unwrap(),
+            None => tx.remove(key).unwrap(),
+        }
+        tx.commit().unwrap();
+    };
+    for (key, value) in rows {
+        for _ in 0..4 {
+            let mut damaged = value.clone();
+            let at = random.random_range(0..damaged.len());
+            damaged[at] ^= 1 << random.random_range(0..8);
+            set(&key, Some(&damaged));
+            if let Ok(found) = read() {
+                assert_eq!(found, expected, "row {key:?}, byte {at}");
+            }
+        }
+        set(&key, Some(&value));
+        let mut moved = key.clone();
+        let at = random.random_range(0..moved.len());
+        moved[at] ^= 1 << random.random_range(0..8);
+        set(&key, None);
+        set(&moved, Some(&value));
+        if let Ok(found) = read() {
+            assert_eq!(found, expected, "row {key:?} moved to {moved:?}");
+        }
+        set(&moved, None);
+        set(&key, Some(&value));
+    }
+    assert_eq!(read().unwrap(), expected);
+}
+
+#[test]
+fn errors_come_back_from_the_key_value_layer() {
+    let page = new_page();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    let error = tx.put(&[0; 8_193], b"").and_then(|()| tx.commit()).unwrap_err();
+    assert!(matches!(error, KvError::KeyTooLong { len: 8_193, max: 8_192, .. }), "{error}");
+    page.remove_branch(MAIN).unwrap();
+    let error = db.begin(&TxOptions::writing()).map(drop).unwrap_err();
+    assert!(matches!(LedgerError::from(error), LedgerError::NoSuch { what: "branch", .. }));
+}
+
+#[test]
+fn two_handles_of_one_host_are_serializable() {
+    let host = MemoryStore::new();
+    Repository::create(host.clone()).unwrap().create_page("a", PageId::ROOT).unwrap();
+    // As two processes: nothing is shared but the host.
+    let add = |count: u32| {
+        let page = Repository::open(host.clone()).unwrap().page("a", PageId::ROOT).unwrap();
+        let db = page.database(MAIN).unwrap();
+        for _ in 0..count {
+            loop {
+                let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                let old = tx.get(b"sum").unwrap().map_or(0, |sum| sum[0]);
+                tx.put(b"sum", &[old + 1]).unwrap();
+                match tx.commit() {
+                    Ok(()) => break,
+                    Err(error) => assert!(error.is_retryable(), "{error}"),
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..3).for_each(|_| {
+            scope.spawn(|| add(50));
+        });
+    });
+    let page = Repository::open(host.clone()).unwrap().page("a", PageId::ROOT).unwrap();
+    let head = page.head(MAIN).unwrap();
+    assert_eq!(page.snapshot(&head).unwrap().get(b"sum").unwrap().as_deref(), Some(&[150][..]));
+    assert_eq!(page.log(head).unwrap().count(), 150);
+}
+
+#[test]
+fn commits_say_what_they_are() {
+    let page = new_page();
+    let id = put(&page, MAIN, b"a", b"1");
+    let commit = page.commit(&id).unwrap().unwrap();
+    assert!(matches!(&commit.origin, Origin::Change { parent, .. } if *parent == CommitId::FIRST));
+    assert!(commit.time > CommitTime::default() && commit.generation == 1);
+    assert!(page.commit(&CommitId::FIRST).unwrap().is_none());
+}
