@@ -270,7 +270,8 @@ fn a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..2_000_u32).for_each(|n| tx.put(&n.to_be_bytes(), &n.to_le_bytes()).unwrap());
-    tx.put(b"long", &(0..100_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect::<Vec<_>>()).unwrap();
+    tx.put(b"long", &(0..100_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect::<Vec<_>>())
+        .unwrap();
     tx.commit().unwrap();
     page.set_tag("tag", &page.head(MAIN).unwrap()).unwrap();
     let expected = content(&page.snapshot(&page.head(MAIN).unwrap()).unwrap());
