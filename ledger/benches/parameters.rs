@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use permazen::{Counter, Permazen, PermazenObject, Ref};
 use permazen_kv::lmdb::LmdbStore;
-use permazen_kv::{
-    Direction, Durability, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions,
-};
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::parameters::{Tree, read};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

@@ -19,13 +19,6 @@ impl Digest {
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Digest)
     }
-
-    /// The first eight bytes as a number.
-    pub(crate) fn start(&self) -> u64 {
-        let mut start = [0; 8];
-        start.copy_from_slice(&self.0[..8]);
-        u64::from_be_bytes(start)
-    }
 }
 
 impl fmt::Display for Digest {

@@ -12,6 +12,7 @@
 mod commit;
 mod digest;
 mod error;
+mod merge;
 mod node;
 mod page;
 #[doc(hidden)]
@@ -28,6 +29,7 @@ pub use commit::encoding::{Commit, CommitId, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
 pub use error::{LedgerError, Result};
+pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 pub use page::Page;
 pub use page::differences::{Change, Differences};
 pub use page::history::Log;

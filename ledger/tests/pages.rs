@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{
-    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
-};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, CommitTime, LedgerError, MAIN, Origin, Page, PageId, Repository, Secret,
 };

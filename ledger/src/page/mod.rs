@@ -33,7 +33,7 @@ use crate::store::linear::PageStore;
 /// It is cheap to clone; clones are the same page.
 #[derive(Clone)]
 pub struct Page {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl fmt::Debug for Page {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use permazen_kv::{Hex, KvError, KvTransaction, TxOptions, Writes};
+use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
 use super::snapshot::value;
@@ -22,8 +22,8 @@ use crate::value::split::{Piece, Splitter};
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) root: Digest,
-    nodes: Vec<NewNode>,
-    pieces: Vec<Piece>,
+    pub(crate) nodes: Vec<NewNode>,
+    pub(crate) pieces: Vec<Piece>,
 }
 
 /// How an attempt to commit has ended.
@@ -65,7 +65,7 @@ impl Shared {
         Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
     }
 
-    fn put(
+    pub(crate) fn put(
         &self,
         puts: &mut Items,
         key: &[u8],
@@ -152,10 +152,55 @@ impl Shared {
             tx.rollback();
             return Ok(Attempt::Moved);
         }
-        if !self.rows.has_commit(&tx, &base.head)? {
-            return Err(LedgerError::NoCommit { commit: base.head });
+        self.rows.remove_head(&mut tx, branch, &base.head)?;
+        self.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
+        self.put_draft(&mut tx, (&id, commit), draft)?;
+        self.end(tx, &id)?;
+        Ok(Attempt::Committed(id))
+    }
+
+    /// Makes a later commit the head of a branch in place of `base`. `false` if others have changed the
+    /// branch.
+    pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
+        let mut tx = self.host.begin(&TxOptions::writing())?;
+        let heads = self.rows.heads(&tx, branch)?;
+        if heads.iter().map(|head| head.id).ne([base.head])
+            || self.rows.resets(&tx, branch)? != base.resets
+        {
+            tx.rollback();
+            return Ok(false);
         }
-        let mut counts = self.rows.counts(&tx)?;
+        let time = self.commit_in(&tx, to)?.map_or(CommitTime::default(), |commit| commit.time);
+        self.rows.remove_head(&mut tx, branch, &base.head)?;
+        self.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
+        tx.commit()?;
+        Ok(true)
+    }
+
+    /// Adds a commit that is no head.
+    pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
+        let id = Commit::id(&commit.to_bytes());
+        let mut tx = self.host.begin(&TxOptions::writing())?;
+        if !self.rows.has_commit(&tx, &id)? {
+            self.put_draft(&mut tx, (&id, commit), draft)?;
+            self.end(tx, &id)?;
+        }
+        Ok(id)
+    }
+
+    /// Puts a commit with all that is new in it.
+    fn put_draft(
+        &self,
+        tx: &mut dyn KvWrite,
+        (id, commit): (&CommitId, &Commit),
+        draft: &Draft,
+    ) -> Result<()> {
+        for parent in commit.parents() {
+            if !self.rows.has_commit(tx, parent)? {
+                return Err(LedgerError::NoCommit { commit: *parent });
+            }
+        }
+        let mut counts = self.rows.counts(tx)?;
         let before = counts.next;
         let nodes = draft.nodes.iter().map(|node| (Kind::Node, node.digest, &node.bytes));
         let pieces = draft.pieces.iter().map(|piece| (piece.kind, piece.part.digest, &piece.bytes));
@@ -163,17 +208,13 @@ impl Shared {
         // In the order of their keys, which a B+tree writes fastest.
         new.sort_unstable_by_key(|(_, digest, _)| *digest);
         for (kind, digest, bytes) in new {
-            if self.rows.add_piece(&mut tx, (kind, &digest), counts.next, bytes)? {
+            if self.rows.add_piece(tx, (kind, &digest), counts.next, bytes)? {
                 counts.next += 1;
             }
         }
-        self.rows.remove_head(&mut tx, branch, &base.head)?;
-        self.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         let written = u32::try_from(counts.next - before).unwrap_or(u32::MAX);
-        self.rows.put_commit(&mut tx, (&id, commit), written)?;
-        self.rows.put_counts(&mut tx, &counts)?;
-        self.end(tx, &id)?;
-        Ok(Attempt::Committed(id))
+        self.rows.put_commit(tx, (id, commit), written)?;
+        self.rows.put_counts(tx, &counts)
     }
 
     /// Commits to the host. If the host does not know how that has ended, the row of the commit says.

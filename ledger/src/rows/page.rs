@@ -292,6 +292,21 @@ impl Rows {
         self.put(host, &Self::commit_key(id), value)
     }
 
+    /// The merges of two commits.
+    pub(crate) fn merges(&self, host: &dyn KvRead, mut of: [CommitId; 2]) -> Result<Vec<CommitId>> {
+        of.sort();
+        let begin = [&[MERGE][..], &of[0].0.0, &of[1].0.0].concat();
+        let mut merges = Vec::new();
+        self.visit(host, &begin, |id, _| match Digest::from_slice(id) {
+            Some(id) => {
+                merges.push(CommitId(id));
+                Ok(())
+            }
+            None => Err(self.damaged(&[&begin, id].concat(), "it is no merge")),
+        })?;
+        Ok(merges)
+    }
+
     /// The bytes of a piece, which are not compared with its digest. `None` if it is not here.
     pub(crate) fn piece(
         &self,

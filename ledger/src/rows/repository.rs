@@ -132,6 +132,9 @@ pub(crate) fn pages(host: &dyn KvRead) -> Result<Vec<(String, PageId)>> {
         let (key, row) = pair?;
         let value = sealed::open(NO_PAGE, &key, &row)?;
         let damaged = || sealed::damaged(NO_PAGE, &key, "it is no page");
+        if number::decode(&key[1..]).is_none_or(|(_, rest)| !rest.is_empty()) {
+            return Err(damaged());
+        }
         let (_, rest) = value.split_first().ok_or_else(damaged)?;
         let (len, rest) = rest.split_first().ok_or_else(damaged)?;
         let (ledger, id) = rest.split_at_checked((*len).into()).ok_or_else(damaged)?;

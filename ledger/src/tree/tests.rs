@@ -93,7 +93,8 @@ impl Boundaries for Artificial {
         let mut bytes = key.concat();
         bytes.push(level);
         let least = if level == 0 { 1 } else { self.least };
-        group.count >= least && Kind::Chunk.digest(&bytes).start() % self.one_in == 0
+        group.count >= least
+            && u64::from(Kind::Chunk.digest(&bytes).0[7]).is_multiple_of(self.one_in)
     }
 }
 
@@ -126,7 +127,7 @@ fn random_edits<B: Boundaries>(boundaries: &B, seed: u64, rounds: usize, key_len
     for round in 0..rounds {
         let old = (tree, map.clone());
         let mut edits = Edits::default();
-        let mut key = |random: &mut StdRng| {
+        let key = |random: &mut StdRng| {
             let len = random.random_range(0..=key_len);
             (0..len).map(|_| random.random_range(b'a'..b'a' + 6)).collect::<Vec<u8>>()
         };
@@ -241,10 +242,10 @@ fn changed<B: Boundaries>(
 ) -> (Digest, Map) {
     let (mut map, mut puts, mut edits) = (map.clone(), Map::new(), Edits::default());
     for _ in 0..random.random_range(0..8) {
-        let key = vec![random.random_range(b'a'..b'z'), random.random_range(b'a'..b'z')];
+        let key = vec![random.random_range(b'a'..=b'y'), random.random_range(b'a'..=b'y')];
         puts.insert(key, vec![random.random_range(0..2); 20]);
     }
-    let from = vec![random.random_range(b'a'..b'z')];
+    let from = vec![random.random_range(b'a'..=b'y')];
     let to = [&from[..], b"k"].concat();
     map.retain(|key, _| *key < from || *key > to);
     edits.drops.push(Drop { from, to: End::Included(to) });
@@ -285,8 +286,6 @@ fn a_three_way_difference_has_all_changes_of_both_sides() {
                 ThreeWayDiff::new(&&nodes, &base_root, (&ours, &theirs), all, direction).unwrap();
             let mut found = Vec::new();
             while let Some(it) = diff.next().unwrap() {
-                let is_clean = it.ours == it.theirs || it.ours == it.base || it.theirs == it.base;
-                assert_eq!(it.is_clean(), is_clean);
                 let [base, ours, theirs] =
                     [it.base, it.ours, it.theirs].map(|it| it.map(|it| it.bytes.to_vec()));
                 found.push((it.key, base, ours, theirs));

@@ -18,13 +18,6 @@ pub(crate) struct ThreeWay {
     pub(crate) theirs: Option<Stored>,
 }
 
-impl ThreeWay {
-    /// Whether only one of both has changed the entry, or both have made the same of it.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.ours == self.theirs || self.ours == self.base || self.theirs == self.base
-    }
-}
-
 /// The changes of two trees by their keys.
 #[derive(Debug)]
 pub(crate) struct ThreeWayDiff<N> {

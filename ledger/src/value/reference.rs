@@ -1,6 +1,6 @@
 //! What a leaf has of a long value.
 
-use crate::digest::{Digest, Kind};
+use crate::digest::Digest;
 use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
 use crate::value::split::{MAX_CHUNK, MIN_CHUNK};
 
@@ -22,11 +22,6 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// The kind of the top piece.
-    pub(crate) fn kind(&self) -> Kind {
-        if self.levels == 0 { Kind::Chunk } else { Kind::Index }
-    }
-
     pub(crate) fn to_bytes(self) -> [u8; REFERENCE_LEN] {
         let mut bytes = [0; REFERENCE_LEN];
         bytes[..Digest::LEN].copy_from_slice(&self.top.0);

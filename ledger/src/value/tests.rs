@@ -146,7 +146,7 @@ fn damaged_pieces_are_errors() {
         let mut damaged = bytes.to_vec();
         damaged[7] ^= 1;
         store.pieces.insert(key, damaged.into());
-        let mut read = || {
+        let read = || {
             let mut reader = ValueReader::new(&store, &reference, 0)?;
             while reader.next()?.is_some() {}
             Ok(())

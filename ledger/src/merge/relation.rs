@@ -1,0 +1,84 @@
+//! What two commits have in common.
+
+use std::collections::BTreeMap;
+
+use crate::commit::encoding::{CommitId, Origin};
+use crate::commit::time::CommitTime;
+use crate::error::Result;
+use crate::page::shared::Shared;
+
+/// What two commits have in common.
+#[derive(Debug)]
+pub(super) struct Relation {
+    /// The commits that lead to both, and to no other commit that does: by time and ID.
+    pub(super) common: Vec<(CommitTime, CommitId)>,
+    /// Whether changes lead to the one commit and not to the other.
+    pub(super) changes: [bool; 2],
+}
+
+impl Relation {
+    /// Whether this one of the two commits leads to the other.
+    pub(super) fn is_below(&self, commit: &CommitId) -> bool {
+        self.common.iter().any(|(_, id)| id == commit)
+    }
+}
+
+/// It leads to the one commit, or to the other.
+const LEFT: u8 = 1;
+const RIGHT: u8 = 2;
+/// It leads to a commit that leads to both.
+const BELOW: u8 = 4;
+
+/// The commits that a search has reached and not passed, with their marks. A parent has a smaller
+/// generation, so the last one has all of its marks.
+struct Reached<'s> {
+    shared: &'s Shared,
+    marks: BTreeMap<(u64, CommitId), u8>,
+    /// How many of them are not below a common one.
+    open: usize,
+}
+
+impl Reached<'_> {
+    fn mark(&mut self, id: &CommitId, marks: u8) -> Result<()> {
+        let generation = self.shared.commit(id)?.map_or(0, |commit| commit.generation);
+        let old = self.marks.entry((generation, *id)).or_default();
+        let was_open = *old != 0 && *old & BELOW == 0;
+        *old |= marks;
+        self.open += usize::from(*old & BELOW == 0);
+        self.open -= usize::from(was_open);
+        Ok(())
+    }
+
+    fn pop_last(&mut self) -> Option<(CommitId, u8)> {
+        let ((_, id), marks) = self.marks.pop_last()?;
+        self.open -= usize::from(marks & BELOW == 0);
+        Some((id, marks))
+    }
+}
+
+/// Walks down from both commits, until all that is left leads to a common one.
+pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
+    let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
+    reached.mark(left, LEFT)?;
+    reached.mark(right, RIGHT)?;
+    let mut found = Relation { common: Vec::new(), changes: [false; 2] };
+    while reached.open > 0 {
+        let Some((id, mut marks)) = reached.pop_last() else { break };
+        let commit = shared.commit(&id)?;
+        if marks == LEFT | RIGHT {
+            let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
+            found.common.push((time, id));
+            marks |= BELOW;
+        }
+        let Some(commit) = commit else { continue };
+        if matches!(commit.origin, Origin::Change { .. }) {
+            found.changes[0] |= marks == LEFT;
+            found.changes[1] |= marks == RIGHT;
+        }
+        for parent in commit.parents() {
+            reached.mark(parent, marks)?;
+        }
+    }
+    found.common.sort();
+    Ok(found)
+}
