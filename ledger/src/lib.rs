@@ -25,6 +25,10 @@ mod store;
 mod tree;
 mod value;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/src/ledger.md")]
+mod guide {}
+
 pub use commit::encoding::{Commit, CommitId, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};

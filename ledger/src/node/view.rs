@@ -48,8 +48,14 @@ impl SplitKey<'_> {
     }
 
     pub(crate) fn cmp(&self, other: &SplitKey<'_>) -> Ordering {
-        let ours = self.prefix.iter().chain(self.rest);
-        ours.cmp(other.prefix.iter().chain(other.rest))
+        let Some((start, more)) = other.prefix.split_at_checked(self.prefix.len()) else {
+            return other.cmp(self).reverse();
+        };
+        // The rest of ours is beside what is left of the other prefix, and then beside its rest.
+        self.prefix.cmp(start).then_with(|| match self.rest.split_at_checked(more.len()) {
+            Some((beside, rest)) => beside.cmp(more).then_with(|| rest.cmp(other.rest)),
+            None => self.rest.cmp(more),
+        })
     }
 
     pub(crate) fn to_vec(self) -> Vec<u8> {

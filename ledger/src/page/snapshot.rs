@@ -11,7 +11,7 @@ use crate::Kind;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::node::items::{MAX_KEY_LEN, Payload, REFERENCE};
-use crate::node::view::Node;
+use crate::node::view::{Node, SplitKey};
 use crate::tree::cursor::Cursor;
 use crate::tree::lookup::{count_below, find};
 use crate::tree::nodes::root;
@@ -94,11 +94,15 @@ impl Range {
     /// Goes to the next entry. `false` at the end.
     fn enter(&mut self) -> Result<bool> {
         self.cursor.enter_leaf()?;
-        let Some((key, _)) = self.cursor.item() else { return Ok(false) };
-        Ok(self.end.as_ref().is_none_or(|end| match self.direction {
+        Ok(self.cursor.item().is_some_and(|(key, _)| self.has(key)))
+    }
+
+    /// Whether a key is before the end.
+    fn has(&self, key: SplitKey<'_>) -> bool {
+        self.end.as_ref().is_none_or(|end| match self.direction {
             Direction::Forward => key.cmp_key(end).is_lt(),
             Direction::Reverse => key.cmp_key(end).is_ge(),
-        }))
+        })
     }
 }
 
@@ -155,14 +159,27 @@ impl KvRead for PageSnapshot {
         let mut range = self.cursor(span, direction)?;
         let mut key = Vec::new();
         while range.enter()? {
-            let Some((split, payload)) = range.cursor.item() else { break };
+            let Some((leaf, first)) = range.cursor.place() else { break };
+            let mut positions: (_, _) = match direction {
+                Direction::Forward => (first..leaf.len(), 0..0),
+                Direction::Reverse => (0..0, 0..first + 1),
+            };
+            let SplitKey { prefix, .. } = leaf.key(first);
             key.clear();
-            key.extend_from_slice(split.prefix);
-            key.extend_from_slice(split.rest);
-            if let ControlFlow::Break(()) = visitor(&key, &value(&self.shared, payload)?) {
-                break;
+            key.extend_from_slice(prefix);
+            while let Some(at) = positions.0.next().or_else(|| positions.1.next_back()) {
+                let split = leaf.key(at);
+                if !range.has(split) {
+                    return Ok(());
+                }
+                key.truncate(prefix.len());
+                key.extend_from_slice(split.rest);
+                let value = value(&self.shared, leaf.payload(at))?;
+                if let ControlFlow::Break(()) = visitor(&key, &value) {
+                    return Ok(());
+                }
             }
-            range.cursor.step();
+            range.cursor.leave();
         }
         Ok(())
     }

@@ -64,6 +64,17 @@ impl<N: Nodes> Cursor<N> {
         self.path.last().map(|(node, at)| (node.key(*at), node.payload(*at)))
     }
 
+    /// The node of the item and its position there. `None` at the end.
+    pub(crate) fn place(&self) -> Option<(&Arc<Node>, usize)> {
+        self.path.last().map(|(node, at)| (node, *at))
+    }
+
+    /// Goes on after the node of the item.
+    pub(crate) fn leave(&mut self) {
+        self.path.pop();
+        self.step();
+    }
+
     /// Goes to the next item, above if it was the last one of its node.
     pub(crate) fn step(&mut self) {
         while let Some((node, at)) = self.path.last_mut() {

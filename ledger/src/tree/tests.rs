@@ -109,7 +109,10 @@ fn entries(nodes: &Counted, digest: &Digest, direction: Direction) -> Vec<(Vec<u
     }
 }
 
-fn differences(old: &Map, new: &Map) -> Vec<(Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>)> {
+/// A key with its old and its new value.
+type Differing = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>);
+
+fn differences(old: &Map, new: &Map) -> Vec<Differing> {
     let keys: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
     let differ = |key: &&Vec<u8>| old.get(*key) != new.get(*key);
     keys.into_iter()
