@@ -1,0 +1,134 @@
+//! The host fails at each operation in turn, and everything that was acknowledged is there.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use permazen_kv::fault::FaultStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+/// What a script was told, step by step.
+#[derive(Default)]
+struct Told {
+    /// The content of each commit that was acknowledged.
+    commits: Vec<(CommitId, Map)>,
+    heads: BTreeMap<String, CommitId>,
+}
+
+fn content(page: &Page, at: &CommitId) -> permazen_ledger::Result<Map> {
+    let mut map = Map::new();
+    for pair in page.snapshot(at)?.scan(ALL, Direction::Forward)? {
+        let (key, value) = pair?;
+        map.insert(key.into_owned(), value.into_owned());
+    }
+    Ok(map)
+}
+
+fn commit(page: &Page, branch: &str, told: &mut Told, step: u8) -> permazen_ledger::Result<()> {
+    let db = page.database(branch)?;
+    let mut tx = db.begin(&TxOptions::writing())?;
+    for key in 0..40 {
+        tx.put(&[key, step % 3], &[step; 30])?;
+    }
+    tx.remove_span(KeySpan::new(&[step], Some(&[step + 2])))?;
+    tx.put(b"long", &vec![step; 9_000])?;
+    tx.commit()?;
+    let head = page.head(branch)?;
+    told.commits.push((head, content(page, &head)?));
+    told.heads.insert(branch.to_owned(), head);
+    Ok(())
+}
+
+fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::Result<()> {
+    let repository = Repository::create(host)?;
+    let page = repository.create_page("a", PageId::ROOT)?;
+    told.heads.insert(MAIN.to_owned(), CommitId::FIRST);
+    commit(&page, MAIN, told, 1)?;
+    commit(&page, MAIN, told, 2)?;
+    let at = page.head(MAIN)?;
+    page.create_branch("other", &at)?;
+    told.heads.insert("other".to_owned(), at);
+    commit(&page, "other", told, 3)?;
+    commit(&page, MAIN, told, 4)?;
+    let from = page.head("other")?;
+    let merge = page.merge(MAIN, &from, &mut LastOneWins)?;
+    told.commits.push((merge, content(&page, &merge)?));
+    told.heads.insert(MAIN.to_owned(), merge);
+    page.set_tag("merged", &merge)?;
+    page.reset("other", &merge)?;
+    told.heads.insert("other".to_owned(), merge);
+    Ok(())
+}
+
+/// Everything that was told is there, every commit of the log can be read, and the page works.
+fn check(host: &MemoryStore, told: &Told, what: &str) {
+    let Ok(repository) = Repository::open(host.clone()) else {
+        assert!(told.heads.is_empty(), "{what}");
+        return;
+    };
+    let page = match repository.page("a", PageId::ROOT) {
+        Ok(page) => page,
+        Err(error) => {
+            assert!(matches!(error, LedgerError::NoSuch { .. }), "{what}: {error}");
+            assert!(told.heads.is_empty(), "{what}");
+            return;
+        }
+    };
+    for (id, map) in &told.commits {
+        assert!(content(&page, id).unwrap() == *map, "{what}: commit {id}");
+    }
+    for (branch, heads) in page.branches().unwrap() {
+        let [head] = heads[..] else { panic!("{what}: {branch} has several heads") };
+        // One step more may have been made than was told.
+        if let Some(last) = told.heads.get(&branch) {
+            assert!(page.leads_to(last, &head).unwrap(), "{what}: {branch}");
+        }
+        for commit in page.log(head).unwrap() {
+            content(&page, &commit.unwrap().0).unwrap();
+        }
+        commit(&page, &branch, &mut Told::default(), 9).unwrap();
+    }
+    for branch in told.heads.keys() {
+        assert!(page.head(branch).is_ok(), "{what}: {branch}");
+    }
+}
+
+type MakeError = fn() -> KvError;
+
+#[test]
+fn what_was_acknowledged_survives_each_failure_of_the_host() {
+    let errors: [(&str, MakeError, bool); 4] = [
+        ("failure", || KvError::Stale("broken".into()), false),
+        ("retry", || KvError::Retry("busy".into()), false),
+        ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
+        ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
+    ];
+    for (name, error, loses) in errors {
+        for all in [false, true] {
+            for n in 1.. {
+                let host = MemoryStore::new();
+                let failing = FaultStore::new(host.clone());
+                let faults = failing.faults();
+                faults.lose_commits(loses);
+                match all {
+                    true => faults.fail_from(n, error),
+                    false => faults.fail_nth(n, error),
+                }
+                let mut told = Told::default();
+                let result = script(failing, &mut told);
+                let hits = faults.hits();
+                check(&host, &told, &format!("{name}, operation {n}, all later: {all}"));
+                if hits == 0 {
+                    result.unwrap();
+                    assert!(n > 200, "{n} operations are too few for this script");
+                    break;
+                }
+            }
+        }
+    }
+}
