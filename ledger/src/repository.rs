@@ -103,7 +103,7 @@ impl Repository {
     pub fn create_shared(host: Arc<dyn KvDatabase>) -> Result<Self> {
         let mut tx = host.begin(&TxOptions::writing())?;
         if !rows::is_there(&tx)? {
-            rows::create(&mut tx, random()?)?;
+            rows::create(&mut tx, random()?, random()?)?;
             tx.commit()?;
         } else {
             tx.rollback();

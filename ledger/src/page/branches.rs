@@ -28,7 +28,7 @@ impl Page {
         Ok(branches.into_iter().map(|(name, heads)| (name, ids(heads))).collect())
     }
 
-    /// Makes a branch, whose head is this commit. Writes one row.
+    /// Makes a branch, whose head is this commit. Writes two rows.
     ///
     /// # Errors
     /// If there is such a branch, if the name is empty, has more than 255 bytes or a zero byte, if
@@ -42,6 +42,7 @@ impl Page {
         }
         let time = shared.commit_in(&tx, at)?.map_or(CommitTime::default(), |commit| commit.time);
         rows.put_head(&mut tx, name, &Head { id: *at, time })?;
+        rows.raise_keeps(&mut tx)?;
         Ok(tx.commit()?)
     }
 
@@ -76,6 +77,7 @@ impl Page {
             let commit = shared.commit_in(&tx, to)?;
             let time = commit.map_or(CommitTime::default(), |commit| commit.time);
             rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
+            rows.raise_keeps(&mut tx)?;
         }
         let resets = rows.resets(&tx, branch)?;
         rows.put_resets(&mut tx, branch, resets + 1)?;
@@ -99,7 +101,7 @@ impl Page {
         tag.ok_or_else(|| LedgerError::NoSuch { what: "tag", name: name.to_owned() })
     }
 
-    /// Gives a commit a tag, which no other commit has then. Writes one row.
+    /// Gives a commit a tag, which no other commit has then. Writes two rows.
     ///
     /// # Errors
     /// If the name is empty, has more than 255 bytes or a zero byte, if there is no such commit, or if
@@ -109,6 +111,7 @@ impl Page {
         let mut tx = self.shared.host.begin(&TxOptions::writing())?;
         self.shared.commit_in(&tx, at)?;
         self.shared.rows.put_tag(&mut tx, name, at)?;
+        self.shared.rows.raise_keeps(&mut tx)?;
         Ok(tx.commit()?)
     }
 

@@ -173,6 +173,7 @@ impl Shared {
         let time = self.commit_in(&tx, to)?.map_or(CommitTime::default(), |commit| commit.time);
         self.rows.remove_head(&mut tx, branch, &base.head)?;
         self.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
+        self.rows.raise_keeps(&mut tx)?;
         tx.commit()?;
         Ok(true)
     }
@@ -212,6 +213,7 @@ impl Shared {
                 counts.next += 1;
             }
         }
+        counts.pieces += counts.next - before;
         let written = u32::try_from(counts.next - before).unwrap_or(u32::MAX);
         self.rows.put_commit(tx, (id, commit), written)?;
         self.rows.put_counts(tx, &counts)

@@ -14,6 +14,7 @@ const HEAD: u8 = 0x20;
 const MERGE: u8 = 0x21;
 const COMMIT: u8 = 0x22;
 const PIECE: u8 = 0x23;
+const KEEPS: u8 = 0x28;
 const RESETS: u8 = 0x2c;
 const TAG: u8 = 0x2e;
 const PARAMETERS: u8 = 0x2f;
@@ -40,7 +41,13 @@ pub(crate) struct Parameters {
 pub(crate) struct Counts {
     /// The number of the next piece.
     pub(crate) next: u64,
+    /// How many there are.
+    pub(crate) pieces: u64,
 }
+
+/// How many bytes of the row of counts are for the collector and for remotes: numbers that are 0, a
+/// process ID and a digest of zeros.
+const NO_COLLECTOR: usize = 4 * 8 + 1 + 16 + 6 + 32;
 
 /// A name that cannot be one of a branch or tag.
 pub(crate) fn check_name(name: &str) -> Result<()> {
@@ -126,15 +133,21 @@ impl Rows {
 
     pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
         let value = self.get(host, &[COUNTS])?;
-        let next = value.as_deref().and_then(|value| value.first_chunk::<6>());
-        match next {
-            Some(next) => Ok(Counts { next: u48(next) }),
-            None => Err(self.damaged(&[COUNTS], "it is missing or too short")),
-        }
+        let counts = value.as_deref().and_then(|value| {
+            let (next, rest) = value.split_first_chunk::<6>()?;
+            let (pieces, rest) = rest.split_first_chunk::<8>()?;
+            // Nothing of this version runs a collector or has a remote.
+            let is_known = rest == [0; NO_COLLECTOR];
+            is_known.then(|| Counts { next: u48(next), pieces: u64::from_be_bytes(*pieces) })
+        });
+        counts.ok_or_else(|| self.damaged(&[COUNTS], "it is missing, or not of this version"))
     }
 
     pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
-        self.put(host, &[COUNTS], counts.next.to_be_bytes()[2..].to_vec())
+        let mut value = counts.next.to_be_bytes()[2..].to_vec();
+        value.extend_from_slice(&counts.pieces.to_be_bytes());
+        value.extend_from_slice(&[0; NO_COLLECTOR]);
+        self.put(host, &[COUNTS], value)
     }
 
     fn branch(&self, branch: &str) -> Vec<u8> {
@@ -204,12 +217,22 @@ impl Rows {
 
     /// How often a branch was reset or removed.
     pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
-        let key = [&[RESETS][..], branch.as_bytes()].concat();
-        match self.get(host, &key)? {
+        self.number(host, &[&[RESETS][..], branch.as_bytes()].concat())
+    }
+
+    /// Notes that something begins to keep an older commit.
+    pub(crate) fn raise_keeps(&self, host: &mut dyn KvWrite) -> Result<()> {
+        let keeps = self.number(host, &[KEEPS])?;
+        self.put(host, &[KEEPS], (keeps + 1).to_be_bytes().to_vec())
+    }
+
+    /// The number in a row; 0 without the row.
+    fn number(&self, host: &dyn KvRead, key: &[u8]) -> Result<u64> {
+        match self.get(host, key)? {
             None => Ok(0),
             Some(value) => match <[u8; 8]>::try_from(&*value) {
                 Ok(count) => Ok(u64::from_be_bytes(count)),
-                Err(_) => Err(self.damaged(&key, "it is no number")),
+                Err(_) => Err(self.damaged(key, "it is no number")),
             },
         }
     }
@@ -321,11 +344,14 @@ impl Rows {
         };
         match rest.split_first_chunk() {
             Some((found, bytes)) if *found == sealed::checksum(self.page, &key, head) => {
-                if head[0] != kind.byte() || head[1] != 0 {
-                    let found = format!("kind {} in form {}, and not a {kind}", head[0], head[1]);
-                    return Err(self.damaged(&key, &found));
+                if head[0] != kind.byte() {
+                    return Err(self.damaged(&key, &format!("kind {}, and not {kind}", head[0])));
                 }
-                Ok(Some(bytes.to_vec()))
+                match head[1] {
+                    PLAIN => Ok(Some(bytes.to_vec())),
+                    PACKED => unpacked(bytes).map(Some).map_err(|found| self.damaged(&key, found)),
+                    form => Err(self.damaged(&key, &format!("form {form} is not known"))),
+                }
             }
             _ => Err(self.damaged(&key, "its checksum is wrong")),
         }
@@ -345,7 +371,7 @@ impl Rows {
             return Ok(false);
         }
         let mut row = Vec::with_capacity(12 + bytes.len());
-        row.extend_from_slice(&[kind.byte(), 0]);
+        row.extend_from_slice(&[kind.byte(), PLAIN]);
         row.extend_from_slice(&number.to_be_bytes()[2..]);
         let checksum = sealed::checksum(self.page, &key, &row);
         row.extend_from_slice(&checksum);
@@ -353,6 +379,30 @@ impl Rows {
         host.put(&stored, &row)?;
         Ok(true)
     }
+}
+
+/// How the bytes of a piece lie in its row.
+const PLAIN: u8 = 0;
+/// As an LZ4 block after their length. This version reads it and does not write it.
+const PACKED: u8 = 1;
+
+/// No piece is longer.
+const MAX_PIECE: u32 = 81_920;
+
+/// The bytes of a packed piece, or what is wrong with them.
+fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
+    let len = u32::from_be_bytes(*len);
+    // Before anything is allocated.
+    if len > MAX_PIECE {
+        return Err("a packed piece of more than 81,920 bytes");
+    }
+    let unpacked = lz4_flex::block::decompress(block, len as usize);
+    let unpacked = unpacked.map_err(|_| "a packed piece that cannot be unpacked")?;
+    if unpacked.len() != len as usize {
+        return Err("a packed piece of another length than it says");
+    }
+    Ok(unpacked)
 }
 
 /// A head of a branch.
@@ -364,4 +414,22 @@ pub(crate) struct Head {
 
 fn u48(bytes: &[u8; 6]) -> u64 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_pieces_are_read() {
+        let piece = vec![7; 5_000];
+        let mut packed = 5_000_u32.to_be_bytes().to_vec();
+        packed.extend_from_slice(&lz4_flex::block::compress(&piece));
+        assert_eq!(unpacked(&packed), Ok(piece));
+        packed[3] += 1;
+        assert!(unpacked(&packed).is_err());
+        packed[3] -= 2;
+        assert!(unpacked(&packed).is_err());
+        assert!(unpacked(&[0xff; 40]).is_err() && unpacked(b"abc").is_err());
+    }
 }

@@ -14,6 +14,7 @@ const WORDS: &[u8] = b"permazen-ledger";
 
 const FORMAT_ROW: u8 = 0x00;
 const REPOSITORY: u8 = 0x01;
+const DEVICE: u8 = 0x02;
 const NEXT_PAGE: u8 = 0x03;
 const BY_NAME: u8 = 0x04;
 const BY_NUMBER: u8 = 0x05;
@@ -58,11 +59,12 @@ pub(crate) fn is_there(host: &dyn KvRead) -> Result<bool> {
     }
 }
 
-/// Makes a repository with this ID.
-pub(crate) fn create(host: &mut dyn KvWrite, id: [u8; 16]) -> Result<()> {
+/// Makes a repository with this ID, on a device with this fingerprint.
+pub(crate) fn create(host: &mut dyn KvWrite, id: [u8; 16], device: [u8; 16]) -> Result<()> {
     put(host, &[FORMAT_ROW], [WORDS, &FORMAT.to_be_bytes()].concat())?;
     // Pages lie under prefixes.
     put(host, &[REPOSITORY], [&id[..], &[0]].concat())?;
+    put(host, &[DEVICE], [&device[..], &[0; 8]].concat())?;
     put(host, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())
 }
 
