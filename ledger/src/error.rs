@@ -2,8 +2,8 @@
 
 use permazen_kv::KvError;
 
-use crate::commit::encoding::CommitId;
 use crate::digest::{Digest, Kind};
+use crate::ids::CommitId;
 
 /// Result of an operation of a ledger.
 pub type Result<T> = std::result::Result<T, LedgerError>;

@@ -12,6 +12,7 @@
 mod commit;
 mod digest;
 mod error;
+mod ids;
 mod merge;
 mod node;
 mod page;
@@ -29,15 +30,16 @@ mod value;
 #[doc = include_str!("../../docs/src/ledger.md")]
 mod guide {}
 
-pub use commit::encoding::{Commit, CommitId, Origin};
+pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
 pub use error::{LedgerError, Result};
+pub use ids::{CommitId, PageId};
 pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 pub use page::Page;
 pub use page::differences::{Change, Differences};
 pub use page::history::Log;
 pub use page::snapshot::PageSnapshot;
-pub use repository::{MAIN, PageId, Repository};
+pub use repository::{MAIN, Repository};
 pub use secret::Secret;
 pub use store::linear::PageStore;

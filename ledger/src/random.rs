@@ -4,6 +4,17 @@ use rand::TryRng as _;
 use rand::rngs::SysRng;
 
 use crate::error::{LedgerError, Result};
+use crate::ids::PageId;
+
+impl PageId {
+    /// A new random ID.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub fn random() -> Result<Self> {
+        Ok(PageId(random()?))
+    }
+}
 
 /// As many random bytes.
 ///

@@ -3,45 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use permazen_kv::{Hex, KeySpan, KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KeySpan, KvDatabase, KvWrite, TxOptions};
 
+use crate::CommitTime;
 use crate::error::{LedgerError, Result};
+use crate::ids::{CommitId, PageId};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
 use crate::random::random;
 use crate::rows::page::{Counts, Head, Parameters, Rows};
 use crate::rows::repository as rows;
 use crate::secret::Secret;
-use crate::{CommitId, CommitTime};
-
-/// The ID of a page within its ledger: 16 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PageId(pub [u8; 16]);
-
-impl PageId {
-    /// The page that each ledger can have without choosing an ID.
-    pub const ROOT: PageId = PageId([0; 16]);
-
-    /// A new random ID.
-    ///
-    /// # Errors
-    /// If the operating system gives no random bytes.
-    pub fn random() -> Result<Self> {
-        Ok(PageId(random()?))
-    }
-}
-
-impl fmt::Display for PageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Hex(&self.0).fmt(f)
-    }
-}
-
-impl fmt::Debug for PageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// The branch that a page is made with.
 pub const MAIN: &str = "main";

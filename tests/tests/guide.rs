@@ -76,10 +76,12 @@ fn the_summary_lists_each_page_once() {
     }
 }
 
-/// A page with examples is a documentation test of `core`.
+/// A page with examples is a documentation test of `core` or `ledger`.
 #[test]
 fn examples_are_run() {
-    let tested = fs::read_to_string(root().join("core/src/lib.rs")).unwrap();
+    let tested: String = ["core/src/lib.rs", "ledger/src/lib.rs"]
+        .map(|file| fs::read_to_string(root().join(file)).unwrap())
+        .concat();
     for page in pages().keys() {
         let text = fs::read_to_string(root().join("docs/src").join(page)).unwrap();
         let examples = text.lines().any(|line| line == "```rust" || line.starts_with("```rust,st"));

@@ -3,6 +3,7 @@
 use super::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 
 /// Author and message together have at most so many bytes.
 pub(crate) const MAX_WORDS_LEN: usize = 4_096;
@@ -10,22 +11,6 @@ pub(crate) const MAX_WORDS_LEN: usize = 4_096;
 const VERSION: u8 = 1;
 const CHANGE: u8 = 1;
 const CONFLICTS: u8 = 2;
-
-/// The ID of a commit: the digest of its bytes. The first commit of each page, which is not stored,
-/// has the ID of 32 zero bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommitId(pub Digest);
-
-impl CommitId {
-    /// The first commit of each page: it has no parents, and its tree is empty.
-    pub const FIRST: CommitId = CommitId(Digest([0; Digest::LEN]));
-}
-
-impl std::fmt::Display for CommitId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A commit: a state of a page, and the states that it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

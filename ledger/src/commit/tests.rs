@@ -5,10 +5,11 @@ use std::time::{Duration, UNIX_EPOCH};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::encoding::{Commit, CommitId, Origin};
+use super::encoding::{Commit, Origin};
 use super::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::LedgerError;
+use crate::ids::CommitId;
 
 fn commit(random: &mut StdRng) -> Commit {
     let mut digest = || Kind::Node.digest(&random.random::<[u8; 8]>());

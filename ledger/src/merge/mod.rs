@@ -1,22 +1,20 @@
-//! Merges: `relation.rs` finds what two commits have in common, `base.rs` what their changes are
-//! compared with, `content.rs` what comes of them.
+//! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and finds the
+//! base that changes are compared with, `content.rs` decides what comes of the changes.
 
-mod base;
 mod content;
+mod merged;
 mod relation;
 
 pub use self::content::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 
 use permazen_kv::TxOptions;
 
-use self::base::Base;
-use self::relation::{Relation, relation};
-use crate::commit::encoding::{Commit, CommitId, Origin};
+use self::merged::merged;
+use self::relation::relation;
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::page::Page;
-use crate::page::shared::Shared;
-use crate::page::write::{Attempt, Draft};
-use crate::tree::edit::Edited;
+use crate::page::write::Attempt;
 
 /// How often a merge is made again because others have changed the branch.
 const ATTEMPTS: usize = 100;
@@ -61,46 +59,4 @@ impl Page {
         }
         Err(LedgerError::BranchMoved { branch: branch.to_owned() })
     }
-}
-
-/// The merge of two commits of which none leads to the other.
-fn merged(
-    shared: &Shared,
-    heads: [&CommitId; 2],
-    relation: &Relation,
-    merger: &mut dyn Merger,
-) -> Result<(Commit, Draft)> {
-    let mut sides = [side(shared, heads[0])?, side(shared, heads[1])?];
-    let mut changes = relation.changes;
-    if (sides[0].1.time, sides[0].0) > (sides[1].1.time, sides[1].0) {
-        sides.swap(0, 1);
-        changes.swap(0, 1);
-    }
-    let [(older_id, older), (newer_id, newer)] = &sides;
-    let unchanged = |root| Edited { root, nodes: Vec::new() };
-    let (edited, pieces) = match changes {
-        // A side without changes has nothing of its own but merges.
-        [_, false] => (unchanged(older.root), Vec::new()),
-        [false, true] => (unchanged(newer.root), Vec::new()),
-        _ => {
-            let base = Base::of(shared, relation, merger)?.root;
-            content::merged(shared, &base, &older.root, &newer.root, merger)?
-        }
-    };
-    let mut parents = [*older_id, *newer_id];
-    parents.sort();
-    let commit = Commit {
-        time: older.time.max(newer.time),
-        generation: older.generation.max(newer.generation) + 1,
-        root: edited.root,
-        conflicts: None,
-        origin: Origin::Merge { parents },
-    };
-    Ok((commit, Draft { root: edited.root, nodes: edited.nodes, pieces }))
-}
-
-fn side(shared: &Shared, id: &CommitId) -> Result<(CommitId, Commit)> {
-    let commit = shared.commit(id)?;
-    // The first commit leads to all others, so it is no side of a merge.
-    Ok((*id, commit.ok_or(LedgerError::NoCommit { commit: *id })?))
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::commit::encoding::{CommitId, Origin};
+use crate::commit::encoding::Origin;
 use crate::commit::time::CommitTime;
 use crate::error::Result;
+use crate::ids::CommitId;
 use crate::page::shared::Shared;
 
 /// What two commits have in common.

@@ -3,9 +3,9 @@
 use permazen_kv::TxOptions;
 
 use super::Page;
-use crate::commit::encoding::CommitId;
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::rows::page::{Head, check_name};
 
 impl Page {

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::shared::Shared;
-use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::encoding::Commit;
 use crate::error::Result;
+use crate::ids::CommitId;
 
 /// The commits that lead to one, each before its parents: by generation and ID, descending.
 ///

@@ -23,8 +23,9 @@ use self::differences::Differences;
 use self::history::Log;
 use self::shared::Shared;
 use self::snapshot::PageSnapshot;
-use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::encoding::Commit;
 use crate::error::Result;
+use crate::ids::CommitId;
 use crate::rows::page::{Parameters, Rows};
 use crate::store::linear::PageStore;
 

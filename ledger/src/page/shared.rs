@@ -6,10 +6,11 @@ use bytes::Bytes;
 use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 
 use super::cache::NodeCache;
-use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::rows::page::{Parameters, Rows};
 use crate::secret::Secret;

@@ -6,10 +6,11 @@ use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
 use super::snapshot::value;
-use crate::commit::encoding::{Commit, CommitId, Origin};
+use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
 use crate::random::random;
 use crate::rows::page::Head;

@@ -4,10 +4,11 @@ use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::{number, sealed};
-use crate::commit::encoding::{Commit, CommitId};
+use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::secret::Secret;
 
 const HEAD: u8 = 0x20;

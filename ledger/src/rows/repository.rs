@@ -5,7 +5,7 @@ use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::{number, sealed};
 use crate::error::{LedgerError, Result};
-use crate::repository::PageId;
+use crate::ids::PageId;
 
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;

@@ -2,10 +2,15 @@
 
 use crate::digest::Digest;
 use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
-use crate::value::split::{MAX_CHUNK, MIN_CHUNK};
 
 /// The longest value of a page: 2⁴⁸ − 1 bytes.
 pub(crate) const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
+
+/// A rest of a value with at most so many bytes is one chunk.
+pub(super) const MIN_CHUNK: usize = 4_096;
+
+/// No chunk is longer.
+pub(super) const MAX_CHUNK: usize = 65_536;
 
 /// No value has more index pieces above each other.
 pub(crate) const MAX_LEVELS: u8 = 11;

@@ -3,16 +3,12 @@
 use bytes::{Bytes, BytesMut};
 
 use super::index::{IndexWriter, Part};
-use super::reference::{MAX_VALUE_LEN, Reference};
+use super::reference::{MAX_CHUNK, MAX_VALUE_LEN, MIN_CHUNK, Reference};
 use crate::digest::Kind;
 use crate::error::{LedgerError, Result};
 use crate::secret::{BoundaryHash, Gear, Secret};
 
-/// A rest of a value with at most so many bytes is one chunk.
-pub(crate) const MIN_CHUNK: usize = 4_096;
 const MEAN_CHUNK: usize = 16_384;
-/// No chunk is longer.
-pub(crate) const MAX_CHUNK: usize = 65_536;
 
 /// Where a chunk can end before the mean length, and after it.
 const MASK_SHORT: u64 = 0x0000_d90f_0353_0000;

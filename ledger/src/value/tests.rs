@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
 use super::read::{Pieces, ValueReader};
-use super::reference::Reference;
-use super::split::{MAX_CHUNK, MIN_CHUNK, Piece, Splitter};
+use super::reference::{MAX_CHUNK, MIN_CHUNK, Reference};
+use super::split::{Piece, Splitter};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::secret::Secret;
