@@ -44,7 +44,9 @@ pub(crate) struct NullAs {
 /// The bytes of null in the pairs of a collection, where it may not have any.
 #[derive(Debug, Clone)]
 pub(crate) struct NullIn {
-    /// The set, list or map.
+    /// The set, list or map that gets them. In another schema, it may be another one.
+    pub(crate) stored: StorageId,
+    /// The field that is noted.
     pub(crate) field: StorageId,
     /// In what follows the field in the key: an element of a set, or a key of a map.
     pub(crate) key: Option<Vec<u8>>,
@@ -151,11 +153,11 @@ impl Notes {
         mut pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
     ) {
         let Some(watched) = self.watched(id) else { return };
-        let Some(null) = watched.required_in.iter().find(|null| null.field == field) else {
+        let Some(null) = watched.required_in.iter().find(|null| null.stored == field) else {
             return;
         };
         if pairs.any(|pair| null.is_in(pair)) {
-            self.objects.borrow_mut().entry(id).or_default().nulls.insert(field);
+            self.objects.borrow_mut().entry(id).or_default().nulls.insert(null.field);
         }
     }
 
@@ -167,7 +169,7 @@ impl Notes {
         let simple = simple.map(|it| it.field);
         let collections = watched.required_in.iter();
         let collections =
-            collections.filter(|null| content.pairs_of(null.field).any(|pair| null.is_in(pair)));
+            collections.filter(|null| content.pairs_of(null.stored).any(|pair| null.is_in(pair)));
         let mut nulls = simple.chain(collections.map(|null| null.field)).peekable();
         if watched.created || nulls.peek().is_some() {
             let mut objects = self.objects.borrow_mut();

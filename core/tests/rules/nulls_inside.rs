@@ -277,3 +277,44 @@ fn a_changed_collection_costs_no_operation_more() {
     let checked = counter.take();
     assert_eq!(checked.seeks, 1, "{checked:?}");
 }
+
+/// A program in which the collections have other names.
+mod renamed {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct Album {
+        #[permazen(was = "labels", element(indexed))]
+        pub(super) tags: BTreeSet<String>,
+        #[permazen(was = "tracks")]
+        pub(super) songs: Vec<String>,
+        #[permazen(was = "places")]
+        pub(super) towns: BTreeMap<String, String>,
+        pub(super) guests: Vec<Option<String>>,
+    }
+}
+
+#[test]
+fn null_under_the_former_name_of_a_collection_is_a_violation() {
+    let store = Arc::new(MemoryStore::new());
+    let id = open(&store, Validation::AtCommit).write(|tx| Ok(tx.create(album())?.id())).unwrap();
+    let builder = Permazen::builder_shared(Arc::clone(&store) as Arc<_>);
+    let db = builder.model::<renamed::Album>().build().unwrap();
+    for (field, put) in PUTS {
+        let name = match field {
+            "labels" => "tags",
+            "tracks" => "songs",
+            _ => "towns",
+        };
+        let refused = violations(db.write(|tx| Ok(put(tx, id)?)));
+        assert_eq!(required(&refused), [format!("Album.{name}")]);
+    }
+    // It is gone at the commit.
+    db.write(|tx| {
+        labels(tx, id, true)?;
+        labels(tx, id, false)?;
+        Ok(())
+    })
+    .unwrap();
+    assert!(db.check_rules().unwrap().is_clean());
+}

@@ -30,29 +30,10 @@ impl Rules {
         let (mut required, mut required_in) = (Vec::new(), Vec::new());
         for (position, decl) in binding.info.fields.iter().enumerate() {
             let field = binding.field(position)?;
-            let null = |part: &ResolvedField, decl: &ValueDecl| {
-                let encoding = part.simple().filter(|_| !decl.optional);
-                encoding.and_then(|simple| null_of(&*simple.encoding))
-            };
-            let mut nulls = NullIn { field: field.storage_id, key: None, value: None };
-            match (&field.kind, &decl.shape) {
-                (ResolvedKind::Simple(_), Shape::Simple(decl)) => {
-                    required.extend(null(field, decl).map(|_| position));
-                }
-                (ResolvedKind::Set { element }, Shape::Set(decl)) => {
-                    nulls.key = null(element, decl);
-                }
-                (ResolvedKind::List { element }, Shape::List(decl)) => {
-                    nulls.value = null(element, decl);
-                }
-                (ResolvedKind::Map { key, value }, Shape::Map(keys, values)) => {
-                    (nulls.key, nulls.value) = (null(key, keys), null(value, values));
-                }
-                _ => {}
+            if let Shape::Simple(decl) = &decl.shape {
+                required.extend(null_in(field, decl).map(|_| position));
             }
-            if nulls.key.is_some() || nulls.value.is_some() {
-                required_in.push((position, nulls));
-            }
+            required_in.extend(required_in_of(field, field, &decl.shape).map(|it| (position, it)));
         }
         let checkers = Checker::all(binding.info.hooks);
         Ok(Rules { unique, required, required_in, checkers })
@@ -88,6 +69,29 @@ fn required(field: &ResolvedField, stored: &ResolvedField) -> Option<NullAs> {
     Some(NullAs { stored: stored.storage_id, null, field: field.storage_id })
 }
 
+/// The null of a part of a field, if the struct cannot have it there.
+fn null_in(part: &ResolvedField, decl: &ValueDecl) -> Option<Vec<u8>> {
+    null_of(&*part.simple().filter(|_| !decl.optional)?.encoding)
+}
+
+/// The nulls that a collection of a model may not have, where it is stored as `stored`.
+fn required_in_of(field: &ResolvedField, stored: &ResolvedField, shape: &Shape) -> Option<NullIn> {
+    let (key, value) = match (&stored.kind, shape) {
+        (ResolvedKind::Set { element }, Shape::Set(decl) | Shape::List(decl)) => {
+            (null_in(element, decl), None)
+        }
+        (ResolvedKind::List { element }, Shape::Set(decl) | Shape::List(decl)) => {
+            (None, null_in(element, decl))
+        }
+        (ResolvedKind::Map { key, value }, Shape::Map(keys, values)) => {
+            (null_in(key, keys), null_in(value, values))
+        }
+        _ => (None, None),
+    };
+    let (field, stored) = (field.storage_id, stored.storage_id);
+    (key.is_some() || value.is_some()).then_some(NullIn { stored, field, key, value })
+}
+
 impl Binding {
     /// What the object layer notes of objects of this model.
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
@@ -121,6 +125,10 @@ impl Binding {
                 }
                 if rules.required.contains(&position) {
                     watched.required.extend(required(self.field(position)?, from));
+                }
+                if let Some(decl) = self.info.fields.get(position) {
+                    let nulls = required_in_of(self.field(position)?, from, &decl.shape);
+                    watched.required_in.extend(nulls);
                 }
             }
         }
