@@ -1,7 +1,7 @@
 //! Rules while objects are in the schemas of other programs.
 
-use permazen::PermazenObject;
 use permazen::kv::KvDatabase;
+use permazen::{Obj, PermazenObject};
 
 use super::*;
 
@@ -246,6 +246,107 @@ fn objects_that_the_check_moves_leave_no_index_partial() {
             tx.get::<now::User>(id)?.revalidate()?;
         }
         Ok(())
+    })
+    .unwrap();
+}
+
+/// A program that must move objects to load them. Its hook moves or deletes others.
+mod hooked {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    #[permazen(hooks)]
+    pub(super) struct User {
+        #[permazen(indexed, unique)]
+        pub(super) email: String,
+        #[permazen(validate = any_age)]
+        pub(super) age: i32,
+        #[permazen(was = "nicks")]
+        pub(super) names: Vec<String>,
+    }
+
+    fn any_age(_: &i32) -> Result<(), String> {
+        Ok(())
+    }
+
+    #[permazen::hooks]
+    impl User {
+        #[on_validate]
+        fn look_at_others(this: Obj<'_, Self>) -> Result<()> {
+            for other in this.tx().all::<User>()?.iter() {
+                let other = other?;
+                match this.email()?.as_str() {
+                    "reads" => drop(other.names()?.len()?),
+                    "moves" => drop(other.migrate()?),
+                    "deletes" if other != this => drop(other.delete()?),
+                    "fails" => {
+                        other.migrate()?;
+                        return Err(Error::other("on purpose"));
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The program before `hooked`.
+mod nicks {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct User {
+        pub(super) email: String,
+        pub(super) age: i32,
+        pub(super) nicks: Vec<String>,
+    }
+}
+
+#[test]
+fn what_a_hook_moves_or_deletes_during_the_check_leaves_no_index_partial() {
+    for email in ["reads", "moves", "deletes", "fails", "nothing"] {
+        let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+        let before = open::<nicks::User>(&store).build().unwrap();
+        before.write(|tx| Ok(tx.create(nicks::User::default())?.id())).unwrap();
+        let db = open::<hooked::User>(&store).build().unwrap();
+        let done = db.write(|tx| {
+            let user = hooked::User { email: email.to_owned(), ..Default::default() };
+            Ok(tx.create(user)?.id())
+        });
+        let refused = match email {
+            "reads" | "moves" | "deletes" => {
+                done.unwrap();
+                continue;
+            }
+            _ => violations(done),
+        };
+        // What the failed hook has moved is back.
+        let partial = |it: &&permazen::model::Violation| {
+            matches!(it.cause.as_deref(), Some(Error::PartialIndex { missing: 1, .. }))
+        };
+        assert_eq!(refused.iter().filter(partial).count(), 1, "{email}: {refused}");
+    }
+}
+
+/// The function needs the object, which must move for that. Its turn is after an object for which the
+/// index was partial.
+#[test]
+fn objects_that_move_for_a_function_leave_no_index_partial() {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let before = open::<nicks::User>(&store).build().unwrap();
+    let some = before.write(|tx| Ok(tx.create(nicks::User::default())?.id())).unwrap();
+    before.write(|tx| tx.any(some).delete().map(drop)).unwrap();
+    let [new, old] = [1, 2].map(|last| {
+        let mut id = some.to_bytes();
+        id[7] = last;
+        ObjId::from_bytes(id).unwrap()
+    });
+    before.write(|tx| Ok(tx.create_with_id(old, nicks::User::default())?.is_some())).unwrap();
+    let db = open::<hooked::User>(&store).build().unwrap();
+    db.write(|tx| {
+        tx.create_with_id(new, &hooked::User { email: "new".into(), ..Default::default() })?;
+        tx.any(old).set("age", &permazen::encoding::Value::Int(1))
     })
     .unwrap();
 }

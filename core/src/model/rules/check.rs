@@ -1,6 +1,6 @@
 //! Checks the rules for the objects that have changed in a transaction.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::required::{content, is_about_null, is_null, nulls_in};
@@ -28,21 +28,26 @@ const ROUNDS: usize = 100;
 /// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let notes = &tx.core.notes;
-    let mut check =
-        Check { tx, partial: HashSet::new(), unchecked: false, moved: false, hooks_changed: false };
+    let mut check = Check { tx, partial: BTreeMap::new(), unchecked: false, hooks_changed: false };
     let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
     let mut rounds = 0;
     // A hook that checks an object may change others. These are then noted, and what was wrong may
     // be right.
-    // If an object has moved, an index that was partial may be complete.
-    while !notes.is_empty()
-        || (check.hooks_changed && !failed.is_empty())
-        || (check.moved && !check.partial.is_empty())
-    {
+    loop {
+        let changed = !notes.is_empty() || (check.hooks_changed && !failed.is_empty());
+        let again = if changed { Ok(true) } else { check.is_completed() };
+        match again {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                notes.put_back(failed.into_iter().map(|(id, (touched, _))| (id, touched)));
+                return Err(error);
+            }
+        }
         rounds += 1;
         let mut queue = notes.take();
         check.partial.clear();
-        (check.moved, check.hooks_changed) = (false, false);
+        check.hooks_changed = false;
         for (id, (touched, _)) in std::mem::take(&mut failed) {
             queue.entry(id).or_default().add(touched);
         }
@@ -84,17 +89,29 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
 /// One check of several objects.
 struct Check<'t> {
     tx: &'t Tx,
-    /// The paths of the rules whose partial index was reported already.
-    partial: HashSet<&'t str>,
+    /// The rules whose partial index was reported already, by their paths, with the change counter of
+    /// the store at that time.
+    partial: BTreeMap<&'t str, (&'t Unique, u64)>,
     /// Whether the last object was not checked because of such an index. It must be checked again.
     unchecked: bool,
-    /// Whether objects have moved to the schema of the models.
-    moved: bool,
     /// Whether hooks have changed something.
     hooks_changed: bool,
 }
 
 impl<'t> Check<'t> {
+    /// Whether an index that was partial is complete: the check itself, a hook or a function of the
+    /// model may have moved or deleted the objects that it lacked.
+    fn is_completed(&self) -> Result<bool> {
+        let changes = self.tx.core.changes();
+        for (rule, _) in self.partial.values().filter(|(_, seen)| *seen != changes) {
+            match self.tx.unique_view(rule) {
+                Err(Error::PartialIndex { .. }) => {}
+                view => return view.map(|_| true),
+            }
+        }
+        Ok(false)
+    }
+
     /// Everything by which an object breaks rules, as far as these concern what was touched.
     fn object(&mut self, id: ObjId, touched: &Touched) -> Result<Vec<Violation>> {
         let tx = self.tx;
@@ -237,13 +254,13 @@ impl<'t> Check<'t> {
             return Ok(None);
         }
         // A partial index is reported once, because finding out what is missing is expensive.
-        if self.partial.contains(&*rule.path) {
+        if self.partial.contains_key(&*rule.path) {
             self.unchecked = true;
             return Ok(None);
         }
         let view = match self.tx.unique_view(rule) {
             Err(error @ Error::PartialIndex { .. }) => {
-                self.partial.insert(&rule.path);
+                self.partial.insert(&rule.path, (rule, self.tx.core.changes()));
                 return Ok(Some(Violation::unchecked(id, &rule.path, Rule::Unique, error)));
             }
             view => view?,
@@ -263,12 +280,11 @@ impl<'t> Check<'t> {
 
     /// The encoded values of an object in the columns of a rule. If the index has no entries of
     /// objects in the schema of this object, the object first moves to the schema of the models.
-    fn values(&mut self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
+    fn values(&self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
         let core = &self.tx.core;
         let schema = core.object_type(id)?.schema;
         if schema != binding.object_type.schema && !self.is_indexed_in(binding, rule, schema)? {
             core.require_current(id)?;
-            self.moved = true;
         }
         let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
         Ok(rule.columns.iter().map(|field| value(field)).collect::<object::Result<_>>()?)
