@@ -322,6 +322,20 @@ fn retaining_in_a_watched_list_tells_positions_as_if_one_by_one() {
     assert_eq!(events.take(), ["clear"]);
 }
 
+#[test]
+fn removing_a_range_of_a_watched_list_tells_positions_before_the_removal() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b", "c", "d", "e"]);
+    let events = Events::on(&tx, 22);
+    list.remove_range(1, 3).unwrap();
+    assert_eq!(events.take(), ["remove 1:b", "remove 2:c"]);
+    list.remove_range(1, 3).unwrap();
+    assert_eq!(events.take(), ["remove 1:d", "remove 2:e"]);
+    list.remove_range(0, 1).unwrap();
+    assert_eq!(events.take(), ["clear"]);
+}
+
 /// Elements are moved in pieces. The list knows what each piece overwrites, and puts it back after
 /// a failure.
 #[test]

@@ -212,7 +212,8 @@ impl ListView<'_, '_> {
         self.encoded().pop_with(|at, element| self.decode(at, element))
     }
 
-    /// Removes the elements from position `from` up to, but not including, `to`.
+    /// Removes the elements from position `from` up to, but not including, `to`. Listeners are told
+    /// the positions that the elements had before; if all go, that the list was cleared.
     ///
     /// Cost: one seek; a scan of these elements and all after them; one put for each element after
     /// them; one range removal. For the range removal, as many elements as were removed are read
@@ -281,8 +282,10 @@ impl ListView<'_, '_> {
     }
 
     /// Removes every element for which `keep` returns `false`, in one pass. Returns how many were
-    /// removed. Listeners are called for each of them, from the front. Cost: all elements are read
-    /// once, then as much as [`remove_range`](ListView::remove_range) from the first one removed.
+    /// removed. Listeners are called for each of them, from the front, with the position that it has
+    /// when those before it are gone, as if each were removed alone; if all go, they are told that
+    /// the list was cleared. Cost: all elements are read once, then as much as
+    /// [`remove_range`](ListView::remove_range) from the first one removed.
     ///
     /// `keep` is called for a copy of the elements at the beginning. It may change anything except
     /// this list: if the list is not the same when an element is to be removed, nothing is removed.
