@@ -197,7 +197,7 @@ impl History {
         let mut after = self.world.clone();
         after.sync(&stored);
         assert_eq!(stored, after);
-        self.heard.check(&after, &after, program.version);
+        self.heard.check(&after, &after, program.version, false);
         assert!(self.told.lock().unwrap().is_empty());
         self.world = after;
         self.random = random;

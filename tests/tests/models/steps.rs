@@ -67,6 +67,8 @@ pub(crate) enum Op {
     ReplaceFriends(ObjId, Vec<ObjId>),
     Push(ObjId, &'static str),
     Pop(ObjId),
+    /// All tags but this one, in the schema of the object.
+    Retain(ObjId, &'static str),
     ReplaceTags(ObjId, Vec<&'static str>),
     Rate(ObjId, &'static str, i32),
     Unrate(ObjId, &'static str),
@@ -177,9 +179,10 @@ fn try_op(random: &mut Random, world: &World, program: u8) -> Option<Op> {
             let friends = (0..random.below(4)).filter_map(|_| some(random, &["User"])).collect();
             Op::ReplaceFriends(some(random, &["User"])?, friends)
         }
-        20 => match random.below(3) {
-            0 => Op::Push(some(random, &["Film"])?, random.pick(&TEXTS)),
-            1 => Op::Pop(some(random, &["Film"])?),
+        20 => match random.below(4) {
+            0 => Op::Retain(some(random, &["Film"])?, random.pick(&TEXTS)),
+            1 => Op::Push(some(random, &["Film"])?, random.pick(&TEXTS)),
+            2 => Op::Pop(some(random, &["Film"])?),
             _ => {
                 let tags = (0..random.below(4)).map(|_| random.pick(&TEXTS)).collect();
                 Op::ReplaceTags(some(random, &["Film"])?, tags)
@@ -376,6 +379,7 @@ pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId], program: u8) -> R
         | Op::ReplaceFriends(id, _)
         | Op::Push(id, _)
         | Op::Pop(id)
+        | Op::Retain(id, _)
         | Op::ReplaceTags(id, _)
         | Op::Rate(id, ..)
         | Op::Unrate(id, _) => {
@@ -416,10 +420,11 @@ fn change(thing: &mut Thing, op: &Op) {
         Op::Join(_, team) => thing.set("team", team.map_or(Value::Null, Value::Ref)),
         Op::Set(_, field, value) | Op::Assign(_, field, value) => thing.set(field, value.clone()),
         Op::ReplaceTags(_, all) => with("tags", &mut |value| *value = tags(all)),
-        Op::Push(..) | Op::Pop(_) => with("tags", &mut |value| {
+        Op::Push(..) | Op::Pop(_) | Op::Retain(..) => with("tags", &mut |value| {
             let FieldValue::List(all) = value else { panic!("{value:?}") };
             match op {
                 Op::Push(_, tag) => all.push(Value::String((*tag).to_owned())),
+                Op::Retain(_, tag) => all.retain(|it| it.as_str() != Some(tag)),
                 _ => drop(all.pop()),
             }
         }),

@@ -142,7 +142,7 @@ impl Runner<'_> {
             }
             let refused = match tx.commit() {
                 Ok(()) => {
-                    self.history.heard.check(&before, &world, self.program.version);
+                    self.history.heard.check(&before, &world, self.program.version, false);
                     self.must_be_right(&world);
                     self.note(if round == 0 { "committed" } else { "repaired" });
                     return Ended::Committed(world);
@@ -153,7 +153,7 @@ impl Runner<'_> {
                 Ok(tx) => tx,
                 Err(error) => return Ended::Died(error, Some(world)),
             };
-            self.history.heard.check(&before, &world, self.program.version);
+            self.history.heard.check(&before, &world, self.program.version, false);
             if round == 4 || self.random.one_in(4) {
                 return Ended::RolledBack;
             }
@@ -306,7 +306,8 @@ impl Runner<'_> {
         let stored = self.stored(tx, &done)?;
         let early = self.is_early();
         if self.agree(world, op, done, early, stored.as_ref())? {
-            self.history.heard.check(&before, world, program.version);
+            let alone = matches!(op, Op::Retain(..));
+            self.history.heard.check(&before, world, program.version, alone);
         }
         if let Some(stored) = stored {
             assert_eq!(stored, *world, "after {op:?}");

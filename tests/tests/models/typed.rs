@@ -3,6 +3,7 @@
 
 use permazen::encoding::Value;
 use permazen::model::{Builder, Copy, ListChange, MapChange, Path, SetChange, along};
+use permazen::object::Migrate;
 use permazen::{ObjId, Permazen, Ref, Result, Tx};
 
 use crate::heard::{Heard, HeardLog, What};
@@ -87,6 +88,11 @@ pub(crate) fn run(tx: &Tx, op: &Op) -> Result<New> {
                 }
                 Op::Push(id, tag) => film(*id)?.tags()?.push(*tag)?,
                 Op::Pop(id) => drop(film(*id)?.tags()?.pop()?),
+                Op::Retain(id, tag) => {
+                    let name = name_there(tx, *id, "tags")?.unwrap();
+                    let tags = tx.core().list_view(*id, &name, Migrate::No)?;
+                    tags.retain(|it| it.as_str() != Some(tag)).map(drop)?;
+                }
                 Op::ReplaceTags(id, tags) => film(*id)?.tags()?.replace(tags.iter().copied())?,
                 Op::Rate(id, by, stars) => {
                     review(*id)?.stars()?.insert(*by, Rank::from(*stars))?;
@@ -112,18 +118,21 @@ fn move_all(tx: &Tx) -> Result<()> {
     tx.all::<Review>()?.iter().try_for_each(|it| it?.migrate().map(drop))
 }
 
+/// The name of a field where the object is, if it has it there.
+fn name_there(tx: &Tx, id: ObjId, field: &'static str) -> Result<Option<String>> {
+    let of_type = tx.any(id).object_type()?;
+    let names = [stored_name(&of_type.name, field), field];
+    let is_there = |name: &&str| of_type.fields.iter().any(|it| *it.name == **name);
+    Ok(names.into_iter().find(is_there).map(str::to_owned))
+}
+
 /// Sets a field by the name that it has where the object is, if it has it there.
 fn set(tx: &Tx, id: ObjId, field: &'static str, value: &Value) -> Result<()> {
+    let Some(name) = name_there(tx, id, field)? else { return Ok(()) };
     let any = tx.any(id);
-    let of_type = any.object_type()?;
-    let later = stored_name(&of_type.name, field);
-    let mut names = [later, field].into_iter();
-    let Some(name) = names.find(|name| of_type.fields.iter().any(|it| *it.name == **name)) else {
-        return Ok(());
-    };
-    match (any.get(name)?, value) {
-        (Value::Long(_), Value::Int(value)) => any.set(name, &Value::Long((*value).into())),
-        _ => any.set(name, value),
+    match (any.get(&name)?, value) {
+        (Value::Long(_), Value::Int(value)) => any.set(&name, &Value::Long((*value).into())),
+        _ => any.set(&name, value),
     }
 }
 
