@@ -184,7 +184,7 @@ fn try_op(random: &mut Random, world: &World, program: u8) -> Option<Op> {
             1 => Op::Push(some(random, &["Film"])?, random.pick(&TEXTS)),
             2 => Op::Pop(some(random, &["Film"])?),
             _ => {
-                let tags = (0..random.below(4)).map(|_| random.pick(&TEXTS)).collect();
+                let tags = (0..random.below(7)).map(|_| random.pick(&TEXTS)).collect();
                 Op::ReplaceTags(some(random, &["Film"])?, tags)
             }
         },
