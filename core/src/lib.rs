@@ -95,10 +95,11 @@ pub mod __private {
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::along::{Route, WatchedAt};
     pub use crate::model::hook::declare::HookDecl;
+    pub use crate::model::hook::subject::{Among, object_of, object_with};
     pub use crate::model::hook::told::{Outcome, Told};
     pub use crate::model::hooks::{
-        BeginsAt, Checked, EndsAt, FromChange, HasHooks, Hooks, IsAnyChangeOf, IsAtEndOf,
-        IsChangeOf, Returned, TellsAllChangesAs, Watched,
+        BeginsAt, Checked, EndsAt, FromChange, HasHooks, Hooks, HooksOfModel, IsAnyChangeOf,
+        IsAtEndOf, IsChangeOf, Returned, Subject, TellsAllChangesAs, Watched,
     };
     pub use crate::model::index::{
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
@@ -114,7 +115,7 @@ pub mod __private {
         EncodeAs, EnumType, Field, HeldFor, Indexed, IsCounter, Kind, KindMember as Member,
         ListField, ListOf, MapField, MapOf, Meets, MeetsHandle, Mixin, Model, ModelSet, NewValues,
         Obj, Objs, OldValues, Ref, Referred, Result, SetField, SetOf, Source, Stored, Target, Tx,
-        Unindexed, Within,
+        Unindexed, With, Within,
     };
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let nullable = nullable(model);
     let hooks = model.hooks.map(|at| hooks::of_struct(krate, ident, at));
     let (hooks, has_hooks) = hooks.unwrap_or_default();
+    let of_model = model.hooks.map(|_| quote!(impl #m::HooksOfModel for #ident {}));
     let storage_id =
         model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
     let singleton = model.singleton.then(|| {
@@ -77,6 +78,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         #accessors_type
         #nullable
         #has_hooks
+        #of_model
 
         #allowed
         impl<'t> #accessors<'t> {

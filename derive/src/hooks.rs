@@ -1,6 +1,6 @@
 //! `#[permazen::hooks]`: a block of functions that are called when objects change.
 //!
-//! The block stays as it is, without the attributes of its hooks. Beside it, each hook becomes one
+//! The block is one of a model, of a mix-in or of a kind. It stays as it is, without the attributes of its hooks. Beside it, each hook becomes one
 //! declaration, whose closure calls the function. The compiler checks the arguments there, at the
 //! types that the function names.
 
@@ -11,7 +11,8 @@ use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType, Token, Type,
+    Attribute, Expr, FnArg, GenericArgument, GenericParam, Ident, ImplItem, ImplItemFn, ItemImpl,
+    Meta, PathArguments, ReturnType, Token, Type,
 };
 
 use crate::attribute_syntax::{self as attributes, Item};
@@ -25,7 +26,8 @@ pub(crate) const EVENTS: [&str; 5] =
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
     let mut errors = Errors::default();
     let krate = crate_path(attribute, &mut errors);
-    let owner = owner(&block, &mut errors);
+    let name = owner(&block, &mut errors);
+    let owner = Owner::of(&block.self_ty, name, &quote!(#krate::__private));
     let mut hooks =
         Hooks { m: quote!(#krate::__private), owner, decls: Vec::new(), moves: Vec::new() };
     for item in &mut block.items {
@@ -57,12 +59,13 @@ fn crate_path(attribute: &TokenStream, errors: &mut Errors) -> TokenStream {
     krate
 }
 
-/// The name of the struct, for errors at run time.
+/// The name of the struct or enum, for errors at run time.
 fn owner(block: &ItemImpl, errors: &mut Errors) -> String {
     if let Some((path, _)) = &block.trait_ {
         errors.at(path, "hooks are in a block of the struct itself: `impl Person { … }`");
     }
-    if !block.generics.params.is_empty() {
+    let generic = |it: &GenericParam| !matches!(it, GenericParam::Lifetime(_));
+    if block.generics.params.iter().any(generic) {
         errors.at(&block.generics, "a struct with hooks is not generic");
     }
     match crate::types::last_segment(&block.self_ty) {
@@ -74,10 +77,71 @@ fn owner(block: &ItemImpl, errors: &mut Errors) -> String {
     }
 }
 
+/// Whose hooks these are.
+struct Owner {
+    /// The name of the struct or enum, for errors at run time.
+    name: String,
+    /// The type that has the functions.
+    functions: TokenStream,
+    /// The type that has the constants of the fields: the struct, or what stands for a kind.
+    subject: TokenStream,
+    is_kind: bool,
+}
+
+impl Owner {
+    fn of(ty: &Type, name: String, m: &TokenStream) -> Self {
+        let span = names::here(ty.span());
+        if !has_lifetime(ty) {
+            let itself = quote_spanned!(span=> Self);
+            return Owner { name, functions: itself.clone(), subject: itself, is_kind: false };
+        }
+        // The functions can name the lifetime of the block, and are called for objects of another one.
+        let (m, any) = (names::located(m, span), with_any_lifetime(ty));
+        let functions = quote_spanned!(span=> <#any>);
+        let subject = quote_spanned!(span=> <#any as #m::Member<'_>>::Of);
+        Owner { name, functions, subject, is_kind: true }
+    }
+
+    /// What messages say about the first parameter of a hook.
+    fn this(&self) -> String {
+        match self.is_kind {
+            true => format!("`this: {}<'_>`", self.name),
+            false => "`this: Obj<'_, Self>`".to_owned(),
+        }
+    }
+}
+
+/// Whether this is the enum of a kind, `Pet<'_>`, and not a struct.
+fn has_lifetime(ty: &Type) -> bool {
+    let Type::Path(path) = crate::types::unparenthesized(ty) else { return false };
+    let Some(PathArguments::AngleBracketed(list)) =
+        path.path.segments.last().map(|segment| &segment.arguments)
+    else {
+        return false;
+    };
+    list.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
+}
+
+/// The type with `'_` for its lifetimes.
+fn with_any_lifetime(ty: &Type) -> Type {
+    let mut ty = crate::types::unparenthesized(ty).clone();
+    if let Type::Path(path) = &mut ty
+        && let Some(segment) = path.path.segments.last_mut()
+        && let PathArguments::AngleBracketed(list) = &mut segment.arguments
+    {
+        for argument in &mut list.args {
+            if let GenericArgument::Lifetime(lifetime) = argument {
+                lifetime.ident = Ident::new("_", lifetime.ident.span());
+            }
+        }
+    }
+    ty
+}
+
 /// The declarations of a block.
 struct Hooks {
     m: TokenStream,
-    owner: String,
+    owner: Owner,
     decls: Vec<TokenStream>,
     /// The calls of the functions with `#[on_schema_change]`.
     moves: Vec<TokenStream>,
@@ -136,7 +200,8 @@ impl Hooks {
             let call = self.call(function, &[self.this(this)]);
             self.declare(function, &quote!(on_create), None, &call);
         } else {
-            errors.at(at, "a hook with `#[on_create]` has one parameter: `this: Obj<'_, Self>`");
+            let this = self.owner.this();
+            errors.at(at, format!("a hook with `#[on_create]` has one parameter: {this}"));
         }
     }
 
@@ -171,12 +236,15 @@ impl Hooks {
                 self.declare(function, &quote!(on_delete_along), Some(&quote!(#route,)), &call);
             }
             (None, _) => {
-                let message = "a hook with `#[on_delete]` has one parameter: `this: Obj<'_, Self>`";
-                errors.at(at, message);
+                let this = self.owner.this();
+                errors.at(at, format!("a hook with `#[on_delete]` has one parameter: {this}"));
             }
             (Some(_), _) => {
-                let message = "a hook with `#[on_delete(path = …)]` has two parameters: `this: Obj<'_, Self>`, and \
-                               the object that is about to be deleted: `gone: Obj<'_, Account>`";
+                let message = format!(
+                    "a hook with `#[on_delete(path = …)]` has two parameters: {}, and the object that is about to be \
+                     deleted: `gone: Obj<'_, Account>`",
+                    self.owner.this()
+                );
                 errors.at(at, message);
             }
         }
@@ -185,12 +253,12 @@ impl Hooks {
     /// What makes the route along a path, after these checks of `__path`.
     fn route(&self, path: &Expr, checks: &TokenStream) -> TokenStream {
         let span = names::here(path.span());
-        let m = names::located(&self.m, span);
+        let (m, subject) = (names::located(&self.m, span), &self.owner.subject);
         quote_spanned! {span=>
             || {
                 let __path = #path;
                 #checks
-                <_ as #m::BeginsAt<Self>>::route(&__path)
+                <_ as #m::BeginsAt<#subject>>::route(&__path)
             }
         }
     }
@@ -206,8 +274,8 @@ impl Hooks {
         let (mut named, mut except, mut path, mut of) = (None, None, None, None);
         for item in items {
             match item.key.to_string().as_str() {
-                "fields" => named = errors.note(fields(item)),
-                "except" => except = errors.note(fields(item)),
+                "fields" => named = errors.note(self.fields(item)),
+                "except" => except = errors.note(self.fields(item)),
                 "path" => path = errors.note(item.expression()),
                 "of" => of = errors.note(constants(item)),
                 _ => {
@@ -244,13 +312,13 @@ impl Hooks {
             [this] => self.call(function, &[self.this(this)]),
             [this, change] => {
                 let span = names::here(change.span());
-                let located = names::located(m, span);
+                let (located, subject) = (names::located(m, span), &self.owner.subject);
                 let checks = match &named {
                     Some(fields) => fields
                         .iter()
                         .map(|field| quote_spanned!(span=> #located::IsChangeOf::fits(&__change, #field);))
                         .collect(),
-                    None => quote_spanned!(span=> <_ as #located::IsAnyChangeOf<Self>>::fits_all(&__change);),
+                    None => quote_spanned!(span=> <_ as #located::IsAnyChangeOf<#subject>>::fits_all(&__change);),
                 };
                 let given = match crate::types::unparenthesized(change) {
                     Type::Reference(_) => quote_spanned!(span=> &__change),
@@ -264,13 +332,46 @@ impl Hooks {
                 }
             }
             _ => {
-                let message = "a hook with `#[on_change]` has one or two parameters: `this: Obj<'_, Self>`, and, if it \
-                               asks for it, the change: `change: &Changed<'_, Self, i32>`";
+                let of = if self.owner.is_kind { "PetKind" } else { "Self" };
+                let message = format!(
+                    "a hook with `#[on_change]` has one or two parameters: {}, and, if it asks for it, the change: \
+                     `change: &Changed<'_, {of}, i32>`",
+                    self.owner.this()
+                );
                 errors.at(at, message);
                 return;
             }
         };
         self.declare(function, &constructor, Some(&positions), &call);
+    }
+
+    /// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`; `PetKind::MIXIN.b` of a kind.
+    fn fields(&self, item: &Item) -> syn::Result<Vec<TokenStream>> {
+        type Path = Punctuated<Ident, Token![.]>;
+        let list = item.list()?.clone();
+        let field = Path::parse_separated_nonempty;
+        let parser = |input: ParseStream<'_>| input.parse_terminated(field, Token![,]);
+        let expected = |at: &dyn ToTokens| {
+            let key = &item.key;
+            let message = format!("expected the names of fields: `{key}(a, b)`");
+            syn::Error::new_spanned(at.to_token_stream(), message)
+        };
+        let fields = parser.parse2(list.clone()).map_err(|_| expected(&list))?;
+        if fields.is_empty() {
+            return Err(expected(&item.key));
+        }
+        let constant = |path: &Path| {
+            let mut names = path.iter();
+            let first = names.next()?;
+            let constant = names::constant(&first.unraw().to_string(), first.span());
+            let subject = names::everywhere(&self.owner.subject, constant.span());
+            let subject = match self.owner.is_kind {
+                true => quote_spanned!(constant.span()=> <#subject>),
+                false => subject,
+            };
+            Some(quote_spanned!(constant.span()=> #subject::#constant #(.#names)*))
+        };
+        Ok(fields.iter().filter_map(constant).collect())
     }
 
     fn on_change_along(
@@ -312,8 +413,11 @@ impl Hooks {
                 }
             }
             _ => {
-                let message = "a hook with `#[on_change(path = …)]` has one or two parameters: `this: Obj<'_, Self>`, \
-                               and, if it asks for it, the change: `change: &Changed<'_, Account, i64>`";
+                let message = format!(
+                    "a hook with `#[on_change(path = …)]` has one or two parameters: {}, and, if it asks for it, the \
+                     change: `change: &Changed<'_, Account, i64>`",
+                    self.owner.this()
+                );
                 errors.at(at, message);
                 return;
             }
@@ -338,12 +442,13 @@ impl Hooks {
         let mut named = None;
         for item in items {
             match item.key.to_string().as_str() {
-                "fields" => named = errors.note(fields(item)),
+                "fields" => named = errors.note(self.fields(item)),
                 _ => errors.push(item.unknown("`#[on_validate]`", &["fields"])),
             }
         }
         let [this] = function.parameters[..] else {
-            errors.at(at, "a hook with `#[on_validate]` has one parameter: `this: Obj<'_, Self>`");
+            let this = self.owner.this();
+            errors.at(at, format!("a hook with `#[on_validate]` has one parameter: {this}"));
             return;
         };
         let call = self.call(function, &[self.this(this)]);
@@ -375,6 +480,12 @@ impl Hooks {
         errors: &mut Errors,
     ) {
         nothing(items, "`#[on_schema_change]`", errors);
+        if self.owner.is_kind {
+            let message = "an object moves to the schema of its model: write the function in the block of hooks of \
+                           each model";
+            errors.at(at, message);
+            return;
+        }
         let [old, new] = function.parameters[..] else {
             let message = "a hook with `#[on_schema_change]` has two parameters: `old: &OldValues<'_>` and \
                            `new: &mut NewValues<'_, '_, Self>`";
@@ -384,7 +495,7 @@ impl Hooks {
         let (old, new) = (names::here(old.span()), names::here(new.span()));
         let m = names::located(&self.m, new);
         let old = quote_spanned!(old=> __old);
-        let new = quote_spanned!(new=> &mut #m::NewValues::<Self>::new(__to));
+        let new = quote_spanned!(new=> &mut <Self as #m::HooksOfModel>::new_values(__to));
         let (name, cfgs, m) = (function.name, &function.cfgs, &self.m);
         // The error of the function, which is one of this crate, is returned as it is.
         let result = names::located(m, function.returned);
@@ -401,16 +512,16 @@ impl Hooks {
     /// The object for which a hook is called, as the argument for a parameter of this type.
     fn this(&self, parameter: &Type) -> TokenStream {
         let span = names::here(parameter.span());
-        let m = names::located(&self.m, span);
-        quote_spanned!(span=> #m::Told::this::<Self>(__told)?)
+        let (m, subject) = (names::located(&self.m, span), &self.owner.subject);
+        quote_spanned!(span=> #m::Told::this::<#subject>(__told)?)
     }
 
     /// The call of a function, with the outcome of the hook as its value.
     fn call(&self, function: &Function<'_>, arguments: &[TokenStream]) -> TokenStream {
         let span = function.returned;
         let m = names::located(&self.m, span);
-        let name = function.name;
-        quote_spanned!(span=> #m::Returned::outcome(Self::#name(#(#arguments),*)))
+        let (name, functions) = (function.name, &self.owner.functions);
+        quote_spanned!(span=> #m::Returned::outcome(#functions::#name(#(#arguments),*)))
     }
 
     fn declare(
@@ -421,7 +532,7 @@ impl Hooks {
         call: &TokenStream,
     ) {
         let (m, cfgs) = (&self.m, &function.cfgs);
-        let name = format!("{}::{}", self.owner, function.name.unraw());
+        let name = format!("{}::{}", self.owner.name, function.name.unraw());
         self.decls.push(quote! {
             #(#cfgs)*
             #m::HookDecl::#constructor(
@@ -450,6 +561,7 @@ impl Hooks {
             }
         };
         let span = names::here(owner.span());
+        let owner = with_any_lifetime(owner);
         quote_spanned! {span=>
             #[automatically_derived]
             #[allow(deprecated)]
@@ -521,31 +633,8 @@ fn constants(item: &Item) -> syn::Result<Vec<Expr>> {
     })
 }
 
-/// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`.
-fn fields(item: &Item) -> syn::Result<Vec<TokenStream>> {
-    type Path = Punctuated<Ident, Token![.]>;
-    let list = item.list()?.clone();
-    let field = Path::parse_separated_nonempty;
-    let parser = |input: ParseStream<'_>| input.parse_terminated(field, Token![,]);
-    let expected = |at: &dyn ToTokens| {
-        let key = &item.key;
-        let message = format!("expected the names of fields: `{key}(a, b)`");
-        syn::Error::new_spanned(at.to_token_stream(), message)
-    };
-    let fields = parser.parse2(list.clone()).map_err(|_| expected(&list))?;
-    if fields.is_empty() {
-        return Err(expected(&item.key));
-    }
-    let constant = |path: &Path| {
-        let mut names = path.iter();
-        let first = names.next()?;
-        let constant = names::constant(&first.unraw().to_string(), first.span());
-        Some(quote_spanned!(constant.span()=> Self::#constant #(.#names)*))
-    };
-    Ok(fields.iter().filter_map(constant).collect())
-}
-
-/// What the implementation of `Model` says about hooks, and the mark that the struct has some.
+/// What the implementation of `Model` or `Mixin` says about hooks, and the mark that the struct has
+/// some.
 pub(crate) fn of_struct(
     krate: &TokenStream,
     owner: &Ident,

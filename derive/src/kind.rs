@@ -14,7 +14,7 @@ use crate::mixin;
 use crate::names;
 use crate::types;
 
-const ENUM_KEYS: &[&str] = &["fields", "kind", "crate"];
+const ENUM_KEYS: &[&str] = &["fields", "hooks", "kind", "crate"];
 
 /// A kind.
 pub(crate) struct KindModel {
@@ -28,6 +28,8 @@ pub(crate) struct KindModel {
     pub(crate) kind: Ident,
     /// The mix-in that all members have.
     fields: Option<Type>,
+    /// Whether the enum says that it has hooks.
+    hooks: bool,
     members: Vec<Member>,
     /// Whether there are variants that are no members, because of mistakes.
     is_partial: bool,
@@ -50,12 +52,14 @@ pub(crate) fn parse(input: &DeriveInput) -> (KindModel, Errors) {
         lifetime: None,
         kind: format_ident!("{}Kind", input.ident.unraw(), span = span),
         fields: None,
+        hooks: false,
         members: Vec::new(),
         is_partial: false,
     };
     for item in attribute_syntax::permazen_items(&input.attrs, &[], &mut errors) {
         match item.key.to_string().as_str() {
             "fields" => model.fields = errors.note(item.ty()),
+            "hooks" => model.hooks = item.flag(&mut errors),
             "kind" => {
                 model.kind = errors.note(item.type_name()).unwrap_or(model.kind);
             }
@@ -206,6 +210,11 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
     let fields = fields(model, lifetime, &members);
     let conversions = conversions(model, lifetime);
     let methods = kind_methods::methods(model, lifetime);
+    let subject = subject(model);
+    let add_hooks = model.hooks.then(|| {
+        let hooks = quote!(<#ident<'_> as #m::Hooks>::DECLS);
+        quote!(let __to = #m::ModelSet::with_hooks_of::<#kind>(__to, #hooks);)
+    });
     let others = others(model);
     let allowed = expand::allowed();
     quote! {
@@ -284,9 +293,12 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
             }
             fn register(__to: #m::ModelSet) -> #m::ModelSet {
                 #(let __to = #members::register(__to);)*
+                #add_hooks
                 __to
             }
         }
+
+        #subject
 
         #methods
         #fields
@@ -305,6 +317,34 @@ fn forever_member(model: &KindModel, member: &Member, lifetime: &Lifetime) -> To
     let krate = names::located(&model.krate, span);
     let ty = forever(member.ty.to_token_stream(), lifetime);
     quote_spanned!(span=> <#ty as #krate::__private::Member<'static>>)
+}
+
+/// What lets the kind have hooks and be observed.
+fn subject(model: &KindModel) -> TokenStream {
+    let KindModel { ident, krate, kind, .. } = model;
+    let m = quote!(#krate::__private);
+    let name = ident.unraw().to_string();
+    let among = match &model.fields {
+        Some(mixin) => {
+            let span = mixin.span();
+            let located = names::located(&m, span);
+            quote_spanned!(span=> kind_with::<#kind, <#mixin as #located::Mixin>::Itself>)
+        }
+        None => quote!(kind::<#kind>),
+    };
+    let has_hooks = model.hooks.then(|| quote!(impl #m::HasHooks for #ident<'_> {}));
+    quote! {
+        #has_hooks
+
+        #[automatically_derived]
+        impl #m::Subject for #kind {
+            type This<'__live> = #ident<'__live>;
+            const AMONG: #m::Among = #m::Among::#among(#name);
+            fn this(__tx: &#m::Tx, __id: #m::ObjId) -> #m::Result<#ident<'_>> {
+                #m::object_of::<#kind>(__tx, __id)
+            }
+        }
+    }
 }
 
 /// What the enum has of the mix-in of all its members.

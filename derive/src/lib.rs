@@ -288,7 +288,8 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The fields have the attributes that they have in a model. On the struct, `#[permazen(...)]` takes
-/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `accessors`, `aliases` and
+/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `hooks`, `accessors`,
+/// `aliases` and
 /// `crate`, with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
 /// mix-ins. The fields of a model, those of its mix-ins included, have different names.
 ///
@@ -338,6 +339,7 @@ pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
 ///
 /// - `fields = Named`, a mix-in that all models have. `pet.name()?` is then the accessor of its
 ///   field, and `PetKind::NAMED.name` the field for queries;
+/// - `hooks`: the kind has a block of [hooks](macro@hooks), which are called for all its models;
 /// - `kind = "…"`, another name for `PetKind`;
 /// - `crate = "path::to::permazen"`.
 ///
@@ -416,6 +418,11 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
 /// `#[on_schema_change] fn name(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) ->
 /// permazen::Result<()>` is called before an object moves to the schema of the struct, as the
 /// function of [`on_schema_change = path`](macro@PermazenObject#when-the-struct-changes).
+///
+/// A mix-in or kind with `#[permazen(hooks)]` has such a block too, for the objects of all its models.
+/// In that of a mix-in, `this` is a `permazen::model::With<'_, Self>`. In that of a kind, `impl Pet<'_>`,
+/// it is a `Pet<'_>`, and a change is a `&Changed<'_, PetKind, V>`. Neither has `#[on_schema_change]`,
+/// and in a mix-in there is no `path`.
 ///
 /// Other functions in the block are left as they are. `#[permazen::hooks(crate = "path")]` names the
 /// crate if it is not `::permazen`.

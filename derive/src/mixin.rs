@@ -12,6 +12,7 @@ use syn::spanned::Spanned;
 use crate::accessors;
 use crate::declarations;
 use crate::expand::{self, Access, position};
+use crate::hooks;
 use crate::names;
 use crate::object_model::{Flattened, ObjectModel};
 
@@ -179,7 +180,13 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let fields_type = fields_type(model, &quote!('t), quote!(#accessors<'t, __R>));
     let declarations = declarations::declarations(model);
     let content = expand::content(model);
+    let (hooks, has_hooks) =
+        model.hooks.map(|at| hooks::of_struct(krate, ident, at)).unwrap_or_default();
+    let subject = subject(model);
     quote! {
+        #has_hooks
+        #subject
+
         #allowed
         impl #ident {
             #(#field_constants)*
@@ -201,6 +208,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             const PATH: &'static ::core::primitive::str =
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident));
             #declarations
+            #hooks
             fn shared<'f, 't: 'f, __A: #m::Accessors<'t>>(
                 __accessors: &'f __A,
             ) -> &'f (dyn #access_name<'t> + 't) {
@@ -214,6 +222,23 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             type Found = #m::Any;
             fn places(__models: &#m::Models, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
                 #m::Places::of_mixin::<Self>(__models, __slot)
+            }
+        }
+    }
+}
+
+/// What lets the mix-in have hooks and be observed.
+pub(crate) fn subject(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let name = ident.unraw().to_string();
+    quote! {
+        #[automatically_derived]
+        impl #m::Subject for #ident {
+            type This<'__live> = #m::With<'__live, #ident>;
+            const AMONG: #m::Among = #m::Among::mixin::<#ident>(#name);
+            fn this(__tx: &#m::Tx, __id: #m::ObjId) -> #m::Result<#m::With<'_, #ident>> {
+                #m::object_with(__tx, __id)
             }
         }
     }

@@ -40,6 +40,7 @@ const MIXIN_KEYS: &[&str] = &[
     "default_allow_deleted",
     "default_upgrade",
     "aliases",
+    "hooks",
     "accessors",
     "crate",
 ];

@@ -27,7 +27,12 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let is_generic = !generics.params.is_empty();
     let members = (!is_generic).then(|| members(model));
     let has_hooks = model.hooks.filter(|_| !is_generic);
-    let has_hooks = has_hooks.map(|_| quote!(impl #m::HasHooks for #ident {}));
+    let has_hooks = has_hooks.map(|_| {
+        quote! {
+            impl #m::HasHooks for #ident {}
+            impl #m::HooksOfModel for #ident {}
+        }
+    });
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
@@ -145,10 +150,21 @@ fn members(model: &ObjectModel) -> TokenStream {
 pub(crate) fn mixin(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
+    // A generic mix-in has a block of hooks for each alias, and there are none.
+    let has_hooks = model.hooks.filter(|_| generics.params.is_empty());
+    let has_hooks = has_hooks.map(|_| {
+        let subject = mixin::subject(model);
+        quote! {
+            impl #m::HasHooks for #ident {}
+            #subject
+        }
+    });
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
     quote! {
+        #has_hooks
+
         impl #of #m::Mixin for #ident #arguments #bounds {
             type Itself = Self;
             type Fields<'__live, __R: #m::Accessors<'__live>> = __R;

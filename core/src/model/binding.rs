@@ -11,6 +11,7 @@ use super::evolution::{Evolution, FieldPlan, Plan};
 use super::hook;
 use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
+use super::model_set::ModelSet;
 use super::rules::{Rules, watched};
 use super::target::{Model, ModelInfo, Target};
 use crate::encoding::{EncodingError, uint};
@@ -46,9 +47,13 @@ impl Models {
     /// The binding of a model. Cost: a binary search without hashing.
     pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
         let missing = Error::NotRegistered { type_name: M::TYPE_NAME };
-        let type_id = TypeId::of::<M>();
+        self.with_type_id(TypeId::of::<M>()).ok_or(missing)
+    }
+
+    /// The binding of the model that is this type.
+    pub(crate) fn with_type_id(&self, type_id: TypeId) -> Option<&Binding> {
         let at = self.bindings.binary_search_by_key(&type_id, |binding| binding.info.type_id);
-        at.ok().and_then(|at| self.bindings.get(at)).ok_or(missing)
+        at.ok().and_then(|at| self.bindings.get(at))
     }
 
     /// The bindings of a model or kind, or all.
@@ -112,13 +117,13 @@ pub(crate) struct Binding {
 impl Bindings {
     /// Binds `models` to `schema`, which was made from them.
     pub(crate) fn new(
-        infos: &[ModelInfo],
+        set: &ModelSet,
         schema: Arc<Schema>,
         bundle: &Arc<SchemaBundle>,
         evolution: Evolution,
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
-        let mut bound: Vec<Binding> = infos.iter().map(bind).collect::<Result<_>>()?;
+        let mut bound: Vec<Binding> = set.as_slice().iter().map(bind).collect::<Result<_>>()?;
         let mut problems = Vec::new();
         for binding in &mut bound {
             binding.rules = Rules::of(binding, &mut problems)?;
@@ -126,13 +131,14 @@ impl Bindings {
         if !problems.is_empty() {
             return Err(ModelErrors(problems).into());
         }
+        Rules::add_kinds(&mut bound, set.hooked_kinds());
         Rules::share(&mut bound);
         let watched = Arc::new(watched(bound.iter(), bundle)?);
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let models = Arc::new(Models { bindings: bound, evolution });
         // In the order in which the models were registered.
-        let hooks = hook::compile(infos, &models, bundle)?;
+        let hooks = hook::compile(set, &models, bundle)?;
         Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched, hooks })
     }
 

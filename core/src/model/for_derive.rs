@@ -24,7 +24,7 @@ pub fn object<'t, M: Model>(from: Handles<'t>, id: ObjId) -> Result<Obj<'t, M>> 
 }
 
 #[cold]
-fn wrong_type(tx: &Tx, id: ObjId, expected: &'static str) -> Error {
+pub(super) fn wrong_type(tx: &Tx, id: ObjId, expected: &'static str) -> Error {
     Error::WrongType { id, found: tx.core.type_name_of(id), expected }
 }
 

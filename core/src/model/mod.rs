@@ -71,7 +71,7 @@ pub use index::{
 };
 #[doc(hidden)]
 pub use kind::Becomes;
-pub use kind::{Kind, KindMember, Mixin, Source, Within};
+pub use kind::{Kind, KindMember, Mixin, Source, With, Within};
 pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};

@@ -1,5 +1,9 @@
 //! Models as one value.
 
+use std::any::TypeId;
+
+use super::hook::declare::HookDecl;
+use super::hook::subject::{Among, Subject};
 use super::kind::Kind;
 use super::target::{Model, ModelInfo};
 
@@ -33,11 +37,21 @@ use super::target::{Model, ModelInfo};
 /// # Ok::<(), permazen::Error>(())
 /// ```
 ///
-/// A model that is in several sets counts once.
+/// A model that is in several sets counts once, and so do the hooks of a kind.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a set does nothing until a builder gets it"]
 pub struct ModelSet {
     models: Vec<ModelInfo>,
+    /// In the order in which they were added.
+    kinds: Vec<HookedKind>,
+}
+
+/// A kind that has hooks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HookedKind {
+    type_id: TypeId,
+    pub(crate) among: Among,
+    pub(crate) hooks: &'static [HookDecl],
 }
 
 impl ModelSet {
@@ -52,7 +66,7 @@ impl ModelSet {
         self
     }
 
-    /// This set with the models of a kind.
+    /// This set with the models of a kind, and with its hooks.
     pub fn kind<K: Kind>(self) -> Self {
         K::register(self)
     }
@@ -60,6 +74,14 @@ impl ModelSet {
     /// This set with those of another one.
     pub fn models(mut self, others: ModelSet) -> Self {
         others.models.into_iter().for_each(|model| self.add(model));
+        others.kinds.into_iter().for_each(|kind| self.add_kind(kind));
+        self
+    }
+
+    /// This set with the hooks of kind `K`, for generated code.
+    #[doc(hidden)]
+    pub fn with_hooks_of<K: Subject>(mut self, hooks: &'static [HookDecl]) -> Self {
+        self.add_kind(HookedKind { type_id: TypeId::of::<K>(), among: K::AMONG, hooks });
         self
     }
 
@@ -67,6 +89,17 @@ impl ModelSet {
         if !self.models.iter().any(|other| other.type_id == model.type_id) {
             self.models.push(model);
         }
+    }
+
+    fn add_kind(&mut self, kind: HookedKind) {
+        if !self.kinds.iter().any(|other| other.type_id == kind.type_id) {
+            self.kinds.push(kind);
+        }
+    }
+
+    /// The kinds that have hooks.
+    pub(super) fn hooked_kinds(&self) -> &[HookedKind] {
+        &self.kinds
     }
 
     pub(super) fn as_slice(&self) -> &[ModelInfo] {

@@ -8,10 +8,10 @@ use permazen_kv::{KvDatabase, KvWrite, Retry, TxOptions};
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
+use super::hook::subject::Subject;
 use super::hook::{Committed, Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
-use super::obj::Obj;
 use super::owned_transaction::OwnedTransaction;
 use super::rules::{RuleOptions, Validation};
 use super::target::{Model, Ref};
@@ -312,7 +312,7 @@ impl Builder {
 
     /// The models, bound to the schema of a transaction.
     fn bind(&self, tx: &object::Transaction<'_>) -> Result<Bindings> {
-        Bindings::new(self.models.as_slice(), tx.schema(), &tx.bundle(), self.evolution)
+        Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)
     }
 }
 
@@ -439,8 +439,7 @@ impl Permazen {
         // The recorded schemas have changed since the models were bound.
         if !bindings.fit(&core) {
             let evolution = bindings.models().evolution();
-            let bound =
-                Bindings::new(shared.models.as_slice(), core.schema(), &core.bundle(), evolution)?;
+            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
@@ -464,7 +463,7 @@ impl Permazen {
     pub fn observe<O: Observed>(
         &self,
         on: O,
-        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        observer: impl for<'a> Fn(<O::Model as Subject>::This<'a>, &O::Event<'a>) -> Result<()>
         + Send
         + Sync
         + 'static,
@@ -473,7 +472,7 @@ impl Permazen {
     }
 
     /// Calls `observer` after the commit of each transaction that begins from now on, once for each
-    /// object of the model that the transaction has created, changed or deleted, in the thread of the
+    /// object of the model, of the kind, or of any model with the mix-in that the transaction has created, changed or deleted, in the thread of the
     /// transaction. It is told what the transaction has done with the object in sum. Commits of other
     /// processes are not told; `watch_object` of the object layer is for these.
     ///
@@ -494,12 +493,14 @@ impl Permazen {
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
-    pub fn observe_committed<M: Model>(
+    pub fn observe_committed<M: Subject>(
         &self,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> Result<ObserverId> {
-        let object_type = self.bindings().models().of::<M>()?.storage_id();
-        Ok(self.shared.observers.add_committed(object_type, observer))
+        let bindings = self.bindings();
+        let places = M::AMONG.places(bindings.models())?;
+        let types = places.into_iter().map(|(binding, _)| binding.storage_id()).collect();
+        Ok(self.shared.observers.add_committed::<M>(types, observer))
     }
 
     /// Ends what [`observe`](Permazen::observe) or [`observe_committed`](Permazen::observe_committed)
@@ -514,8 +515,7 @@ impl Permazen {
         let shared = &*self.shared;
         let core = shared.database.detached(kv, &shared.config)?;
         let evolution = self.bindings().models().evolution();
-        let models = shared.models.as_slice();
-        let bindings = Bindings::new(models, core.schema(), &core.bundle(), evolution)?;
+        let bindings = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
         let hooks = Arc::clone(bindings.hooks());
         Ok(Tx::new(core, Arc::new(bindings), shared.rules, hooks))
     }

@@ -330,6 +330,11 @@ impl ModelInfo {
         }
     }
 
+    /// Whether the model or one of its mix-ins has hooks.
+    pub(crate) fn has_hooks(&self) -> bool {
+        !self.hooks.is_empty() || self.mixins.iter().any(|mixin| !mixin.hooks().is_empty())
+    }
+
     /// Where mix-in `X` is in the model, if the model has it.
     pub(crate) fn included<X: Mixin>(&self) -> Option<&'static Included> {
         self.mixins.iter().find(|included| included.is::<X>())

@@ -6,6 +6,8 @@ mod along;
 mod committed;
 mod errors;
 mod events;
+mod kinds;
+mod mixins;
 mod observers;
 mod other_schemas;
 mod recursion;

@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::change::Change;
 use super::observe::Watched;
+use super::subject::{Among, Subject};
 use crate::model::binding::{Binding, Models};
 use crate::model::error::Result;
 use crate::model::path::{Many, Path, Plurality};
-use crate::model::target::{Any, Model, Target};
+use crate::model::target::{Any, Target};
 use crate::object::{IdFilter, Watch};
 
 /// A path from the objects that observe to those that they observe.
@@ -42,10 +43,10 @@ impl Route {
     }
 }
 
-/// A field of a model that is found when the models are bound.
+/// A field of one or several models that are found when the models are bound.
 #[derive(Clone, Copy)]
 pub struct WatchedAt {
-    pub(super) binding: for<'m> fn(&'m Models) -> Result<&'m Binding>,
+    pub(super) among: Among,
     pub(super) position: usize,
 }
 
@@ -58,7 +59,7 @@ impl fmt::Debug for WatchedAt {
 impl WatchedAt {
     /// The field of a constant.
     pub fn of<W: Watched>(field: W) -> Self {
-        WatchedAt { binding: Models::of::<W::Model>, position: Watched::position(field) }
+        WatchedAt { among: W::Model::AMONG, position: Watched::position(field) }
     }
 }
 
@@ -92,8 +93,8 @@ impl<A, B: Includes<M>, M, N> LeadsTo<M> for Path<A, B, N> {}
 )]
 pub trait Includes<M> {}
 
-impl<M: Model> Includes<M> for M {}
-impl<M: Model> Includes<M> for Any {}
+impl<M: Subject> Includes<M> for M {}
+impl<M: Subject> Includes<M> for Any {}
 
 /// A path that leads to objects of just the type of `T`.
 #[diagnostic::on_unimplemented(

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 use super::former::{Part, in_own_encoding, is_of};
 use super::observe::Watched;
+use super::subject::Subject;
 use super::told::Told;
 use crate::encoding::{FieldType, Value};
 use crate::id::ObjId;
+use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapField, SetField};
-use crate::model::obj::Obj;
-use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
 use crate::object::{ChangeKind, FieldChange};
 
@@ -64,13 +64,13 @@ macro_rules! change_type {
             types: PhantomData<fn() -> (M, $($parameter),*)>,
         }
 
-        impl<'a, M: Model $(, $parameter)*> $name<'a, M $(, $parameter)*> {
+        impl<'a, M: Subject $(, $parameter)*> $name<'a, M $(, $parameter)*> {
             /// The changed object.
             ///
             /// # Errors
             /// If the model is not registered.
-            pub fn object(&self) -> Result<Obj<'a, M>> {
-                self.tx.get(Ref::<M>::new(self.change.id()))
+            pub fn object(&self) -> Result<M::This<'a>> {
+                M::this(self.tx, self.change.id())
             }
 
             /// The name of the field in the schema of the object, which can be a former one.
@@ -80,8 +80,10 @@ macro_rules! change_type {
 
             /// Whether this is a change of that field, under whatever name.
             pub fn is(&self, field: impl Watched<Model = M>) -> bool {
-                let binding = self.tx.binding::<M>();
-                binding.is_ok_and(|binding| is_of(binding, field.position(), self.change))
+                let place = place::<M>(self.tx, self.change);
+                place.is_ok_and(|(binding, start)| {
+                    is_of(binding, start + field.position(), self.change)
+                })
             }
 
             /// What has changed, in dynamic form.
@@ -158,14 +160,14 @@ impl<M, E, I> IsChangeOf<SetField<M, E, I>> for SetChanged<'_, M, E> {}
 impl<M, E, I> IsChangeOf<ListField<M, E, I>> for ListChanged<'_, M, E> {}
 impl<M, K, V, KI, VI> IsChangeOf<MapField<M, K, V, KI, VI>> for MapChanged<'_, M, K, V> {}
 
-impl<'a, M: Model> Change<'a, M> {
+impl<'a, M: Subject> Change<'a, M> {
     /// The change with its types, if it is one of that field.
     pub fn of<F: Watched<Model = M>>(&self, field: F) -> Option<F::Change<'a>> {
         self.is(field).then(|| F::Change::from_change(self.tx, self.change))
     }
 }
 
-impl<M: Model, V: FieldType> Changed<'_, M, V> {
+impl<M: Subject, V: FieldType> Changed<'_, M, V> {
     /// The value before the change.
     ///
     /// # Errors
@@ -281,7 +283,7 @@ pub enum MapChange<K, V> {
     Clear,
 }
 
-impl<M: Model, E: FieldType> SetChanged<'_, M, E> {
+impl<M: Subject, E: FieldType> SetChanged<'_, M, E> {
     /// What has changed.
     ///
     /// # Errors
@@ -297,7 +299,7 @@ impl<M: Model, E: FieldType> SetChanged<'_, M, E> {
     }
 }
 
-impl<M: Model, E: FieldType> ListChanged<'_, M, E> {
+impl<M: Subject, E: FieldType> ListChanged<'_, M, E> {
     /// What has changed.
     ///
     /// # Errors
@@ -320,7 +322,7 @@ impl<M: Model, E: FieldType> ListChanged<'_, M, E> {
     }
 }
 
-impl<M: Model, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
+impl<M: Subject, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
     /// What has changed.
     ///
     /// # Errors
@@ -344,20 +346,25 @@ impl<M: Model, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
     }
 }
 
-fn decoded<M: Model, V: FieldType>(
+fn decoded<M: Subject, V: FieldType>(
     tx: &Tx,
     change: &FieldChange,
     part: Part,
     bytes: &[u8],
 ) -> Result<V> {
     let schema = change.object_type().schema_of;
-    let binding = tx.binding::<M>()?;
+    let (binding, _) = place::<M>(tx, change)?;
     let undecodable =
         |source| binding.undecodable(change.id(), Some(schema), change.field(), source);
     match in_own_encoding(binding, change, part, bytes)? {
         Some(converted) => V::decode_all(&converted).map_err(undecodable),
         None => V::decode_all(bytes).map_err(undecodable),
     }
+}
+
+/// The model of the changed object, and where the fields of `M` begin in it.
+fn place<'a, M: Subject>(tx: &'a Tx, change: &FieldChange) -> Result<(&'a Binding, usize)> {
+    M::AMONG.place(tx.models()?, change.id())
 }
 
 fn other_kind(change: &FieldChange) -> Error {

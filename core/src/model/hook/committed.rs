@@ -19,16 +19,16 @@ pub enum Committed {
     Deleted,
 }
 
-/// An observer of the objects of one type.
+/// An observer of the objects of some types.
 #[derive(Clone)]
 pub(super) struct CommittedObserver {
-    pub(super) object_type: StorageId,
+    pub(super) types: Arc<[StorageId]>,
     pub(super) tell: Arc<dyn Fn(ObjId, Committed) + Send + Sync>,
 }
 
 impl fmt::Debug for CommittedObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CommittedObserver(#{})", self.object_type)
+        f.debug_tuple("CommittedObserver").field(&self.types).finish()
     }
 }
 
@@ -66,7 +66,7 @@ impl Callback for AfterCommit {
         let happened = std::mem::take(&mut *happened);
         if committed {
             for (id, done) in in_sum(&happened) {
-                let of_type = |other: &&CommittedObserver| other.object_type == id.storage_id();
+                let of_type = |other: &&CommittedObserver| other.types.contains(&id.storage_id());
                 self.observers
                     .iter()
                     .filter(of_type)

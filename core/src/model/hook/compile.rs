@@ -10,57 +10,87 @@ use super::former::stored_ids;
 use crate::model::binding::{Binding, Models};
 use crate::model::declare::Shape;
 use crate::model::error::Result;
-use crate::model::target::ModelInfo;
+use crate::model::model_set::ModelSet;
 use crate::object::{self, FieldListener, IdFilter, ListenerSet, Watch};
 use crate::schema::SchemaBundle;
 
-/// The listeners that call the hooks of models, in the order of the models and their blocks.
+/// The listeners that call the hooks: for each model its own and then those of its mix-ins, in the
+/// order of the models and the blocks; then those of kinds.
 pub(crate) fn compile(
-    infos: &[ModelInfo],
+    set: &ModelSet,
     models: &Models,
     bundle: &Arc<SchemaBundle>,
 ) -> Result<Arc<ListenerSet>> {
     let mut listeners = ListenerSet::new(Arc::clone(bundle));
-    for info in infos.iter().filter(|info| !info.hooks.is_empty()) {
+    let mut add_all = |hooks: &[HookDecl], places: &[(&Binding, usize)]| -> Result<()> {
+        hooks.iter().try_for_each(|decl| add(&mut listeners, (models, bundle), places, decl))
+    };
+    for info in set.as_slice().iter().filter(|info| info.has_hooks()) {
         let binding = models.named(info.name)?;
-        for decl in info.hooks {
-            add(&mut listeners, (models, bundle), binding, decl)?;
+        add_all(info.hooks, &[(binding, 0)])?;
+        for mixin in info.mixins {
+            add_all(mixin.hooks(), &[(binding, mixin.start())])?;
         }
+    }
+    for kind in set.hooked_kinds() {
+        add_all(kind.hooks, &kind.among.places(models)?)?;
     }
     Ok(Arc::new(listeners))
 }
 
+/// Registers a hook for objects of these models. With each model stands where the fields begin in it
+/// whose positions the hook names.
 fn add(
     listeners: &mut ListenerSet,
     (models, bundle): (&Models, &SchemaBundle),
-    binding: &Binding,
+    places: &[(&Binding, usize)],
     decl: &HookDecl,
 ) -> Result<()> {
-    let hook = || hook(decl.name, Box::new(decl.run));
+    let hook = hook(decl.name, Box::new(decl.run));
     match decl.on {
         On::Create => {
-            listeners.on_create(binding.storage_id(), object::created(hook()))?;
+            let listener = object::created(hook);
+            for (binding, _) in places {
+                listeners.on_create(binding.storage_id(), Arc::clone(&listener))?;
+            }
         }
         On::Delete => {
-            listeners.on_delete(itself(binding)?, object::deleting(hook()))?;
+            let listener = object::deleting(hook);
+            for (binding, _) in places {
+                listeners.on_delete(itself(binding)?, Arc::clone(&listener))?;
+            }
         }
         On::Change(fields) => {
-            let listener = object::changed(hook());
-            for field in stored_ids(binding, &positions(binding, fields), bundle)? {
-                listeners.on_change(field, itself(binding)?, Arc::clone(&listener))?;
+            let listener = object::changed(hook);
+            for (binding, start) in places {
+                watch(listeners, bundle, binding, &positions(binding, *start, fields), &listener)?;
             }
         }
         On::ChangeAlong(route, fields) => {
-            let listener = object::changed(hook());
+            let listener = object::changed(hook);
             let fields: Vec<WatchedAt> = fields.iter().map(|field| field()).collect();
             watch_along(listeners, (models, bundle), &route(), &fields, &listener)?;
         }
         On::DeleteAlong(route) => {
             let watch = route().watch(models, None)?;
-            listeners.on_delete(watch, object::deleting(hook()))?;
+            listeners.on_delete(watch, object::deleting(hook))?;
         }
         // The rules have these.
         On::Validate(_) => {}
+    }
+    Ok(())
+}
+
+/// Calls a listener after changes of the fields at these positions.
+pub(super) fn watch(
+    listeners: &mut ListenerSet,
+    bundle: &SchemaBundle,
+    binding: &Binding,
+    positions: &[usize],
+    listener: &FieldListener,
+) -> Result<()> {
+    for field in stored_ids(binding, positions, bundle)? {
+        listeners.on_change(field, itself(binding)?, Arc::clone(listener))?;
     }
     Ok(())
 }
@@ -82,7 +112,9 @@ pub(super) fn watch_along(
         Ok(())
     };
     for field in fields {
-        add((field.binding)(models)?, &[field.position])?;
+        for (binding, start) in field.among.places(models)? {
+            add(binding, &[start + field.position])?;
+        }
     }
     if fields.is_empty() {
         for binding in route.ends(models)? {
@@ -98,12 +130,12 @@ pub(super) fn itself(binding: &Binding) -> Result<Watch> {
     Ok(Watch::filtered(Vec::new(), vec![Some(own)])?)
 }
 
-/// The positions of the fields that a hook watches.
-fn positions(binding: &Binding, fields: Fields) -> Vec<usize> {
+/// The positions of the fields that a hook watches, whose own positions begin at `start`.
+fn positions(binding: &Binding, start: usize, fields: Fields) -> Vec<usize> {
     match fields {
-        Fields::These(fields) => fields.iter().map(|position| position()).collect(),
+        Fields::These(fields) => fields.iter().map(|position| start + position()).collect(),
         Fields::AllBut(except) => {
-            let except: Vec<usize> = except.iter().map(|position| position()).collect();
+            let except: Vec<usize> = except.iter().map(|position| start + position()).collect();
             let mut all = watchable(binding);
             all.retain(|position| !except.contains(position));
             all

@@ -9,15 +9,14 @@ use super::along::{LeadsTo, Route, WatchedAt};
 use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
 use super::committed::{AfterCommit, Committed, CommittedObserver};
-use super::compile::{itself, watch_along, watchable};
-use super::former::stored_ids;
+use super::compile::{itself, watch, watch_along, watchable};
+use super::subject::Subject;
 use super::told::Told;
 use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
 use crate::model::binding::{Binding, Bindings, Models};
 use crate::model::error::Result;
 use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
-use crate::model::obj::Obj;
 use crate::model::path::{Path, Plurality};
 use crate::model::target::{Model, Ref, Target};
 use crate::model::tx::Tx;
@@ -31,8 +30,8 @@ use crate::schema::SchemaBundle;
     note = "counters never tell of their changes"
 )]
 pub trait Watched: Copy + Send + Sync + 'static {
-    /// The model that has the field.
-    type Model: Model;
+    /// The model, mix-in or kind that has the field.
+    type Model: Subject;
 
     /// The change of such a field.
     type Change<'a>: FromChange<'a>;
@@ -58,7 +57,7 @@ impl<W: Watched> Checked for W {
     }
 }
 
-impl<M: Model> Checked for CounterField<M> {
+impl<M: Subject> Checked for CounterField<M> {
     fn position(self) -> usize {
         self.position
     }
@@ -66,7 +65,7 @@ impl<M: Model> Checked for CounterField<M> {
 
 macro_rules! watched {
     ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
-        impl<M: Model, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
+        impl<M: Subject, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
             type Model = M;
             type Change<'a> = $change<'a, M, $($value),+>;
 
@@ -83,10 +82,10 @@ watched!(ListField<M, E; I> as ListChanged);
 watched!(MapField<M, K, V; KI, VI> as MapChanged);
 
 /// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
-/// [`changes`] of a model.
+/// [`changes`] of a model, mix-in or kind.
 pub trait Observed: Clone + Send + Sync + 'static {
-    /// The model whose objects are observed.
-    type Model: Model;
+    /// The model, mix-in or kind whose objects are observed.
+    type Model: Subject;
 
     /// What an observer is told beside the object.
     type Event<'a>;
@@ -105,7 +104,9 @@ pub struct Listeners<'a> {
     set: &'a mut ListenerSet,
     models: &'a Models,
     bundle: &'a SchemaBundle,
-    binding: &'a Binding,
+    /// The models whose objects are observed, and where in them the fields begin whose positions are
+    /// given.
+    places: Vec<(&'a Binding, usize)>,
     hook: Hook,
 }
 
@@ -121,10 +122,12 @@ impl Listeners<'_> {
         watch_along(self.set, (self.models, self.bundle), route, fields, &listener)
     }
 
-    fn fields(&mut self, positions: &[usize]) -> Result<()> {
+    /// After changes of the field at a position; of all fields, if it is `None`.
+    fn field(&mut self, position: Option<usize>) -> Result<()> {
         let listener = object::changed(Arc::clone(&self.hook));
-        for field in stored_ids(self.binding, positions, self.bundle)? {
-            self.set.on_change(field, itself(self.binding)?, Arc::clone(&listener))?;
+        for (binding, start) in &self.places {
+            let positions = position.map_or_else(|| watchable(binding), |it| vec![start + it]);
+            watch(self.set, self.bundle, binding, &positions, &listener)?;
         }
         Ok(())
     }
@@ -135,7 +138,7 @@ impl<W: Watched> Observed for W {
     type Event<'a> = W::Change<'a>;
 
     fn register(self, to: &mut Listeners<'_>) -> Result<()> {
-        to.fields(&[Watched::position(self)])
+        to.field(Some(Watched::position(self)))
     }
 
     fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
@@ -149,7 +152,7 @@ macro_rules! events_of_models {
         pub struct $name<M>(PhantomData<fn() -> M>);
 
         $(#[$function_doc])*
-        pub const fn $function<M: Model>() -> $name<M> {
+        pub const fn $function<M: Subject>() -> $name<M> {
             $name(PhantomData)
         }
 
@@ -161,38 +164,41 @@ macro_rules! events_of_models {
 
         impl<M> Copy for $name<M> {}
 
-        impl<M: Model> fmt::Debug for $name<M> {
+        impl<M: Subject> fmt::Debug for $name<M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), M::TYPE_NAME)
+                write!(f, concat!(stringify!($name), "({})"), M::AMONG.name())
             }
         }
     )*};
 }
 
 events_of_models! {
-    /// The creation of objects of model `M`, for [`Tx::observe`].
+    /// The creation of objects of `M`, for [`Tx::observe`].
     Creation from
-    /// The creation of objects of a model. It is told when the object has default values; its other
+    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told when the object has default values; its other
     /// values follow as changes.
     creations;
-    /// The deletion of objects of model `M`, for [`Tx::observe`].
+    /// The deletion of objects of `M`, for [`Tx::observe`].
     Deletion from
-    /// The deletion of objects of a model. It is told before the deletion, while the object can be
+    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told before the deletion, while the object can be
     /// read.
     deletions;
-    /// Changes of objects of model `M`, for [`Tx::observe`].
+    /// Changes of objects of `M`, for [`Tx::observe`].
     AnyChange from
-    /// Changes of any field of the objects of a model, except counters.
+    /// Changes of any field of the objects of a model, of a kind, or of any model with a mix-in, except
+    /// counters.
     changes;
 }
 
-impl<M: Model> Observed for Creation<M> {
+impl<M: Subject> Observed for Creation<M> {
     type Model = M;
     type Event<'a> = ();
 
     fn register(self, to: &mut Listeners<'_>) -> Result<()> {
         let listener = object::created(Arc::clone(&to.hook));
-        to.set.on_create(to.binding.storage_id(), listener)?;
+        for (binding, _) in &to.places {
+            to.set.on_create(binding.storage_id(), Arc::clone(&listener))?;
+        }
         Ok(())
     }
 
@@ -201,13 +207,15 @@ impl<M: Model> Observed for Creation<M> {
     }
 }
 
-impl<M: Model> Observed for Deletion<M> {
+impl<M: Subject> Observed for Deletion<M> {
     type Model = M;
     type Event<'a> = ();
 
     fn register(self, to: &mut Listeners<'_>) -> Result<()> {
         let listener = object::deleting(Arc::clone(&to.hook));
-        to.set.on_delete(itself(to.binding)?, listener)?;
+        for (binding, _) in &to.places {
+            to.set.on_delete(itself(binding)?, Arc::clone(&listener))?;
+        }
         Ok(())
     }
 
@@ -216,12 +224,12 @@ impl<M: Model> Observed for Deletion<M> {
     }
 }
 
-impl<M: Model> Observed for AnyChange<M> {
+impl<M: Subject> Observed for AnyChange<M> {
     type Model = M;
     type Event<'a> = Change<'a, M>;
 
     fn register(self, to: &mut Listeners<'_>) -> Result<()> {
-        to.fields(&watchable(to.binding))
+        to.field(None)
     }
 
     fn event<'a>(told: &Told<'a>) -> Result<Change<'a, M>> {
@@ -296,7 +304,7 @@ impl<A: Model, B: Target, N: Plurality, W: Watched> Observed for Along<A, B, N, 
     }
 }
 
-impl<A: Model, M: Model, N: Plurality> Observed for Along<A, M, N, AnyChange<M>> {
+impl<A: Model, M: Target + Subject, N: Plurality> Observed for Along<A, M, N, AnyChange<M>> {
     type Model = A;
     type Event<'a> = Change<'a, M>;
 
@@ -318,18 +326,21 @@ type Register = dyn Fn(&Bindings, &mut ListenerSet) -> Result<()> + Send + Sync;
 
 fn register_fn<O: Observed>(
     on: O,
-    observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()> + Send + Sync + 'static,
+    observer: impl for<'a> Fn(<O::Model as Subject>::This<'a>, &O::Event<'a>) -> Result<()>
+    + Send
+    + Sync
+    + 'static,
 ) -> Box<Register> {
-    let name = format!("observer of {}", O::Model::TYPE_NAME);
-    let run = move |told: &Told<'_>| Ok(observer(told.this()?, &O::event(told)?)?);
+    let name = format!("observer of {}", O::Model::AMONG.name());
+    let run = move |told: &Told<'_>| Ok(observer(told.this::<O::Model>()?, &O::event(told)?)?);
     let hook = hook(name, Box::new(run));
     Box::new(move |bindings, set| {
-        let binding = bindings.models().of::<O::Model>()?;
+        let places = O::Model::AMONG.places(bindings.models())?;
         on.clone().register(&mut Listeners {
             set,
             models: bindings.models(),
             bundle: bindings.bundle(),
-            binding,
+            places,
             hook: Arc::clone(&hook),
         })
     })
@@ -337,19 +348,19 @@ fn register_fn<O: Observed>(
 
 /// Notes the changes of objects of a model, for observers of commits. Creations and deletions are
 /// noted where they are written, because other hooks may act before this one is called.
-fn noting<M: Model>() -> Box<Register> {
+fn noting<M: Subject>() -> Box<Register> {
     let run = |told: &Told<'_>| {
         told.tx.core.note_happened(told.observer, Happened::Changed);
         Ok(())
     };
-    let hook = hook(format!("observer of commits of {}", M::TYPE_NAME), Box::new(run));
+    let hook = hook(format!("observer of commits of {}", M::AMONG.name()), Box::new(run));
     Box::new(move |bindings, set| {
-        let binding = bindings.models().of::<M>()?;
+        let places = M::AMONG.places(bindings.models())?;
         let mut to = Listeners {
             set,
             models: bindings.models(),
             bundle: bindings.bundle(),
-            binding,
+            places,
             hook: Arc::clone(&hook),
         };
         changes::<M>().register(&mut to)
@@ -396,7 +407,7 @@ impl Tx {
     pub fn observe<O: Observed>(
         &self,
         on: O,
-        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        observer: impl for<'a> Fn(<O::Model as Subject>::This<'a>, &O::Event<'a>) -> Result<()>
         + Send
         + Sync
         + 'static,
@@ -435,7 +446,7 @@ impl Observers {
     pub(crate) fn add<O: Observed>(
         &self,
         on: O,
-        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        observer: impl for<'a> Fn(<O::Model as Subject>::This<'a>, &O::Event<'a>) -> Result<()>
         + Send
         + Sync
         + 'static,
@@ -447,15 +458,15 @@ impl Observers {
         Ok(self.state().add(register))
     }
 
-    pub(crate) fn add_committed<M: Model>(
+    pub(crate) fn add_committed<M: Subject>(
         &self,
-        object_type: StorageId,
+        types: Arc<[StorageId]>,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> ObserverId {
         let tell = Arc::new(move |id: ObjId, done| observer(Ref::new(id), done));
         let mut state = self.state();
         let id = state.add(noting::<M>());
-        state.committed.push((id, CommittedObserver { object_type, tell }));
+        state.committed.push((id, CommittedObserver { types, tell }));
         id
     }
 
@@ -483,7 +494,7 @@ impl Observers {
         if !state.committed.is_empty() {
             let observers: Vec<_> =
                 state.committed.iter().map(|(_, observer)| observer.clone()).collect();
-            tx.note_happened_to(observers.iter().map(|observer| observer.object_type).collect());
+            tx.note_happened_to(observers.iter().flat_map(|it| it.types.iter().copied()).collect());
             tx.add_callback(Arc::new(AfterCommit::new(observers)))?;
         }
         state.together(bindings)

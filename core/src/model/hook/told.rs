@@ -1,11 +1,10 @@
 //! What a hook is told when it is called.
 
 use super::change::FromChange;
+use super::subject::Subject;
 use crate::id::ObjId;
 use crate::model::error::{Error, Result};
 use crate::model::kind::KindMember;
-use crate::model::obj::Obj;
-use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
 use crate::object::{Event, FieldChange};
 
@@ -27,8 +26,8 @@ impl<'a> Told<'a> {
     ///
     /// # Errors
     /// If the model is not registered.
-    pub fn this<M: Model>(&self) -> Result<Obj<'a, M>> {
-        self.tx.get(Ref::<M>::new(self.observer))
+    pub fn this<M: Subject>(&self) -> Result<M::This<'a>> {
+        M::this(self.tx, self.observer)
     }
 
     /// The change of a field.

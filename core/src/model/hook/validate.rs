@@ -33,11 +33,12 @@ pub(in crate::model) enum Judgement {
 }
 
 impl Checker {
-    /// Those of a model.
-    pub(in crate::model) fn all(hooks: &'static [HookDecl]) -> Vec<Self> {
+    /// Those among the hooks of a model, or of a mix-in or kind whose fields begin at `start`.
+    pub(in crate::model) fn all(hooks: &'static [HookDecl], start: usize) -> Vec<Self> {
         let checker = |decl: &HookDecl| {
             let On::Validate(fields) = decl.on else { return None };
-            let fields = fields.map(|fields| fields.iter().map(|position| position()).collect());
+            let fields =
+                fields.map(|fields| fields.iter().map(|position| start + position()).collect());
             Some(Checker { hook: call::hook(decl.name, Box::new(decl.run)), fields })
         };
         hooks.iter().filter_map(checker).collect()

@@ -4,6 +4,7 @@ use super::mixin::{Included, Mixin};
 use crate::id::ObjId;
 use crate::model::any_obj::AnyObj;
 use crate::model::error::{Error, Result};
+use crate::model::hook::subject::Subject;
 use crate::model::model_set::ModelSet;
 use crate::model::obj::Obj;
 use crate::model::target::{Model, Target};
@@ -16,8 +17,8 @@ use crate::model::tx::Tx;
     label = "not a kind",
     note = "add `#[derive(PermazenKind)]` to the enum `Pet<'t>`: its kind is then `PetKind`"
 )]
-pub trait Kind: Target {
-    /// A set of models with those of the kind.
+pub trait Kind: Target + Subject {
+    /// A set of models with those of the kind, and with its hooks.
     fn register(to: ModelSet) -> ModelSet;
 }
 

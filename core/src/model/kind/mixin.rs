@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use crate::model::declare::{CompositeDecl, FieldDecl};
 use crate::model::error::Result;
+use crate::model::hook::declare::HookDecl;
 use crate::model::load::{ObjectReader, ObjectWriter};
 use crate::model::target::Accessors;
 
@@ -45,6 +46,9 @@ pub trait Mixin: Sized + 'static {
     /// Its mix-ins, and the mix-ins of these.
     const MIXINS: &'static [Included];
 
+    /// The hooks.
+    const HOOKS: &'static [HookDecl] = &[];
+
     /// The accessors of an object.
     fn shared<'f, 't: 'f, A: Accessors<'t>>(accessors: &'f A) -> &'f Self::Shared<'t>;
 
@@ -68,11 +72,13 @@ pub struct Included {
     type_id: fn() -> TypeId,
     pub(super) fields: usize,
     pub(super) composites: usize,
+    hooks: &'static [HookDecl],
 }
 
 impl Included {
     const fn of<X: Mixin>() -> Self {
-        Included { path: X::PATH, type_id: TypeId::of::<X>, fields: 0, composites: 0 }
+        let (path, hooks) = (X::PATH, X::HOOKS);
+        Included { path, type_id: TypeId::of::<X>, fields: 0, composites: 0, hooks }
     }
 
     const fn after(mut self, fields: usize, composites: usize) -> Self {
@@ -84,6 +90,11 @@ impl Included {
     /// Where its fields begin.
     pub(crate) fn start(&self) -> usize {
         self.fields
+    }
+
+    /// The hooks of the mix-in.
+    pub(crate) fn hooks(&self) -> &'static [HookDecl] {
+        self.hooks
     }
 
     /// The path of the mix-in.
@@ -208,7 +219,7 @@ impl Block {
         blocks: &[Block],
     ) -> [Included; N] {
         const NONE: Included =
-            Included { path: "", type_id: TypeId::of::<()>, fields: 0, composites: 0 };
+            Included { path: "", type_id: TypeId::of::<()>, fields: 0, composites: 0, hooks: &[] };
         let mut all = [NONE; N];
         let (mut block, mut count) = (0, 0);
         while block < blocks.len() {

@@ -7,6 +7,7 @@ use crate::model::declare::{Shape, ValueDecl};
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::hook::Checker;
+use crate::model::model_set::HookedKind;
 use crate::object::{NullAs, NullIn, WatchedFields, WatchedType};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
@@ -35,8 +36,22 @@ impl Rules {
             }
             required_in.extend(required_in_of(field, field, &decl.shape).map(|it| (position, it)));
         }
-        let checkers = Checker::all(binding.info.hooks);
+        let mut checkers = Checker::all(binding.info.hooks, 0);
+        for mixin in binding.info.mixins {
+            checkers.extend(Checker::all(mixin.hooks(), mixin.start()));
+        }
         Ok(Rules { unique, required, required_in, checkers })
+    }
+
+    /// Adds the hooks of kinds that validate to the rules of their models.
+    pub(in crate::model) fn add_kinds(models: &mut [Binding], kinds: &[HookedKind]) {
+        for kind in kinds {
+            for binding in &mut *models {
+                if let Some(start) = kind.among.start_in(&binding.info) {
+                    binding.rules.checkers.extend(Checker::all(kind.hooks, start));
+                }
+            }
+        }
     }
 
     /// Whether a value can be null in the database, but not in the struct.
