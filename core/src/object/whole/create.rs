@@ -114,6 +114,23 @@ impl Transaction<'_> {
         Ok(Some(id))
     }
 
+    /// Creates an object with a random ID that has these values from its beginning: listeners to
+    /// creation see them, and no listener is told of them as changes.
+    pub(crate) fn create_as(&self, data: &ObjectData) -> Result<ObjId> {
+        self.check_open()?;
+        let data = &*self.as_recorded(data)?;
+        let object_type = data.object_type();
+        let id = self.free_id(object_type.storage_id, &object_type.name)?;
+        self.operation_told(
+            || {
+                let put = self.check_references(id, data).and_then(|()| self.put_object(id, data));
+                put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
+            },
+            |()| self.tell_created(id),
+        )?;
+        Ok(id)
+    }
+
     /// The schema with that ID: a recorded one, or the transaction's own, which may be the empty
     /// one.
     fn recorded_schema(&self, id: SchemaId) -> Result<Arc<Schema>> {
