@@ -1,8 +1,8 @@
 //! `#[permazen::hooks]`: a block of functions that are called when objects change.
 //!
-//! The block is one of a model, of a mix-in or of a kind. It stays as it is, without the attributes of its hooks. Beside it, each hook becomes one
-//! declaration, whose closure calls the function. The compiler checks the arguments there, at the
-//! types that the function names.
+//! The block is one of a model, of a mix-in or of a kind. It stays as it is, without the attributes of
+//! its hooks. Beside it, each hook becomes one declaration, whose closure calls the function. The
+//! compiler checks the arguments there, at the types that the function names.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -11,12 +11,13 @@ use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Expr, FnArg, GenericArgument, GenericParam, Ident, ImplItem, ImplItemFn, ItemImpl,
-    Meta, PathArguments, ReturnType, Token, Type,
+    Attribute, Expr, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType,
+    Token, Type,
 };
 
 use crate::attribute_syntax::{self as attributes, Item};
 use crate::errors::Errors;
+use crate::hook_owner::{self, Owner};
 use crate::names;
 
 pub(crate) const EVENTS: [&str; 5] =
@@ -66,7 +67,7 @@ fn owner(block: &ItemImpl, errors: &mut Errors) -> String {
     }
     let generic = |it: &GenericParam| !matches!(it, GenericParam::Lifetime(_));
     if block.generics.params.iter().any(generic) {
-        errors.at(&block.generics, "a struct with hooks is not generic");
+        errors.at(&block.generics, "a block of hooks is not generic; a generic struct has aliases, and each has a block: `impl PersonNote { … }`");
     }
     match crate::types::last_segment(&block.self_ty) {
         Some((name, _)) => name,
@@ -75,67 +76,6 @@ fn owner(block: &ItemImpl, errors: &mut Errors) -> String {
             String::new()
         }
     }
-}
-
-/// Whose hooks these are.
-struct Owner {
-    /// The name of the struct or enum, for errors at run time.
-    name: String,
-    /// The type that has the functions.
-    functions: TokenStream,
-    /// The type that has the constants of the fields: the struct, or what stands for a kind.
-    subject: TokenStream,
-    is_kind: bool,
-}
-
-impl Owner {
-    fn of(ty: &Type, name: String, m: &TokenStream) -> Self {
-        let span = names::here(ty.span());
-        if !has_lifetime(ty) {
-            let itself = quote_spanned!(span=> Self);
-            return Owner { name, functions: itself.clone(), subject: itself, is_kind: false };
-        }
-        // The functions can name the lifetime of the block, and are called for objects of another one.
-        let (m, any) = (names::located(m, span), with_any_lifetime(ty));
-        let functions = quote_spanned!(span=> <#any>);
-        let subject = quote_spanned!(span=> <#any as #m::Member<'_>>::Of);
-        Owner { name, functions, subject, is_kind: true }
-    }
-
-    /// What messages say about the first parameter of a hook.
-    fn this(&self) -> String {
-        match self.is_kind {
-            true => format!("`this: {}<'_>`", self.name),
-            false => "`this: Obj<'_, Self>`".to_owned(),
-        }
-    }
-}
-
-/// Whether this is the enum of a kind, `Pet<'_>`, and not a struct.
-fn has_lifetime(ty: &Type) -> bool {
-    let Type::Path(path) = crate::types::unparenthesized(ty) else { return false };
-    let Some(PathArguments::AngleBracketed(list)) =
-        path.path.segments.last().map(|segment| &segment.arguments)
-    else {
-        return false;
-    };
-    list.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
-}
-
-/// The type with `'_` for its lifetimes.
-fn with_any_lifetime(ty: &Type) -> Type {
-    let mut ty = crate::types::unparenthesized(ty).clone();
-    if let Type::Path(path) = &mut ty
-        && let Some(segment) = path.path.segments.last_mut()
-        && let PathArguments::AngleBracketed(list) = &mut segment.arguments
-    {
-        for argument in &mut list.args {
-            if let GenericArgument::Lifetime(lifetime) = argument {
-                lifetime.ident = Ident::new("_", lifetime.ident.span());
-            }
-        }
-    }
-    ty
 }
 
 /// The declarations of a block.
@@ -520,7 +460,8 @@ impl Hooks {
     fn call(&self, function: &Function<'_>, arguments: &[TokenStream]) -> TokenStream {
         let span = function.returned;
         let m = names::located(&self.m, span);
-        let (name, functions) = (function.name, &self.owner.functions);
+        let functions = names::everywhere(&self.owner.functions, span);
+        let name = function.name;
         quote_spanned!(span=> #m::Returned::outcome(#functions::#name(#(#arguments),*)))
     }
 
@@ -561,7 +502,7 @@ impl Hooks {
             }
         };
         let span = names::here(owner.span());
-        let owner = with_any_lifetime(owner);
+        let owner = hook_owner::with_any_lifetime(owner);
         quote_spanned! {span=>
             #[automatically_derived]
             #[allow(deprecated)]

@@ -21,6 +21,7 @@ mod errors;
 mod evolution_attributes;
 mod exclude;
 mod expand;
+mod hook_owner;
 mod hooks;
 mod inverse;
 mod kind;

@@ -1,9 +1,10 @@
-//! Hooks: functions of models, mix-ins and kinds that are called when objects change, and observers, which are the same
-//! for a transaction or a database (docs/src/hooks.md).
+//! Hooks: functions of models, mix-ins and kinds that are called when objects change, and observers,
+//! which are the same for a transaction or a database (docs/src/hooks.md).
 //!
 //! `#[permazen::hooks]` writes declarations (`declare.rs`). They are bound to the recorded schemas
 //! with the models (`compile.rs`). A listener of the object layer calls them (`call.rs`) and tells
-//! them (`told.rs`) what has changed (`change.rs`). What can have hooks is in `subject.rs`. Observers take the same way (`observe.rs`).
+//! them (`told.rs`) what has changed (`change.rs`). What can have hooks is in `subject.rs`. Observers
+//! take the same way (`observe.rs`).
 
 mod after;
 pub(crate) mod along;

@@ -175,13 +175,13 @@ macro_rules! events_of_models {
 events_of_models! {
     /// The creation of objects of `M`, for [`Tx::observe`].
     Creation from
-    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told when the object has default values; its other
-    /// values follow as changes.
+    /// The creation of objects of a model, of a kind, or of any model with a mix-in. It is told when
+    /// the object has default values; its other values follow as changes.
     creations;
     /// The deletion of objects of `M`, for [`Tx::observe`].
     Deletion from
-    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told before the deletion, while the object can be
-    /// read.
+    /// The deletion of objects of a model, of a kind, or of any model with a mix-in. It is told before
+    /// the deletion, while the object can be read.
     deletions;
     /// Changes of objects of `M`, for [`Tx::observe`].
     AnyChange from
