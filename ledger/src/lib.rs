@@ -25,6 +25,7 @@ mod secret;
 mod store;
 mod tree;
 mod value;
+mod verify;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/src/ledger.md")]
@@ -43,3 +44,4 @@ pub use page::snapshot::PageSnapshot;
 pub use repository::{MAIN, Repository};
 pub use secret::Secret;
 pub use store::linear::PageStore;
+pub use verify::report::{Finding, Verification};

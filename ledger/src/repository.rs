@@ -46,7 +46,7 @@ pub const MAIN: &str = "main";
 /// ```
 #[derive(Clone)]
 pub struct Repository {
-    host: Arc<dyn KvDatabase>,
+    pub(crate) host: Arc<dyn KvDatabase>,
     cache: Arc<NodeCache>,
 }
 

@@ -28,6 +28,7 @@ use crate::error::Result;
 use crate::ids::CommitId;
 use crate::rows::page::{Parameters, Rows};
 use crate::store::linear::PageStore;
+use crate::verify::report::Verification;
 
 /// A page of a [`Repository`](crate::Repository): a sorted map with all of its versions.
 ///
@@ -111,5 +112,14 @@ impl Page {
     ) -> Result<Differences> {
         let (old, new) = (self.shared.root_of(old)?, self.shared.root_of(new)?);
         Differences::new(Arc::clone(&self.shared), (&old, &new), span, direction)
+    }
+
+    /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify) does
+    /// for all pages. Changes nothing.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn verify(&self) -> Result<Verification> {
+        crate::verify::page::verify(&self.shared)
     }
 }

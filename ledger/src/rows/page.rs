@@ -11,18 +11,18 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::secret::Secret;
 
-const HEAD: u8 = 0x20;
-const MERGE: u8 = 0x21;
-const COMMIT: u8 = 0x22;
-const PIECE: u8 = 0x23;
-const KEEPS: u8 = 0x28;
-const RESETS: u8 = 0x2c;
-const TAG: u8 = 0x2e;
-const PARAMETERS: u8 = 0x2f;
-const COUNTS: u8 = 0x32;
+pub(super) const HEAD: u8 = 0x20;
+pub(super) const MERGE: u8 = 0x21;
+pub(super) const COMMIT: u8 = 0x22;
+pub(super) const PIECE: u8 = 0x23;
+pub(super) const KEEPS: u8 = 0x28;
+pub(super) const RESETS: u8 = 0x2c;
+pub(super) const TAG: u8 = 0x2e;
+pub(super) const PARAMETERS: u8 = 0x2f;
+pub(super) const COUNTS: u8 = 0x32;
 
 /// Before the rows of all pages.
-const PAGES: u8 = 0x10;
+pub(super) const PAGES: u8 = 0x10;
 
 /// The rows of one page in its host.
 #[derive(Debug, Clone)]
@@ -383,15 +383,15 @@ impl Rows {
 }
 
 /// How the bytes of a piece lie in its row.
-const PLAIN: u8 = 0;
+pub(super) const PLAIN: u8 = 0;
 /// As an LZ4 block after their length. This version reads it and does not write it.
-const PACKED: u8 = 1;
+pub(super) const PACKED: u8 = 1;
 
 /// No piece is longer.
 const MAX_PIECE: u32 = 81_920;
 
 /// The bytes of a packed piece, or what is wrong with them.
-fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
     let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
     let len = u32::from_be_bytes(*len);
     // Before anything is allocated.
@@ -413,7 +413,7 @@ pub(crate) struct Head {
     pub(crate) time: CommitTime,
 }
 
-fn u48(bytes: &[u8; 6]) -> u64 {
+pub(super) fn u48(bytes: &[u8; 6]) -> u64 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 

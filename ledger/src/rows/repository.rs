@@ -10,20 +10,20 @@ use crate::ids::PageId;
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
-const WORDS: &[u8] = b"permazen-ledger";
+pub(super) const WORDS: &[u8] = b"permazen-ledger";
 
-const FORMAT_ROW: u8 = 0x00;
-const REPOSITORY: u8 = 0x01;
-const DEVICE: u8 = 0x02;
-const NEXT_PAGE: u8 = 0x03;
-const BY_NAME: u8 = 0x04;
-const BY_NUMBER: u8 = 0x05;
+pub(super) const FORMAT_ROW: u8 = 0x00;
+pub(super) const REPOSITORY: u8 = 0x01;
+pub(super) const DEVICE: u8 = 0x02;
+pub(super) const NEXT_PAGE: u8 = 0x03;
+pub(super) const BY_NAME: u8 = 0x04;
+pub(super) const BY_NUMBER: u8 = 0x05;
 
 /// The first number of a page. 0 stands for the repository in checksums.
 const FIRST_PAGE: u64 = 1;
 
 /// No row of a page.
-const NO_PAGE: u64 = 0;
+pub(crate) const NO_PAGE: u64 = 0;
 
 fn get(host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
     match host.get(key)? {
@@ -68,7 +68,7 @@ pub(crate) fn create(host: &mut dyn KvWrite, id: [u8; 16], device: [u8; 16]) -> 
     put(host, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())
 }
 
-fn by_name(ledger: &str, page: &PageId) -> Vec<u8> {
+pub(super) fn by_name(ledger: &str, page: &PageId) -> Vec<u8> {
     let mut key = vec![BY_NAME];
     for byte in ledger.bytes() {
         key.push(byte);
@@ -94,9 +94,9 @@ pub(crate) fn check_ledger(ledger: &str) -> Result<()> {
 pub(crate) fn page(host: &dyn KvRead, ledger: &str, page: &PageId) -> Result<Option<u64>> {
     let key = by_name(ledger, page);
     let Some(value) = get(host, &key)? else { return Ok(None) };
-    match <[u8; 8]>::try_from(&*value) {
-        Ok(number) => Ok(Some(u64::from_be_bytes(number))),
-        Err(_) => Err(sealed::damaged(NO_PAGE, &key, "it is no page number")),
+    match <[u8; 8]>::try_from(&*value).map(u64::from_be_bytes) {
+        Ok(number) if number <= number::MAX => Ok(Some(number)),
+        _ => Err(sealed::damaged(NO_PAGE, &key, "it is no page number")),
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use permazen_kv::{
-    AtomicKvStore, KvDatabase as _, KvError, KvRead, Result, SharedRead, Statistics, TxOptions,
-    Writes,
+    AtomicKvStore, KvDatabase as _, KvRead, Result, SharedRead, Statistics, TxOptions, Writes,
 };
 
 use crate::error::LedgerError;
@@ -105,7 +104,8 @@ impl AtomicKvStore for PageStore {
     }
 
     fn verify_store(&self) -> Result<Vec<String>> {
-        Err(KvError::Unsupported("checking a page"))
+        let report = crate::verify::page::verify(&self.shared)?;
+        Ok(report.findings.iter().map(ToString::to_string).collect())
     }
 
     fn store_statistics(&self) -> Result<Statistics> {

@@ -10,7 +10,7 @@ pub(crate) const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
 pub(super) const MIN_CHUNK: usize = 4_096;
 
 /// No chunk is longer.
-pub(super) const MAX_CHUNK: usize = 65_536;
+pub(crate) const MAX_CHUNK: usize = 65_536;
 
 /// No value has more index pieces above each other.
 pub(crate) const MAX_LEVELS: u8 = 11;

@@ -1,0 +1,254 @@
+//! What a row of a page is, for whoever checks all rows and trusts none.
+
+use std::borrow::Cow;
+
+use permazen_kv::{KvRead, key::after_prefix};
+
+use super::page::{
+    COMMIT, COUNTS, HEAD, Head, KEEPS, MERGE, PACKED, PARAMETERS, PIECE, PLAIN, RESETS, Rows, TAG,
+    check_name, u48, unpacked,
+};
+use super::sealed;
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::ids::CommitId;
+
+/// What is wrong with a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) expected: &'static str,
+    pub(crate) found: String,
+}
+
+pub(super) fn wrong<T>(expected: &'static str, found: impl Into<String>) -> Inspected<T> {
+    Err(Wrong { expected, found: found.into() })
+}
+
+/// A part of a row, or what is wrong with it.
+pub(crate) type Inspected<T> = std::result::Result<T, Wrong>;
+
+/// A row of a page, by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PageRow<'r> {
+    Head {
+        branch: &'r str,
+        head: Head,
+    },
+    Merge {
+        parents: [CommitId; 2],
+        merge: CommitId,
+    },
+    Commit {
+        id: CommitId,
+        bytes: &'r [u8],
+        pieces: u32,
+    },
+    Piece {
+        digest: Digest,
+        piece: PieceRow<'r>,
+    },
+    Keeps(u64),
+    Resets,
+    Tag {
+        commit: CommitId,
+    },
+    /// Its value is read by [`Rows::parameters`].
+    Parameters,
+    /// Its value is read by [`Rows::counts`].
+    Counts,
+}
+
+/// A piece in its row. Its bytes are not compared with its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PieceRow<'r> {
+    pub(crate) kind: Kind,
+    pub(crate) number: u64,
+    pub(crate) bytes: Cow<'r, [u8]>,
+}
+
+/// What is left after the first byte of a key, taken apart.
+struct Key<'k>(&'k [u8]);
+
+impl<'k> Key<'k> {
+    fn digests<const N: usize>(&self) -> Inspected<[CommitId; N]> {
+        let (digests, rest) = self.0.as_chunks::<{ Digest::LEN }>();
+        let ids: Vec<_> = digests.iter().map(|id| CommitId(Digest(*id))).collect();
+        match (ids.try_into(), rest) {
+            (Ok(ids), []) => Ok(ids),
+            _ => wrong("digests of 32 bytes in the key", format!("{} bytes", self.0.len())),
+        }
+    }
+
+    fn name(&self) -> Inspected<&'k str> {
+        name(self.0)
+    }
+
+    fn nothing(&self) -> Inspected<()> {
+        match self.0 {
+            [] => Ok(()),
+            more => wrong("a key of one byte", format!("{} more", more.len())),
+        }
+    }
+}
+
+fn name(bytes: &[u8]) -> Inspected<&str> {
+    match str::from_utf8(bytes) {
+        Ok(name) if check_name(name).is_ok() => Ok(name),
+        _ => wrong("a name of 1 to 255 bytes of UTF-8 without zero", format!("{bytes:02x?}")),
+    }
+}
+
+pub(super) fn number(value: &[u8]) -> Inspected<u64> {
+    match value.try_into() {
+        Ok(bytes) => Ok(u64::from_be_bytes(bytes)),
+        Err(_) => wrong("a value of eight bytes", format!("{} bytes", value.len())),
+    }
+}
+
+/// The value of a row before its checksum.
+pub(super) fn value<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<&'r [u8]> {
+    match sealed::open(page, key, row) {
+        Ok(value) => Ok(value),
+        Err(_) => wrong("the checksum of key and value", "another one"),
+    }
+}
+
+/// The row of a page with this key, which is without the prefix of the page.
+pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected<PageRow<'r>> {
+    let Some((first, rest)) = key.split_first() else {
+        return wrong("a row of a page", "an empty key");
+    };
+    let rest = Key(rest);
+    match *first {
+        PIECE => {
+            let [digest] = rest.digests()?;
+            return Ok(PageRow::Piece { digest: digest.0, piece: piece(page, key, row)? });
+        }
+        PARAMETERS => return rest.nothing().map(|()| PageRow::Parameters),
+        COUNTS => return rest.nothing().map(|()| PageRow::Counts),
+        _ => {}
+    }
+    let value = value(page, key, row)?;
+    match *first {
+        HEAD => {
+            let Some((branch, [0, id @ ..])) = rest.0.split_last_chunk::<{ Digest::LEN + 1 }>()
+            else {
+                return wrong("the name of a branch, a zero and 32 bytes", "another key");
+            };
+            let (id, time) = (CommitId(Digest(*id)), CommitTime(number(value)?));
+            Ok(PageRow::Head { branch: name(branch)?, head: Head { id, time } })
+        }
+        MERGE => {
+            let [first, second, merge] = rest.digests()?;
+            if first >= second {
+                return wrong("parents that ascend", "parents that do not");
+            }
+            match value {
+                [] => Ok(PageRow::Merge { parents: [first, second], merge }),
+                _ => wrong("an empty value", format!("{} bytes", value.len())),
+            }
+        }
+        COMMIT => {
+            let [id] = rest.digests()?;
+            match value.split_last_chunk() {
+                Some((bytes, pieces)) => {
+                    Ok(PageRow::Commit { id, bytes, pieces: u32::from_be_bytes(*pieces) })
+                }
+                None => wrong("a commit and four bytes", format!("{} bytes", value.len())),
+            }
+        }
+        KEEPS => rest.nothing().and_then(|()| number(value)).map(PageRow::Keeps),
+        RESETS => rest.name().and_then(|_| number(value)).map(|_| PageRow::Resets),
+        TAG => match Digest::from_slice(value) {
+            Some(id) => rest.name().map(|_| PageRow::Tag { commit: CommitId(id) }),
+            None => wrong("a commit ID of 32 bytes", format!("{} bytes", value.len())),
+        },
+        first => wrong("a row that this version writes", format!("first byte {first:02x}")),
+    }
+}
+
+fn piece<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<PieceRow<'r>> {
+    let Some((head, rest)) = row.split_first_chunk::<8>() else {
+        return wrong("a head of eight bytes", format!("{} bytes", row.len()));
+    };
+    let bytes = match rest.split_first_chunk() {
+        Some((found, bytes)) if *found == sealed::checksum(page, key, head) => bytes,
+        _ => return wrong("the checksum of key and head", "another one"),
+    };
+    let [kind, form, digits @ ..] = head;
+    let kind = match Kind::from_byte(*kind) {
+        Some(known) if known != Kind::Commit => known,
+        _ => return wrong("kind 1 to 3", kind.to_string()),
+    };
+    let bytes = match *form {
+        PLAIN => Cow::Borrowed(bytes),
+        PACKED => match unpacked(bytes) {
+            Ok(bytes) => Cow::Owned(bytes),
+            Err(found) => return wrong("a packed piece", found),
+        },
+        form => return wrong("form 0 or 1", form.to_string()),
+    };
+    Ok(PieceRow { kind, number: u48(digits), bytes })
+}
+
+/// The key of the row of a piece, without the prefix of the page.
+pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
+    [&[PIECE][..], &digest.0].concat()
+}
+
+/// The key of the row of a commit, without the prefix of the page.
+pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
+    [&[COMMIT][..], &id.0.0].concat()
+}
+
+/// The key of the row of a merge, without the prefix of the page.
+pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
+    [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
+}
+
+/// The key of the row of parameters, without the prefix of the page.
+pub(crate) const PARAMETERS_KEY: [u8; 1] = [PARAMETERS];
+
+/// The key of the row of counts, without the prefix of the page.
+pub(crate) const COUNTS_KEY: [u8; 1] = [COUNTS];
+
+/// The key of the row that is raised when something begins to keep an older commit.
+pub(crate) const KEEPS_KEY: [u8; 1] = [KEEPS];
+
+/// The rows of a page, in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    BeforePieces,
+    Pieces,
+    AfterPieces,
+}
+
+impl Rows {
+    /// The span of a part of the rows.
+    pub(crate) fn part(&self, part: Part) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (prefix, end) = self.all();
+        let pieces = [&prefix[..], &[PIECE]].concat();
+        let after = after_prefix(&pieces);
+        match part {
+            Part::BeforePieces => (prefix, Some(pieces)),
+            Part::Pieces => (pieces, after),
+            Part::AfterPieces => (after.unwrap_or_default(), end),
+        }
+    }
+
+    /// A piece with its row. `None` without the row.
+    pub(crate) fn inspect_piece(
+        &self,
+        host: &dyn KvRead,
+        digest: &Digest,
+    ) -> Result<Option<Inspected<PieceRow<'static>>>> {
+        let key = piece_key(digest);
+        let Some(row) = host.get(&[&self.all().0[..], &key].concat())? else { return Ok(None) };
+        Ok(Some(piece(self.page, &key, &row).map(|piece| PieceRow {
+            kind: piece.kind,
+            number: piece.number,
+            bytes: Cow::Owned(piece.bytes.into_owned()),
+        })))
+    }
+}

@@ -1,0 +1,124 @@
+//! What a row of a repository is, for whoever checks all rows and trusts none.
+
+use super::inspect::{Inspected, number as eight_bytes, value, wrong};
+use super::number;
+use super::page::PAGES;
+use super::repository::{
+    BY_NAME, BY_NUMBER, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, REPOSITORY, WORDS, by_name,
+};
+use crate::ids::PageId;
+
+/// A row of a repository, by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RepositoryRow {
+    Format,
+    Id,
+    Device,
+    NextPage(u64),
+    ByName { ledger: String, page: PageId, number: u64 },
+    ByNumber { number: u64, ledger: String, page: PageId },
+    OfPage(u64),
+}
+
+/// The rows that a repository has once each: key and what it is.
+pub(crate) const ONCE: [(u8, &str); 4] = [
+    (FORMAT_ROW, "the format"),
+    (REPOSITORY, "the ID of the repository"),
+    (DEVICE, "the fingerprint of the device"),
+    (NEXT_PAGE, "the next page number"),
+];
+
+/// The key of the next page number.
+pub(crate) const NEXT_PAGE_KEY: [u8; 1] = [NEXT_PAGE];
+
+/// The key of a page by its name.
+pub(crate) fn by_name_key(ledger: &str, page: &PageId) -> Vec<u8> {
+    by_name(ledger, page)
+}
+
+/// The key of a page by its number.
+pub(crate) fn by_number_key(page: u64) -> Vec<u8> {
+    [&[BY_NUMBER][..], &number::encode(page)].concat()
+}
+
+/// The row with this key.
+pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow> {
+    let Some((first, rest)) = key.split_first() else {
+        return wrong("a row of a repository", "an empty key");
+    };
+    if *first == PAGES {
+        return match number::decode(rest) {
+            Some((number, _)) => Ok(RepositoryRow::OfPage(number)),
+            None => wrong("the number of a page in the key", "none"),
+        };
+    }
+    let value = value(NO_PAGE, key, row)?;
+    match (*first, rest) {
+        (FORMAT_ROW, []) => match value == [WORDS, &FORMAT.to_be_bytes()].concat() {
+            true => Ok(RepositoryRow::Format),
+            false => wrong("the words and the format of this version", "others"),
+        },
+        (REPOSITORY, []) => match value {
+            [.., 0] if value.len() == 17 => Ok(RepositoryRow::Id),
+            _ => wrong("16 bytes and a zero: pages under prefixes", "another value"),
+        },
+        (DEVICE, []) => match value.len() {
+            24 => Ok(RepositoryRow::Device),
+            len => wrong("24 bytes", format!("{len} bytes")),
+        },
+        (NEXT_PAGE, []) => match eight_bytes(value)? {
+            next @ 1.. if next <= number::MAX + 1 => Ok(RepositoryRow::NextPage(next)),
+            next => wrong("a page number", next.to_string()),
+        },
+        (FORMAT_ROW | REPOSITORY | DEVICE | NEXT_PAGE, more) => {
+            wrong("a key of one byte", format!("{} more", more.len()))
+        }
+        (BY_NAME, rest) => {
+            let Some((ledger, page)) = unescaped(rest) else {
+                return wrong("the name of a ledger and a page ID of 16 bytes", "another key");
+            };
+            match eight_bytes(value)? {
+                number @ 1..=number::MAX => Ok(RepositoryRow::ByName { ledger, page, number }),
+                number => wrong("a page number", number.to_string()),
+            }
+        }
+        (BY_NUMBER, rest) => {
+            let Some((number, [])) = number::decode(rest) else {
+                return wrong("the number of a page in the key", "none, or more");
+            };
+            match page_of(value) {
+                Some((ledger, page)) => Ok(RepositoryRow::ByNumber { number, ledger, page }),
+                None => wrong("state 0, the name of a ledger and a page ID", "another value"),
+            }
+        }
+        (first, _) => wrong("a row that this version writes", format!("first byte {first:02x}")),
+    }
+}
+
+fn ledger(name: Vec<u8>) -> Option<String> {
+    String::from_utf8(name).ok().filter(|name| super::repository::check_ledger(name).is_ok())
+}
+
+fn unescaped(mut key: &[u8]) -> Option<(String, PageId)> {
+    let mut name = Vec::new();
+    loop {
+        key = match key {
+            [0, 0, page @ ..] => return Some((ledger(name)?, PageId(page.try_into().ok()?))),
+            [0, 0xff, rest @ ..] => {
+                name.push(0);
+                rest
+            }
+            [0, ..] | [] => return None,
+            [byte, rest @ ..] => {
+                name.push(*byte);
+                rest
+            }
+        };
+    }
+}
+
+fn page_of(value: &[u8]) -> Option<(String, PageId)> {
+    let [0, len, rest @ ..] = value else { return None };
+    let (name, page) = rest.split_at_checked(usize::from(*len))?;
+    Some((ledger(name.to_vec())?, PageId(page.try_into().ok()?)))
+}

@@ -1,0 +1,14 @@
+//! Checks all that must hold of a repository, and says in words what does not.
+//!
+//! `repository.rs` checks the rows of a repository, `page.rs` those of a page, `commits.rs` what commits
+//! say of each other, `trees.rs` the trees and `values.rs` the long values that they lead to,
+//! `pieces.rs` loads pieces. `report.rs` is what comes of it.
+
+mod commits;
+mod numbers;
+pub(crate) mod page;
+mod pieces;
+pub(crate) mod report;
+mod repository;
+mod trees;
+mod values;

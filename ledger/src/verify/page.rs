@@ -1,0 +1,196 @@
+//! Checks a page.
+
+use permazen_kv::{Direction, KeySpan, KvRead};
+
+use super::commits::Graph;
+use super::numbers::Numbers;
+use super::pieces::Pieces;
+use super::report::Verification;
+use super::trees::Trees;
+use crate::commit::encoding::Commit;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::node::view::Node;
+use crate::page::shared::Shared;
+use crate::rows::inspect::{
+    COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, page_row, piece_key,
+};
+use crate::rows::page::{Counts, Rows};
+use crate::value::index::Index;
+use crate::value::reference::MAX_CHUNK;
+
+/// The branch that a page is made with, as `repository.rs` has it too, which is above this file. Making it
+/// does not raise the row that says what keeps.
+const MAIN: &str = "main";
+
+/// Checks a page.
+///
+/// # Errors
+/// Those of the host.
+pub(crate) fn verify(page: &Shared) -> Result<Verification> {
+    let mut report = Verification::default();
+    check(&page.read()?, &page.rows, &mut report)?;
+    Ok(report)
+}
+
+/// Checks all rows of a page, in one transaction of its host.
+///
+/// # Errors
+/// Those of the host.
+pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -> Result<()> {
+    let page = rows.page;
+    let at = (page, &PARAMETERS_KEY[..]);
+    let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
+    if let Some(None) = parameters {
+        report.add(page, &PARAMETERS_KEY, "the parameters of the page", "no row");
+    }
+    let at = (page, &COUNTS_KEY[..]);
+    let counts = report.readable(at, "the counts of the page", rows.counts(host))?;
+    let graph = check_small(host, rows, counts.as_ref(), report)?;
+    report.commits += graph.len();
+    graph.check(report);
+
+    let secret = parameters.flatten().map(|parameters| parameters.secret);
+    let mut trees = Trees::new(Pieces::new(host, rows, report), secret);
+    for (commit, root) in graph.roots() {
+        trees.check(commit, &root)?;
+    }
+    check_pieces(host, trees.pieces, counts.as_ref())
+}
+
+/// Calls `each` with each row of a part of a page.
+fn visit(
+    host: &dyn KvRead,
+    rows: &Rows,
+    part: Part,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let prefix = rows.all().0.len();
+    let (min, max) = rows.part(part);
+    for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+        let (key, row) = pair?;
+        each(key.get(prefix..).unwrap_or_default(), &row)?;
+    }
+    Ok(())
+}
+
+/// Checks all rows but those of pieces by themselves.
+fn check_small(
+    host: &dyn KvRead,
+    rows: &Rows,
+    counts: Option<&Counts>,
+    report: &mut Verification,
+) -> Result<Graph> {
+    let page = rows.page;
+    let (mut graph, mut keeps) = (Graph::new(page), 0);
+    let mut each = |key: &[u8], row: &[u8]| {
+        match page_row(page, key, row) {
+            Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
+            Ok(PageRow::Merge { parents, merge }) => graph.add_merge(parents, merge),
+            Ok(PageRow::Commit { id, bytes, pieces }) => {
+                let read = Commit::checked(&id, bytes);
+                let commit = report.readable((page, key), "a commit with this ID", read)?;
+                graph.add_commit(id, commit.as_ref());
+                if let Some(counts) = counts
+                    && u64::from(pieces) > counts.next
+                {
+                    let expected = format!("at most {} new pieces, as row 32 says", counts.next);
+                    report.add(page, key, expected, pieces.to_string());
+                }
+            }
+            Ok(PageRow::Tag { commit }) => graph.add_tag(key, commit),
+            Ok(PageRow::Keeps(count)) => keeps = count,
+            // No piece lies here, the others have been read or say nothing else.
+            Ok(PageRow::Piece { .. } | PageRow::Resets | PageRow::Parameters | PageRow::Counts) => {
+            }
+            Err(wrong) => {
+                // Whatever leads to the commit finds a row, and this is what is wrong with it.
+                if let Some(id) = commit_of(key) {
+                    graph.add_commit(id, None);
+                }
+                report.add_wrong(page, key, wrong);
+            }
+        }
+        Ok(())
+    };
+    visit(host, rows, Part::BeforePieces, &mut each)?;
+    visit(host, rows, Part::AfterPieces, &mut each)?;
+    let least = graph.kept(MAIN);
+    if keeps < least {
+        let expected = format!("{least} or more, for as many branches and tags");
+        report.add(page, &KEEPS_KEY, expected, keeps.to_string());
+    }
+    Ok(graph)
+}
+
+/// The commit whose row has this key.
+fn commit_of(key: &[u8]) -> Option<CommitId> {
+    let id = CommitId(Digest::from_slice(key.get(1..)?)?);
+    (commit_key(&id) == key).then_some(id)
+}
+
+/// Checks all rows of pieces by themselves, and all of the pieces that no commit leads to.
+fn check_pieces(host: &dyn KvRead, pieces: Pieces<'_>, counts: Option<&Counts>) -> Result<()> {
+    let Pieces { rows, report, reached, .. } = pieces;
+    let page = rows.page;
+    let (mut numbers, mut count) = (Numbers::default(), 0_u64);
+    visit(host, rows, Part::Pieces, |key, row| {
+        count += 1;
+        let (digest, piece) = match page_row(page, key, row) {
+            Ok(PageRow::Piece { digest, piece }) => (digest, piece),
+            // No other row lies here.
+            Ok(_) => return Ok(()),
+            Err(wrong) => {
+                report.add_wrong(page, key, wrong);
+                return Ok(());
+            }
+        };
+        let number = piece.number;
+        if let Some(counts) = counts
+            && number >= counts.next
+        {
+            let expected = format!("a number below {}, as row 32 says", counts.next);
+            report.add(page, key, expected, format!("number {number}"));
+        }
+        if !numbers.insert(number) {
+            report.add(page, key, "a number that no other piece has", format!("number {number}"));
+        }
+        if digest == Node::empty().0 {
+            report.add(page, key, "no row for the empty node", "one");
+        }
+        if !reached.contains(&digest) {
+            report.unreachable_pieces += 1;
+            report.unreachable_bytes += piece.bytes.len() as u64;
+            if let Err(wrong) = unreached(&digest, piece) {
+                report.add(page, &piece_key(&digest), wrong.0, wrong.1);
+            }
+        }
+        Ok(())
+    })?;
+    report.pieces += count;
+    if let Some(counts) = counts
+        && counts.pieces != count
+    {
+        let expected = format!("{count} pieces, as there are rows 23");
+        report.add(page, &COUNTS_KEY, expected, format!("{} pieces", counts.pieces));
+    }
+    Ok(())
+}
+
+/// Checks a piece that nothing leads to: what is expected, what is found.
+fn unreached(digest: &Digest, piece: PieceRow<'_>) -> std::result::Result<(), (String, String)> {
+    let kind = piece.kind;
+    let found = kind.digest(&piece.bytes);
+    if found != *digest {
+        return Err((format!("a {kind} with this digest"), format!("digest {found}")));
+    }
+    let bytes = piece.bytes.into_owned().into();
+    let parsed = match kind {
+        Kind::Node => Node::parse(bytes).map(drop),
+        Kind::Index => Index::parse(bytes).map(drop),
+        _ if (1..=MAX_CHUNK).contains(&bytes.len()) => Ok(()),
+        _ => Err("no bytes, or more than 65,536"),
+    };
+    parsed.map_err(|found| (format!("the one encoding of a {kind}"), found.to_owned()))
+}

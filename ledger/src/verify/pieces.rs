@@ -1,0 +1,71 @@
+//! Loads pieces, and remembers which of them something leads to.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use permazen_kv::KvRead;
+
+use super::report::Verification;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::rows::inspect::piece_key;
+use crate::rows::page::Rows;
+
+/// The pieces of a page, in one transaction of the host.
+pub(super) struct Pieces<'h> {
+    host: &'h dyn KvRead,
+    pub(super) rows: &'h Rows,
+    pub(super) report: &'h mut Verification,
+    pub(super) reached: HashSet<Digest>,
+}
+
+impl<'h> Pieces<'h> {
+    pub(super) fn new(
+        host: &'h dyn KvRead,
+        rows: &'h Rows,
+        report: &'h mut Verification,
+    ) -> Pieces<'h> {
+        Pieces { host, rows, report, reached: HashSet::new() }
+    }
+
+    /// Adds a finding about the row of a piece.
+    pub(super) fn add(
+        &mut self,
+        digest: &Digest,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        self.report.add(self.rows.page, &piece_key(digest), expected, found);
+    }
+
+    /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is a
+    /// finding then, of this or of the check of the row.
+    pub(super) fn load(
+        &mut self,
+        kind: Kind,
+        digest: &Digest,
+        from: impl FnOnce() -> String,
+    ) -> Result<Option<Bytes>> {
+        self.reached.insert(*digest);
+        let row = match self.rows.inspect_piece(self.host, digest)? {
+            Some(Ok(row)) => row,
+            // The check of the row says what is wrong with it.
+            Some(Err(_)) => return Ok(None),
+            None => {
+                self.add(digest, format!("the {kind} that {} refers to", from()), "no row");
+                return Ok(None);
+            }
+        };
+        if row.kind != kind {
+            let expected = format!("the {kind} that {} refers to", from());
+            self.add(digest, expected, format!("kind {}, {}", row.kind.byte(), row.kind));
+            return Ok(None);
+        }
+        let found = kind.digest(&row.bytes);
+        if found != *digest {
+            self.add(digest, format!("a {kind} with this digest"), format!("digest {found}"));
+            return Ok(None);
+        }
+        Ok(Some(Bytes::from(row.bytes.into_owned())))
+    }
+}

@@ -1,0 +1,100 @@
+//! What a check has found.
+
+use std::fmt;
+
+use permazen_kv::Hex;
+
+use crate::error::{LedgerError, Result};
+use crate::rows::inspect::Wrong;
+
+/// Something that cannot be in a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The number of the page; 0 if it is a row of the repository.
+    pub page: u64,
+    /// The key of the row, without the prefix of the page.
+    pub row: Vec<u8>,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { page, row, expected, found } = self;
+        match page {
+            0 => f.write_str("repository")?,
+            page => write!(f, "page {page}")?,
+        }
+        write!(f, ", row {}: expected {expected}; found {found}", Hex(row))
+    }
+}
+
+/// What [`Repository::verify`](crate::Repository::verify) and [`Page::verify`](crate::Page::verify) have
+/// read and found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verification {
+    /// What cannot be; empty if all is well.
+    pub findings: Vec<Finding>,
+    /// How many commits there are.
+    pub commits: u64,
+    /// How many pieces there are: nodes, and parts of long values.
+    pub pieces: u64,
+    /// How many of them no commit leads to. They do no harm.
+    pub unreachable_pieces: u64,
+    /// How many bytes these have.
+    pub unreachable_bytes: u64,
+}
+
+impl Verification {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(super) fn add(
+        &mut self,
+        page: u64,
+        row: &[u8],
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        let (expected, found) = (expected.into(), found.into());
+        self.findings.push(Finding { page, row: row.to_vec(), expected, found });
+    }
+
+    pub(super) fn add_wrong(&mut self, page: u64, row: &[u8], wrong: Wrong) {
+        self.add(page, row, wrong.expected, wrong.found);
+    }
+
+    /// What was read, or nothing and a finding if it is damaged.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub(super) fn readable<T>(
+        &mut self,
+        (page, row): (u64, &[u8]),
+        expected: &str,
+        read: Result<T>,
+    ) -> Result<Option<T>> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(LedgerError::Host(error)) => Err(LedgerError::Host(error)),
+            Err(LedgerError::DamagedRow { found, .. }) => {
+                self.add(page, row, expected, found);
+                Ok(None)
+            }
+            Err(LedgerError::Integrity { found, .. }) => {
+                self.add(page, row, expected, found);
+                Ok(None)
+            }
+            Err(error) => {
+                self.add(page, row, expected, error.to_string());
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Checks a repository.
+
+use std::collections::BTreeMap;
+
+use permazen_kv::{Direction, KeySpan, KvRead, TxOptions};
+
+use super::page;
+use super::report::Verification;
+use crate::error::Result;
+use crate::ids::PageId;
+use crate::repository::Repository;
+use crate::rows::inspect_repository::{
+    NEXT_PAGE_KEY, ONCE, RepositoryRow, by_name_key, by_number_key, repository_row,
+};
+use crate::rows::page::Rows;
+use crate::rows::repository::NO_PAGE;
+
+impl Repository {
+    /// Checks all that must hold of the repository and of its pages. Changes nothing.
+    ///
+    /// What is wrong is in the [`Verification`], in words. Reads everything in one transaction of the
+    /// host, so what others do meanwhile is no finding. Each piece is loaded once, except those of a
+    /// long value, which are loaded once for each version of the value. Memory: about 100 bytes and
+    /// two keys for each node, 100 bytes for each commit, 50 bytes for each other piece.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{PageId, Repository};
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// repository.create_page("contacts", PageId::ROOT)?;
+    /// let verification = repository.verify()?;
+    /// assert!(verification.is_clean(), "{}", verification.findings[0]);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn verify(&self) -> Result<Verification> {
+        let mut report = Verification::default();
+        let tx = self.host.begin(&TxOptions::reading())?;
+        for number in check_rows(&tx, &mut report)? {
+            page::check(&tx, &Rows::new(number), &mut report)?;
+        }
+        Ok(report)
+    }
+}
+
+/// Checks the rows of the repository, and gives the numbers of its pages.
+fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> {
+    let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
+    let mut next_page = None;
+    let mut from = Vec::new();
+    // After a row of a page, the next row that is none of this page is sought.
+    'rows: loop {
+        let rest = KeySpan::new(&from, None);
+        for pair in host.scan(rest, Direction::Forward)? {
+            let (key, row) = pair?;
+            match repository_row(&key, &row) {
+                Ok(RepositoryRow::Format | RepositoryRow::Id | RepositoryRow::Device) => {}
+                Ok(RepositoryRow::NextPage(next)) => next_page = Some(next),
+                Ok(RepositoryRow::ByName { ledger, page, number }) => {
+                    by_name.insert((ledger, page), number);
+                }
+                Ok(RepositoryRow::ByNumber { number, ledger, page }) => {
+                    by_number.insert(number, (ledger, page));
+                }
+                Ok(RepositoryRow::OfPage(number)) => {
+                    if !by_number.contains_key(&number) {
+                        let found = format!("rows of page {number}, and no row 05 of it");
+                        report.add(NO_PAGE, &key, "rows of pages that there are", found);
+                    }
+                    match Rows::new(number).all().1 {
+                        Some(after) => from = after,
+                        None => break 'rows,
+                    }
+                    continue 'rows;
+                }
+                Err(wrong) => report.add_wrong(NO_PAGE, &key, wrong),
+            }
+        }
+        break;
+    }
+    for (row, what) in ONCE {
+        if host.get(&[row])?.is_none() {
+            report.add(NO_PAGE, &[row], what, "no row");
+        }
+    }
+    check_names(&by_name, &by_number, report);
+    if let (Some(next), Some((last, _))) = (next_page, by_number.last_key_value())
+        && next <= *last
+    {
+        let expected = format!("a number above {last}, that of a page");
+        report.add(NO_PAGE, &NEXT_PAGE_KEY, expected, next.to_string());
+    }
+    Ok(by_number.into_keys().collect())
+}
+
+/// Compares names and numbers of pages, both ways.
+fn check_names(
+    by_name: &BTreeMap<(String, PageId), u64>,
+    by_number: &BTreeMap<u64, (String, PageId)>,
+    report: &mut Verification,
+) {
+    for (name, number) in by_name {
+        if by_number.get(number) != Some(name) {
+            let found = match by_number.get(number) {
+                Some((ledger, page)) => format!("ledger {ledger:?}, page {page}"),
+                None => "no row".to_owned(),
+            };
+            let expected = format!("ledger {:?}, page {}, as row 04 says", name.0, name.1);
+            report.add(NO_PAGE, &by_number_key(*number), expected, found);
+        }
+    }
+    for (number, name) in by_number {
+        if by_name.get(name) != Some(number) {
+            let found = match by_name.get(name) {
+                Some(number) => format!("page number {number}"),
+                None => "no row".to_owned(),
+            };
+            let expected = format!("page number {number}, as row 05 says");
+            report.add(NO_PAGE, &by_name_key(&name.0, &name.1), expected, found);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Checks trees.
+
+use std::collections::{HashMap, HashSet};
+
+use permazen_kv::Hex;
+
+use super::pieces::Pieces;
+use super::values::ValueCheck;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::node::items::{REFERENCE, REFERENCE_LEN};
+use crate::node::view::Node;
+use crate::rows::inspect::piece_key;
+use crate::secret::Secret;
+use crate::tree::boundaries::{Boundaries, ByHash, Group};
+use crate::value::reference::Reference;
+
+/// What has to fit what refers to a node.
+struct Facts {
+    level: u8,
+    entries: u64,
+    items: usize,
+    /// The least key below it, if it is known.
+    first: Option<Box<[u8]>>,
+    /// Its greatest key.
+    last: Box<[u8]>,
+    /// The node that ends without a cut: this one, or one that it ends with. No such node may have
+    /// another one after it on its level.
+    uncut: Option<Digest>,
+}
+
+/// Goes through trees. Each node is loaded once, whatever refers to it; so is each value.
+pub(super) struct Trees<'h> {
+    pub(super) pieces: Pieces<'h>,
+    /// Without it, cuts are not checked.
+    secret: Option<Secret>,
+    boundaries: Option<ByHash>,
+    /// What is known of each node. `None`: it cannot be read.
+    nodes: HashMap<Digest, Option<Facts>>,
+    values: HashSet<[u8; REFERENCE_LEN]>,
+}
+
+impl<'h> Trees<'h> {
+    pub(super) fn new(pieces: Pieces<'h>, secret: Option<Secret>) -> Self {
+        let boundaries = secret.as_ref().map(ByHash::new);
+        let (nodes, values) = (HashMap::new(), HashSet::new());
+        Trees { pieces, secret, boundaries, nodes, values }
+    }
+
+    /// Checks a tree of a commit.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub(super) fn check(&mut self, commit: &CommitId, root: &Digest) -> Result<()> {
+        if *root == Node::empty().0 {
+            return Ok(());
+        }
+        self.node(root, || format!("commit {commit}"))?;
+        if let Some(Some(facts)) = self.nodes.get(root)
+            && facts.level > 0
+            && facts.items < 2
+        {
+            let expected = format!("a root with two items or more, for commit {commit}");
+            self.pieces.add(root, expected, "one item");
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, digest: &Digest, from: impl FnOnce() -> String) -> Result<()> {
+        if !self.nodes.contains_key(digest) {
+            let facts = self.facts(digest, from)?;
+            self.nodes.insert(*digest, facts);
+        }
+        Ok(())
+    }
+
+    fn facts(&mut self, digest: &Digest, from: impl FnOnce() -> String) -> Result<Option<Facts>> {
+        let Some(bytes) = self.pieces.load(Kind::Node, digest, from)? else { return Ok(None) };
+        let row = (self.pieces.rows.page, &piece_key(digest)[..]);
+        let read = Node::checked(digest, bytes);
+        let Some(node) = self.pieces.report.readable(row, "the one encoding of a node", read)?
+        else {
+            return Ok(None);
+        };
+        let is_cut = self.check_cuts(digest, &node);
+        let mut facts = Facts {
+            level: node.level(),
+            entries: node.entries(),
+            items: node.len(),
+            first: None,
+            last: node.last_key().map(|key| key.to_vec()).unwrap_or_default().into(),
+            uncut: (!is_cut).then_some(*digest),
+        };
+        if node.level() == 0 {
+            facts.first = (node.len() > 0).then(|| node.key(0).to_vec().into());
+            self.check_values(digest, &node)?;
+        } else {
+            for at in 0..node.len() {
+                self.check_child(digest, &node, at, &mut facts)?;
+            }
+        }
+        Ok(Some(facts))
+    }
+
+    /// Checks that a node has no cut inside of it. Whether it ends with one.
+    fn check_cuts(&mut self, digest: &Digest, node: &Node) -> bool {
+        let Some(boundaries) = self.boundaries else { return true };
+        let (mut total, mut count, mut is_cut) = (0, 0, false);
+        for at in 0..node.len() {
+            if is_cut {
+                let key = short(&node.key(at - 1).to_vec());
+                let expected = format!("a node that ends after key {key}, where the rule cuts");
+                self.pieces.add(digest, expected, format!("{} more items", node.len() - at));
+                (total, count) = (0, 0);
+            }
+            let key = node.key(at);
+            let item = node.payload(at).size(key.prefix.len() + key.rest.len());
+            (total, count) = (total + item, count + 1);
+            let group = Group { item, total, count };
+            is_cut = boundaries.cuts(node.level(), &[key.prefix, key.rest], group);
+        }
+        is_cut
+    }
+
+    fn check_values(&mut self, digest: &Digest, leaf: &Node) -> Result<()> {
+        for at in 0..leaf.len() {
+            let payload = leaf.payload(at);
+            if payload.flags & REFERENCE == 0 {
+                continue;
+            }
+            // A leaf was read with its references, so this is one.
+            let (Ok(bytes), Ok(value)) =
+                (payload.bytes.try_into(), Reference::parse(payload.bytes))
+            else {
+                continue;
+            };
+            if self.values.insert(bytes) {
+                ValueCheck::new(&mut self.pieces, self.secret.as_ref()).check(digest, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what an inner node says of a child, and adds what the child says of the node.
+    fn check_child(
+        &mut self,
+        digest: &Digest,
+        node: &Node,
+        at: usize,
+        facts: &mut Facts,
+    ) -> Result<()> {
+        let Some(child) = node.child(at) else { return Ok(()) };
+        self.node(&child.digest, || format!("piece {digest}"))?;
+        let Some(Some(below)) = self.nodes.get(&child.digest) else { return Ok(()) };
+        let (key, pieces) = (node.key(at), &mut self.pieces);
+        if below.level + 1 != node.level() {
+            let expected = format!("level {}, below piece {digest}", node.level() - 1);
+            pieces.add(&child.digest, expected, format!("level {}", below.level));
+        }
+        if below.entries != child.entries {
+            let expected = format!("{} entries, as piece {digest} says", child.entries);
+            pieces.add(&child.digest, expected, format!("{} entries", below.entries));
+        }
+        if key.cmp_key(&below.last).is_ne() {
+            let expected =
+                format!("last key {}, as piece {digest} says", short(&node.key(at).to_vec()));
+            pieces.add(&child.digest, expected, short(&below.last));
+        }
+        match (at.checked_sub(1), &below.first) {
+            (None, first) => facts.first.clone_from(first),
+            (Some(before), Some(first)) if node.key(before).cmp_key(first).is_ge() => {
+                let before = short(&node.key(before).to_vec());
+                let expected = format!("keys above {before}, the last key before it");
+                pieces.add(&child.digest, expected, format!("first key {}", short(first)));
+            }
+            _ => {}
+        }
+        match below.uncut {
+            Some(uncut) if at + 1 < node.len() => {
+                let expected =
+                    format!("a cut of the rule at its end, as piece {} is not the last", uncut);
+                pieces.add(&uncut, expected, format!("no cut, below piece {digest}"));
+            }
+            Some(uncut) if facts.uncut.is_none() => facts.uncut = Some(uncut),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// At most 32 bytes of a key.
+fn short(key: &[u8]) -> String {
+    match key.get(..32) {
+        Some(start) if key.len() > 32 => format!("{}…", Hex(start)),
+        _ => Hex(key).to_string(),
+    }
+}
