@@ -41,6 +41,7 @@ pub use page::Page;
 pub use page::differences::{Change, Differences};
 pub use page::history::Log;
 pub use page::snapshot::PageSnapshot;
+pub use page::value::ValueReader;
 pub use repository::{MAIN, Repository};
 pub use secret::Secret;
 pub use store::linear::PageStore;

@@ -1,7 +1,7 @@
 //! Pages: sorted maps with all of their versions.
 //!
-//! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `write.rs`
-//! makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
+//! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
+//! value in parts, `write.rs` makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
 //! compares versions, `cache.rs` keeps nodes in memory.
 
 mod branches;
@@ -10,6 +10,7 @@ pub(crate) mod differences;
 pub(crate) mod history;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
+pub(crate) mod value;
 pub(crate) mod write;
 
 use std::fmt;

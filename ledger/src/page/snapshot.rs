@@ -7,6 +7,7 @@ use std::sync::Arc;
 use permazen_kv::{Blob, Direction, KeySpan, KvRead, Pair, Result as KvResult, Scan, Visitor};
 
 use super::shared::Shared;
+use super::value::ValueReader as PartReader;
 use crate::Kind;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
@@ -54,6 +55,48 @@ impl PageSnapshot {
         Ok(end.saturating_sub(begin))
     }
 
+    /// The length of the value of a key in bytes; `None` if there is no such entry. Loads one node of
+    /// each level, and nothing of the value.
+    ///
+    /// # Errors
+    /// If a node cannot be loaded, or is damaged.
+    pub fn value_len(&self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(self.read_value(key)?.map(|value| value.value_len()))
+    }
+
+    /// The value of a key, to be read in parts; `None` if there is no such entry. Loads one node of
+    /// each level; what is read of the value is loaded then.
+    ///
+    /// ```
+    /// use std::io::{Read, Seek, SeekFrom};
+    /// # use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// # use permazen_ledger::{MAIN, PageId, Repository};
+    /// # let repository = Repository::create(MemoryStore::new())?;
+    /// # let page = repository.create_page("films", PageId::ROOT)?;
+    /// # let db = page.database(MAIN)?;
+    /// # let mut tx = db.begin(&TxOptions::writing())?;
+    /// # tx.put(b"film", &[7; 100_000])?;
+    /// # tx.commit()?;
+    /// let snapshot = page.snapshot(&page.head(MAIN)?)?;
+    /// let mut film = snapshot.read_value(b"film")?.expect("a film");
+    /// film.seek(SeekFrom::Start(50_000))?;
+    /// let mut scene = [0; 500];
+    /// film.read_exact(&mut scene)?;
+    /// # assert_eq!((scene, snapshot.value_len(b"film")?), ([7; 500], Some(100_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a node cannot be loaded, or is damaged.
+    pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
+        let Some((leaf, at)) = find(&*self.shared, &self.root, key)? else { return Ok(None) };
+        let (shared, payload) = (Arc::clone(&self.shared), leaf.payload(at));
+        if payload.flags & REFERENCE == 0 {
+            return Ok(Some(PartReader::inline(shared, payload.bytes)));
+        }
+        Ok(Some(PartReader::long(shared, reference(payload)?)))
+    }
+
     pub(crate) fn cursor(&self, span: KeySpan<'_>, direction: Direction) -> Result<Range> {
         let (from, end) = match direction {
             Direction::Forward => (Some(span.min).filter(|min| !min.is_empty()), span.max),
@@ -73,14 +116,19 @@ pub(crate) fn value<'n>(shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n
     if payload.flags & REFERENCE == 0 {
         return Ok(payload.bytes.into());
     }
-    let reference = Reference::parse(payload.bytes)
-        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))?;
+    let reference = reference(payload)?;
     let mut value = Vec::new();
     let mut reader = ValueReader::new(shared, &reference, 0)?;
     while let Some(bytes) = reader.next()? {
         value.extend_from_slice(&bytes);
     }
     Ok(value.into())
+}
+
+/// The reference of a payload, which a leaf was read with.
+fn reference(payload: Payload<'_>) -> Result<Reference> {
+    Reference::parse(payload.bytes)
+        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))
 }
 
 /// Goes through the entries of a span.

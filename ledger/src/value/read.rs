@@ -19,6 +19,12 @@ impl<P: Pieces + ?Sized> Pieces for &P {
     }
 }
 
+impl<P: Pieces + ?Sized> Pieces for std::sync::Arc<P> {
+    fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
+        P::piece(self, kind, digest)
+    }
+}
+
 /// Reads the chunks of a value one after the other, from any position. Holds one chunk and one
 /// index piece of each level.
 #[derive(Debug)]
