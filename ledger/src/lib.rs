@@ -10,6 +10,8 @@
 #![deny(missing_docs)]
 
 mod commit;
+#[doc(hidden)]
+pub mod decoders;
 mod digest;
 mod error;
 mod ids;

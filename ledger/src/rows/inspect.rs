@@ -197,6 +197,16 @@ pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
     [&[PIECE][..], &digest.0].concat()
 }
 
+/// Where the checksum of a row begins, `end` if it is no row of a piece.
+pub(crate) fn checksum_at(key: &[u8], end: usize) -> usize {
+    if key.first() == Some(&PIECE) { 8 } else { end }
+}
+
+/// The key of the row of a head, without the prefix of the page.
+pub(crate) fn head_key(branch: &str, id: &CommitId) -> Vec<u8> {
+    [&[HEAD][..], branch.as_bytes(), &[0], &id.0.0].concat()
+}
+
 /// The key of the row of a commit, without the prefix of the page.
 pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
     [&[COMMIT][..], &id.0.0].concat()

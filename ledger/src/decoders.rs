@@ -1,0 +1,82 @@
+//! The decoders, for whoever feeds them arbitrary bytes. Each gives the encoding of what it has decoded, and
+//! `None` for what it refuses.
+
+use bytes::Bytes;
+
+use crate::commit::encoding::Commit;
+use crate::node::items::Items;
+use crate::node::view::Node;
+use crate::node::write;
+use crate::rows::inspect::{
+    PageRow, checksum_at, commit_key, head_key, merge_key, page_row, piece_key,
+};
+use crate::rows::inspect_repository::{RepositoryRow, by_name_key, by_number_key, repository_row};
+use crate::rows::repository::NO_PAGE;
+use crate::rows::sealed::{LEN, checksum};
+use crate::value::index::Index;
+use crate::value::reference::Reference;
+
+/// A node.
+pub fn node(bytes: &[u8]) -> Option<Vec<u8>> {
+    let node = Node::parse(Bytes::copy_from_slice(bytes)).ok()?;
+    let mut items = Items::default();
+    for at in 0..node.len() {
+        let key = node.key(at);
+        items.push(&[key.prefix, key.rest], node.payload(at));
+    }
+    Some(write::encode(node.level(), &items).to_vec())
+}
+
+/// An index piece.
+pub fn index(bytes: &[u8]) -> Option<Vec<u8>> {
+    let index = Index::parse(Bytes::copy_from_slice(bytes)).ok()?;
+    let mut encoded = vec![index.level()];
+    for part in (0..index.len()).filter_map(|at| index.part(at)) {
+        encoded.extend_from_slice(&part.len.to_be_bytes());
+        encoded.extend_from_slice(&part.digest.0);
+    }
+    Some(encoded)
+}
+
+/// A commit.
+pub fn commit(bytes: &[u8]) -> Option<Vec<u8>> {
+    Commit::parse(bytes).ok().map(|commit| commit.to_bytes())
+}
+
+/// What a leaf has of a long value.
+pub fn reference(bytes: &[u8]) -> Option<Vec<u8>> {
+    Reference::parse(bytes).ok().map(|reference| reference.to_bytes().to_vec())
+}
+
+/// A row with its checksum made right.
+fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
+    let mut row = row.to_vec();
+    let at = checksum_at(key, row.len().saturating_sub(LEN));
+    if row.len() >= at + LEN {
+        let checksum = checksum(page, key, &row[..at]);
+        row[at..at + LEN].copy_from_slice(&checksum);
+    }
+    row
+}
+
+/// The key of a row of a page, whose checksum is made right. A key that says nothing of its own is given
+/// back.
+pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
+    Some(match page_row(page, key, &sealed(page, key, row)).ok()? {
+        PageRow::Head { branch, head } => head_key(branch, &head.id),
+        PageRow::Merge { parents, merge } => merge_key(&parents, &merge),
+        PageRow::Commit { id, .. } => commit_key(&id),
+        PageRow::Piece { digest, .. } => piece_key(&digest),
+        _ => key.to_vec(),
+    })
+}
+
+/// The key of a row of a repository, whose checksum is made right. A key that says nothing of its own is
+/// given back.
+pub fn repository_key(key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
+    Some(match repository_row(key, &sealed(NO_PAGE, key, row)).ok()? {
+        RepositoryRow::ByName { ledger, page, .. } => by_name_key(&ledger, &page),
+        RepositoryRow::ByNumber { number, .. } => by_number_key(number),
+        _ => key.to_vec(),
+    })
+}
