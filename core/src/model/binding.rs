@@ -328,14 +328,16 @@ impl Binding {
     }
 
     /// The content of a new object with the values that the model states, else with those of the
-    /// encodings; `None` if the model states none.
-    pub(crate) fn defaults(&self) -> Result<Option<ObjectData>> {
+    /// encodings, and the fields whose values the model states; `None` if it states none.
+    pub(crate) fn defaults(&self) -> Result<Option<(ObjectData, Vec<StorageId>)>> {
         let mut writer = ObjectWriter::new(self);
         for position in 0..self.info.fields.len() {
             self.write_default(position, &mut writer)?;
         }
         let (data, written) = writer.finish();
-        Ok((!written.is_empty()).then_some(data))
+        let stated = written.into_iter().map(|position| Ok(self.field(position)?.storage_id));
+        let stated = stated.collect::<Result<Vec<_>>>()?;
+        Ok((!stated.is_empty()).then_some((data, stated)))
     }
 
     /// Whether objects of another schema lack the field at a position, and no own conversion makes

@@ -167,7 +167,7 @@ impl<'t, M: Model> Obj<'t, M> {
         let (core, id) = (&self.tx().core, self.id());
         match self.handle().binding.defaults()? {
             None => Ok(core.create_with_id(id)?),
-            Some(data) => Ok(core.create_with(Some(id), &data)?.is_some()),
+            Some((data, stated)) => Ok(core.create_and_set(Some(id), &data, &stated)?.is_some()),
         }
     }
 

@@ -173,8 +173,8 @@ impl Tx {
 
     /// Creates an object with default values and a new ID: those the model states (`default = …`),
     /// else those of the encodings. A `String` without a default is then null, and reading it fails
-    /// until it is set. Hooks for creations see these values, and hooks for changes are not told of
-    /// them. If all values are known, [`create`](Tx::create) is cheaper.
+    /// until it is set. Hooks for creations are called before the stated values are set, and what they
+    /// write to other fields stays. If all values are known, [`create`](Tx::create) is cheaper.
     ///
     /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
     /// composite index.
@@ -185,7 +185,10 @@ impl Tx {
         let binding = self.binding::<M>()?;
         let id = match binding.defaults()? {
             None => self.core.create(&binding.object_type.name)?,
-            Some(data) => self.core.create_as(&data)?,
+            Some((data, stated)) => {
+                let created = self.core.create_and_set(None, &data, &stated)?;
+                created.ok_or_else(|| Error::other("a new object was not created"))?
+            }
         };
         Ok(Obj::new(self, binding, id))
     }

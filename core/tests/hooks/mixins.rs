@@ -60,8 +60,7 @@ impl Stamps {
 #[derive(PermazenFields, Default, Clone)]
 #[permazen(hooks)]
 struct Entry {
-    #[permazen(default)]
-    label: String,
+    label: Option<String>,
     lines: Vec<String>,
     #[permazen(flatten)]
     stamps: Stamps,
@@ -73,7 +72,8 @@ impl Entry {
     fn labelled(this: With<'_, Self>, change: &Change<'_, Self>) -> Result<()> {
         let of_stamps = change.of(Entry::STAMPS.created_at).map(|it| it.new()).transpose()?;
         let at = this.get(Entry::STAMPS.created_at)?;
-        log(format!("{:?} of entry {:?}, {at} {of_stamps:?}", change.field(), this.label()?));
+        let label = this.label()?;
+        log(format!("{:?} of entry {label:?}, {at} {of_stamps:?}", change.field()));
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Entry {
 
     #[on_validate]
     fn has_label(this: With<'_, Self>) -> Result<(), &'static str> {
-        if this.label().unwrap() == "bad" { Err("a bad label") } else { Ok(()) }
+        if this.label().unwrap().as_deref() == Some("bad") { Err("a bad label") } else { Ok(()) }
     }
 }
 
@@ -154,12 +154,12 @@ fn hooks_of_nested_mixins_follow_those_of_the_model() {
     open()
         .write(|tx| {
             let noted = tx.create_default::<Noted>()?;
-            assert_log(["model first", "created Noted", "\"createdAt\" of entry \"\", 1 Some(1)"]);
+            assert_log(["model first", "created Noted", "\"createdAt\" of entry None, 1 Some(1)"]);
             noted.set_a(5)?;
             assert_log(["model's a", "a changes", "\"Noted\" stamped 0 to 1"]);
             noted.set_label("x")?;
             assert_log([
-                "\"label\" of entry \"x\", 1 None",
+                "\"label\" of entry Some(\"x\"), 1 None",
                 "label changes",
                 "\"Noted\" stamped 1 to 2",
             ]);
@@ -299,7 +299,6 @@ fn hooks_of_mixins_validate() {
 fn fields_of_mixins_and_their_objects_can_be_observed() {
     #[derive(PermazenFields, Default)]
     struct Named {
-        #[permazen(default)]
         name: String,
     }
 
@@ -345,7 +344,7 @@ fn fields_of_mixins_and_their_objects_can_be_observed() {
                 Ok(())
             })?;
             let dog = tx.create_default::<Dog>()?;
-            assert_log(["Some(\"\") -> new is new", "name of new"]);
+            assert_log(["None -> new is new", "name of new"]);
             let cat = tx.create_default::<Cat>()?;
             let other = tx.create(Other { n: 3, object: Some(cat.to_ref().any()) })?;
             taken();

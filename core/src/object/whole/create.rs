@@ -6,14 +6,14 @@ use super::builder::ObjectBuilder;
 use super::data::ObjectData;
 use super::replace::CollectionChanges;
 use crate::encoding::uint;
-use crate::id::ObjId;
+use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::describe::{describe, describe_entry, describe_stored};
 use crate::object::error::hex;
 use crate::object::info::ObjectInfo;
 use crate::object::notify::{ChangeKind, Happened};
 use crate::object::store::Undo;
-use crate::object::{Error, Result, Transaction};
+use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaId};
 
 /// Creating objects.
@@ -93,6 +93,26 @@ impl Transaction<'_> {
     /// for references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners: then the
     /// object exists.
     pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
+        self.create_keeping(id, data, None)
+    }
+
+    /// The same, but with default values, of which these fields are then set to their values in
+    /// `data`. What listeners to creation write to other fields stays.
+    pub(crate) fn create_and_set(
+        &self,
+        id: Option<ObjId>,
+        data: &ObjectData,
+        set: &[StorageId],
+    ) -> Result<Option<ObjId>> {
+        self.create_keeping(id, data, Some(set))
+    }
+
+    fn create_keeping(
+        &self,
+        id: Option<ObjId>,
+        data: &ObjectData,
+        set: Option<&[StorageId]>,
+    ) -> Result<Option<ObjId>> {
         self.check_open()?;
         data.check_lists()?;
         let data = &*self.as_recorded(data)?;
@@ -108,27 +128,10 @@ impl Transaction<'_> {
             }
         };
         self.mutate(|| {
-            self.put_new(id, data, CollectionChanges::Differences)
+            self.put_new_keeping(id, data, CollectionChanges::Differences, set)
                 .map_err(|error| error.about(|| format!("new {}", self.named(id))))
         })??;
         Ok(Some(id))
-    }
-
-    /// Creates an object with a random ID that has these values from its beginning: listeners to
-    /// creation see them, and no listener is told of them as changes.
-    pub(crate) fn create_as(&self, data: &ObjectData) -> Result<ObjId> {
-        self.check_open()?;
-        let data = &*self.as_recorded(data)?;
-        let object_type = data.object_type();
-        let id = self.free_id(object_type.storage_id, &object_type.name)?;
-        self.operation_told(
-            || {
-                let put = self.check_references(id, data).and_then(|()| self.put_object(id, data));
-                put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
-            },
-            |()| self.tell_created(id),
-        )?;
-        Ok(id)
     }
 
     /// The schema with that ID: a recorded one, or the transaction's own, which may be the empty
@@ -171,6 +174,17 @@ impl Transaction<'_> {
         data: &ObjectData,
         changes: CollectionChanges,
     ) -> Result<Result<()>> {
+        self.put_new_keeping(id, data, changes, None)
+    }
+
+    /// The same; but of the content, only these fields replace what listeners wrote, if any are named.
+    fn put_new_keeping(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        changes: CollectionChanges,
+        set: Option<&[StorageId]>,
+    ) -> Result<Result<()>> {
         self.check_references(id, data)?;
         let object_type = data.object_type();
         if !self.notifier.watches_creation(id.storage_id()) {
@@ -187,7 +201,11 @@ impl Transaction<'_> {
             Err(error @ Error::Hook(_)) => return Err(error),
             heard => heard,
         };
-        let data = &*self.after_listeners(id, data)?;
+        let kept = match set {
+            Some(set) => Some(self.load(id, Migrate::No)?.with(data, |field| set.contains(&field))),
+            None => None,
+        };
+        let data = &*self.after_listeners(id, kept.as_ref().unwrap_or(data))?;
         self.replace_content(id, data, changes)?;
         Ok(heard)
     }

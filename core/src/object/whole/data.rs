@@ -64,6 +64,33 @@ impl FieldValue {
 }
 
 impl ObjectData {
+    /// The same content, but with some fields as they are in `other`, which is of the same type.
+    pub(in crate::object) fn with(
+        &self,
+        other: &ObjectData,
+        is_other: impl Fn(StorageId) -> bool,
+    ) -> ObjectData {
+        let ours = self.all_pairs().filter(|(field, ..)| !is_other(*field));
+        let mut pairs: Vec<_> =
+            ours.chain(other.all_pairs().filter(|(field, ..)| is_other(*field))).collect();
+        // The pairs of a field stay in their order.
+        pairs.sort_by_key(|(field, ..)| *field);
+        let mut data = ObjectData {
+            id: self.id,
+            object_type: Arc::clone(&self.object_type),
+            bytes: Vec::with_capacity(self.bytes.len() + other.bytes.len()),
+            pairs: Vec::with_capacity(pairs.len()),
+        };
+        for (field, rest, value) in pairs {
+            let start = data.bytes.len();
+            data.bytes.extend_from_slice(rest);
+            let at = data.bytes.len();
+            data.bytes.extend_from_slice(value);
+            data.pairs.push(PairAt { field, start, value: at, end: data.bytes.len() });
+        }
+        data
+    }
+
     /// No content yet; `id` is that of the object, if it exists.
     pub(crate) fn new(id: Option<ObjId>, object_type: Arc<ResolvedType>) -> Self {
         ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
