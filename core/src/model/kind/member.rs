@@ -87,7 +87,7 @@ impl<'t, M: Model> KindMember<'t> for Obj<'t, M> {
     }
 }
 
-/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or [`Any`].
+/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or [`Any`](crate::Any).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no member of `{K}`",
     label = "an object of another type",

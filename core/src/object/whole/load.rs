@@ -44,8 +44,11 @@ impl Transaction<'_> {
     /// schema is first moved to the transaction's schema. Cost: one seek and a forward scan.
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::DeletedObject`]; [`Error::TypeNotInSchema`] with
-    /// [`Migrate::Yes`]; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
+    /// [`UnknownType`](crate::object::Error::UnknownType);
+    /// [`DeletedObject`](crate::object::Error::DeletedObject);
+    /// [`TypeNotInSchema`](crate::object::Error::TypeNotInSchema) with [`Migrate::Yes`];
+    /// [`Inconsistent`](crate::object::Error::Inconsistent) or
+    /// [`InvalidObjectVersion`](crate::object::Error::InvalidObjectVersion) if the
     /// meta-data are damaged; errors of `visit`.
     pub fn visit(
         &self,
