@@ -57,6 +57,12 @@ pub enum LedgerError {
         /// Its name.
         name: String,
     },
+    /// The page was deleted while it was open. Nothing was written.
+    #[error("page {page} was deleted; nothing was written")]
+    PageGone {
+        /// The number of the page.
+        page: u64,
+    },
     /// There is such a page, branch or tag.
     #[error("there is a {what} {name} already")]
     Exists {

@@ -241,6 +241,14 @@ fn repositories_keep_pages_apart() {
     let open = repository.page("a", ids[1]).unwrap();
     repository.delete_page("a", ids[1]).unwrap();
     assert!(open.head(MAIN).is_err());
+    // A handle of the deleted page writes nothing.
+    for error in [
+        open.create_branch("new", &CommitId::FIRST).unwrap_err(),
+        open.set_tag("new", &CommitId::FIRST).unwrap_err(),
+        open.reset(MAIN, &CommitId::FIRST).unwrap_err(),
+    ] {
+        assert!(matches!(error, LedgerError::PageGone { .. }), "{error}");
+    }
     assert!(matches!(repository.page("a", ids[1]), Err(LedgerError::NoSuch { .. })));
     assert_eq!(repository.pages().unwrap().len(), 3);
     assert!(repository.page("a", ids[2]).is_ok());

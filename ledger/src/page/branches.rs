@@ -37,6 +37,7 @@ impl Page {
         check_name(name)?;
         let (shared, rows) = (&self.shared, &self.shared.rows);
         let mut tx = shared.host.begin(&TxOptions::writing())?;
+        rows.check_there(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
             return Err(LedgerError::Exists { what: "branch", name: name.to_owned() });
         }
@@ -66,6 +67,7 @@ impl Page {
     fn replace_heads(&self, branch: &str, to: Option<&CommitId>) -> Result<()> {
         let (shared, rows) = (&self.shared, &self.shared.rows);
         let mut tx = shared.host.begin(&TxOptions::writing())?;
+        rows.check_there(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
             return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
@@ -109,6 +111,7 @@ impl Page {
     pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
         let mut tx = self.shared.host.begin(&TxOptions::writing())?;
+        self.shared.rows.check_there(&tx)?;
         self.shared.commit_in(&tx, at)?;
         self.shared.rows.put_tag(&mut tx, name, at)?;
         self.shared.rows.raise_keeps(&mut tx)?;
@@ -121,6 +124,7 @@ impl Page {
     /// If there is no such tag, or if the host fails.
     pub fn remove_tag(&self, name: &str) -> Result<()> {
         let mut tx = self.shared.host.begin(&TxOptions::writing())?;
+        self.shared.rows.check_there(&tx)?;
         if self.shared.rows.tag(&tx, name)?.is_none() {
             return Err(LedgerError::NoSuch { what: "tag", name: name.to_owned() });
         }

@@ -146,6 +146,7 @@ impl Shared {
     ) -> Result<Attempt> {
         let id = Commit::id(&commit.to_bytes());
         let mut tx = self.host.begin(options)?;
+        self.rows.check_there(&tx)?;
         let heads = self.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
             || self.rows.resets(&tx, branch)? != base.resets
@@ -164,6 +165,7 @@ impl Shared {
     /// branch.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
         let mut tx = self.host.begin(&TxOptions::writing())?;
+        self.rows.check_there(&tx)?;
         let heads = self.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
             || self.rows.resets(&tx, branch)? != base.resets
@@ -183,6 +185,7 @@ impl Shared {
     pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
         let id = Commit::id(&commit.to_bytes());
         let mut tx = self.host.begin(&TxOptions::writing())?;
+        self.rows.check_there(&tx)?;
         if !self.rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
             self.end(tx, &id)?;

@@ -107,6 +107,14 @@ impl Rows {
         sealed::damaged(self.page, key, found)
     }
 
+    /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this first.
+    pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
+        match self.get(host, &[PARAMETERS])? {
+            Some(_) => Ok(()),
+            None => Err(LedgerError::PageGone { page: self.page }),
+        }
+    }
+
     /// The page's parameters. `None` if there is no such page.
     pub(crate) fn parameters(&self, host: &dyn KvRead) -> Result<Option<Parameters>> {
         let Some(value) = self.get(host, &[PARAMETERS])? else { return Ok(None) };
