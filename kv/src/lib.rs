@@ -23,12 +23,13 @@ mod writes;
 pub mod xml;
 
 pub use contract::{
-    Blob, Capabilities, Conflict, Direction, Durability, KeyWatch, KvDatabase, KvDatabaseExt,
-    KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead, Statistics,
-    TxOptions, Visitor,
+    Blob, Capabilities, Conflict, Direction, Durability, ErrorFamily, KeyWatch, KvDatabase,
+    KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead,
+    Statistics, TxOptions, Visitor,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
 pub use optimistic::atomic_store::AtomicKvStore;
 pub use overlay::branch::{Branch, MergeError};
+pub use overlay::conflict::difference_by_scan;
 pub use wrappers::{counting, fault, prefix, read_only};
 pub use writes::Writes;

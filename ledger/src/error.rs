@@ -1,6 +1,6 @@
 //! What can go wrong in a ledger.
 
-use permazen_kv::KvError;
+use permazen_kv::{ErrorFamily, KvError};
 
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
@@ -128,20 +128,44 @@ impl LedgerError {
     /// Whether the operation certainly had no effect and may succeed if it is run again.
     pub fn is_retryable(&self) -> bool {
         match self {
-            LedgerError::BranchMoved { .. } => true,
             LedgerError::Host(error) => error.is_retryable(),
-            _ => false,
+            error => error.family() == ErrorFamily::Retry,
+        }
+    }
+
+    /// What to do about it. Errors of the host say so themselves.
+    fn family(&self) -> ErrorFamily {
+        match self {
+            LedgerError::BranchMoved { .. } => ErrorFamily::Retry,
+            LedgerError::PageGone { .. } => ErrorFamily::Stale,
+            LedgerError::NoSuch { .. }
+            | LedgerError::Exists { .. }
+            | LedgerError::InvalidArgument(_)
+            | LedgerError::KeyTooLong { .. }
+            | LedgerError::ValueTooLong => ErrorFamily::Caller,
+            LedgerError::Integrity { .. }
+            | LedgerError::DamagedRow { .. }
+            | LedgerError::Missing { .. } => ErrorFamily::Damage,
+            LedgerError::NoCommit { .. }
+            | LedgerError::ManyHeads { .. }
+            | LedgerError::Random(_)
+            | LedgerError::NoRepository
+            | LedgerError::UnknownFormat { .. }
+            | LedgerError::Host(_) => ErrorFamily::Failure,
         }
     }
 }
 
+/// There and back is the same error.
 impl From<KvError> for LedgerError {
     fn from(error: KvError) -> Self {
         match error {
-            KvError::Store { context, source } => match source.downcast::<LedgerError>() {
+            KvError::Other { family, source } => match source.downcast::<LedgerError>() {
                 Ok(error) => *error,
-                Err(source) => LedgerError::Host(KvError::Store { context, source }),
+                Err(source) => LedgerError::Host(KvError::Other { family, source }),
             },
+            KvError::KeyTooLong { len, max, start } => LedgerError::KeyTooLong { len, max, start },
+            KvError::InvalidArgument(what) => LedgerError::InvalidArgument(what),
             error => LedgerError::Host(error),
         }
     }
@@ -153,8 +177,61 @@ impl From<LedgerError> for KvError {
             LedgerError::Host(error) => error,
             LedgerError::KeyTooLong { len, max, start } => KvError::KeyTooLong { len, max, start },
             LedgerError::InvalidArgument(what) => KvError::InvalidArgument(what),
-            error if error.is_retryable() => KvError::Retry(error.to_string()),
-            error => KvError::Store { context: "page of a ledger".into(), source: Box::new(error) },
+            error => KvError::Other { family: error.family(), source: Box::new(error) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<LedgerError> {
+        let (kind, digest, name) = (Kind::Node, Digest([7; 32]), "films".to_owned());
+        vec![
+            LedgerError::integrity(kind, &digest, "another digest"),
+            LedgerError::DamagedRow { page: 1, row: "20".into(), found: "a wrong checksum".into() },
+            LedgerError::Missing { kind, digest },
+            LedgerError::NoCommit { commit: CommitId::FIRST },
+            LedgerError::NoSuch { what: "branch", name: name.clone() },
+            LedgerError::PageGone { page: 1 },
+            LedgerError::Exists { what: "tag", name: name.clone() },
+            LedgerError::ManyHeads { branch: name.clone(), count: 2 },
+            LedgerError::BranchMoved { branch: name.clone() },
+            LedgerError::InvalidArgument(name.clone()),
+            LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
+            LedgerError::ValueTooLong,
+            LedgerError::Random(name),
+            LedgerError::NoRepository,
+            LedgerError::UnknownFormat { found: 9, known: 1 },
+            LedgerError::Host(KvError::Timeout("10 s".to_owned())),
+            LedgerError::Host(KvError::Other {
+                family: ErrorFamily::Retry,
+                source: "another layer below".into(),
+            }),
+        ]
+    }
+
+    #[test]
+    fn there_and_back_is_the_same_error() {
+        for error in all() {
+            let (debug, retryable) = (format!("{error:?}"), error.is_retryable());
+            let outside = KvError::from(error);
+            assert_eq!(outside.is_retryable(), retryable, "{debug}");
+            assert_eq!(format!("{:?}", LedgerError::from(outside)), debug);
+        }
+    }
+
+    #[test]
+    fn the_families_are_those_of_the_store() {
+        let of = |asked: fn(&KvError) -> bool| {
+            let words = |error: LedgerError| Some(KvError::from(error)).filter(asked);
+            let found = all().into_iter().filter_map(words);
+            found.map(|error| error.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(KvError::is_retryable).len(), 2);
+        assert_eq!(of(KvError::is_stale).len(), 2);
+        assert_eq!(of(KvError::is_caller_error).len(), 5);
+        assert_eq!(of(KvError::is_damage).len(), 3);
     }
 }

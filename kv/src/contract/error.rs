@@ -120,17 +120,46 @@ pub enum KvError {
         /// The backend's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// An error of a layer that is itself a store and has errors of its own, such as a ledger.
+    #[error("{source}")]
+    Other {
+        /// What to do about it.
+        family: ErrorFamily,
+        /// The layer's own error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What to do about an error of a layer that is itself a store; see [`KvError::Other`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorFamily {
+    /// Run the transaction again; it certainly had no effect.
+    Retry,
+    /// The transaction or the database has ended; begin, or open, a new one.
+    Stale,
+    /// The caller made a mistake; nothing was changed, and the transaction is still usable.
+    Caller,
+    /// What is stored breaks the rules of its format.
+    Damage,
+    /// Anything else.
+    Failure,
 }
 
 impl KvError {
     /// Whether the transaction certainly had no effect and may succeed if it is run again.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, KvError::Retry(_) | KvError::Conflict(_))
+        matches!(self, KvError::Retry(_) | KvError::Conflict(_)) || self.is_of(ErrorFamily::Retry)
+    }
+
+    /// Whether this is an error of another layer, of this family.
+    fn is_of(&self, asked: ErrorFamily) -> bool {
+        matches!(self, KvError::Other { family, .. } if *family == asked)
     }
 
     /// Whether the transaction had ended before the operation, for example by a time-out.
     pub fn is_stale(&self) -> bool {
-        matches!(self, KvError::Stale(_) | KvError::Timeout(_))
+        matches!(self, KvError::Stale(_) | KvError::Timeout(_)) || self.is_of(ErrorFamily::Stale)
     }
 
     /// Whether the failed commit may have taken effect.
@@ -146,7 +175,12 @@ impl KvError {
                 | KvError::IllegalState(_)
                 | KvError::Unsupported(_)
                 | KvError::KeyTooLong { .. }
-        )
+        ) || self.is_of(ErrorFamily::Caller)
+    }
+
+    /// Whether what is stored breaks the rules of its format.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, KvError::Damaged { .. }) || self.is_of(ErrorFamily::Damage)
     }
 
     /// The conflict that made this transaction fail, if the store says which.
@@ -220,6 +254,21 @@ mod tests {
         let unknown = KvError::OutcomeUnknown("the disk is gone".to_owned());
         assert!(unknown.is_outcome_unknown() && !unknown.is_retryable());
         assert!(KvError::key_too_long(&[7; 600], 510).is_caller_error());
+    }
+
+    #[test]
+    fn errors_of_other_layers_say_their_family() {
+        let of = |family| {
+            let error = KvError::Other { family, source: "the layer's words".into() };
+            assert_eq!(error.to_string(), "the layer's words");
+            let retryable = (error.is_retryable(), error.is_stale());
+            (retryable, error.is_caller_error(), error.is_damage())
+        };
+        assert_eq!(of(ErrorFamily::Retry), ((true, false), false, false));
+        assert_eq!(of(ErrorFamily::Stale), ((false, true), false, false));
+        assert_eq!(of(ErrorFamily::Caller), ((false, false), true, false));
+        assert_eq!(of(ErrorFamily::Damage), ((false, false), false, true));
+        assert_eq!(of(ErrorFamily::Failure), ((false, false), false, false));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod store;
 mod watch;
 
 pub use durability::Durability;
-pub use error::{Conflict, KvError, Result};
+pub use error::{Conflict, ErrorFamily, KvError, Result};
 pub use retry::{KvDatabaseExt, Retry};
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) use store::DEFAULT_WAIT;

@@ -9,6 +9,7 @@
 /// |---|---|
 /// | `READS` | `get`, `scan`, `visit`, `at_least`, `at_most` |
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter` |
+/// | `CONTENT` | `content_name`, `first_difference` |
 /// | `WRITES` | `put`, `remove`, `remove_span`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `statistics` |
 ///
@@ -25,6 +26,9 @@ macro_rules! pass_on {
     };
     (@LIMITS $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter);
+    };
+    (@CONTENT $self:ident, $to:expr) => {
+        $crate::contract::pass_on::pass_on!($self => $to; content_name, first_difference);
     };
     (@WRITES $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; put, remove, remove_span, adjust_counter, apply);
@@ -73,6 +77,20 @@ macro_rules! pass_on {
             max: Option<&[u8]>,
         ) -> $crate::Result<Option<$crate::Pair<'_>>> {
             $to.at_most(min, max)
+        }
+    };
+    (@content_name $self:ident, $to:expr) => {
+        fn content_name(&$self) -> Option<[u8; 48]> {
+            $to.content_name()
+        }
+    };
+    (@first_difference $self:ident, $to:expr) => {
+        fn first_difference(
+            &$self,
+            now: &dyn $crate::KvRead,
+            reads: &$crate::KeyRanges,
+        ) -> $crate::Result<Option<$crate::Conflict>> {
+            $to.first_difference(now, reads)
         }
     };
     (@max_key_len $self:ident, $to:expr) => {

@@ -6,19 +6,19 @@ use crate::contract::pass_on::pass_on;
 use crate::{KvDatabase, KvRead, KvTransaction, KvWrite};
 
 impl<T: KvRead + ?Sized> KvRead for &T {
-    pass_on!(self => **self; READS, LIMITS);
+    pass_on!(self => **self; READS, LIMITS, CONTENT);
 }
 
 impl<T: KvRead + ?Sized> KvRead for &mut T {
-    pass_on!(self => **self; READS, LIMITS);
+    pass_on!(self => **self; READS, LIMITS, CONTENT);
 }
 
 impl<T: KvRead + ?Sized> KvRead for Box<T> {
-    pass_on!(self => **self; READS, LIMITS);
+    pass_on!(self => **self; READS, LIMITS, CONTENT);
 }
 
 impl<T: KvRead + ?Sized> KvRead for Arc<T> {
-    pass_on!(self => **self; READS, LIMITS);
+    pass_on!(self => **self; READS, LIMITS, CONTENT);
 }
 
 impl<T: KvWrite + ?Sized> KvWrite for &mut T {

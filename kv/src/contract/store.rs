@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KeyWatch, KvError, Result, Writes};
+use crate::{Conflict, KeyRanges, KeySpan, KeyWatch, KvError, Result, Writes, difference_by_scan};
 
 /// Bytes: borrowed from the store where it can lend them, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
@@ -129,6 +129,39 @@ pub trait KvRead {
             return Ok(None);
         }
         self.scan(KeySpan::new(min, max), Direction::Reverse)?.next().transpose()
+    }
+
+    /// A name of the content: two contents with the same name have the same pairs. `None` if the
+    /// content has no such name. Free.
+    fn content_name(&self) -> Option<[u8; 48]> {
+        None
+    }
+
+    /// The first difference, by value, between this content and `now` in the ranges of `reads`.
+    /// Costs a scan of both over these ranges. A store that keeps its versions as trees with shared
+    /// parts costs less.
+    ///
+    /// # Errors
+    /// The errors of reading the two.
+    ///
+    /// ```
+    /// use permazen_kv::{KeyRanges, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
+    /// use permazen_kv::memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::new();
+    /// let old = store.begin(&TxOptions::reading())?.snapshot()?;
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put(b"b", b"1")?;
+    /// let mut reads = KeyRanges::new();
+    /// reads.add_key(b"a");
+    /// assert_eq!(old.first_difference(&tx, &reads)?, None);
+    /// reads.add_key(b"b");
+    /// let conflict = old.first_difference(&tx, &reads)?.unwrap();
+    /// assert_eq!(conflict.to_string(), "read/write conflict at 62");
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn first_difference(&self, now: &dyn KvRead, reads: &KeyRanges) -> Result<Option<Conflict>> {
+        difference_by_scan(self, now, reads)
     }
 
     /// The length in bytes of the longest key that this store can hold. Free.

@@ -107,7 +107,7 @@ impl KeyRanges {
     }
 
     /// The parts of `span` that are in the set, in ascending order.
-    pub(crate) fn overlapping<'a>(
+    pub fn overlapping<'a>(
         &'a self,
         span: KeySpan<'a>,
     ) -> impl DoubleEndedIterator<Item = KeySpan<'a>> {

@@ -10,7 +10,6 @@ use super::fairness::{Turn, Turns};
 use super::log::Log;
 use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
-use crate::overlay::conflict::find_difference;
 use crate::store_parts::lock::lock;
 use crate::{Conflict, KvError, KvRead, Result, SharedRead};
 
@@ -190,7 +189,7 @@ impl<S: AtomicKvStore> Engine<S> {
         let others_wrote = Cell::new(false);
         let compare = |now: &dyn KvRead, found: u64| {
             others_wrote.set(expected != Some(found));
-            find_difference(&reads, &*content, now)?.map_or(Ok(()), |conflict| Err(conflict.into()))
+            content.first_difference(now, &reads)?.map_or(Ok(()), |conflict| Err(conflict.into()))
         };
         let expected = expected.filter(|_| log_tells);
         let result = match turn.as_mut().and_then(|turn| turn.store.take()) {

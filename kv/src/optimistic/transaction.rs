@@ -81,12 +81,12 @@ impl<S: AtomicKvStore> Open<'_, S> {
 
 impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
     pass_on!(self => self.open.view()?; READS);
-    pass_on!(self => self.open.view; LIMITS);
+    pass_on!(self => self.open.view; LIMITS, content_name);
 }
 
 impl<S: AtomicKvStore> KvRead for Open<'_, S> {
     pass_on!(self => self.view()?.reading(false); READS);
-    pass_on!(self => self.view; LIMITS);
+    pass_on!(self => self.view; LIMITS, content_name);
 }
 
 impl<S: AtomicKvStore> KvWrite for OptimisticTransaction<'_, S> {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
-use crate::overlay::conflict::find_difference;
 use crate::{
     Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRead, TxOptions,
     Writes,
@@ -75,7 +74,7 @@ impl Branch {
     /// # Errors
     /// The errors of reading the snapshot of the branch or `current`.
     pub fn conflict_with(&self, current: &dyn KvRead) -> Result<Option<Conflict>> {
-        find_difference(&self.view.reads(), self.view.base(), current)
+        self.view.base().first_difference(current, &self.view.reads())
     }
 
     /// Makes the changes in `db`, in one transaction, if what was read is still the same there.

@@ -54,12 +54,16 @@ fn read_keys<'a, V>(
     Box::new(reads.iter().flat_map(keys_in))
 }
 
-/// The first difference, by value, between `old` and `new` in what `reads` covers. Costs a scan of
-/// both over everything that was read.
-pub(crate) fn find_difference(
+/// The first difference, by value, between `old` and `new` in what `reads` covers: what
+/// [`KvRead::first_difference`] does for contents that have nothing better. Costs a scan of both
+/// over everything that was read.
+///
+/// # Errors
+/// The errors of reading `old` or `new`.
+pub fn difference_by_scan(
+    old: &(impl KvRead + ?Sized),
+    new: &(impl KvRead + ?Sized),
     reads: &KeyRanges,
-    old: &dyn KvRead,
-    new: &dyn KvRead,
 ) -> Result<Option<Conflict>> {
     for span in reads.iter() {
         let conflict = match span.is_single_key() {
@@ -78,7 +82,11 @@ fn read_remove(key: &[u8]) -> Conflict {
     Conflict::ReadRemove { min: key.to_vec().into(), max }
 }
 
-fn compare_key(old: &dyn KvRead, new: &dyn KvRead, key: &[u8]) -> Result<Option<Conflict>> {
+fn compare_key(
+    old: &(impl KvRead + ?Sized),
+    new: &(impl KvRead + ?Sized),
+    key: &[u8],
+) -> Result<Option<Conflict>> {
     Ok(match (old.get(key)?, new.get(key)?) {
         (old, new) if old == new => None,
         (Some(_), None) => Some(read_remove(key)),
@@ -86,7 +94,11 @@ fn compare_key(old: &dyn KvRead, new: &dyn KvRead, key: &[u8]) -> Result<Option<
     })
 }
 
-fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Option<Conflict>> {
+fn compare(
+    old: &(impl KvRead + ?Sized),
+    new: &(impl KvRead + ?Sized),
+    span: KeySpan<'_>,
+) -> Result<Option<Conflict>> {
     let mut new = new.scan(span, Direction::Forward)?;
     for pair in old.scan(span, Direction::Forward)? {
         let (old_key, old_value) = pair?;

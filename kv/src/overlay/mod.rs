@@ -175,6 +175,11 @@ impl<B: KvRead> KvRead for MutableView<B> {
     fn max_key_len(&self) -> usize {
         self.max_key_len
     }
+
+    fn content_name(&self) -> Option<[u8; 48]> {
+        // With a change it is another content, which nobody has named.
+        self.writes().is_empty().then(|| self.layers.base.content_name()).flatten()
+    }
 }
 
 impl<B: KvRead> KvWrite for MutableView<B> {

@@ -28,7 +28,7 @@ fn refused() -> Result<()> {
 }
 
 impl<T: KvRead> KvRead for ReadOnly<T> {
-    pass_on!(self => self.0; READS, LIMITS);
+    pass_on!(self => self.0; READS, LIMITS, CONTENT);
 }
 
 impl<T: KvRead> KvWrite for ReadOnly<T> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
@@ -11,7 +12,13 @@ use crate::digest::Digest;
 use crate::node::view::Node;
 
 /// Nodes that were checked, up to a number of bytes.
-pub(crate) struct NodeCache(Cache<Digest, Arc<Node>, Bytes, ByDigest>);
+pub(crate) struct NodeCache {
+    nodes: Cache<Digest, Arc<Node>, Bytes, ByDigest>,
+    number: u64,
+}
+
+/// The number of the next cache of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl NodeCache {
     pub(crate) fn new(bytes: u64) -> Self {
@@ -26,21 +33,26 @@ impl NodeCache {
             // The options above have all that is asked for.
             Err(_) => Cache::with(1_024, bytes, Bytes, ByDigest, DefaultLifecycle::default()),
         };
-        NodeCache(cache)
+        NodeCache { nodes: cache, number: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// A number that no other cache of this process has. So it tells repositories apart.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn get(&self, digest: &Digest) -> Option<Arc<Node>> {
-        self.0.get(digest)
+        self.nodes.get(digest)
     }
 
     pub(crate) fn insert(&self, digest: Digest, node: Arc<Node>) {
-        self.0.insert(digest, node);
+        self.nodes.insert(digest, node);
     }
 }
 
 impl fmt::Debug for NodeCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeCache").field("nodes", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("NodeCache").field("nodes", &self.nodes.len()).finish_non_exhaustive()
     }
 }
 

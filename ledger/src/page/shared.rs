@@ -58,6 +58,14 @@ impl Shared {
         Shared { host, rows, secret, boundaries, cache }
     }
 
+    /// Tells the page apart from all others that are open in this process.
+    pub(crate) fn name(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&self.cache.number().to_be_bytes());
+        name[8..].copy_from_slice(&self.rows.page.to_be_bytes());
+        name
+    }
+
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
         Ok(self.host.begin(&TxOptions::reading())?)
     }

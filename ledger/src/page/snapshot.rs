@@ -4,7 +4,11 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use permazen_kv::{Blob, Direction, KeySpan, KvRead, Pair, Result as KvResult, Scan, Visitor};
+use permazen_kv::key::next_key;
+use permazen_kv::{
+    Blob, Conflict, Direction, KeyRanges, KeySpan, KvRead, Pair, Result as KvResult, Scan, Visitor,
+    difference_by_scan,
+};
 
 use super::shared::Shared;
 use super::value::ValueReader as PartReader;
@@ -14,6 +18,7 @@ use crate::error::{LedgerError, Result};
 use crate::node::items::{MAX_KEY_LEN, Payload, REFERENCE};
 use crate::node::view::{Node, SplitKey};
 use crate::tree::cursor::Cursor;
+use crate::tree::diff::Diff;
 use crate::tree::lookup::{count_below, find};
 use crate::tree::nodes::root;
 use crate::value::read::ValueReader;
@@ -95,6 +100,32 @@ impl PageSnapshot {
             return Ok(Some(PartReader::inline(shared, payload.bytes)));
         }
         Ok(Some(PartReader::long(shared, reference(payload)?)))
+    }
+
+    /// The first entry in the ranges of `reads` that is another one in the tree `now`.
+    fn first_read_change(&self, now: &Digest, reads: &KeyRanges) -> Result<Option<Conflict>> {
+        let now = root(&*self.shared, now)?;
+        let mut from = Vec::new();
+        // Each step ends in a range that was read, or goes to the next one.
+        loop {
+            let rest = KeySpan::new(&from, None);
+            let Some(span) = reads.overlapping(rest).next() else { return Ok(None) };
+            let rest = KeySpan::new(span.min, None);
+            let roots = (&self.root, &now);
+            let mut changes = Diff::new(&self.shared, roots, rest, Direction::Forward)?;
+            let Some(change) = changes.next()? else { return Ok(None) };
+            if reads.contains(&change.key) {
+                let key = change.key.into();
+                return Ok(Some(match change.new {
+                    Some(_) => Conflict::ReadWrite(key),
+                    None => {
+                        let max = Some(next_key(&key).into());
+                        Conflict::ReadRemove { min: key, max }
+                    }
+                }));
+            }
+            from = change.key;
+        }
     }
 
     pub(crate) fn cursor(&self, span: KeySpan<'_>, direction: Direction) -> Result<Range> {
@@ -234,5 +265,25 @@ impl KvRead for PageSnapshot {
 
     fn max_key_len(&self) -> usize {
         MAX_KEY_LEN
+    }
+
+    fn content_name(&self) -> Option<[u8; 48]> {
+        let mut name = [0; 48];
+        name[..16].copy_from_slice(&self.shared.name());
+        name[16..].copy_from_slice(&self.digest.0);
+        Some(name)
+    }
+
+    /// Goes through the differences of the two trees. Costs nothing for subtrees that both share,
+    /// however many keys were read in them.
+    fn first_difference(&self, now: &dyn KvRead, reads: &KeyRanges) -> KvResult<Option<Conflict>> {
+        let name = now.content_name();
+        let Some((page, root)) = name.as_ref().and_then(|name| name.split_first_chunk()) else {
+            return difference_by_scan(self, now, reads);
+        };
+        match Digest::from_slice(root) {
+            Some(root) if *page == self.shared.name() => Ok(self.first_read_change(&root, reads)?),
+            _ => difference_by_scan(self, now, reads),
+        }
     }
 }

@@ -1,0 +1,91 @@
+//! What a transaction has read is compared with a later commit by the two trees.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use permazen_kv::counting::CountingStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{
+    Direction, KeyRanges, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, difference_by_scan,
+};
+use permazen_ledger::{MAIN, Page, PageId, Repository};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn new_page() -> Page {
+    let repository = Repository::create(MemoryStore::new()).unwrap();
+    repository.create_page("test", PageId::ROOT).unwrap()
+}
+
+fn content(read: &dyn KvRead) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let pairs = read.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+}
+
+#[test]
+fn contents_are_compared_by_their_trees_as_by_a_scan() {
+    let page = new_page();
+    let db = page.database(MAIN).unwrap();
+    let mut random = StdRng::seed_from_u64(7);
+    let key = |number: u16| number.to_be_bytes();
+    let mut commits = Vec::new();
+    for round in 0..40 {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        for _ in 0..random.random_range(0..if round == 0 { 3_000 } else { 12 }) {
+            let at = key(random.random_range(0..4_000));
+            match random.random_range(0..3) {
+                0 => tx.remove(&at).unwrap(),
+                _ => tx.put(&at, &[round; 100]).unwrap(),
+            }
+        }
+        tx.commit().unwrap();
+        commits.push(page.snapshot(&page.head(MAIN).unwrap()).unwrap());
+    }
+    let mut outcomes = [0; 2];
+    for _ in 0..2_000 {
+        let mut pick = || &commits[random.random_range(0..commits.len())];
+        let (old, new) = (pick(), pick());
+        let mut reads = KeyRanges::new();
+        for _ in 0..random.random_range(0..6) {
+            let min = random.random_range(0..4_000);
+            match random.random_range(0..2) {
+                0 => reads.add_key(&key(min)),
+                _ => {
+                    reads.add(KeySpan::new(&key(min), Some(&key(min + random.random_range(0..40)))))
+                }
+            }
+        }
+        let found = old.first_difference(&new, &reads).unwrap();
+        assert_eq!(found, difference_by_scan(old, new, &reads).unwrap());
+        outcomes[usize::from(found.is_some())] += 1;
+        assert_eq!(old.content_name() == new.content_name(), content(old) == content(new));
+    }
+    assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");
+}
+
+#[test]
+fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
+    let host = Arc::new(CountingStore::new(MemoryStore::new()));
+    let page =
+        Repository::create(Arc::clone(&host)).unwrap().create_page("a", PageId::ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());
+    tx.commit().unwrap();
+    let old = page.head(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(&7_u32.to_be_bytes(), b"other").unwrap();
+    tx.commit().unwrap();
+
+    // Another handle has nothing in its cache.
+    let page = Repository::open(Arc::clone(&host)).unwrap().page("a", PageId::ROOT).unwrap();
+    let old = page.snapshot(&old).unwrap();
+    let now = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    let mut reads = KeyRanges::new();
+    reads.add(KeySpan::new(&100_u32.to_be_bytes(), None));
+    host.counter().take();
+    assert_eq!(old.first_difference(&now, &reads).unwrap(), None);
+    let loaded = host.counter().take().gets;
+    // A path in each tree; a scan would load some 300 leaves.
+    assert!(loaded <= 8, "{loaded}");
+}
