@@ -99,11 +99,13 @@ pub(crate) struct IndexWriter {
     len: u64,
     /// How many pieces it has made.
     pub(crate) made: u64,
+    /// The last of them.
+    pub(crate) last: Option<Part>,
 }
 
 impl IndexWriter {
     pub(crate) fn new(level: u8) -> Self {
-        IndexWriter { level, group: vec![level], len: 0, made: 0 }
+        IndexWriter { level, group: vec![level], len: 0, made: 0, last: None }
     }
 
     /// Adds a part. If this is the end of a group, the piece.
@@ -124,7 +126,9 @@ impl IndexWriter {
         }
         let bytes = Bytes::from(std::mem::replace(&mut self.group, vec![self.level]));
         let digest = Kind::Index.digest(&bytes);
+        let part = Part { len: std::mem::take(&mut self.len), digest };
         self.made += 1;
-        Some((Part { len: std::mem::take(&mut self.len), digest }, bytes))
+        self.last = Some(part);
+        Some((part, bytes))
     }
 }

@@ -31,6 +31,7 @@ pub(crate) struct Splitter {
     buffer: BytesMut,
     len: u64,
     chunks: u64,
+    last_chunk: Option<Part>,
     indexes: Vec<IndexWriter>,
 }
 
@@ -42,6 +43,7 @@ impl Splitter {
             buffer: BytesMut::new(),
             len: 0,
             chunks: 0,
+            last_chunk: None,
             indexes: Vec::new(),
         }
     }
@@ -67,42 +69,44 @@ impl Splitter {
         Ok(())
     }
 
-    /// Ends the value. There is at least one byte.
+    /// Ends the value.
     ///
     /// # Errors
-    /// Those of `to`.
-    pub(crate) fn finish(
-        mut self,
-        to: &mut dyn FnMut(Piece) -> Result<()>,
-    ) -> Result<Option<Reference>> {
-        let mut last = None;
+    /// Those of `to`, and if the value has no bytes.
+    pub(crate) fn finish(mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<Reference> {
         while !self.buffer.is_empty() {
-            last = Some(self.chunk(to)?);
+            self.chunk(to)?;
         }
+        let len = self.len;
+        let Some(last_chunk) = self.last_chunk else {
+            return Err(LedgerError::InvalidArgument("a value in pieces has bytes".to_owned()));
+        };
         if self.chunks == 1 {
-            let len = self.len;
-            return Ok(last.map(|part| Reference { top: part.digest, levels: 0, len }));
+            return Ok(Reference { top: last_chunk.digest, levels: 0, len });
         }
         let mut level = 0;
-        while let Some(writer) = self.indexes.get_mut(level) {
+        loop {
+            // The last group of a level may be complete already. Then nothing is left to end.
+            let writer = &mut self.indexes[level];
             if let Some((part, bytes)) = writer.end() {
+                let made = writer.made;
                 to(Piece { kind: Kind::Index, part, bytes })?;
-                last = Some(part);
-                if writer.made > 1 {
+                if made > 1 {
                     self.list(level + 1, part, to)?;
                 }
             }
-            level += 1;
-            if self.indexes[level - 1].made == 1 {
-                break;
+            // A level with one piece is the top. A level with more has listed them in the next one.
+            match self.indexes[level] {
+                IndexWriter { made: 1, last: Some(top), .. } => {
+                    return Ok(Reference { top: top.digest, levels: level as u8 + 1, len });
+                }
+                _ => level += 1,
             }
         }
-        let len = self.len;
-        Ok(last.map(|part| Reference { top: part.digest, levels: level as u8, len }))
     }
 
     /// Cuts the next chunk off the buffer.
-    fn chunk(&mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<Part> {
+    fn chunk(&mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<()> {
         let (_, len) = fastcdc::v2020::cut_gear(
             &self.buffer,
             MIN_CHUNK,
@@ -119,8 +123,8 @@ impl Splitter {
         let part = Part { len: len as u64, digest: Kind::Chunk.digest(&bytes) };
         to(Piece { kind: Kind::Chunk, part, bytes })?;
         self.chunks += 1;
-        self.list(0, part, to)?;
-        Ok(part)
+        self.last_chunk = Some(part);
+        self.list(0, part, to)
     }
 
     /// Lists a part at a level of index pieces, and the piece that this completes above it.

@@ -38,7 +38,7 @@ fn put(store: &mut Store, value: &[u8], portion: usize) -> Reference {
     for portion in value.chunks(portion) {
         splitter.push(portion, &mut add).unwrap();
     }
-    splitter.finish(&mut add).unwrap().unwrap()
+    splitter.finish(&mut add).unwrap()
 }
 
 fn read(store: &Store, reference: &Reference, position: u64) -> Vec<u8> {
@@ -112,6 +112,76 @@ fn chunks_are_cut_by_the_rule_of_the_format() {
             rest = &rest[chunk.len()..];
         }
         assert!(rest.is_empty());
+    }
+}
+
+/// The rule of the format for index pieces, written again from its text: the digest of the top piece,
+/// and how many levels there are.
+fn top(secret: &Secret, chunks: &[Vec<u8>]) -> (Digest, u8) {
+    let part = |chunk: &Vec<u8>| (chunk.len() as u64, Kind::Chunk.digest(chunk));
+    let mut parts: Vec<_> = chunks.iter().map(part).collect();
+    let mut level = 0;
+    while parts.len() > 1 || level == 0 && chunks.len() > 1 {
+        let mut above = Vec::new();
+        let mut group = Vec::new();
+        for (at, (len, digest)) in parts.iter().enumerate() {
+            group.push((*len, *digest));
+            let hash = secret.boundary_hash().of_part(level, digest);
+            let is_end = group.len() >= 16 && hash < 1 << 56 || group.len() == 1_024;
+            if is_end || at + 1 == parts.len() {
+                let mut bytes = vec![level];
+                for (len, digest) in &group {
+                    bytes.extend_from_slice(&len.to_be_bytes());
+                    bytes.extend_from_slice(&digest.0);
+                }
+                let sum = group.iter().map(|(len, _)| len).sum();
+                above.push((sum, Kind::Index.digest(&bytes)));
+                group.clear();
+            }
+        }
+        (parts, level) = (above, level + 1);
+    }
+    (parts[0].1, level)
+}
+
+/// A value may end where a chunk or a group would end anyway.
+#[test]
+fn a_value_can_end_anywhere() {
+    let secret = Secret::new([5; 32]);
+    let value = noise(12_000_000, 21);
+    let (mut chunks, mut rest) = (Vec::new(), &value[..]);
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(first_chunk(&secret.gear().table, rest));
+        chunks.push(chunk.to_vec());
+        rest = after;
+    }
+    let is_end =
+        |chunk: &Vec<u8>| secret.boundary_hash().of_part(0, &Kind::Chunk.digest(chunk)) < 1 << 56;
+    let mut ends_of_groups = 0;
+    for count in 1..chunks.len() {
+        ends_of_groups += usize::from(count >= 16 && is_end(&chunks[count - 1]));
+        // Not each of them, but all around the ends of groups.
+        if count > 40 && count % 50 != 0 && !chunks[count - 2..=count].iter().any(is_end) {
+            continue;
+        }
+        let value = chunks[..count].concat();
+        for portion in [value.len(), 65_536] {
+            let mut store = Store::default();
+            let reference = put(&mut store, &value, portion);
+            assert_eq!(
+                (reference.top, reference.levels),
+                top(&secret, &chunks[..count]),
+                "{count}"
+            );
+            assert_eq!(read(&store, &reference, 0), value);
+        }
+    }
+    assert!(ends_of_groups >= 2, "{ends_of_groups}");
+    // Nothing in these says where to cut, so their chunks have the most bytes.
+    for len in [65_535, 65_536, 65_537, 131_072, 64 << 16, 100 << 16] {
+        let mut store = Store::default();
+        let reference = put(&mut store, &vec![1; len], 1 << 20);
+        assert_eq!(read(&store, &reference, 0), vec![1; len]);
     }
 }
 

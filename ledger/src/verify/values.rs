@@ -33,14 +33,11 @@ impl<'p, 'h> ValueCheck<'p, 'h> {
         }
         let Some(splitter) = self.splitter else { return Ok(()) };
         let expected = splitter.finish(&mut |_| Ok(()))?;
-        if expected != Some(*value) {
+        if expected != *value {
             let words = |value: &Reference| {
                 format!("top piece {} with {} levels below it", value.top, value.levels)
             };
-            let expected = match expected {
-                Some(expected) => words(&expected),
-                None => "a value with bytes".to_owned(),
-            };
+            let expected = words(&expected);
             let expected = format!("the cuts of the rule, which give {expected}");
             self.pieces.add(&value.top, expected, words(value));
         }
