@@ -104,6 +104,15 @@ pub enum LedgerError {
     /// The operating system gives no random bytes.
     #[error("no random bytes: {0}")]
     Random(String),
+    /// The branch that a watcher follows was removed.
+    #[error("branch {branch}, which is watched, was removed")]
+    BranchGone {
+        /// The branch.
+        branch: String,
+    },
+    /// The operating system gives no thread.
+    #[error("no thread to look for new commits: {0}")]
+    Thread(String),
     /// The database has other data, and no repository.
     #[error("this is no ledger: a repository begins with an empty database")]
     NoRepository,
@@ -149,6 +158,8 @@ impl LedgerError {
             LedgerError::NoCommit { .. }
             | LedgerError::ManyHeads { .. }
             | LedgerError::Random(_)
+            | LedgerError::Thread(_)
+            | LedgerError::BranchGone { .. }
             | LedgerError::NoRepository
             | LedgerError::UnknownFormat { .. }
             | LedgerError::Host(_) => ErrorFamily::Failure,
@@ -198,10 +209,12 @@ mod tests {
             LedgerError::Exists { what: "tag", name: name.clone() },
             LedgerError::ManyHeads { branch: name.clone(), count: 2 },
             LedgerError::BranchMoved { branch: name.clone() },
+            LedgerError::BranchGone { branch: name.clone() },
             LedgerError::InvalidArgument(name.clone()),
             LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
             LedgerError::ValueTooLong,
-            LedgerError::Random(name),
+            LedgerError::Random(name.clone()),
+            LedgerError::Thread(name),
             LedgerError::NoRepository,
             LedgerError::UnknownFormat { found: 9, known: 1 },
             LedgerError::Host(KvError::Timeout("10 s".to_owned())),

@@ -28,6 +28,7 @@ mod store;
 mod tree;
 mod value;
 mod verify;
+mod watch;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/src/ledger.md")]
@@ -48,3 +49,4 @@ pub use repository::{MAIN, Repository};
 pub use secret::Secret;
 pub use store::linear::PageStore;
 pub use verify::report::{Finding, Verification};
+pub use watch::{NewValue, Notification, Part, Subscription, Update, Watcher};

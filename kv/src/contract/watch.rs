@@ -121,7 +121,48 @@ impl fmt::Debug for KeyWatch {
     }
 }
 
-/// The watches of a database.
+/// The watches of a database, which its store gets with the first of them
+/// ([`AtomicKvStore::watched`](crate::AtomicKvStore::watched)): the database knows what it writes
+/// itself, and its store says what others have written.
+///
+/// It does not keep the database open. Clones are the same watches.
+#[derive(Clone)]
+pub struct Watches {
+    table: Weak<Mutex<Table>>,
+}
+
+impl Watches {
+    /// Ends the watches of all keys that `writes` touches; the values do not matter. Costs a search
+    /// for each change or for each watched key, whichever are fewer.
+    pub fn note_others(&self, writes: &Writes) {
+        if let Some(table) = self.table.upgrade() {
+            notify(&table, writes);
+        }
+    }
+
+    /// How many watches there are; 0 once the database is dropped or stopped.
+    pub fn len(&self) -> usize {
+        self.table.upgrade().map_or(0, |table| lock(&table).by_age.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether these are the watches of the same database.
+    pub fn is_same(&self, other: &Watches) -> bool {
+        self.table.ptr_eq(&other.table)
+    }
+}
+
+impl fmt::Debug for Watches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watches({})", self.len())
+    }
+}
+
+/// Keeps the watches of a database.
 ///
 /// Holds at most 10,000 watches. If there are more, the oldest one ends as if its key had been
 /// written, although it was not. Its owner then looks at the key, and watches it again if
@@ -198,41 +239,20 @@ impl WatchTracker {
     /// Ends the watches of all keys that `writes` touches. Costs a search for each change or for
     /// each watched key, whichever are fewer.
     pub(crate) fn notify(&self, writes: &Writes) {
-        self.tell(|table| {
-            if table.by_key.len() <= writes.len() {
-                return table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
-            }
-            let removed = writes.removes.iter().flat_map(|span| {
-                let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
-                table.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
-            });
-            removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
-        });
+        notify(&self.table, writes);
     }
 
     /// Ends the watches of all keys for which `written` is true. Calls `written` once for each
     /// watched key.
     pub(crate) fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
-        self.tell(|table| table.by_key.keys().filter(|key| written(key)).cloned().collect());
+        tell(&self.table, |table| {
+            table.by_key.keys().filter(|key| written(key)).cloned().collect()
+        });
     }
 
-    /// Ends the watches of the keys that `find` returns.
-    fn tell(&self, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
-        let mut table = lock(&self.table);
-        if table.by_key.is_empty() {
-            return;
-        }
-        let written = find(&table);
-        let mut told = Vec::new();
-        for key in written {
-            for (id, slot) in table.by_key.remove(&key).unwrap_or_default() {
-                table.by_age.remove(&id);
-                told.push(slot);
-            }
-        }
-        // A thread that is woken may drop a watch at once, and that needs the lock of the table.
-        drop(table);
-        told.iter().for_each(|slot| slot.complete(End::Written));
+    /// The watches, for those who tell what others have written.
+    pub(crate) fn watches(&self) -> Watches {
+        Watches { table: Arc::downgrade(&self.table) }
     }
 
     /// Ends all watches with an error, and also those that are made later.
@@ -249,6 +269,39 @@ impl WatchTracker {
     pub(crate) fn len(&self) -> usize {
         lock(&self.table).by_age.len()
     }
+}
+
+/// Ends the watches of all keys that `writes` touches.
+fn notify(table: &Mutex<Table>, writes: &Writes) {
+    tell(table, |table| {
+        if table.by_key.len() <= writes.len() {
+            return table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
+        }
+        let removed = writes.removes.iter().flat_map(|span| {
+            let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
+            table.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
+        });
+        removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
+    });
+}
+
+/// Ends the watches of the keys that `find` returns.
+fn tell(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
+    let mut table = lock(table);
+    if table.by_key.is_empty() {
+        return;
+    }
+    let written = find(&table);
+    let mut told = Vec::new();
+    for key in written {
+        for (id, slot) in table.by_key.remove(&key).unwrap_or_default() {
+            table.by_age.remove(&id);
+            told.push(slot);
+        }
+    }
+    // A thread that is woken may drop a watch at once, and that needs the lock of the table.
+    drop(table);
+    told.iter().for_each(|slot| slot.complete(End::Written));
 }
 
 impl Drop for WatchTracker {

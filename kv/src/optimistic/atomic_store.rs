@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::contract::TURN_AFTER;
 use crate::{
-    KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Writes,
+    KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Watches,
+    Writes,
 };
 
 /// Decides whether changes may be made to a content that others have changed. Gets that content and
@@ -70,6 +71,17 @@ pub trait AtomicKvStore: Send + Sync {
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
         let _ = wait;
         Ok(None)
+    }
+
+    /// The database over this store has watches, and had none before. From here on, a store that
+    /// others can change tells `watches` what they write, until there are no watches any more. By
+    /// default nothing is told: then watches learn of others with the next commit of this database.
+    ///
+    /// # Errors
+    /// If the store cannot find out what others write.
+    fn watched(&self, watches: &Watches) -> Result<()> {
+        let _ = watches;
+        Ok(())
     }
 
     /// Whether the content survives the process.

@@ -11,7 +11,7 @@ use super::log::Log;
 use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
-use crate::{Conflict, KvError, KvRead, Result, SharedRead};
+use crate::{Conflict, KeyWatch, KvError, KvRead, Result, SharedRead};
 
 /// A store, and what its transactions are checked against.
 pub(super) struct Engine<S> {
@@ -24,6 +24,7 @@ pub(super) struct Engine<S> {
     pub(super) turns: Turns,
     state: Mutex<State>,
     pub(super) watches: WatchTracker,
+    beginning_to_watch: Mutex<()>,
     pub(super) stopped: AtomicBool,
 }
 
@@ -90,6 +91,7 @@ impl<S: AtomicKvStore> Engine<S> {
                 others_wrote: 0,
             }),
             watches: WatchTracker::default(),
+            beginning_to_watch: Mutex::new(()),
             stopped: AtomicBool::new(false),
         }
     }
@@ -138,6 +140,20 @@ impl<S: AtomicKvStore> Engine<S> {
             state.log.register(version);
         }
         Ok((version, snapshot))
+    }
+
+    pub(super) fn watch(&self, key: &[u8]) -> Result<KeyWatch> {
+        // A second watch waits until the store knows of the first: otherwise it could miss what
+        // others write until then.
+        let beginning = lock(&self.beginning_to_watch);
+        let watches = self.watches.watches();
+        let first = watches.is_empty();
+        let watch = self.watches.watch(key);
+        if first {
+            self.store.watched(&watches)?;
+        }
+        drop(beginning);
+        Ok(watch)
     }
 
     /// Fails if a commit after `base` has written what was read through `view`.

@@ -121,7 +121,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
 
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.open.view()?;
-        Ok(self.open.db.watches.watch(key))
+        self.open.db.watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {

@@ -83,7 +83,9 @@ impl Page {
         }
         let resets = rows.resets(&tx, branch)?;
         rows.put_resets(&mut tx, branch, resets + 1)?;
-        Ok(tx.commit()?)
+        tx.commit()?;
+        shared.lookout.call();
+        Ok(())
     }
 
     /// The tags with their commits, by their names.

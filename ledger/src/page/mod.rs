@@ -2,12 +2,13 @@
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
 //! value in parts, `write.rs` makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
-//! compares versions, `cache.rs` keeps nodes in memory.
+//! compares versions, `cache.rs` keeps nodes in memory, `lookout.rs` looks for new commits.
 
 mod branches;
 pub(crate) mod cache;
 pub(crate) mod differences;
 pub(crate) mod history;
+pub(crate) mod lookout;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod value;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 
 use super::cache::NodeCache;
+use super::lookout::Lookout;
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) secret: Secret,
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
+    pub(crate) lookout: Arc<Lookout>,
 }
 
 /// The one head of a branch.
@@ -55,7 +57,8 @@ impl Shared {
     ) -> Self {
         let secret = parameters.secret.clone();
         let boundaries = ByHash::new(&secret);
-        Shared { host, rows, secret, boundaries, cache }
+        let lookout = Arc::new(Lookout::new(Arc::clone(&host), rows.clone()));
+        Shared { host, rows, secret, boundaries, cache, lookout }
     }
 
     /// Tells the page apart from all others that are open in this process.
@@ -73,6 +76,14 @@ impl Shared {
     /// The state of a branch with one head.
     pub(crate) fn state(&self, branch: &str) -> Result<BranchState> {
         self.state_in(&self.read()?, branch)
+    }
+
+    /// The root of the oldest head of a branch.
+    pub(crate) fn oldest_root(&self, branch: &str) -> Result<Digest> {
+        match self.rows.heads(&self.read()?, branch)?.first() {
+            Some(head) => self.root_of(&head.id),
+            None => Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
+        }
     }
 
     pub(crate) fn state_in(&self, host: &dyn KvRead, branch: &str) -> Result<BranchState> {

@@ -157,7 +157,7 @@ pub(crate) fn value<'n>(shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n
 }
 
 /// The reference of a payload, which a leaf was read with.
-fn reference(payload: Payload<'_>) -> Result<Reference> {
+pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
     Reference::parse(payload.bytes)
         .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))
 }

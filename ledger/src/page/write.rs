@@ -87,9 +87,8 @@ impl Shared {
             Ok(())
         };
         splitter.push(value, &mut add)?;
-        if let Some(reference) = splitter.finish(&mut add)? {
-            puts.push(&[key], Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
-        }
+        let reference = splitter.finish(&mut add)?;
+        puts.push(&[key], Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
         Ok(())
     }
 
@@ -158,6 +157,7 @@ impl Shared {
         self.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         self.put_draft(&mut tx, (&id, commit), draft)?;
         self.end(tx, &id)?;
+        self.lookout.call();
         Ok(Attempt::Committed(id))
     }
 
@@ -178,6 +178,7 @@ impl Shared {
         self.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
         self.rows.raise_keeps(&mut tx)?;
         tx.commit()?;
+        self.lookout.call();
         Ok(true)
     }
 

@@ -1,17 +1,22 @@
 //! A branch with one head, to which each transaction adds one commit.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use permazen_kv::{
-    AtomicKvStore, KvDatabase as _, KvRead, Result, SharedRead, Statistics, TxOptions, Writes,
+    AtomicKvStore, KvDatabase as _, KvRead, Result, SharedRead, Statistics, TxOptions, Watches,
+    Writes,
 };
 
 use crate::error::LedgerError;
+use crate::page::lookout::Onlooker;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
+
+use super::watched_keys::{Told, WatchedKeys};
 
 /// A branch of a page as the store of an
 /// [`OptimisticDatabase`](permazen_kv::optimistic::OptimisticDatabase).
@@ -22,6 +27,7 @@ use crate::page::write::Attempt;
 pub struct PageStore {
     shared: Arc<Shared>,
     branch: String,
+    told: Told,
 }
 
 impl fmt::Debug for PageStore {
@@ -35,7 +41,7 @@ const WAIT: Duration = Duration::from_secs(30);
 
 impl PageStore {
     pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Self {
-        PageStore { shared, branch: branch.to_owned() }
+        PageStore { shared, branch: branch.to_owned(), told: Told::default() }
     }
 
     fn state(&self) -> Result<BranchState> {
@@ -91,12 +97,28 @@ impl AtomicKvStore for PageStore {
             let attempt =
                 self.shared.commit_draft(&self.branch, &state, &commit, &draft, &options)?;
             if let Attempt::Committed(_) = attempt {
+                self.told.advance(&state.root, draft.root);
                 return Ok(Some(found + 1));
             }
             if begin.elapsed() >= wait {
                 return Err(LedgerError::BranchMoved { branch: self.branch.clone() }.into());
             }
         }
+    }
+
+    fn watched(&self, watches: &Watches) -> Result<()> {
+        self.told.set(self.shared.oldest_root(&self.branch)?);
+        let keys = WatchedKeys {
+            shared: Arc::clone(&self.shared),
+            branch: self.branch.clone(),
+            watches: watches.clone(),
+            told: self.told.clone(),
+        };
+        let same = |other: &dyn Onlooker| {
+            let other: Option<&WatchedKeys> = (other as &dyn Any).downcast_ref();
+            other.is_some_and(|other| other.watches.is_same(watches))
+        };
+        Ok(self.shared.lookout.add(Arc::new(keys), same)?)
     }
 
     fn persistent(&self) -> bool {

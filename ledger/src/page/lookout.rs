@@ -1,0 +1,169 @@
+//! Looks for commits on the branches of a page, for those who want to know.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::{KvDatabase, TxOptions};
+
+use crate::error::{LedgerError, Result};
+use crate::rows::page::{Head, Rows};
+
+/// How long the thread waits before it looks again, unless set.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The heads of a branch, the oldest first, and how often it was reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BranchHeads {
+    pub(crate) heads: Vec<Head>,
+    pub(crate) resets: u64,
+}
+
+/// Who wants to know of the heads of a branch.
+pub(crate) trait Onlooker: Any + Send + Sync {
+    /// The branch.
+    fn branch(&self) -> &str;
+
+    /// Whether it wants to know more. Called under the lock of the lookout, so it must not wait.
+    fn is_needed(&self) -> bool;
+
+    /// Gets the heads as they are, perhaps the same as before. Called without a lock and outside of
+    /// any transaction of the host.
+    fn look(&self, heads: &BranchHeads);
+}
+
+/// One thread for all onlookers of a page. There is none while nobody wants to know.
+pub(crate) struct Lookout {
+    host: Arc<dyn KvDatabase>,
+    rows: Rows,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+struct State {
+    onlookers: Vec<Arc<dyn Onlooker>>,
+    running: bool,
+    /// This process has committed since the last look.
+    called: bool,
+    /// There is an onlooker that was not told yet.
+    added: bool,
+    interval: Duration,
+}
+
+impl fmt::Debug for Lookout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookout").field("onlookers", &self.lock().onlookers.len()).finish()
+    }
+}
+
+impl Lookout {
+    pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows) -> Self {
+        let (onlookers, interval) = (Vec::new(), INTERVAL);
+        let state =
+            Mutex::new(State { onlookers, running: false, called: false, added: false, interval });
+        Lookout { host, rows, state, news: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_interval(&self, interval: Duration) {
+        self.lock().interval = interval;
+        self.call();
+    }
+
+    /// The heads of a branch.
+    pub(crate) fn heads(&self, branch: &str) -> Result<BranchHeads> {
+        let tx = self.host.begin(&TxOptions::reading())?;
+        let heads = self.rows.heads(&tx, branch)?;
+        Ok(BranchHeads { heads, resets: self.rows.resets(&tx, branch)? })
+    }
+
+    /// Adds an onlooker, which has seen the heads itself before. `instead` says which one it replaces.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        onlooker: Arc<dyn Onlooker>,
+        instead: impl Fn(&dyn Onlooker) -> bool,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        state.onlookers.retain(|other| !instead(&**other));
+        state.onlookers.push(onlooker);
+        state.added = true;
+        if state.running {
+            return Ok(());
+        }
+        let lookout = Arc::clone(self);
+        let thread = thread::Builder::new().name("permazen-ledger-lookout".to_owned());
+        match thread.spawn(move || lookout.run()) {
+            Ok(_) => state.running = true,
+            Err(error) => {
+                state.onlookers.pop();
+                return Err(LedgerError::Thread(error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the thread look at once, because a branch has changed or an onlooker is not needed any more.
+    pub(crate) fn call(&self) {
+        let mut state = self.lock();
+        if state.running {
+            state.called = true;
+            self.news.notify_all();
+        }
+    }
+
+    fn run(&self) {
+        let mut seen = None;
+        while let Some((onlookers, added)) = self.wait() {
+            // Since a new onlooker has seen the heads, this thread may have seen newer ones, of which
+            // it told the others only.
+            let known = if added { None } else { seen };
+            // A host that fails is asked again with the next look.
+            seen = self.look(&onlookers, known).unwrap_or(None);
+        }
+    }
+
+    /// Waits for the next look. `None` once nobody wants to know.
+    fn wait(&self) -> Option<(Vec<Arc<dyn Onlooker>>, bool)> {
+        let mut state = self.lock();
+        if !state.called {
+            let interval = state.interval;
+            let waited = self.news.wait_timeout_while(state, interval, |state| !state.called);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.called = false;
+        state.onlookers.retain(|onlooker| onlooker.is_needed());
+        if state.onlookers.is_empty() {
+            state.running = false;
+            return None;
+        }
+        let added = std::mem::take(&mut state.added);
+        Some((state.onlookers.clone(), added))
+    }
+
+    /// Tells the heads, unless the version of the host is the one that was `seen`.
+    fn look(&self, onlookers: &[Arc<dyn Onlooker>], seen: Option<u64>) -> Result<Option<u64>> {
+        let tx = self.host.begin(&TxOptions::reading())?;
+        let version = tx.version();
+        if version.is_some() && version == seen {
+            return Ok(version);
+        }
+        let mut found = Vec::with_capacity(onlookers.len());
+        for onlooker in onlookers {
+            let branch = onlooker.branch();
+            let heads = self.rows.heads(&tx, branch)?;
+            let resets = self.rows.resets(&tx, branch)?;
+            found.push(BranchHeads { heads, resets });
+        }
+        drop(tx);
+        onlookers.iter().zip(&found).for_each(|(onlooker, heads)| onlooker.look(heads));
+        Ok(version)
+    }
+}

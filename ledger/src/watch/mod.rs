@@ -1,0 +1,301 @@
+//! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
+//! `notification.rs` has what is told, `subscription.rs` calls a function with it.
+
+mod follow;
+mod notification;
+mod subscription;
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use permazen_kv::KeySpan;
+use permazen_kv::key::after_prefix;
+
+use self::follow::{Position, Step};
+use self::notification::Pending;
+pub use self::notification::{NewValue, Notification, Part, Update};
+pub use self::subscription::Subscription;
+use crate::commit::time::CommitTime;
+use crate::digest::Digest;
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::view::Node;
+use crate::page::Page;
+use crate::page::lookout::{BranchHeads, Onlooker};
+use crate::page::shared::Shared;
+
+/// After so many failures in a row, the watcher gets the error.
+const FAILURES: u32 = 3;
+
+impl Page {
+    /// Watches a branch: the watcher tells what is changed from here on in the entries whose keys
+    /// start with `prefix`, whoever changes it.
+    ///
+    /// Commits of other handles and processes are seen within 100 ms, unless
+    /// [`set_watch_interval`](Page::set_watch_interval) says otherwise: while there are watchers, one
+    /// thread of the page asks the host for its version.
+    ///
+    /// # Errors
+    /// If there is no such branch, the system gives no thread, or the host fails.
+    pub fn watch(&self, branch: &str, prefix: &[u8]) -> Result<Watcher> {
+        let shared = Arc::clone(&self.shared);
+        let heads = shared.lookout.heads(branch)?;
+        let Some(position) = Position::first(&heads) else {
+            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+        };
+        let last = shared.root_of(&position.commit)?;
+        let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
+        shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
+        Ok(Watcher {
+            shared,
+            prefix: prefix.to_vec(),
+            news,
+            position,
+            last,
+            moved: false,
+            told: true,
+            pending: None,
+            failures: 0,
+        })
+    }
+
+    /// How often the host is asked for commits of others while somebody watches the page: every 100 ms
+    /// unless set.
+    pub fn set_watch_interval(&self, interval: Duration) {
+        self.shared.lookout.set_interval(interval);
+    }
+}
+
+/// Tells what changes on a branch, one notification after the other.
+///
+/// It follows one path through the branch: from the oldest head along the commits that were made on
+/// it, and through merges. A commit is never divided between two notifications that are not parts
+/// of each other; several commits may be in one. A watcher that nobody asks for the next one costs
+/// nothing but its place: it keeps commits, not contents.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+/// use permazen_ledger::{MAIN, PageId, Repository};
+///
+/// let page = Repository::create(MemoryStore::new())?.create_page("phones", PageId::ROOT)?;
+/// let mut watcher = page.watch(MAIN, b"home/")?;
+///
+/// let db = page.database(MAIN)?;
+/// let mut tx = db.begin(&TxOptions::writing())?;
+/// tx.put(b"home/Ann", b"555-0101")?;
+/// tx.put(b"work/Bob", b"555-0102")?;
+/// tx.commit()?;
+///
+/// let told = watcher.next(Duration::from_secs(10))?.expect("a notification");
+/// assert_eq!(told.updates.len(), 1);
+/// assert_eq!(told.updates[0].key, b"home/Ann");
+/// assert_eq!(told.commit, page.head(MAIN)?);
+/// assert!(watcher.next(Duration::ZERO)?.is_none());
+/// # Ok::<(), permazen_ledger::LedgerError>(())
+/// ```
+pub struct Watcher {
+    shared: Arc<Shared>,
+    prefix: Vec<u8>,
+    news: Arc<News>,
+    position: Position,
+    /// The root that was told last.
+    last: Digest,
+    /// Whether it is that of the position.
+    told: bool,
+    /// The branch has moved since then.
+    moved: bool,
+    pending: Option<Target>,
+    failures: u32,
+}
+
+/// What is being told in parts.
+#[derive(Debug)]
+struct Target {
+    differences: Pending,
+    commit: CommitId,
+    time: CommitTime,
+    root: Digest,
+    moved: bool,
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher")
+            .field("branch", &self.news.branch)
+            .field("commit", &self.position.commit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Watcher {
+    /// The next notification. Waits for at most `timeout` until there is one; `None` if there is none
+    /// by then. Asking for the next one means that the former one was dealt with.
+    ///
+    /// Gets the commits since the last one from the host, then loads what the two trees do not share
+    /// below the prefix.
+    ///
+    /// # Errors
+    /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be computed,
+    /// nothing is told, and the next commit covers both; after three such times in a row it is the
+    /// error. After an error the watcher continues where it was; what it has told in parts begins
+    /// again.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
+        let begun = Instant::now();
+        loop {
+            if let Some(notification) = self.part()? {
+                return Ok(Some(notification));
+            }
+            // The thread only says that it has looked: what it has seen can be older than what was told.
+            let heads = self.shared.lookout.heads(&self.news.branch)?;
+            let advanced = self.advance(&heads);
+            match advanced {
+                Ok(_) => self.failures = 0,
+                Err(LedgerError::BranchGone { .. }) => {}
+                Err(_) => self.failures += 1,
+            }
+            match advanced {
+                Ok(true) => {}
+                Err(error)
+                    if self.failures >= FAILURES
+                        || matches!(error, LedgerError::BranchGone { .. }) =>
+                {
+                    self.failures = 0;
+                    return Err(error);
+                }
+                _ if begun.elapsed() >= timeout || self.is_closed() => return Ok(None),
+                _ => self.news.wait(timeout.saturating_sub(begun.elapsed())),
+            }
+        }
+    }
+
+    /// The commit up to which everything was told, or is being told.
+    pub fn commit(&self) -> CommitId {
+        self.position.commit
+    }
+
+    /// Goes to the newest commit of its path. Whether there is something to tell.
+    fn advance(&mut self, heads: &BranchHeads) -> Result<bool> {
+        let (position, moved) = match self.position.follow(&self.shared, heads)? {
+            Step::Stay if self.told => return Ok(false),
+            // The differences could not be computed last time.
+            Step::Stay => (self.position, self.moved),
+            Step::Along(position) => (position, self.moved),
+            Step::Moved(position) => (position, true),
+            Step::Gone => {
+                return Err(LedgerError::BranchGone { branch: self.news.branch.clone() });
+            }
+        };
+        (self.position, self.moved, self.told) = (position, moved, false);
+        let commit = self.shared.commit(&position.commit)?;
+        let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
+        let root = commit.map_or(Node::empty().0, |commit| commit.root);
+        let end = after_prefix(&self.prefix);
+        let span = KeySpan::new(&self.prefix, end.as_deref());
+        let differences = Pending::new(&self.shared, (&self.last, &root), span)?;
+        match differences {
+            Some(differences) => {
+                let commit = position.commit;
+                self.pending = Some(Target { differences, commit, time, root, moved });
+                Ok(true)
+            }
+            None => {
+                (self.last, self.told) = (root, true);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The next part of what is being told.
+    fn part(&mut self) -> Result<Option<Notification>> {
+        let Some(target) = &mut self.pending else { return Ok(None) };
+        let (updates, part) = match target.differences.part() {
+            Ok(part) => part,
+            Err(error) => {
+                // They begin again with the next look.
+                self.pending = None;
+                return Err(error);
+            }
+        };
+        let Target { commit, time, moved, root, .. } = *target;
+        if target.differences.is_done() {
+            (self.last, self.told, self.moved) = (root, true, false);
+            self.pending = None;
+        }
+        Ok(Some(Notification { updates, commit, time, part, moved }))
+    }
+}
+
+impl Watcher {
+    fn closing(&self) -> Closing {
+        Closing { news: Arc::clone(&self.news) }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.news.lock().closed
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.closing().close();
+        self.shared.lookout.call();
+    }
+}
+
+/// Ends a watcher that another thread has.
+struct Closing {
+    news: Arc<News>,
+}
+
+impl Closing {
+    fn close(&self) {
+        self.news.lock().closed = true;
+        self.news.found.notify_all();
+    }
+}
+
+/// What the thread of the page has found for a watcher.
+#[derive(Debug, Default)]
+struct News {
+    branch: String,
+    state: Mutex<NewsState>,
+    found: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct NewsState {
+    /// The thread has looked since the watcher did.
+    looked: bool,
+    closed: bool,
+}
+
+impl News {
+    fn lock(&self) -> MutexGuard<'_, NewsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the thread has looked, for at most `timeout`.
+    fn wait(&self, timeout: Duration) {
+        let waiting = |state: &mut NewsState| !state.looked && !state.closed;
+        let waited = self.found.wait_timeout_while(self.lock(), timeout, waiting);
+        waited.unwrap_or_else(PoisonError::into_inner).0.looked = false;
+    }
+}
+
+impl Onlooker for News {
+    fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    fn is_needed(&self) -> bool {
+        !self.lock().closed
+    }
+
+    fn look(&self, _: &BranchHeads) {
+        self.lock().looked = true;
+        self.found.notify_all();
+    }
+}
