@@ -432,12 +432,9 @@ pub(crate) fn write(
         Shape::Map(key, value) => {
             let (key, value) = (stored(key), stored(value));
             quote! {
-                __to.entries::<#key, #value>(
+                __to.entries::<#key, #value, _>(
                     #at,
-                    &mut ::core::iter::Iterator::map(
-                        ::core::iter::IntoIterator::into_iter(&#place),
-                        |(__key, __value)| (__key, __value),
-                    ),
+                    &mut ::core::iter::IntoIterator::into_iter(&#place),
                 )?;
             }
         }

@@ -90,8 +90,10 @@ impl<'a> ObjectReader<'a> {
     /// If the value is damaged.
     pub fn reference<T: Target>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
         // References of all targets are alike, so the compiler makes this code once.
-        let target: Option<Ref<Any>> = self.simple(position)?;
-        Ok(target.map(|target| Ref::new(target.id())))
+        match self.simple::<Option<Ref<Any>>>(position)? {
+            Some(target) => Ok(Some(Ref::new(target.id()))),
+            None => Ok(None),
+        }
     }
 
     /// The value of a reference that is never null.
@@ -160,8 +162,16 @@ pub struct ObjectWriter<'a> {
 impl<'a> ObjectWriter<'a> {
     /// The content of an object with the values of `value`.
     pub(crate) fn content<M: Model>(binding: &'a Binding, value: &M) -> Result<ObjectData> {
+        Self::content_of(binding, &mut |writer| value.write(writer))
+    }
+
+    /// The same without types, so that the compiler makes it once for all models.
+    pub(super) fn content_of(
+        binding: &'a Binding,
+        write: &mut dyn FnMut(&mut ObjectWriter<'_>) -> Result<()>,
+    ) -> Result<ObjectData> {
         let mut writer = ObjectWriter::new(binding);
-        value.write(&mut writer)?;
+        write(&mut writer)?;
         Ok(writer.finish().0)
     }
 
@@ -303,7 +313,10 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// If the struct has no such field.
     pub fn reference<T: Target>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
-        self.simple(position, &value.map(|target| Ref::<Any>::new(target.id())))
+        match value {
+            Some(target) => self.simple(position, &Some(Ref::<Any>::new(target.id()))),
+            None => self.simple::<Option<Ref<Any>>>(position, &None),
+        }
     }
 
     /// Writes a reference that is never null.
@@ -350,18 +363,37 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the field cannot hold a key or a value.
-    pub fn entries<'e, K: FieldType, V: FieldType>(
+    pub fn entries<'e, K: FieldType, V: FieldType, E: Entry<'e, K, V>>(
         &mut self,
         position: usize,
-        entries: &mut dyn Iterator<Item = (&'e K, &'e V)>,
+        entries: &mut dyn Iterator<Item = E>,
     ) -> Result<()> {
         let field = self.field(position)?;
-        for (key, value) in entries {
+        for entry in entries {
+            let (key, value) = entry.parts();
             self.data
                 .write_map_entry(field, |out| key.encode_to(out), |out| value.encode_to(out))
                 .map_err(|source| unencodable(self.binding, field, source))?;
         }
         Ok(())
+    }
+}
+
+/// An entry of a map, as the iterator of a plain map or of a list of pairs gives it.
+pub trait Entry<'e, K, V> {
+    /// The key and the value.
+    fn parts(self) -> (&'e K, &'e V);
+}
+
+impl<'e, K, V> Entry<'e, K, V> for (&'e K, &'e V) {
+    fn parts(self) -> (&'e K, &'e V) {
+        self
+    }
+}
+
+impl<'e, K, V> Entry<'e, K, V> for &'e (K, V) {
+    fn parts(self) -> (&'e K, &'e V) {
+        (&self.0, &self.1)
     }
 }
 

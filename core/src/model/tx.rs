@@ -133,10 +133,20 @@ impl Tx {
     /// these cases. If a listener fails, its error is returned, but the object exists.
     pub fn create<M: Model>(&self, value: impl PlainData<M>) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
-        let data = ObjectWriter::content(binding, value.plain())?;
-        let created = self.core.create_with(None, &data)?;
-        let id = created.ok_or_else(|| Error::other("a new object was not created"))?;
+        let value = value.plain();
+        let id = self.create_of(binding, &mut |content| value.write(content))?;
         Ok(Obj::new(self, binding, id))
+    }
+
+    /// The same without types, so that the compiler makes it once for all models.
+    fn create_of(
+        &self,
+        binding: &Binding,
+        write: &mut dyn FnMut(&mut ObjectWriter<'_>) -> Result<()>,
+    ) -> Result<ObjId> {
+        let data = ObjectWriter::content_of(binding, write)?;
+        let created = self.core.create_with(None, &data)?;
+        created.ok_or_else(|| Error::other("a new object was not created"))
     }
 
     /// Creates an object with these values and this ID, for example one that was exported. Returns

@@ -339,7 +339,6 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<()> {
         let entries: Vec<(K, V)> = entries.into_iter().collect();
-        let mut entries = entries.iter().map(|(key, value)| (key, value));
-        self.to.rewrite(field.position, |to| to.entries(field.position, &mut entries))
+        self.to.rewrite(field.position, |to| to.entries(field.position, &mut entries.iter()))
     }
 }

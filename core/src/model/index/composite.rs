@@ -15,7 +15,7 @@ use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::fields::Composite;
-use crate::model::kind::{Slot, Source};
+use crate::model::kind::{Places, Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
 use crate::model::target::{Handles, Target};
 use crate::model::tx::Tx;
@@ -320,12 +320,16 @@ impl<M: Source, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
 
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
         let places = M::places(tx.models()?, Slot::Composite(self.position))?;
-        let (shape, bindings) =
-            places.index(|binding, position| binding.composite_shape(position))?;
-        let view = tx.core.index_view(shape)?.of_types(ids(&bindings));
-        let view = complete(tx, &view, &bindings, false, how)?;
+        let view = open_places(tx, &places, how)?;
         Ok(CompositeIndex { tx, view, types: PhantomData })
     }
+}
+
+/// The view of a composite index without types, so that the compiler makes it once for all models.
+fn open_places<'t>(tx: &'t Tx, places: &Places<'t>, how: OpenAs) -> Result<IndexView<'t>> {
+    let (shape, bindings) = places.index(|binding, position| binding.composite_shape(position))?;
+    let view = tx.core.index_view(shape)?.of_types(ids(&bindings));
+    complete(tx, &view, &bindings, false, how)
 }
 
 when_partial!([M, V] Composite<M, V>);

@@ -17,7 +17,7 @@ use crate::model::error::{Error, Result};
 use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
-use crate::model::kind::{Slot, Source};
+use crate::model::kind::{Places, Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
 use crate::model::target::{Any, Handles, Target};
 use crate::model::tx::Tx;
@@ -433,15 +433,26 @@ fn open<'t, S: Source, C: Columns>(
     how: OpenAs,
 ) -> Result<Index<'t, S::Found, C>> {
     let places = S::places(tx.models()?, Slot::Field(position))?;
+    let (view, keys) = open_places(tx, &places, part, how, C::COUNT)?;
+    Ok(Index { tx, view, opened: Opened { how, keys }, types: PhantomData })
+}
+
+/// The same without types, so that the compiler makes it once for all models.
+fn open_places<'t>(
+    tx: &'t Tx,
+    places: &Places<'t>,
+    part: Part,
+    how: OpenAs,
+    columns: usize,
+) -> Result<(IndexView<'t>, Option<Arc<dyn Encoding>>)> {
     let (shape, bindings) =
         places.index(|binding, position| binding.index_shape(position, part))?;
     // A query with map keys has three columns.
-    let with_keys = shape.kind() == IndexKind::MapValue && C::COUNT == shape.columns();
+    let with_keys = shape.kind() == IndexKind::MapValue && columns == shape.columns();
     let first = bindings.first().filter(|_| with_keys);
     let keys = first.and_then(|first| map_key_of(&first.object_type, shape.storage_id())).cloned();
-    let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(C::COUNT);
-    let view = complete(tx, &view, &bindings, with_keys, how)?;
-    Ok(Index { tx, view, opened: Opened { how, keys }, types: PhantomData })
+    let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(columns);
+    Ok((complete(tx, &view, &bindings, with_keys, how)?, keys))
 }
 
 /// The methods of an index that say what a query does if the index is incomplete.
