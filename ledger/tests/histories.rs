@@ -38,7 +38,7 @@ impl History {
         let number = self.below(2_000) as u16;
         let mut key = number.to_be_bytes().to_vec();
         // The length is a function of the number, so that keys are met again.
-        if number % 16 == 0 {
+        if number.is_multiple_of(16) {
             key.resize(2 + usize::from(number) * 37 % self.key_max, number as u8);
         }
         key

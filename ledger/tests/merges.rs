@@ -237,3 +237,83 @@ fn histories_end_in_one_head_with_all_changes() {
         random_history(seed);
     }
 }
+
+/// Entries `v` ‖ key have values, and entries `i` ‖ value ‖ key are made of them.
+struct Indexing;
+
+impl Indexing {
+    fn index(values: &dyn KvRead) -> Map {
+        let pairs = values.scan(KeySpan::new(b"v", Some(b"w")), Direction::Forward).unwrap();
+        let entry = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
+            let (key, value) = pair.unwrap();
+            ([b"i", &value[..], &key[1..]].concat(), Vec::new())
+        };
+        pairs.map(entry).collect()
+    }
+}
+
+impl Merger for Indexing {
+    fn class(&self, key: &[u8]) -> KeyClass {
+        if key.starts_with(b"i") { KeyClass::Derived } else { KeyClass::Value }
+    }
+
+    fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<Resolution> {
+        assert!(!conflict.key.starts_with(b"i"), "nobody is asked about derived entries");
+        Ok(Resolution::Older)
+    }
+
+    fn has_derived(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        let index = Indexing::index(merged);
+        merged.remove_span(KeySpan::new(b"i", Some(b"j")))?;
+        for (key, value) in index {
+            merged.put(&key, &value)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn derived_entries_are_made_anew() {
+    for seed in 0..100 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let host = MemoryStore::new();
+        let page_here = new_page(&host);
+        let base = write(&page_here, MAIN, |tx| {
+            tx.put(b"v", b"0").unwrap();
+            tx.put(b"i0", b"").unwrap();
+        });
+        page_here.create_branch("b", &base).unwrap();
+        for _ in 0..20 {
+            let branch = [MAIN, "b"][random.random_range(0..2)];
+            if random.random_bool(0.7) {
+                write(&page_here, branch, |tx| {
+                    let key = [b'v', random.random_range(0..20)];
+                    match random.random_bool(0.7) {
+                        // Some values are long, so they lie outside of the tree.
+                        true => tx.put(&key, &vec![key[1]; random.random_range(0..700)]).unwrap(),
+                        false => tx.remove(&key).unwrap(),
+                    }
+                    // Each branch keeps its own index.
+                    let index = Indexing::index(&*tx);
+                    tx.remove_span(KeySpan::new(b"i", Some(b"j"))).unwrap();
+                    index.iter().for_each(|(key, value)| tx.put(key, value).unwrap());
+                });
+                continue;
+            }
+            let from = page_here.head([MAIN, "b"][random.random_range(0..2)]).unwrap();
+            let copied = page(&copy(&host));
+            let merge = page_here.merge(branch, &from, &mut Indexing).unwrap();
+            assert_eq!(copied.merge(branch, &from, &mut Indexing).unwrap(), merge, "seed {seed}");
+            let snapshot = page_here.snapshot(&merge).unwrap();
+            let mut found = content(&page_here, &merge);
+            found.retain(|key, _| key.starts_with(b"i"));
+            assert_eq!(found, Indexing::index(&snapshot), "seed {seed}");
+        }
+        let found = page_here.verify().unwrap();
+        assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
+}

@@ -1,17 +1,20 @@
 //! What comes of two states that have a common base.
 
-use permazen_kv::{Direction, KeySpan};
+use std::sync::Arc;
+
+use permazen_kv::overlay::MutableView;
+use permazen_kv::{Direction, KeySpan, KvWrite};
 
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::node::items::Payload;
 use crate::page::shared::Shared;
-use crate::page::snapshot::value;
+use crate::page::snapshot::{PageSnapshot, value};
+use crate::page::write::Draft;
 use crate::tree::diff::Stored;
-use crate::tree::edit::{Drop, Edited, Edits, End, edit};
+use crate::tree::edit::{Drop, Edits, End, edit};
 use crate::tree::nodes::root;
 use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
-use crate::value::split::Piece;
 
 /// Decides what a merge makes of entries.
 ///
@@ -33,6 +36,60 @@ pub trait Merger {
         let _ = conflict;
         Ok(Resolution::Newer)
     }
+
+    /// Whether some keys are [`KeyClass::Derived`], so that [`finish`](Merger::finish) is called.
+    fn has_derived(&self) -> bool {
+        false
+    }
+
+    /// Makes the derived entries anew from the others: `merged` has the entries of the merge, and the
+    /// derived ones as the newer side has them. Whatever it writes is part of the merge. Called once
+    /// for each merge in which both sides have changes, if [`has_derived`](Merger::has_derived).
+    ///
+    /// ```
+    /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{KeyClass, MAIN, Merger, PageId, Repository, Result};
+    ///
+    /// /// Counts the entries under the key "count".
+    /// struct Counting;
+    ///
+    /// impl Merger for Counting {
+    ///     fn class(&self, key: &[u8]) -> KeyClass {
+    ///         if key == b"count" { KeyClass::Derived } else { KeyClass::Value }
+    ///     }
+    ///     fn has_derived(&self) -> bool {
+    ///         true
+    ///     }
+    ///     fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+    ///         let all = merged.scan(KeySpan::new(b"", None), Direction::Forward)?.count();
+    ///         Ok(merged.put(b"count", &[all as u8 - 1])?)
+    ///     }
+    /// }
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
+    /// let write = |branch: &str, key: &[u8], count: u8| {
+    ///     let db = page.database(branch)?;
+    ///     let mut tx = db.begin(&TxOptions::writing())?;
+    ///     tx.put(key, b"")?;
+    ///     tx.put(b"count", &[count])?;
+    ///     Ok::<_, permazen_ledger::LedgerError>(tx.commit()?)
+    /// };
+    /// write(MAIN, b"Ann", 1)?;
+    /// page.create_branch("other", &page.head(MAIN)?)?;
+    /// write(MAIN, b"Bob", 2)?;
+    /// write("other", b"Cleo", 2)?;
+    /// let merge = page.merge(MAIN, &page.head("other")?, &mut Counting)?;
+    /// assert_eq!(page.snapshot(&merge)?.get(b"count")?.as_deref(), Some(&[3][..]));
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Its errors end the merge, and change nothing.
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        let _ = merged;
+        Ok(())
+    }
 }
 
 /// What a value is, for a merge.
@@ -44,6 +101,10 @@ pub enum KeyClass {
     /// A counter of eight bytes: what both sides have added is added up. If it has no eight bytes on
     /// a side, or a side has removed it, it is as any value.
     Counter,
+    /// Something that can be made anew from the other entries, such as an index. Both sides may
+    /// change it, and nobody is asked: [`Merger::finish`] makes it anew. Without
+    /// [`Merger::has_derived`] it is as the newer side has it.
+    Derived,
 }
 
 /// An entry that both sides of a merge have changed in different ways.
@@ -87,46 +148,88 @@ enum Outcome {
     Value(Vec<u8>),
 }
 
-/// The tree of a merge, and the pieces of its new values.
+/// The content of a merge.
 pub(super) fn merged(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     base: &Digest,
     older: &Digest,
     newer: &Digest,
     merger: &mut dyn Merger,
-) -> Result<(Edited, Vec<Piece>)> {
-    let [base, left, right] = [base, older, newer].map(|digest| root(shared, digest));
-    let all = KeySpan::new(b"", None);
-    let (base, sides) = (base?, (left?, right?));
-    let mut diff =
-        ThreeWayDiff::new(&shared, &base, (&sides.0, &sides.1), all, Direction::Forward)?;
+) -> Result<Draft> {
+    if merger.has_derived() {
+        return finished(shared, base, older, newer, merger);
+    }
     let (mut edits, mut pieces) = (Edits::default(), Vec::new());
-    while let Some(found) = diff.next()? {
-        match outcome(shared, &found, merger)? {
+    each(shared, [base, older, newer], merger, &mut |key, outcome| {
+        match outcome {
             Outcome::Newer => {}
             Outcome::Stored(None) => {
-                let to = End::Included(found.key.clone());
-                edits.drops.push(Drop { from: found.key, to });
+                let to = End::Included(key.clone());
+                edits.drops.push(Drop { from: key, to });
             }
-            Outcome::Stored(Some(stored)) => edits.puts.push(&[&found.key], stored.payload()),
-            Outcome::Value(value) => {
-                shared.put(&mut edits.puts, &found.key, &value, &mut pieces)?;
-            }
+            Outcome::Stored(Some(stored)) => edits.puts.push(&[&key], stored.payload()),
+            Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, &mut pieces)?,
         }
+        Ok(())
+    })?;
+    let edited = edit(&**shared, &shared.boundaries, newer, edits)?;
+    Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+}
+
+/// The content of a merge whose derived entries the merger makes anew. It reads what is merged, so all
+/// changed values are in memory.
+fn finished(
+    shared: &Arc<Shared>,
+    base: &Digest,
+    older: &Digest,
+    newer: &Digest,
+    merger: &mut dyn Merger,
+) -> Result<Draft> {
+    let mut content = MutableView::untracked(PageSnapshot::new(Arc::clone(shared), newer)?);
+    each(shared, [base, older, newer], merger, &mut |key, outcome| {
+        match outcome {
+            Outcome::Newer => {}
+            Outcome::Stored(None) => content.remove(&key)?,
+            Outcome::Stored(Some(stored)) => {
+                content.put(&key, &value(shared, stored.payload())?)?
+            }
+            Outcome::Value(value) => content.put(&key, &value)?,
+        }
+        Ok(())
+    })?;
+    merger.finish(&mut content)?;
+    shared.draft(newer, content.writes())
+}
+
+/// Calls a function with each entry that a side has changed.
+fn each(
+    shared: &Arc<Shared>,
+    [base, older, newer]: [&Digest; 3],
+    merger: &mut dyn Merger,
+    with: &mut dyn FnMut(Vec<u8>, Outcome) -> Result<()>,
+) -> Result<()> {
+    let [base, left, right] = [base, older, newer].map(|digest| root(&**shared, digest));
+    let all = KeySpan::new(b"", None);
+    let (base, sides) = (base?, (left?, right?));
+    let mut diff = ThreeWayDiff::new(shared, &base, (&sides.0, &sides.1), all, Direction::Forward)?;
+    while let Some(found) = diff.next()? {
+        let outcome = outcome(shared, &found, merger)?;
+        with(found.key, outcome)?;
     }
-    Ok((edit(shared, &shared.boundaries, newer, edits)?, pieces))
+    Ok(())
 }
 
 fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result<Outcome> {
     let ThreeWay { key, base, ours: older, theirs: newer } = found;
-    if older == base {
+    let class = merger.class(key);
+    if older == base || class == KeyClass::Derived {
         return Ok(Outcome::Newer);
     }
     if newer == base {
         return Ok(Outcome::Stored(older.clone()));
     }
     // Before equality: if both sides have added the same number, it counts twice.
-    if merger.class(key) == KeyClass::Counter
+    if class == KeyClass::Counter
         && let Some(sum) = sum(base.as_ref(), older.as_ref(), newer.as_ref())
     {
         return Ok(Outcome::Value(sum.to_be_bytes().to_vec()));

@@ -1,6 +1,8 @@
 //! The merge of two commits, and the base that their changes are compared with, which can be a merge
 //! itself.
 
+use std::sync::Arc;
+
 use super::content::{self, Merger};
 use super::relation::{Relation, relation};
 use crate::commit::encoding::{Commit, Origin};
@@ -9,11 +11,10 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::Draft;
-use crate::tree::edit::Edited;
 
 /// The merge of two commits of which none leads to the other.
 pub(super) fn merged(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     heads: [&CommitId; 2],
     relation: &Relation,
     merger: &mut dyn Merger,
@@ -25,11 +26,11 @@ pub(super) fn merged(
         changes.swap(0, 1);
     }
     let [(older_id, older), (newer_id, newer)] = &sides;
-    let unchanged = |root| Edited { root, nodes: Vec::new() };
-    let (edited, pieces) = match changes {
+    let unchanged = |root| Draft { root, nodes: Vec::new(), pieces: Vec::new() };
+    let draft = match changes {
         // A side without changes has nothing of its own but merges.
-        [_, false] => (unchanged(older.root), Vec::new()),
-        [false, true] => (unchanged(newer.root), Vec::new()),
+        [_, false] => unchanged(older.root),
+        [false, true] => unchanged(newer.root),
         _ => {
             let base = Base::of(shared, relation, merger)?.root;
             content::merged(shared, &base, &older.root, &newer.root, merger)?
@@ -40,14 +41,14 @@ pub(super) fn merged(
     let commit = Commit {
         time: older.time.max(newer.time),
         generation: older.generation.max(newer.generation) + 1,
-        root: edited.root,
+        root: draft.root,
         conflicts: None,
         origin: Origin::Merge { parents },
     };
-    Ok((commit, Draft { root: edited.root, nodes: edited.nodes, pieces }))
+    Ok((commit, draft))
 }
 
-fn side(shared: &Shared, id: &CommitId) -> Result<(CommitId, Commit)> {
+fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<(CommitId, Commit)> {
     let commit = shared.commit(id)?;
     // The first commit leads to all others, so it is no side of a merge.
     Ok((*id, commit.ok_or(LedgerError::NoCommit { commit: *id })?))
@@ -60,7 +61,7 @@ struct Base {
 
 impl Base {
     /// The one commit that both have in common, or the merge of all that they have in common.
-    fn of(shared: &Shared, found: &Relation, merger: &mut dyn Merger) -> Result<Self> {
+    fn of(shared: &Arc<Shared>, found: &Relation, merger: &mut dyn Merger) -> Result<Self> {
         let mut common = found.common.iter().map(|(_, id)| *id);
         let mut bases = vec![common.next().unwrap_or(CommitId::FIRST)];
         for next in common {
