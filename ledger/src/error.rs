@@ -104,6 +104,14 @@ pub enum LedgerError {
     /// The operating system gives no random bytes.
     #[error("no random bytes: {0}")]
     Random(String),
+    /// The commits of a branch cannot be replaced by one. Nothing was changed.
+    #[error("cannot squash at commit {commit}: {reason}")]
+    CannotSquash {
+        /// The commit that forbids it.
+        commit: CommitId,
+        /// Why.
+        reason: String,
+    },
     /// The branch that a watcher follows was removed.
     #[error("branch {branch}, which is watched, was removed")]
     BranchGone {
@@ -151,6 +159,7 @@ impl LedgerError {
             | LedgerError::Exists { .. }
             | LedgerError::InvalidArgument(_)
             | LedgerError::KeyTooLong { .. }
+            | LedgerError::CannotSquash { .. }
             | LedgerError::ValueTooLong => ErrorFamily::Caller,
             LedgerError::Integrity { .. }
             | LedgerError::DamagedRow { .. }
@@ -210,6 +219,7 @@ mod tests {
             LedgerError::ManyHeads { branch: name.clone(), count: 2 },
             LedgerError::BranchMoved { branch: name.clone() },
             LedgerError::BranchGone { branch: name.clone() },
+            LedgerError::CannotSquash { commit: CommitId::FIRST, reason: name.clone() },
             LedgerError::InvalidArgument(name.clone()),
             LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
             LedgerError::ValueTooLong,
@@ -244,7 +254,7 @@ mod tests {
         };
         assert_eq!(of(KvError::is_retryable).len(), 2);
         assert_eq!(of(KvError::is_stale).len(), 2);
-        assert_eq!(of(KvError::is_caller_error).len(), 5);
+        assert_eq!(of(KvError::is_caller_error).len(), 6);
         assert_eq!(of(KvError::is_damage).len(), 3);
     }
 }

@@ -1,9 +1,10 @@
 //! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and finds the
-//! base that changes are compared with, `content.rs` decides what comes of the changes.
+//! base that changes are compared with, `content.rs` decides what comes of the changes. `squash.rs` makes one commit of several.
 
 mod content;
 mod merged;
 mod relation;
+mod squash;
 
 pub use self::content::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 

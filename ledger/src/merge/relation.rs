@@ -1,6 +1,6 @@
 //! What two commits have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::commit::encoding::Origin;
 use crate::commit::time::CommitTime;
@@ -82,4 +82,31 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     }
     found.common.sort();
     Ok(found)
+}
+
+/// The commits that lead to `head`, itself included, and do not lead to `onto`. `None` if `onto` does not
+/// lead to `head`.
+pub(super) fn after(
+    shared: &Shared,
+    onto: &CommitId,
+    head: &CommitId,
+) -> Result<Option<BTreeSet<CommitId>>> {
+    let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
+    reached.mark(onto, BELOW)?;
+    reached.mark(head, LEFT)?;
+    let mut after = BTreeSet::new();
+    let mut leads = onto == head;
+    while reached.open > 0 {
+        let Some((id, marks)) = reached.pop_last() else { break };
+        if marks & BELOW == 0 {
+            after.insert(id);
+        }
+        if let Some(commit) = shared.commit(&id)? {
+            for parent in commit.parents() {
+                leads |= parent == onto && marks & LEFT != 0 && marks & BELOW == 0;
+                reached.mark(parent, marks)?;
+            }
+        }
+    }
+    Ok(leads.then_some(after))
 }

@@ -195,7 +195,7 @@ impl Shared {
     }
 
     /// Puts a commit with all that is new in it.
-    fn put_draft(
+    pub(crate) fn put_draft(
         &self,
         tx: &mut dyn KvWrite,
         (id, commit): (&CommitId, &Commit),
@@ -225,7 +225,7 @@ impl Shared {
     }
 
     /// Commits to the host. If the host does not know how that has ended, the row of the commit says.
-    fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
+    pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.rows.has_commit(&self.read()?, id) {
                 Ok(true) => Ok(()),

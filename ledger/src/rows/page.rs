@@ -229,9 +229,14 @@ impl Rows {
         self.number(host, &[&[RESETS][..], branch.as_bytes()].concat())
     }
 
+    /// How often something began to keep an older commit.
+    pub(crate) fn keeps(&self, host: &dyn KvRead) -> Result<u64> {
+        self.number(host, &[KEEPS])
+    }
+
     /// Notes that something begins to keep an older commit.
     pub(crate) fn raise_keeps(&self, host: &mut dyn KvWrite) -> Result<()> {
-        let keeps = self.number(host, &[KEEPS])?;
+        let keeps = self.keeps(host)?;
         self.put(host, &[KEEPS], (keeps + 1).to_be_bytes().to_vec())
     }
 

@@ -1,0 +1,149 @@
+//! Replaces commits by one with the same content.
+
+use std::collections::BTreeSet;
+
+use permazen_kv::{KvRead, TxOptions};
+
+use super::relation::after;
+use crate::commit::encoding::{Commit, MAX_WORDS_LEN, Origin};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::page::Page;
+use crate::page::shared::BranchState;
+use crate::page::write::Draft;
+use crate::rows::page::Head;
+
+impl Page {
+    /// Replaces the commits of a branch after `onto` by one with the content of the head, and gives
+    /// that commit, which is then the head. `None` as message keeps that of the head.
+    ///
+    /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old commits
+    /// lose their place in the branch; who has their IDs can still read them. If the content
+    /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
+    /// that are open on the branch are not disturbed, because its content stays.
+    ///
+    /// Gets the commits that are replaced, and those that lead to `onto` and are as new as these, then
+    /// the names of all branches and tags, and writes one transaction. Loads and writes no node.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{CommitId, MAIN, PageId, Repository};
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("draft", PageId::ROOT)?;
+    /// let db = page.database(MAIN)?;
+    /// for word in ["one", "two", "three"] {
+    ///     let mut tx = db.begin(&TxOptions::writing())?;
+    ///     tx.put(word.as_bytes(), b"")?;
+    ///     tx.commit()?;
+    /// }
+    /// assert_eq!(page.log(page.head(MAIN)?)?.count(), 3);
+    /// let all = page.squash(MAIN, &CommitId::FIRST, Some("three words"))?;
+    /// assert_eq!(page.log(all)?.count(), 1);
+    /// assert!(page.snapshot(&all)?.get(b"two")?.is_some());
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if a commit that would be
+    /// replaced has another branch or a tag. If there is no such branch or commit, the branch has
+    /// several heads or is changed at the same time, the message is longer than 4,096 bytes with the
+    /// author, or the host fails. Nothing is changed then.
+    pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
+        let shared = &self.shared;
+        let keeps = shared.rows.keeps(&shared.read()?)?;
+        let state = shared.state(branch)?;
+        let base = shared.commit(onto)?;
+        let range = after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
+            commit: *onto,
+            reason: "it does not lead to the head of the branch".to_owned(),
+        })?;
+        let Some(head) = shared.commit(&state.head)?.filter(|_| !range.is_empty()) else {
+            return Ok(state.head);
+        };
+        let onto_state = BranchState {
+            head: *onto,
+            time: base.as_ref().map_or_else(Default::default, |base| base.time),
+            generation: base.as_ref().map_or(0, |base| base.generation),
+            root: shared.root_of(onto)?,
+            resets: state.resets,
+        };
+        let new = self.replacement(&onto_state, base.as_ref(), &head, message)?;
+
+        let mut tx = shared.host.begin(&TxOptions::writing())?;
+        shared.rows.check_there(&tx)?;
+        let moved = || LedgerError::BranchMoved { branch: branch.to_owned() };
+        if shared.state_in(&tx, branch)? != state || shared.rows.keeps(&tx)? != keeps {
+            return Err(moved());
+        }
+        self.check_names(&tx, &range, &state.head, branch)?;
+        shared.commit_in(&tx, onto)?;
+        shared.rows.remove_head(&mut tx, branch, &state.head)?;
+        let head = match &new {
+            None => Head { id: *onto, time: onto_state.time },
+            Some(commit) => Head { id: Commit::id(&commit.to_bytes()), time: commit.time },
+        };
+        shared.rows.put_head(&mut tx, branch, &head)?;
+        shared.rows.put_resets(&mut tx, branch, state.resets + 1)?;
+        shared.rows.raise_keeps(&mut tx)?;
+        if let Some(commit) = &new {
+            let draft = Draft { root: commit.root, nodes: Vec::new(), pieces: Vec::new() };
+            shared.put_draft(&mut tx, (&head.id, commit), &draft)?;
+        }
+        shared.end(tx, &head.id)?;
+        shared.lookout.call();
+        Ok(head.id)
+    }
+
+    /// The commit with the content of `head` on `onto`. `None` if it has that content.
+    fn replacement(
+        &self,
+        onto: &BranchState,
+        base: Option<&Commit>,
+        head: &Commit,
+        message: Option<&str>,
+    ) -> Result<Option<Commit>> {
+        let conflicts = base.and_then(|base| base.conflicts);
+        if head.root == onto.root && head.conflicts == conflicts {
+            return Ok(None);
+        }
+        let (author, old) = match &head.origin {
+            Origin::Change { author, message, .. } => (author.clone(), message.clone()),
+            _ => Default::default(),
+        };
+        let message = message.map_or(old, str::to_owned);
+        if author.len() + message.len() > MAX_WORDS_LEN {
+            let words = "author and message of a commit have at most 4,096 bytes together";
+            return Err(LedgerError::InvalidArgument(words.to_owned()));
+        }
+        let mut new = self.shared.change(onto, head.root, &message)?;
+        new.conflicts = head.conflicts;
+        if let Origin::Change { author: written, .. } = &mut new.origin {
+            *written = author;
+        }
+        Ok(Some(new))
+    }
+
+    /// Fails if a commit that would be replaced has another name.
+    fn check_names(
+        &self,
+        host: &dyn KvRead,
+        range: &BTreeSet<CommitId>,
+        head: &CommitId,
+        branch: &str,
+    ) -> Result<()> {
+        let refused =
+            |commit: CommitId, reason: String| Err(LedgerError::CannotSquash { commit, reason });
+        for (name, heads) in self.shared.rows.branches(host)? {
+            let hit = heads.iter().find(|other| range.contains(&other.id) && other.id != *head);
+            if let Some(hit) = hit.filter(|_| name != branch) {
+                return refused(hit.id, format!("branch {name} has it"));
+            }
+        }
+        for (name, commit) in self.shared.rows.tags(host)? {
+            if range.contains(&commit) && commit != *head {
+                return refused(commit, format!("tag {name} has it"));
+            }
+        }
+        Ok(())
+    }
+}
