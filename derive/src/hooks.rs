@@ -8,6 +8,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
+use syn::parse_quote;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
@@ -107,6 +108,8 @@ impl Hooks {
         if events.is_empty() {
             return;
         }
+        // The signature is not the choice of who writes a hook.
+        function.attrs.push(parse_quote!(#[allow(clippy::unnecessary_wraps)]));
         let Some(parsed) = signature(function, errors) else { return };
         for attribute in &events {
             let Some(event) = event(attribute) else { continue };

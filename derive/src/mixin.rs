@@ -5,16 +5,18 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Generics, Ident};
 
 use crate::accessors;
 use crate::declarations;
 use crate::expand::{self, Access, position};
 use crate::hooks;
 use crate::names;
-use crate::object_model::{Flattened, ObjectModel};
+use crate::object_model::{Flattened, ObjectModel, Refused};
+use crate::stub;
+use crate::types;
 
 /// `<Named as Mixin>`
 fn as_mixin(model: &ObjectModel, mixin: &Flattened) -> TokenStream {
@@ -103,13 +105,8 @@ pub(crate) fn declarations(
     let krate = &model.krate;
     let m = quote!(#krate::__private);
     let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
-    let blocks = model.flattened.iter().map(|mixin| {
-        let span = mixin.ty.span();
-        let (krate, ty) = (names::located(krate, span), &mixin.ty);
-        let of = quote_spanned!(span=> <#ty as #krate::__private::Mixin>::Itself);
-        quote_spanned!(span=> #krate::__private::Block::of::<#of>())
-    });
-    let blocks = quote!(&[#(#blocks),*]);
+    let blocks = blocks(krate, model.flattened.iter());
+    let mixins = mixins(krate, &quote!(#fields), &quote!(#composites), &blocks);
     quote! {
         const FIELDS: &'static [#m::FieldDecl] =
             &#m::Block::fields::<{ #m::Block::count_fields(#fields, #blocks) }>(
@@ -119,11 +116,43 @@ pub(crate) fn declarations(
             &#m::Block::composites::<{ #m::Block::count_composites(#composites, #blocks) }>(
                 #own_composites, #fields, #blocks,
             );
+        #mixins
+    }
+}
+
+/// What is known of each mix-in.
+fn blocks<'f>(krate: &TokenStream, flattened: impl Iterator<Item = &'f Flattened>) -> TokenStream {
+    let blocks = flattened.map(|mixin| {
+        let span = mixin.ty.span();
+        let (krate, ty) = (names::located(krate, span), &mixin.ty);
+        let of = quote_spanned!(span=> <#ty as #krate::__private::Mixin>::Itself);
+        quote_spanned!(span=> #krate::__private::Block::of::<#of>())
+    });
+    quote!(&[#(#blocks),*])
+}
+
+fn mixins(
+    krate: &TokenStream,
+    fields: &TokenStream,
+    composites: &TokenStream,
+    blocks: &TokenStream,
+) -> TokenStream {
+    let m = quote!(#krate::__private);
+    quote! {
         const MIXINS: &'static [#m::Included] =
             &#m::Block::mixins::<{ #m::Block::count_mixins(#blocks) }>(
                 #fields, #composites, #blocks,
             );
     }
+}
+
+/// The mix-ins of a struct with mistakes, for the kinds that it is a member of. Those that name a
+/// parameter of the struct are left out: Rust has no constants of them.
+pub(crate) fn mixins_of_stub(model: &ObjectModel, generics: &Generics) -> TokenStream {
+    let parameters: Vec<_> = generics.type_params().map(|parameter| &parameter.ident).collect();
+    let has_none = |flattened: &&Flattened| !types::names_any(&flattened.ty, &parameters);
+    let blocks = blocks(&model.krate, model.flattened.iter().filter(has_none));
+    mixins(&model.krate, &quote!(0), &quote!(0), &blocks)
 }
 
 /// The mix-ins of a struct, with the expression for where their fields begin.
@@ -166,8 +195,16 @@ fn access_name(model: &ObjectModel) -> Ident {
 
 /// The code of a mix-in.
 pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
+    let (declarations, content) = (declarations::declarations(model), expand::content(model));
+    let hooks = model.hooks.map(|at| hooks::of_struct(&model.krate, &model.ident, at).0);
+    with_members(model, &quote!(#declarations #hooks #content))
+}
+
+/// The code of a mix-in, of which `content` says how it is declared, read and written.
+pub(crate) fn with_members(model: &ObjectModel, content: &TokenStream) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
+    let refused_constants = stub::refused_constants(model);
     let allowed = expand::allowed();
     let field_constants = expand::field_constants(model);
     let composites = model.composites.iter().enumerate();
@@ -178,10 +215,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         (accessors_type(model), access(model), constants_type(model));
     let constants_name = constants_name(model);
     let fields_type = fields_type(model, &quote!('t), quote!(#accessors<'t, __R>));
-    let declarations = declarations::declarations(model);
-    let content = expand::content(model);
-    let (hooks, has_hooks) =
-        model.hooks.map(|at| hooks::of_struct(krate, ident, at)).unwrap_or_default();
+    let has_hooks = model.hooks.map(|at| hooks::of_struct(krate, ident, at).1);
     let subject = subject(model);
     quote! {
         #has_hooks
@@ -190,6 +224,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         #allowed
         impl #ident {
             #(#field_constants)*
+            #refused_constants
             #(#composites)*
             #mixin_constants
         }
@@ -207,8 +242,6 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             type Constants<__S, __P: #m::Place> = #constants_name<__S, __P>;
             const PATH: &'static ::core::primitive::str =
                 ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident));
-            #declarations
-            #hooks
             fn shared<'f, 't: 'f, __A: #m::Accessors<'t>>(
                 __accessors: &'f __A,
             ) -> &'f (dyn #access_name<'t> + 't) {
@@ -343,7 +376,8 @@ fn methods(model: &ObjectModel, access: &Access) -> TokenStream {
     let fields = || model.fields.iter().enumerate();
     let getters = fields().map(|(at, field)| accessors::getter(model, access, at, field));
     let setters = fields().map(|(at, field)| accessors::setter(model, access, at, field));
-    quote!(#(#getters)* #(#setters)*)
+    let refused = stub::refused_methods(model);
+    quote!(#(#getters)* #(#setters)* #refused)
 }
 
 /// The name of a constant, for a field of a struct.
@@ -390,7 +424,13 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
         field.set_span(span);
         (quote!(#[doc = #doc] #visibility #ident: #ty), quote_spanned!(span=> #field: #value))
     });
-    let (declared, made): (Vec<_>, Vec<_>) = fields.chain(composites).chain(mixins).unzip();
+    let refused = model.refused.iter().map(|Refused { ident, visibility, ty, .. }| {
+        let name = accessors::getter_name(ident);
+        let ty = quote!(#m::Field<__S, #ty, #m::Indexed>);
+        (quote!(#visibility #name: #ty), quote!(#name: <#ty>::new(0)))
+    });
+    let all = fields.chain(refused).chain(composites).chain(mixins);
+    let (declared, made): (Vec<_>, Vec<_>) = all.unzip();
     let allowed = expand::allowed();
     let doc = format!("Constants of the fields of [`{ident}`].");
     quote! {

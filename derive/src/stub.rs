@@ -33,6 +33,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
             impl #m::HooksOfModel for #ident {}
         }
     });
+    let mixins = mixin::mixins_of_stub(model, generics);
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
@@ -59,6 +60,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
         impl #of #m::Model for #ident #arguments #bounds {
             type Fields<'__live> = #fields_type;
             const TYPE_NAME: &'static ::core::primitive::str = "";
+            #mixins
             const FIELDS: &'static [#m::FieldDecl] = &[];
             const COMPOSITES: &'static [#m::CompositeDecl] = &[];
             fn read(_: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
@@ -93,27 +95,15 @@ fn members(model: &ObjectModel) -> TokenStream {
             constants.extend(expand::composite_constant(model, at, composite));
         }
     }
-    for Refused { ident: field, accessor, visibility, ty } in &model.refused {
-        let (krate, name) = (&model.krate, constant_of(field));
-        let (getter, setter) = (accessors::getter_name(accessor), accessors::setter_name(accessor));
-        if is_new("const", &name) {
-            let field_type =
-                quote!(#krate::__private::Field<#ident, #ty, #krate::__private::Indexed>);
-            constants.extend(quote!(#visibility const #name: #field_type = <#field_type>::new(0);));
+    for refused in &model.refused {
+        if is_new("const", &constant_of(&refused.ident)) {
+            constants.extend(refused_constant(model, refused));
         }
-        if is_new("fn", &getter) {
-            methods.extend(quote! {
-                #visibility fn #getter(&self) -> #krate::__private::Result<#ty> {
-                    ::core::unreachable!()
-                }
-            });
+        if is_new("fn", &accessors::getter_name(&refused.accessor)) {
+            methods.extend(refused_getter(model, refused));
         }
-        if is_new("fn", &setter) {
-            methods.extend(quote! {
-                #visibility fn #setter<__V>(&self, _: __V) -> #krate::__private::Result<()> {
-                    ::core::unreachable!()
-                }
-            });
+        if is_new("fn", &accessors::setter_name(&refused.accessor)) {
+            methods.extend(refused_setter(model, refused));
         }
     }
     let access = Access::of_model();
@@ -145,11 +135,87 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
 }
 
+/// Whether constants and accessors of a mix-in can be made: no name occurs twice, and each composite index
+/// has a number of fields that there is a type for.
+fn has_each_name_once(model: &ObjectModel) -> bool {
+    let mut taken = HashSet::new();
+    let mut is_new = |kind: &'static str, name: String| taken.insert((kind, name));
+    let refused = model.refused.iter().map(|refused| (&refused.ident, &refused.accessor));
+    let fields = model.fields.iter().map(|field| (&field.ident, &field.accessor));
+    fields.chain(refused).all(|(field, accessor)| {
+        is_new("const", field.unraw().to_string().to_uppercase())
+            && is_new("fn", accessors::getter_name(accessor).to_string())
+            && is_new("fn", accessors::setter_name(accessor).to_string())
+    }) && model.composites.iter().all(|composite| {
+        matches!(composite.fields.len(), 2..=4)
+            && is_new("const", names::constant(&composite.name, composite.span).to_string())
+    }) && model
+        .flattened
+        .iter()
+        .all(|flattened| is_new("const", flattened.ident.unraw().to_string().to_uppercase()))
+}
+
+/// The constants of fields whose types have a mistake.
+pub(crate) fn refused_constants(model: &ObjectModel) -> TokenStream {
+    model.refused.iter().map(|refused| refused_constant(model, refused)).collect()
+}
+
+/// The accessors of fields whose types have a mistake.
+pub(crate) fn refused_methods(model: &ObjectModel) -> TokenStream {
+    let each = model.refused.iter();
+    each.flat_map(|it| [refused_getter(model, it), refused_setter(model, it)]).collect()
+}
+
+fn refused_constant(model: &ObjectModel, refused: &Refused) -> TokenStream {
+    let ObjectModel { ident: owner, krate, .. } = model;
+    let Refused { ident, visibility, ty, .. } = refused;
+    let name = names::constant(&ident.unraw().to_string(), ident.span());
+    let field_type = quote!(#krate::__private::Field<#owner, #ty, #krate::__private::Indexed>);
+    quote!(#visibility const #name: #field_type = <#field_type>::new(0);)
+}
+
+fn refused_getter(model: &ObjectModel, refused: &Refused) -> TokenStream {
+    let (krate, Refused { accessor, visibility, ty, .. }) = (&model.krate, refused);
+    let name = accessors::getter_name(accessor);
+    quote! {
+        #visibility fn #name(&self) -> #krate::__private::Result<#ty> {
+            ::core::unreachable!()
+        }
+    }
+}
+
+fn refused_setter(model: &ObjectModel, refused: &Refused) -> TokenStream {
+    let (krate, Refused { accessor, visibility, .. }) = (&model.krate, refused);
+    let name = accessors::setter_name(accessor);
+    quote! {
+        #visibility fn #name<__V>(&self, _: __V) -> #krate::__private::Result<()> {
+            ::core::unreachable!()
+        }
+    }
+}
+
 /// The implementation of a mix-in with mistakes, without content: its fields have no constants and
 /// accessors.
 pub(crate) fn mixin(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
+    if generics.params.is_empty() && has_each_name_once(model) {
+        let mixins = mixin::mixins_of_stub(model, generics);
+        return mixin::with_members(
+            model,
+            &quote! {
+                const FIELDS: &'static [#m::FieldDecl] = &[];
+                const COMPOSITES: &'static [#m::CompositeDecl] = &[];
+                #mixins
+                fn read(_: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
+                    ::core::unreachable!()
+                }
+                fn write(&self, _: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
+                    ::core::unreachable!()
+                }
+            },
+        );
+    }
     // A generic mix-in has a block of hooks for each alias, and there are none.
     let has_hooks = model.hooks.filter(|_| generics.params.is_empty());
     let has_hooks = has_hooks.map(|_| {

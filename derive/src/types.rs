@@ -159,6 +159,18 @@ pub(crate) fn tokens_without_self(tokens: TokenStream, owner: &Ident) -> TokenSt
     replaced.collect()
 }
 
+/// Whether a type names one of these.
+pub(crate) fn names_any(ty: &Type, names: &[&Ident]) -> bool {
+    fn any(tokens: TokenStream, names: &[&Ident]) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => names.contains(&&ident),
+            TokenTree::Group(group) => any(group.stream(), names),
+            _ => false,
+        })
+    }
+    any(ty.to_token_stream(), names)
+}
+
 fn mentions_self(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == "Self",

@@ -15,6 +15,7 @@
 mod attributes;
 mod fragments;
 mod generics;
+mod hooks;
 mod kinds;
 mod library_names;
 mod locals;
