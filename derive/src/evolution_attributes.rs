@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprPath, LitStr, Token};
+use syn::{Expr, ExprLit, ExprPath, Lit, LitStr, Token, Type};
 
 use crate::attribute_syntax::{Argument, Item};
 use crate::check;
@@ -16,6 +16,7 @@ use crate::errors::Errors;
 use crate::expand;
 use crate::names;
 use crate::object_model::{FieldModel, ObjectModel};
+use crate::types;
 
 /// What a struct says about objects that have other schemas.
 #[derive(Default)]
@@ -241,6 +242,19 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
     quote!(#removed #upgrade_with)
 }
 
+/// The value that a string literal stands for, in a field of type `String` or `Option<String>`.
+fn text(ty: &Type, value: &Expr) -> Option<TokenStream> {
+    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = value else { return None };
+    let inner = types::argument_of(ty, "Option");
+    types::last_segment(inner.unwrap_or(ty)).filter(|(name, _)| name == "String")?;
+    let span = text.span();
+    let converted = quote_spanned!(span=> ::core::convert::Into::into(#text));
+    Some(match inner {
+        Some(_) => quote_spanned!(span=> ::core::option::Option::Some(#converted)),
+        None => converted,
+    })
+}
+
 /// What follows in the declaration of a field: `.was(&["old"]).default(|to| …)`.
 pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let krate = &model.krate;
@@ -261,7 +275,10 @@ pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) ->
                 quote_spanned!(span=> ::core::default::Default::default())
             }
             // In a closure of its own, the expression cannot leave the code around it.
-            DefaultValue::Given(value) => quote!(#m::made::<#ty>(|| #value)),
+            DefaultValue::Given(value) => {
+                let value = text(ty, value).unwrap_or_else(|| value.to_token_stream());
+                quote!(#m::made::<#ty>(|| #value))
+            }
         };
         quote! {
             .default(|__to: &mut #m::ObjectWriter<'_>| -> #m::Result<()> {

@@ -274,6 +274,15 @@ mod required {
                 pub mail: String,
             }
         }
+        with_texts {
+            pub struct User {
+                pub name: String,
+                #[permazen(default = "nobody@example.org")]
+                pub mail: String,
+                #[permazen(default = "none")]
+                pub phone: Option<String>,
+            }
+        }
     }
 
     #[test]
@@ -296,6 +305,9 @@ mod required {
             let other = open::<with_default::User>(store);
             let user = load::<with_default::User>(&other, id).unwrap();
             assert_eq!(user.mail, "nobody@example.org");
+            let texts = open::<with_texts::User>(store);
+            let user = load::<with_texts::User>(&texts, id).unwrap();
+            assert_eq!((&*user.mail, user.phone.as_deref()), ("nobody@example.org", Some("none")));
             let set = |user: Obj<'_, without_default::User>| user.set_mail("ann@example.org");
             assert!(change(&new, id, set).unwrap());
             let user = load::<with_default::User>(&other, id).unwrap();
