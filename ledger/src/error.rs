@@ -49,6 +49,25 @@ pub enum LedgerError {
         /// The commit.
         commit: CommitId,
     },
+    /// The commit is no longer kept, so what it had is gone. A transaction can be run again; the content
+    /// of a commit that was removed cannot be read any more.
+    #[error("commit {commit} is no longer kept: read a newer one, or keep more history")]
+    SnapshotExpired {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// History was removed before it could tell what two commits have in common.
+    #[error("history ends at commit {commit}, which is no longer kept")]
+    BaseMissing {
+        /// The commit that was removed.
+        commit: CommitId,
+    },
+    /// Somebody else does what can be done once at a time. Run it again later.
+    #[error("{what}; try again later")]
+    Busy {
+        /// What.
+        what: String,
+    },
     /// There is no such page, branch or tag.
     #[error("there is no {what} {name}")]
     NoSuch {
@@ -142,6 +161,13 @@ impl LedgerError {
         LedgerError::Integrity { kind, digest: *digest, found: found.into() }
     }
 
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            LedgerError::Host(error) => error.is_damage(),
+            error => error.family() == ErrorFamily::Damage,
+        }
+    }
+
     /// Whether the operation certainly had no effect and may succeed if it is run again.
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -153,7 +179,9 @@ impl LedgerError {
     /// What to do about it. Errors of the host say so themselves.
     fn family(&self) -> ErrorFamily {
         match self {
-            LedgerError::BranchMoved { .. } => ErrorFamily::Retry,
+            LedgerError::BranchMoved { .. }
+            | LedgerError::Busy { .. }
+            | LedgerError::SnapshotExpired { .. } => ErrorFamily::Retry,
             LedgerError::PageGone { .. } => ErrorFamily::Stale,
             LedgerError::NoSuch { .. }
             | LedgerError::Exists { .. }
@@ -165,6 +193,7 @@ impl LedgerError {
             | LedgerError::DamagedRow { .. }
             | LedgerError::Missing { .. } => ErrorFamily::Damage,
             LedgerError::NoCommit { .. }
+            | LedgerError::BaseMissing { .. }
             | LedgerError::ManyHeads { .. }
             | LedgerError::Random(_)
             | LedgerError::Thread(_)
@@ -213,6 +242,9 @@ mod tests {
             LedgerError::DamagedRow { page: 1, row: "20".into(), found: "a wrong checksum".into() },
             LedgerError::Missing { kind, digest },
             LedgerError::NoCommit { commit: CommitId::FIRST },
+            LedgerError::SnapshotExpired { commit: CommitId::FIRST },
+            LedgerError::BaseMissing { commit: CommitId::FIRST },
+            LedgerError::Busy { what: name.clone() },
             LedgerError::NoSuch { what: "branch", name: name.clone() },
             LedgerError::PageGone { page: 1 },
             LedgerError::Exists { what: "tag", name: name.clone() },
@@ -252,7 +284,7 @@ mod tests {
             let found = all().into_iter().filter_map(words);
             found.map(|error| error.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(of(KvError::is_retryable).len(), 2);
+        assert_eq!(of(KvError::is_retryable).len(), 4);
         assert_eq!(of(KvError::is_stale).len(), 2);
         assert_eq!(of(KvError::is_caller_error).len(), 6);
         assert_eq!(of(KvError::is_damage).len(), 3);

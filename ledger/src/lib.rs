@@ -9,6 +9,7 @@
 //! may not read what this one writes.
 #![deny(missing_docs)]
 
+mod collect;
 mod commit;
 #[doc(hidden)]
 pub mod decoders;
@@ -20,6 +21,7 @@ mod node;
 mod page;
 #[doc(hidden)]
 pub mod parameters;
+mod process;
 mod random;
 mod repository;
 mod rows;
@@ -34,6 +36,7 @@ mod watch;
 #[doc = include_str!("../../docs/src/ledger.md")]
 mod guide {}
 
+pub use collect::collector::Collected;
 pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
@@ -45,7 +48,9 @@ pub use page::differences::{Change, Differences};
 pub use page::history::Log;
 pub use page::snapshot::PageSnapshot;
 pub use page::value::ValueReader;
-pub use repository::{MAIN, Repository};
+pub use process::clock::Clock;
+pub use repository::{MAIN, Repository, RepositoryBuilder};
+pub use rows::retention::Retention;
 pub use secret::Secret;
 pub use store::linear::PageStore;
 pub use verify::report::{Finding, Verification};

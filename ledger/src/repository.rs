@@ -1,18 +1,26 @@
 //! Repositories: any number of pages in one database.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use permazen_kv::{KeySpan, KvDatabase, KvWrite, TxOptions};
 
 use crate::CommitTime;
+use crate::collect::keeper::Keeper;
 use crate::error::{LedgerError, Result};
 use crate::ids::{CommitId, PageId};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
+use crate::page::shared::Shared;
+use crate::process::clock::{Clock, SystemClock};
+use crate::process::lease::Process;
+use crate::process::open_page::OpenPage;
 use crate::random::random;
-use crate::rows::page::{Counts, Head, Parameters, Rows};
+use crate::rows::counts::Counts;
+use crate::rows::page::{Head, Parameters, Rows};
 use crate::rows::repository as rows;
+use crate::rows::retention::Retention;
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
@@ -48,6 +56,10 @@ pub const MAIN: &str = "main";
 pub struct Repository {
     pub(crate) host: Arc<dyn KvDatabase>,
     cache: Arc<NodeCache>,
+    process: Arc<Process>,
+    keeper: Arc<Keeper>,
+    /// What the handles of each page share, while there are any.
+    pages: Arc<Mutex<HashMap<u64, Weak<Shared>>>>,
 }
 
 impl fmt::Debug for Repository {
@@ -59,13 +71,123 @@ impl fmt::Debug for Repository {
 /// How many bytes of nodes are kept in memory unless set.
 const CACHE_BYTES: u64 = 64 << 20;
 
+/// How a repository is opened.
+///
+/// ```
+/// use permazen_kv::memory::MemoryStore;
+/// use permazen_ledger::Repository;
+///
+/// let repository = Repository::builder(MemoryStore::new()).cache_bytes(8 << 20).create()?;
+/// # assert!(repository.pages()?.is_empty());
+/// # Ok::<(), permazen_ledger::LedgerError>(())
+/// ```
+#[derive(Clone)]
+pub struct RepositoryBuilder {
+    host: Arc<dyn KvDatabase>,
+    cache_bytes: u64,
+    clock: Arc<dyn Clock>,
+    is_alone: bool,
+    by_hand: bool,
+}
+
+impl fmt::Debug for RepositoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RepositoryBuilder { cache_bytes, is_alone, by_hand, .. } = self;
+        f.debug_struct("RepositoryBuilder")
+            .field("cache_bytes", cache_bytes)
+            .field("alone", is_alone)
+            .field("upkeep_by_hand", by_hand)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RepositoryBuilder {
+    /// How many bytes of nodes all pages together keep in memory: 64 MiB unless set.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Vouches that nobody else has the repository open, and nobody will while this process has. So what
+    /// other processes have left need not be waited for: commits that are not kept go at once, and not
+    /// after two minutes.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.is_alone = true;
+        self
+    }
+
+    /// Starts no thread for [`upkeep`](Repository::upkeep). The program calls it, about every ten
+    /// seconds.
+    #[must_use]
+    pub fn upkeep_by_hand(mut self) -> Self {
+        self.by_hand = true;
+        self
+    }
+
+    /// Takes the time from this clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Makes a repository in an empty database. If it is one already, opens it.
+    ///
+    /// # Errors
+    /// If the database has other data, or fails.
+    pub fn create(self) -> Result<Repository> {
+        let mut tx = self.host.begin(&TxOptions::writing())?;
+        if !rows::is_there(&tx)? {
+            rows::create(&mut tx, random()?, random()?)?;
+            tx.commit()?;
+        } else {
+            tx.rollback();
+        }
+        self.repository()
+    }
+
+    /// Opens a repository.
+    ///
+    /// # Errors
+    /// If there is none, if it has another format, or if the database fails.
+    pub fn open(self) -> Result<Repository> {
+        let is_there = rows::is_there(&self.host.begin(&TxOptions::reading())?)?;
+        if is_there { self.repository() } else { Err(LedgerError::NoRepository) }
+    }
+
+    fn repository(self) -> Result<Repository> {
+        let process = Arc::new(Process::new(self.clock, self.is_alone)?);
+        let keeper = Keeper::new(Arc::clone(&self.host), Arc::clone(&process), self.by_hand);
+        Ok(Repository {
+            host: self.host,
+            cache: Arc::new(NodeCache::new(self.cache_bytes)),
+            process,
+            keeper: Arc::new(keeper),
+            pages: Arc::default(),
+        })
+    }
+}
+
 impl Repository {
+    /// Says how a repository is opened in this database.
+    pub fn builder(host: impl KvDatabase + 'static) -> RepositoryBuilder {
+        Self::shared_builder(Arc::new(host))
+    }
+
+    /// The same for a database that others use too.
+    pub fn shared_builder(host: Arc<dyn KvDatabase>) -> RepositoryBuilder {
+        let (clock, cache_bytes) = (Arc::new(SystemClock), CACHE_BYTES);
+        RepositoryBuilder { host, cache_bytes, clock, is_alone: false, by_hand: false }
+    }
+
     /// Makes a repository in an empty database. If it is one already, opens it.
     ///
     /// # Errors
     /// If the database has other data, or fails.
     pub fn create(host: impl KvDatabase + 'static) -> Result<Self> {
-        Self::create_shared(Arc::new(host))
+        Self::builder(host).create()
     }
 
     /// The same for a database that others use too.
@@ -73,14 +195,7 @@ impl Repository {
     /// # Errors
     /// As [`create`](Repository::create).
     pub fn create_shared(host: Arc<dyn KvDatabase>) -> Result<Self> {
-        let mut tx = host.begin(&TxOptions::writing())?;
-        if !rows::is_there(&tx)? {
-            rows::create(&mut tx, random()?, random()?)?;
-            tx.commit()?;
-        } else {
-            tx.rollback();
-        }
-        Ok(Self::new(host))
+        Self::shared_builder(host).create()
     }
 
     /// Opens a repository.
@@ -88,13 +203,16 @@ impl Repository {
     /// # Errors
     /// If there is none, if it has another format, or if the database fails.
     pub fn open(host: impl KvDatabase + 'static) -> Result<Self> {
-        let host: Arc<dyn KvDatabase> = Arc::new(host);
-        let is_there = rows::is_there(&host.begin(&TxOptions::reading())?)?;
-        if is_there { Ok(Self::new(host)) } else { Err(LedgerError::NoRepository) }
+        Self::builder(host).open()
     }
 
-    fn new(host: Arc<dyn KvDatabase>) -> Self {
-        Repository { host, cache: Arc::new(NodeCache::new(CACHE_BYTES)) }
+    /// Does for all open pages what a thread does every ten seconds: tells other processes that this one
+    /// lives and what it reads, and [collects](Page::collect) where there is much garbage.
+    ///
+    /// # Errors
+    /// The first error, after the rest was done.
+    pub fn upkeep(&self) -> Result<()> {
+        self.keeper.keep()
     }
 
     /// Makes a page with a random secret.
@@ -118,13 +236,13 @@ impl Repository {
             return Err(LedgerError::Exists { what: "page", name: format!("{ledger} {id}") });
         }
         let page = Rows::new(rows::add_page(&mut tx, ledger, &id)?);
-        let parameters = Parameters { secret };
+        let parameters = Parameters { secret, retention: Retention::All };
         page.put_parameters(&mut tx, &parameters)?;
         page.put_counts(&mut tx, &Counts::default())?;
         let first = Head { id: CommitId::FIRST, time: CommitTime::default() };
         page.put_head(&mut tx, MAIN, &first)?;
         tx.commit()?;
-        Ok(self.page_of(page, &parameters))
+        self.page_of(page, &parameters)
     }
 
     /// Opens a page. Pages can be open any number of times.
@@ -136,11 +254,21 @@ impl Repository {
         let tx = self.host.begin(&TxOptions::reading())?;
         let rows = Rows::new(rows::page(&tx, ledger, &id)?.ok_or_else(no_such)?);
         let parameters = rows.parameters(&tx)?.ok_or_else(no_such)?;
-        Ok(self.page_of(rows, &parameters))
+        self.page_of(rows, &parameters)
     }
 
-    fn page_of(&self, rows: Rows, parameters: &Parameters) -> Page {
-        Page::new(Arc::clone(&self.host), Arc::clone(&self.cache), rows, parameters)
+    fn page_of(&self, rows: Rows, parameters: &Parameters) -> Result<Page> {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = rows.page;
+        if let Some(shared) = pages.get(&number).and_then(Weak::upgrade) {
+            return Ok(Page { shared });
+        }
+        let open = OpenPage::new(Arc::clone(&self.host), rows, Arc::clone(&self.process));
+        let (cache, keeper) = (Arc::clone(&self.cache), Arc::clone(&self.keeper));
+        let shared = Arc::new(Shared::new(open, cache, parameters, keeper)?);
+        pages.retain(|_, page| page.strong_count() > 0);
+        pages.insert(number, Arc::downgrade(&shared));
+        Ok(Page { shared })
     }
 
     /// The pages with the names of their ledgers, in the order in which they were made.

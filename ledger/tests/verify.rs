@@ -182,7 +182,11 @@ fn is_free(key: &[u8], (old, new): (&[u8], &[u8]), at: usize) -> bool {
         (1, [0x22, ..]) => at >= old.len() - 8,
         (1, [0x28 | 0x2c, ..]) => true,
         // Numbers of pieces that were never used.
-        (1, [0x32]) => at < 6 && old[..6] < new[..6],
+        (1, [0x32]) if at < 6 => old[..6] < new[..6],
+        // Pieces that may be garbage, the number of the round, and which pieces it kept.
+        (1, [0x32]) => matches!(at, 14..22 | 38..46 | 63..69),
+        // Another retention.
+        (1, [0x2f]) => (37..46).contains(&at),
         _ => false,
     }
 }

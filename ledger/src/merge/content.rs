@@ -11,6 +11,7 @@ use crate::node::items::Payload;
 use crate::page::shared::Shared;
 use crate::page::snapshot::{PageSnapshot, value};
 use crate::page::write::Draft;
+use crate::process::pins::Pin;
 use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edits, End, edit};
 use crate::tree::nodes::root;
@@ -153,11 +154,11 @@ pub(super) fn merged(
     shared: &Arc<Shared>,
     base: &Digest,
     older: &Digest,
-    newer: &Digest,
+    (pin, newer): (&Pin, &Digest),
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
     if merger.has_derived() {
-        return finished(shared, base, older, newer, merger);
+        return finished(shared, base, older, (pin, newer), merger);
     }
     let (mut edits, mut pieces) = (Edits::default(), Vec::new());
     each(shared, [base, older, newer], merger, &mut |key, outcome| {
@@ -182,16 +183,17 @@ fn finished(
     shared: &Arc<Shared>,
     base: &Digest,
     older: &Digest,
-    newer: &Digest,
+    (pin, newer): (&Pin, &Digest),
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
-    let mut content = MutableView::untracked(PageSnapshot::new(Arc::clone(shared), newer)?);
+    let snapshot = PageSnapshot::new(Arc::clone(shared), pin.clone(), newer)?;
+    let mut content = MutableView::untracked(snapshot);
     each(shared, [base, older, newer], merger, &mut |key, outcome| {
         match outcome {
             Outcome::Newer => {}
             Outcome::Stored(None) => content.remove(&key)?,
             Outcome::Stored(Some(stored)) => {
-                content.put(&key, &value(shared, stored.payload())?)?
+                content.put(&key, &value(&**shared, stored.payload())?)?
             }
             Outcome::Value(value) => content.put(&key, &value)?,
         }

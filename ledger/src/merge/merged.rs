@@ -11,6 +11,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::Draft;
+use crate::process::pins::Pin;
 
 /// The merge of two commits of which none leads to the other.
 pub(super) fn merged(
@@ -21,22 +22,27 @@ pub(super) fn merged(
 ) -> Result<(Commit, Draft)> {
     let mut sides = [side(shared, heads[0])?, side(shared, heads[1])?];
     let mut changes = relation.changes;
-    if (sides[0].1.time, sides[0].0) > (sides[1].1.time, sides[1].0) {
+    if (sides[0].commit.time, sides[0].id) > (sides[1].commit.time, sides[1].id) {
         sides.swap(0, 1);
         changes.swap(0, 1);
     }
-    let [(older_id, older), (newer_id, newer)] = &sides;
+    let [older, newer] = &sides;
+    let (older_id, newer_id, pin) = (older.id, newer.id, &newer.pin);
+    let (older, newer) = (&older.commit, &newer.commit);
     let unchanged = |root| Draft { root, nodes: Vec::new(), pieces: Vec::new() };
     let draft = match changes {
         // A side without changes has nothing of its own but merges.
         [_, false] => unchanged(older.root),
         [false, true] => unchanged(newer.root),
         _ => {
-            let base = Base::of(shared, relation, merger)?.root;
-            content::merged(shared, &base, &older.root, &newer.root, merger)?
+            let base = Base::of(shared, relation, merger)?;
+            let sides = (&older.root, (pin, &newer.root));
+            let merged = content::merged(shared, &base.root, sides.0, sides.1, merger);
+            let read = [base.commit, older_id, newer_id];
+            merged.map_err(|error| shared.open.explained(error, &read))?
         }
     };
-    let mut parents = [*older_id, *newer_id];
+    let mut parents = [older_id, newer_id];
     parents.sort();
     let commit = Commit {
         time: older.time.max(newer.time),
@@ -48,15 +54,25 @@ pub(super) fn merged(
     Ok((commit, draft))
 }
 
-fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<(CommitId, Commit)> {
-    let commit = shared.commit(id)?;
+/// A commit that is merged.
+struct Side {
+    id: CommitId,
+    commit: Commit,
+    pin: Pin,
+}
+
+fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<Side> {
+    let (pin, commit) = shared.pinned_commit(id)?;
     // The first commit leads to all others, so it is no side of a merge.
-    Ok((*id, commit.ok_or(LedgerError::NoCommit { commit: *id })?))
+    let commit = commit.ok_or(LedgerError::NoCommit { commit: *id })?;
+    Ok(Side { id: *id, commit, pin })
 }
 
 /// The state that two commits came from.
 struct Base {
+    commit: CommitId,
     root: Digest,
+    _pin: Pin,
 }
 
 impl Base {
@@ -68,8 +84,8 @@ impl Base {
             // A merge that somebody has made is taken, so that everybody takes the same.
             let mut made = Vec::new();
             for base in &bases {
-                for id in shared.rows.merges(&shared.read()?, [*base, next])? {
-                    if shared.rows.has_commit(&shared.read()?, &id)? {
+                for id in shared.open.rows.merges(&shared.read()?, [*base, next])? {
+                    if shared.open.rows.has_commit(&shared.read()?, &id)? {
                         made.push(id);
                     }
                 }
@@ -83,6 +99,7 @@ impl Base {
             bases = made;
         }
         let base = bases.iter().min().copied().unwrap_or(CommitId::FIRST);
-        Ok(Base { root: shared.root_of(&base)? })
+        let (pin, root) = shared.pinned_root(&base)?;
+        Ok(Base { commit: base, root, _pin: pin })
     }
 }

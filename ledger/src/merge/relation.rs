@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::commit::encoding::Origin;
+use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::page::shared::Shared;
+use crate::page::shared::{Parent, Shared};
 
 /// What two commits have in common.
 #[derive(Debug)]
@@ -40,32 +40,56 @@ struct Reached<'s> {
 }
 
 impl Reached<'_> {
-    fn mark(&mut self, id: &CommitId, marks: u8) -> Result<()> {
+    /// Begins at a commit.
+    fn start(&mut self, id: &CommitId, marks: u8) -> Result<()> {
         let generation = self.shared.commit(id)?.map_or(0, |commit| commit.generation);
+        self.add(id, generation, marks);
+        Ok(())
+    }
+
+    /// Goes on to a parent of a commit.
+    fn mark(&mut self, id: &CommitId, child: &CommitId, marks: u8) -> Result<()> {
+        let generation = match self.shared.parent(id, child)? {
+            Parent::First => 0,
+            Parent::Here(commit) => commit.generation,
+            Parent::Pruned(pruned) => pruned.generation,
+        };
+        self.add(id, generation, marks);
+        Ok(())
+    }
+
+    fn add(&mut self, id: &CommitId, generation: u64, marks: u8) {
         let old = self.marks.entry((generation, *id)).or_default();
         let was_open = *old != 0 && *old & BELOW == 0;
         *old |= marks;
         self.open += usize::from(*old & BELOW == 0);
         self.open -= usize::from(was_open);
-        Ok(())
     }
 
-    fn pop_last(&mut self) -> Option<(CommitId, u8)> {
-        let ((_, id), marks) = self.marks.pop_last()?;
-        self.open -= usize::from(marks & BELOW == 0);
-        Some((id, marks))
+    /// The commit with the largest generation, and its marks. It is `None` for the first commit of the
+    /// page, and for one that is pruned and below a common one.
+    fn pop_last(&mut self) -> Result<Option<(CommitId, u8, Option<Commit>)>> {
+        let Some(((_, id), marks)) = self.marks.pop_last() else { return Ok(None) };
+        let is_open = marks & BELOW == 0;
+        self.open -= usize::from(is_open);
+        let commit = match self.shared.parent(&id, &id)? {
+            Parent::Here(commit) => Some(commit),
+            // What is below it cannot be found any more.
+            Parent::Pruned(_) if is_open => return Err(LedgerError::BaseMissing { commit: id }),
+            Parent::First | Parent::Pruned(_) => None,
+        };
+        Ok(Some((id, marks, commit)))
     }
 }
 
 /// Walks down from both commits, until all that is left leads to a common one.
 pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
     let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
-    reached.mark(left, LEFT)?;
-    reached.mark(right, RIGHT)?;
+    reached.start(left, LEFT)?;
+    reached.start(right, RIGHT)?;
     let mut found = Relation { common: Vec::new(), changes: [false; 2] };
     while reached.open > 0 {
-        let Some((id, mut marks)) = reached.pop_last() else { break };
-        let commit = shared.commit(&id)?;
+        let Some((id, mut marks, commit)) = reached.pop_last()? else { break };
         if marks == LEFT | RIGHT {
             let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
             found.common.push((time, id));
@@ -77,7 +101,7 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
             found.changes[1] |= marks == RIGHT;
         }
         for parent in commit.parents() {
-            reached.mark(parent, marks)?;
+            reached.mark(parent, &id, marks)?;
         }
     }
     found.common.sort();
@@ -92,19 +116,19 @@ pub(super) fn after(
     head: &CommitId,
 ) -> Result<Option<BTreeSet<CommitId>>> {
     let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
-    reached.mark(onto, BELOW)?;
-    reached.mark(head, LEFT)?;
+    reached.start(onto, BELOW)?;
+    reached.start(head, LEFT)?;
     let mut after = BTreeSet::new();
     let mut leads = onto == head;
     while reached.open > 0 {
-        let Some((id, marks)) = reached.pop_last() else { break };
+        let Some((id, marks, commit)) = reached.pop_last()? else { break };
         if marks & BELOW == 0 {
             after.insert(id);
         }
-        if let Some(commit) = shared.commit(&id)? {
+        if let Some(commit) = commit {
             for parent in commit.parents() {
                 leads |= parent == onto && marks & LEFT != 0 && marks & BELOW == 0;
-                reached.mark(parent, marks)?;
+                reached.mark(parent, &id, marks)?;
             }
         }
     }

@@ -50,7 +50,7 @@ impl Page {
     /// author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
         let shared = &self.shared;
-        let keeps = shared.rows.keeps(&shared.read()?)?;
+        let keeps = shared.open.rows.keeps(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
         let range = after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
@@ -69,22 +69,22 @@ impl Page {
         };
         let new = self.replacement(&onto_state, base.as_ref(), &head, message)?;
 
-        let mut tx = shared.host.begin(&TxOptions::writing())?;
-        shared.rows.check_there(&tx)?;
+        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
+        shared.open.rows.check_there(&tx)?;
         let moved = || LedgerError::BranchMoved { branch: branch.to_owned() };
-        if shared.state_in(&tx, branch)? != state || shared.rows.keeps(&tx)? != keeps {
+        if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
         self.check_names(&tx, &range, &state.head, branch)?;
         shared.commit_in(&tx, onto)?;
-        shared.rows.remove_head(&mut tx, branch, &state.head)?;
+        shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {
             None => Head { id: *onto, time: onto_state.time },
             Some(commit) => Head { id: Commit::id(&commit.to_bytes()), time: commit.time },
         };
-        shared.rows.put_head(&mut tx, branch, &head)?;
-        shared.rows.put_resets(&mut tx, branch, state.resets + 1)?;
-        shared.rows.raise_keeps(&mut tx)?;
+        shared.open.rows.put_head(&mut tx, branch, &head)?;
+        shared.open.rows.put_resets(&mut tx, branch, state.resets + 1)?;
+        shared.open.rows.raise_keeps(&mut tx)?;
         if let Some(commit) = &new {
             let draft = Draft { root: commit.root, nodes: Vec::new(), pieces: Vec::new() };
             shared.put_draft(&mut tx, (&head.id, commit), &draft)?;
@@ -133,13 +133,13 @@ impl Page {
     ) -> Result<()> {
         let refused =
             |commit: CommitId, reason: String| Err(LedgerError::CannotSquash { commit, reason });
-        for (name, heads) in self.shared.rows.branches(host)? {
+        for (name, heads) in self.shared.open.rows.branches(host)? {
             let hit = heads.iter().find(|other| range.contains(&other.id) && other.id != *head);
             if let Some(hit) = hit.filter(|_| name != branch) {
                 return refused(hit.id, format!("branch {name} has it"));
             }
         }
-        for (name, commit) in self.shared.rows.tags(host)? {
+        for (name, commit) in self.shared.open.rows.tags(host)? {
             if range.contains(&commit) && commit != *head {
                 return refused(commit, format!("tag {name} has it"));
             }

@@ -23,7 +23,7 @@ impl Page {
     /// # Errors
     /// If the host fails.
     pub fn branches(&self) -> Result<Vec<(String, Vec<CommitId>)>> {
-        let branches = self.shared.rows.branches(&self.shared.read()?)?;
+        let branches = self.shared.open.rows.branches(&self.shared.read()?)?;
         let ids = |heads: Vec<Head>| heads.into_iter().map(|head| head.id).collect();
         Ok(branches.into_iter().map(|(name, heads)| (name, ids(heads))).collect())
     }
@@ -35,8 +35,8 @@ impl Page {
     /// there is no such commit, or if the host fails.
     pub fn create_branch(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
-        let (shared, rows) = (&self.shared, &self.shared.rows);
-        let mut tx = shared.host.begin(&TxOptions::writing())?;
+        let (shared, rows) = (&self.shared, &self.shared.open.rows);
+        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
         rows.check_there(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
             return Err(LedgerError::Exists { what: "branch", name: name.to_owned() });
@@ -65,8 +65,8 @@ impl Page {
     }
 
     fn replace_heads(&self, branch: &str, to: Option<&CommitId>) -> Result<()> {
-        let (shared, rows) = (&self.shared, &self.shared.rows);
-        let mut tx = shared.host.begin(&TxOptions::writing())?;
+        let (shared, rows) = (&self.shared, &self.shared.open.rows);
+        let mut tx = shared.open.host.begin(&TxOptions::writing())?;
         rows.check_there(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
@@ -93,7 +93,7 @@ impl Page {
     /// # Errors
     /// If the host fails.
     pub fn tags(&self) -> Result<Vec<(String, CommitId)>> {
-        self.shared.rows.tags(&self.shared.read()?)
+        self.shared.open.rows.tags(&self.shared.read()?)
     }
 
     /// The commit with this tag.
@@ -101,7 +101,7 @@ impl Page {
     /// # Errors
     /// If there is no such tag, or if the host fails.
     pub fn tag(&self, name: &str) -> Result<CommitId> {
-        let tag = self.shared.rows.tag(&self.shared.read()?, name)?;
+        let tag = self.shared.open.rows.tag(&self.shared.read()?, name)?;
         tag.ok_or_else(|| LedgerError::NoSuch { what: "tag", name: name.to_owned() })
     }
 
@@ -112,11 +112,11 @@ impl Page {
     /// the host fails.
     pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
-        let mut tx = self.shared.host.begin(&TxOptions::writing())?;
-        self.shared.rows.check_there(&tx)?;
+        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        self.shared.open.rows.check_there(&tx)?;
         self.shared.commit_in(&tx, at)?;
-        self.shared.rows.put_tag(&mut tx, name, at)?;
-        self.shared.rows.raise_keeps(&mut tx)?;
+        self.shared.open.rows.put_tag(&mut tx, name, at)?;
+        self.shared.open.rows.raise_keeps(&mut tx)?;
         Ok(tx.commit()?)
     }
 
@@ -125,12 +125,12 @@ impl Page {
     /// # Errors
     /// If there is no such tag, or if the host fails.
     pub fn remove_tag(&self, name: &str) -> Result<()> {
-        let mut tx = self.shared.host.begin(&TxOptions::writing())?;
-        self.shared.rows.check_there(&tx)?;
-        if self.shared.rows.tag(&tx, name)?.is_none() {
+        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        self.shared.open.rows.check_there(&tx)?;
+        if self.shared.open.rows.tag(&tx, name)?.is_none() {
             return Err(LedgerError::NoSuch { what: "tag", name: name.to_owned() });
         }
-        self.shared.rows.remove_tag(&mut tx, name)?;
+        self.shared.open.rows.remove_tag(&mut tx, name)?;
         Ok(tx.commit()?)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::shared::Shared;
+use super::protected::Protected;
 use super::snapshot::value;
 use crate::digest::Digest;
 use crate::error::Result;
@@ -26,8 +26,8 @@ pub struct Change {
 
 /// The entries that differ, by their keys.
 pub struct Differences {
-    shared: Arc<Shared>,
-    diff: Diff<Arc<Shared>>,
+    page: Arc<Protected>,
+    diff: Diff<Arc<Protected>>,
 }
 
 impl fmt::Debug for Differences {
@@ -38,22 +38,22 @@ impl fmt::Debug for Differences {
 
 impl Differences {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        page: Arc<Protected>,
         (old, new): (&Digest, &Digest),
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Self> {
         span.check()?;
-        let roots = (root(&*shared, old)?, root(&*shared, new)?);
-        let diff = Diff::new(&shared, (&roots.0, &roots.1), span, direction)?;
-        Ok(Differences { shared, diff })
+        let roots = (root(&*page, old)?, root(&*page, new)?);
+        let diff = Diff::new(&page, (&roots.0, &roots.1), span, direction)?;
+        Ok(Differences { page, diff })
     }
 
     fn change(&mut self) -> Result<Option<Change>> {
         let Some(found) = self.diff.next()? else { return Ok(None) };
         let read = |stored: Option<Stored>| match stored {
             Some(stored) => {
-                value(&self.shared, stored.payload()).map(|value| Some(value.into_owned()))
+                value(&*self.page, stored.payload()).map(|value| Some(value.into_owned()))
             }
             None => Ok(None),
         };

@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::shared::{Parent, Shared};
 use crate::commit::encoding::Commit;
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 
-/// The commits that lead to one, each before its parents: by generation and ID, descending.
+/// The commits that lead to one, each before its parents: by generation and ID, descending. It ends
+/// before commits that are not kept any more.
 ///
 /// Gets each commit once from the host.
 pub struct Log {
@@ -17,6 +18,8 @@ pub struct Log {
     /// The commits to give, by generation and ID.
     next: BTreeSet<(u64, CommitId)>,
     loaded: HashMap<CommitId, Commit>,
+    /// The newest commit that is not kept any more, by generation and ID.
+    pruned: Option<(u64, CommitId)>,
 }
 
 impl fmt::Debug for Log {
@@ -27,20 +30,31 @@ impl fmt::Debug for Log {
 
 impl Log {
     pub(super) fn new(shared: Arc<Shared>, from: CommitId) -> Result<Self> {
-        let mut log = Log { shared, next: BTreeSet::new(), loaded: HashMap::new() };
-        log.add(&from)?;
+        let mut log = Log { shared, next: BTreeSet::new(), loaded: HashMap::new(), pruned: None };
+        // A commit that is not there is an error, the parents of one can be pruned.
+        log.shared.commit(&from)?;
+        log.add(&from, &from)?;
         Ok(log)
     }
 
-    fn add(&mut self, id: &CommitId) -> Result<()> {
+    fn add(&mut self, id: &CommitId, child: &CommitId) -> Result<()> {
         if self.loaded.contains_key(id) {
             return Ok(());
         }
-        if let Some(commit) = self.shared.commit(id)? {
-            self.next.insert((commit.generation, *id));
-            self.loaded.insert(*id, commit);
+        match self.shared.parent(id, child)? {
+            Parent::Here(commit) => {
+                self.next.insert((commit.generation, *id));
+                self.loaded.insert(*id, commit);
+            }
+            Parent::Pruned(pruned) => self.pruned = self.pruned.max(Some((pruned.generation, *id))),
+            Parent::First => {}
         }
         Ok(())
+    }
+
+    /// The newest commit that this log has left out because it is not kept any more.
+    fn pruned(&self) -> Option<(u64, CommitId)> {
+        self.pruned
     }
 }
 
@@ -52,7 +66,7 @@ impl Iterator for Log {
         // A parent has a smaller generation, so nobody asks for this commit again.
         let commit = self.loaded.remove(&id)?;
         for parent in commit.parents() {
-            if let Err(error) = self.add(parent) {
+            if let Err(error) = self.add(parent, &id) {
                 self.next.clear();
                 return Some(Err(error));
             }
@@ -71,7 +85,8 @@ pub(super) fn leads_to(
     if *ancestor == CommitId::FIRST || ancestor == commit {
         return Ok(true);
     }
-    for found in Log::new(Arc::clone(shared), *commit)? {
+    let mut log = Log::new(Arc::clone(shared), *commit)?;
+    for found in log.by_ref() {
         let (id, found) = found?;
         if id == *ancestor {
             return Ok(true);
@@ -80,5 +95,9 @@ pub(super) fn leads_to(
             break;
         }
     }
-    Ok(false)
+    match log.pruned() {
+        // It may have led there.
+        Some((newest, id)) if newest > generation => Err(LedgerError::BaseMissing { commit: id }),
+        _ => Ok(false),
+    }
 }

@@ -1,14 +1,16 @@
 //! Pages: sorted maps with all of their versions.
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
-//! value in parts, `write.rs` makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
-//! compares versions, `cache.rs` keeps nodes in memory, `lookout.rs` looks for new commits.
+//! value in parts, `protected.rs` keeps both from being removed, `write.rs` makes commits, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
+//! compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks for new commits.
 
 mod branches;
 pub(crate) mod cache;
+mod collection;
 pub(crate) mod differences;
 pub(crate) mod history;
 pub(crate) mod lookout;
+pub(crate) mod protected;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod value;
@@ -18,17 +20,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use permazen_kv::optimistic::OptimisticDatabase;
-use permazen_kv::{Direction, KeySpan, KvDatabase};
+use permazen_kv::{Direction, KeySpan};
 
-use self::cache::NodeCache;
 use self::differences::Differences;
 use self::history::Log;
+use self::protected::Protected;
 use self::shared::Shared;
 use self::snapshot::PageSnapshot;
 use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
-use crate::rows::page::{Parameters, Rows};
 use crate::store::linear::PageStore;
 use crate::verify::report::Verification;
 
@@ -42,20 +43,11 @@ pub struct Page {
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page").field("number", &self.shared.rows.page).finish_non_exhaustive()
+        f.debug_struct("Page").field("number", &self.shared.open.rows.page).finish_non_exhaustive()
     }
 }
 
 impl Page {
-    pub(crate) fn new(
-        host: Arc<dyn KvDatabase>,
-        cache: Arc<NodeCache>,
-        rows: Rows,
-        parameters: &Parameters,
-    ) -> Self {
-        Page { shared: Arc::new(Shared::new(host, cache, rows, parameters)) }
-    }
-
     /// A branch as a database. Each transaction that changes something makes one commit. Transactions
     /// are serializable.
     ///
@@ -71,7 +63,8 @@ impl Page {
     /// # Errors
     /// If there is no such commit, or the host fails.
     pub fn snapshot(&self, at: &CommitId) -> Result<PageSnapshot> {
-        PageSnapshot::new(Arc::clone(&self.shared), &self.shared.root_of(at)?)
+        let (pin, root) = self.shared.pinned_root(at)?;
+        PageSnapshot::new(Arc::clone(&self.shared), pin, &root)
     }
 
     /// A commit. `None` for the first one, which has nothing but its ID.
@@ -112,8 +105,9 @@ impl Page {
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Differences> {
-        let (old, new) = (self.shared.root_of(old)?, self.shared.root_of(new)?);
-        Differences::new(Arc::clone(&self.shared), (&old, &new), span, direction)
+        let (old, new) = (self.shared.pinned_root(old)?, self.shared.pinned_root(new)?);
+        let page = Protected::new(Arc::clone(&self.shared), vec![old.0, new.0]);
+        Differences::new(Arc::new(page), (&old.1, &new.1), span, direction)
     }
 
     /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify) does

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
+use permazen_kv::{KvRead, KvTransaction};
 
 use super::cache::NodeCache;
 use super::lookout::Lookout;
+use crate::collect::keeper::{Care, Keeper};
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::view::Node;
-use crate::rows::page::{Parameters, Rows};
+use crate::process::open_page::OpenPage;
+use crate::process::pins::Pin;
+use crate::rows::page::Parameters;
+use crate::rows::retention::Pruned;
 use crate::secret::Secret;
 use crate::tree::boundaries::ByHash;
 use crate::tree::nodes::Nodes;
@@ -21,12 +25,24 @@ use crate::value::read::Pieces;
 
 /// A page. No transaction of the host stays open between two calls.
 pub(crate) struct Shared {
-    pub(crate) host: Arc<dyn KvDatabase>,
-    pub(crate) rows: Rows,
+    pub(crate) open: Arc<OpenPage>,
+    pub(crate) care: Arc<Care>,
     pub(crate) secret: Secret,
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
     pub(crate) lookout: Arc<Lookout>,
+    /// It is dropped after the rest, so that its thread has nothing of the page any more.
+    _keeper: Arc<Keeper>,
+}
+
+/// A parent of a commit.
+#[derive(Debug)]
+pub(crate) enum Parent {
+    /// The first commit of the page.
+    First,
+    Here(Commit),
+    /// Not kept any more.
+    Pruned(Pruned),
 }
 
 /// The one head of a branch.
@@ -49,28 +65,31 @@ impl BranchState {
 }
 
 impl Shared {
-    pub(super) fn new(
-        host: Arc<dyn KvDatabase>,
+    pub(crate) fn new(
+        open: OpenPage,
         cache: Arc<NodeCache>,
-        rows: Rows,
         parameters: &Parameters,
-    ) -> Self {
+        keeper: Arc<Keeper>,
+    ) -> Result<Self> {
         let secret = parameters.secret.clone();
         let boundaries = ByHash::new(&secret);
-        let lookout = Arc::new(Lookout::new(Arc::clone(&host), rows.clone()));
-        Shared { host, rows, secret, boundaries, cache, lookout }
+        let lookout = Arc::new(Lookout::new(Arc::clone(&open.host), open.rows.clone()));
+        let open = Arc::new(open);
+        let care = Arc::new(Care::new(Arc::clone(&open)));
+        keeper.add(&care)?;
+        Ok(Shared { open, care, secret, boundaries, cache, lookout, _keeper: keeper })
     }
 
     /// Tells the page apart from all others that are open in this process.
     pub(crate) fn name(&self) -> [u8; 16] {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&self.cache.number().to_be_bytes());
-        name[8..].copy_from_slice(&self.rows.page.to_be_bytes());
+        name[8..].copy_from_slice(&self.open.rows.page.to_be_bytes());
         name
     }
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
-        Ok(self.host.begin(&TxOptions::reading())?)
+        self.open.read()
     }
 
     /// The state of a branch with one head.
@@ -78,16 +97,35 @@ impl Shared {
         self.state_in(&self.read()?, branch)
     }
 
+    /// The state of a branch with one head, which nobody removes while the pin is held.
+    pub(crate) fn pinned_state(&self, branch: &str) -> Result<(Pin, BranchState)> {
+        self.open.pinned(|host| {
+            let state = self.state_in(&host, branch)?;
+            Ok((state.head, state))
+        })
+    }
+
+    /// A commit, which nobody removes while the pin is held. `None` for the first one.
+    pub(crate) fn pinned_commit(&self, id: &CommitId) -> Result<(Pin, Option<Commit>)> {
+        self.open.pinned(|host| Ok((*id, self.commit_in(&host, id)?)))
+    }
+
+    /// The root of the tree of a commit, which nobody removes while the pin is held.
+    pub(crate) fn pinned_root(&self, id: &CommitId) -> Result<(Pin, Digest)> {
+        let (pin, commit) = self.pinned_commit(id)?;
+        Ok((pin, commit.map_or(Node::empty().0, |commit| commit.root)))
+    }
+
     /// The root of the oldest head of a branch.
     pub(crate) fn oldest_root(&self, branch: &str) -> Result<Digest> {
-        match self.rows.heads(&self.read()?, branch)?.first() {
+        match self.open.rows.heads(&self.read()?, branch)?.first() {
             Some(head) => self.root_of(&head.id),
             None => Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
         }
     }
 
     pub(crate) fn state_in(&self, host: &dyn KvRead, branch: &str) -> Result<BranchState> {
-        let heads = self.rows.heads(host, branch)?;
+        let heads = self.open.rows.heads(host, branch)?;
         let head = match heads[..] {
             [head] => head,
             [] => return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
@@ -96,7 +134,7 @@ impl Shared {
                 return Err(LedgerError::ManyHeads { branch: branch.to_owned(), count });
             }
         };
-        let resets = self.rows.resets(host, branch)?;
+        let resets = self.open.rows.resets(host, branch)?;
         let commit = self.commit_in(host, &head.id)?;
         let (generation, root) = match commit {
             Some(commit) => (commit.generation, commit.root),
@@ -114,9 +152,31 @@ impl Shared {
         if *id == CommitId::FIRST {
             return Ok(None);
         }
-        match self.rows.commit(host, id)? {
+        match self.open.rows.commit(host, id)? {
             Some(commit) => Ok(Some(commit)),
             None => Err(LedgerError::NoCommit { commit: *id }),
+        }
+    }
+
+    /// A parent of a commit.
+    ///
+    /// # Errors
+    /// If it is not there although the commit is, or the host fails.
+    pub(crate) fn parent(&self, id: &CommitId, child: &CommitId) -> Result<Parent> {
+        let host = self.read()?;
+        if *id == CommitId::FIRST {
+            return Ok(Parent::First);
+        }
+        if let Some(commit) = self.open.rows.commit(&host, id)? {
+            return Ok(Parent::Here(commit));
+        }
+        if let Some(pruned) = self.open.rows.pruned(&host, id)? {
+            return Ok(Parent::Pruned(pruned));
+        }
+        // The row of a pruned parent goes with the last of its children.
+        match self.open.rows.has_commit(&host, child)? {
+            true => Err(LedgerError::NoCommit { commit: *id }),
+            false => Err(LedgerError::SnapshotExpired { commit: *child }),
         }
     }
 
@@ -140,7 +200,7 @@ impl Nodes for Shared {
 
 impl Pieces for Shared {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
-        match self.rows.piece(&self.read()?, kind, digest)? {
+        match self.open.rows.piece(&self.read()?, kind, digest)? {
             Some(bytes) => Ok(Bytes::from(bytes)),
             None => Err(LedgerError::Missing { kind, digest: *digest }),
         }

@@ -10,6 +10,7 @@ use permazen_kv::{
     difference_by_scan,
 };
 
+use super::protected::Protected;
 use super::shared::Shared;
 use super::value::ValueReader as PartReader;
 use crate::Kind;
@@ -17,17 +18,21 @@ use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::node::items::{MAX_KEY_LEN, Payload, REFERENCE};
 use crate::node::view::{Node, SplitKey};
+use crate::process::pins::Pin;
 use crate::tree::cursor::Cursor;
 use crate::tree::diff::Diff;
 use crate::tree::lookup::{count_below, find};
 use crate::tree::nodes::root;
-use crate::value::read::ValueReader;
+use crate::value::read::{Pieces, ValueReader};
 use crate::value::reference::Reference;
 
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
+///
+/// While there is a snapshot, its commit is not removed, not by other processes either, unless this one
+/// looks dead to them for an hour: then what is read is [`LedgerError::SnapshotExpired`].
 #[derive(Clone)]
 pub struct PageSnapshot {
-    shared: Arc<Shared>,
+    page: Arc<Protected>,
     digest: Digest,
     root: Arc<Node>,
 }
@@ -39,9 +44,11 @@ impl fmt::Debug for PageSnapshot {
 }
 
 impl PageSnapshot {
-    pub(crate) fn new(shared: Arc<Shared>, digest: &Digest) -> Result<Self> {
-        let root = root(&*shared, digest)?;
-        Ok(PageSnapshot { shared, digest: *digest, root })
+    /// The content with this root, which is that of the commit that is pinned.
+    pub(crate) fn new(shared: Arc<Shared>, pin: Pin, digest: &Digest) -> Result<Self> {
+        let page = Arc::new(Protected::new(shared, vec![pin]));
+        let root = root(&*page, digest)?;
+        Ok(PageSnapshot { page, digest: *digest, root })
     }
 
     /// The root of the tree. Equal contents of pages with one secret have equal roots.
@@ -54,7 +61,7 @@ impl PageSnapshot {
     /// # Errors
     /// If a node cannot be loaded, or is damaged.
     pub fn count(&self, span: KeySpan<'_>) -> Result<u64> {
-        let below = |key: &[u8]| count_below(&*self.shared, &self.root, key);
+        let below = |key: &[u8]| count_below(&*self.page, &self.root, key);
         let end = span.max.map_or(Ok(self.root.entries()), below)?;
         let begin = if span.min.is_empty() { 0 } else { below(span.min)? };
         Ok(end.saturating_sub(begin))
@@ -94,17 +101,17 @@ impl PageSnapshot {
     /// # Errors
     /// If a node cannot be loaded, or is damaged.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
-        let Some((leaf, at)) = find(&*self.shared, &self.root, key)? else { return Ok(None) };
-        let (shared, payload) = (Arc::clone(&self.shared), leaf.payload(at));
+        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));
         if payload.flags & REFERENCE == 0 {
-            return Ok(Some(PartReader::inline(shared, payload.bytes)));
+            return Ok(Some(PartReader::inline(page, payload.bytes)));
         }
-        Ok(Some(PartReader::long(shared, reference(payload)?)))
+        Ok(Some(PartReader::long(page, reference(payload)?)))
     }
 
     /// The first entry in the ranges of `reads` that is another one in the tree `now`.
     fn first_read_change(&self, now: &Digest, reads: &KeyRanges) -> Result<Option<Conflict>> {
-        let now = root(&*self.shared, now)?;
+        let now = root(&*self.page, now)?;
         let mut from = Vec::new();
         // Each step ends in a range that was read, or goes to the next one.
         loop {
@@ -112,7 +119,7 @@ impl PageSnapshot {
             let Some(span) = reads.overlapping(rest).next() else { return Ok(None) };
             let rest = KeySpan::new(span.min, None);
             let roots = (&self.root, &now);
-            let mut changes = Diff::new(&self.shared, roots, rest, Direction::Forward)?;
+            let mut changes = Diff::new(&self.page, roots, rest, Direction::Forward)?;
             let Some(change) = changes.next()? else { return Ok(None) };
             if reads.contains(&change.key) {
                 let key = change.key.into();
@@ -133,23 +140,23 @@ impl PageSnapshot {
             Direction::Forward => (Some(span.min).filter(|min| !min.is_empty()), span.max),
             Direction::Reverse => (span.max, Some(span.min).filter(|min| !min.is_empty())),
         };
-        let (shared, root) = (Arc::clone(&self.shared), Arc::clone(&self.root));
+        let (page, root) = (Arc::clone(&self.page), Arc::clone(&self.root));
         let cursor = match from {
-            Some(from) => Cursor::at(shared, root, from, direction)?,
-            None => Cursor::new(shared, root, direction),
+            Some(from) => Cursor::at(page, root, from, direction)?,
+            None => Cursor::new(page, root, direction),
         };
         Ok(Range { cursor, direction, end: end.map(<[u8]>::to_vec) })
     }
 }
 
 /// The whole value of a payload.
-pub(crate) fn value<'n>(shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n>> {
+pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<Blob<'n>> {
     if payload.flags & REFERENCE == 0 {
         return Ok(payload.bytes.into());
     }
     let reference = reference(payload)?;
     let mut value = Vec::new();
-    let mut reader = ValueReader::new(shared, &reference, 0)?;
+    let mut reader = ValueReader::new(pieces, &reference, 0)?;
     while let Some(bytes) = reader.next()? {
         value.extend_from_slice(&bytes);
     }
@@ -164,7 +171,7 @@ pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
 
 /// Goes through the entries of a span.
 pub(crate) struct Range {
-    cursor: Cursor<Arc<Shared>>,
+    cursor: Cursor<Arc<Protected>>,
     direction: Direction,
     end: Option<Vec<u8>>,
 }
@@ -186,7 +193,7 @@ impl Range {
 }
 
 struct Pairs<'a> {
-    shared: &'a Shared,
+    page: &'a Protected,
     range: Option<Range>,
 }
 
@@ -198,7 +205,7 @@ impl<'a> Pairs<'a> {
             return Ok(None);
         }
         let Some((key, payload)) = range.cursor.item() else { return Ok(None) };
-        let pair = (key.to_vec().into(), value(self.shared, payload)?.into_owned().into());
+        let pair = (key.to_vec().into(), value(self.page, payload)?.into_owned().into());
         range.cursor.step();
         Ok(Some(pair))
     }
@@ -218,14 +225,14 @@ impl<'a> Iterator for Pairs<'a> {
 
 impl KvRead for PageSnapshot {
     fn get(&self, key: &[u8]) -> KvResult<Option<Blob<'_>>> {
-        let Some((leaf, at)) = find(&*self.shared, &self.root, key)? else { return Ok(None) };
-        Ok(Some(value(&self.shared, leaf.payload(at))?.into_owned().into()))
+        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        Ok(Some(value(&*self.page, leaf.payload(at))?.into_owned().into()))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> KvResult<Scan<'a>> {
         span.check()?;
         let range = Some(self.cursor(span, direction)?);
-        Ok(Box::new(Pairs { shared: &self.shared, range }))
+        Ok(Box::new(Pairs { page: &self.page, range }))
     }
 
     fn visit(
@@ -253,7 +260,7 @@ impl KvRead for PageSnapshot {
                 }
                 key.truncate(prefix.len());
                 key.extend_from_slice(split.rest);
-                let value = value(&self.shared, leaf.payload(at))?;
+                let value = value(&*self.page, leaf.payload(at))?;
                 if let ControlFlow::Break(()) = visitor(&key, &value) {
                     return Ok(());
                 }
@@ -269,7 +276,7 @@ impl KvRead for PageSnapshot {
 
     fn content_name(&self) -> Option<[u8; 48]> {
         let mut name = [0; 48];
-        name[..16].copy_from_slice(&self.shared.name());
+        name[..16].copy_from_slice(&self.page.shared.name());
         name[16..].copy_from_slice(&self.digest.0);
         Some(name)
     }
@@ -282,7 +289,9 @@ impl KvRead for PageSnapshot {
             return difference_by_scan(self, now, reads);
         };
         match Digest::from_slice(root) {
-            Some(root) if *page == self.shared.name() => Ok(self.first_read_change(&root, reads)?),
+            Some(root) if *page == self.page.shared.name() => {
+                Ok(self.first_read_change(&root, reads)?)
+            }
             _ => difference_by_scan(self, now, reads),
         }
     }

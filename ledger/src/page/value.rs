@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::shared::Shared;
+use super::protected::Protected;
 use crate::value::read::ValueReader as Chunks;
 use crate::value::reference::Reference;
 
@@ -15,7 +15,7 @@ use crate::value::reference::Reference;
 /// Loads the chunks that it reads from, and the index pieces above them. Each read gives bytes of one
 /// chunk. Errors of the page are inside of those of [`std::io`].
 pub struct ValueReader {
-    shared: Arc<Shared>,
+    page: Arc<Protected>,
     /// `None` if the value lies in its leaf.
     long: Option<Reference>,
     len: u64,
@@ -23,7 +23,7 @@ pub struct ValueReader {
     /// A part of the value, and where it begins.
     part: (u64, Bytes),
     /// What gives the part after that.
-    chunks: Option<Chunks<Arc<Shared>>>,
+    chunks: Option<Chunks<Arc<Protected>>>,
 }
 
 impl fmt::Debug for ValueReader {
@@ -37,15 +37,15 @@ impl fmt::Debug for ValueReader {
 }
 
 impl ValueReader {
-    pub(super) fn inline(shared: Arc<Shared>, value: &[u8]) -> Self {
+    pub(super) fn inline(page: Arc<Protected>, value: &[u8]) -> Self {
         let part = (0, Bytes::copy_from_slice(value));
         let len = value.len() as u64;
-        ValueReader { shared, long: None, len, position: 0, part, chunks: None }
+        ValueReader { page, long: None, len, position: 0, part, chunks: None }
     }
 
-    pub(super) fn long(shared: Arc<Shared>, value: Reference) -> Self {
+    pub(super) fn long(page: Arc<Protected>, value: Reference) -> Self {
         let (len, part) = (value.len, (0, Bytes::new()));
-        ValueReader { shared, long: Some(value), len, position: 0, part, chunks: None }
+        ValueReader { page, long: Some(value), len, position: 0, part, chunks: None }
     }
 
     /// The length of the value in bytes.
@@ -65,7 +65,7 @@ impl ValueReader {
         let end = self.part.0 + self.part.1.len() as u64;
         let mut chunks = match self.chunks.take() {
             Some(chunks) if end == self.position => chunks,
-            _ => Chunks::new(Arc::clone(&self.shared), value, self.position)?,
+            _ => Chunks::new(Arc::clone(&self.page), value, self.position)?,
         };
         self.part = (self.position, chunks.next()?.unwrap_or_default());
         self.chunks = Some(chunks);

@@ -1,7 +1,5 @@
 //! Makes commits.
 
-use std::time::SystemTime;
-
 use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
@@ -37,6 +35,9 @@ pub(crate) enum Attempt {
 
 impl Shared {
     /// The content with this root and these changes. Nothing is written.
+    ///
+    /// # Errors
+    /// Something of the base that is not there is [`LedgerError::Missing`], whatever the reason.
     pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
         let mut edits = Edits::default();
         for span in writes.removes.iter() {
@@ -120,7 +121,7 @@ impl Shared {
     /// A commit of a change.
     pub(crate) fn change(&self, base: &BranchState, root: Digest, message: &str) -> Result<Commit> {
         Ok(Commit {
-            time: CommitTime::after(base.time, SystemTime::now()),
+            time: CommitTime::after(base.time, self.open.process.clock.now()),
             generation: base.generation + 1,
             root,
             conflicts: None,
@@ -144,17 +145,21 @@ impl Shared {
         options: &TxOptions,
     ) -> Result<Attempt> {
         let id = Commit::id(&commit.to_bytes());
-        let mut tx = self.host.begin(options)?;
-        self.rows.check_there(&tx)?;
-        let heads = self.rows.heads(&tx, branch)?;
+        let mut tx = self.open.host.begin(options)?;
+        self.open.rows.check_there(&tx)?;
+        let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
-            || self.rows.resets(&tx, branch)? != base.resets
+            || self.open.rows.resets(&tx, branch)? != base.resets
         {
             tx.rollback();
             return Ok(Attempt::Moved);
         }
-        self.rows.remove_head(&mut tx, branch, &base.head)?;
-        self.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
+        self.open.rows.remove_head(&mut tx, branch, &base.head)?;
+        self.open.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
+        if commit.parents() != [base.head] {
+            // The other parent may be one that nothing has kept.
+            self.open.rows.raise_keeps(&mut tx)?;
+        }
         self.put_draft(&mut tx, (&id, commit), draft)?;
         self.end(tx, &id)?;
         self.lookout.call();
@@ -164,19 +169,19 @@ impl Shared {
     /// Makes a later commit the head of a branch in place of `base`. `false` if others have changed the
     /// branch.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        self.rows.check_there(&tx)?;
-        let heads = self.rows.heads(&tx, branch)?;
+        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        self.open.rows.check_there(&tx)?;
+        let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
-            || self.rows.resets(&tx, branch)? != base.resets
+            || self.open.rows.resets(&tx, branch)? != base.resets
         {
             tx.rollback();
             return Ok(false);
         }
         let time = self.commit_in(&tx, to)?.map_or(CommitTime::default(), |commit| commit.time);
-        self.rows.remove_head(&mut tx, branch, &base.head)?;
-        self.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
-        self.rows.raise_keeps(&mut tx)?;
+        self.open.rows.remove_head(&mut tx, branch, &base.head)?;
+        self.open.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
+        self.open.rows.raise_keeps(&mut tx)?;
         tx.commit()?;
         self.lookout.call();
         Ok(true)
@@ -185,9 +190,10 @@ impl Shared {
     /// Adds a commit that is no head.
     pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
         let id = Commit::id(&commit.to_bytes());
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        self.rows.check_there(&tx)?;
-        if !self.rows.has_commit(&tx, &id)? {
+        let mut tx = self.open.host.begin(&TxOptions::writing())?;
+        self.open.rows.check_there(&tx)?;
+        if !self.open.rows.has_commit(&tx, &id)? {
+            self.open.rows.raise_keeps(&mut tx)?;
             self.put_draft(&mut tx, (&id, commit), draft)?;
             self.end(tx, &id)?;
         }
@@ -202,32 +208,30 @@ impl Shared {
         draft: &Draft,
     ) -> Result<()> {
         for parent in commit.parents() {
-            if !self.rows.has_commit(tx, parent)? {
-                return Err(LedgerError::NoCommit { commit: *parent });
+            if !self.open.rows.has_commit(tx, parent)? {
+                return Err(LedgerError::SnapshotExpired { commit: *parent });
             }
         }
-        let mut counts = self.rows.counts(tx)?;
-        let before = counts.next;
+        let mut counts = self.open.rows.counts(tx)?;
+        let before = counts.pieces;
         let nodes = draft.nodes.iter().map(|node| (Kind::Node, node.digest, &node.bytes));
         let pieces = draft.pieces.iter().map(|piece| (piece.kind, piece.part.digest, &piece.bytes));
         let mut new: Vec<_> = nodes.chain(pieces).collect();
         // In the order of their keys, which a B+tree writes fastest.
         new.sort_unstable_by_key(|(_, digest, _)| *digest);
         for (kind, digest, bytes) in new {
-            if self.rows.add_piece(tx, (kind, &digest), counts.next, bytes)? {
-                counts.next += 1;
-            }
+            self.open.rows.add_piece(tx, (kind, &digest), bytes, &mut counts)?;
         }
-        counts.pieces += counts.next - before;
-        let written = u32::try_from(counts.next - before).unwrap_or(u32::MAX);
-        self.rows.put_commit(tx, (id, commit), written)?;
-        self.rows.put_counts(tx, &counts)
+        let written = u32::try_from(counts.pieces - before).unwrap_or(u32::MAX);
+        self.open.rows.put_commit(tx, (id, commit), written)?;
+        self.open.rows.put_counts(tx, &counts)
     }
 
     /// Commits to the host. If the host does not know how that has ended, the row of the commit says.
     pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
         match tx.commit() {
-            Err(KvError::OutcomeUnknown(why)) => match self.rows.has_commit(&self.read()?, id) {
+            Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)
+            {
                 Ok(true) => Ok(()),
                 _ => Err(KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()),
             },

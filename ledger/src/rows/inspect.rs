@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use permazen_kv::{KvRead, key::after_prefix};
 
-use super::page::{
-    COMMIT, COUNTS, HEAD, Head, KEEPS, MERGE, PACKED, PARAMETERS, PIECE, PLAIN, RESETS, Rows, TAG,
-    check_name, u48, unpacked,
-};
+use super::counts::{COUNTS, MARKS, u48};
+use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, PARAMETERS, RESETS, Rows, TAG, check_name};
+use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
+use super::process::{PIN, PinRow, pin};
+use super::retention::{EXPIRING, PRUNED, Pruned};
 use super::sealed;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -52,6 +53,17 @@ pub(crate) enum PageRow<'r> {
     Resets,
     Tag {
         commit: CommitId,
+    },
+    Pruned {
+        id: CommitId,
+        pruned: Pruned,
+    },
+    Pin(PinRow),
+    Marks {
+        round: u64,
+    },
+    Expiring {
+        id: CommitId,
     },
     /// Its value is read by [`Rows::parameters`].
     Parameters,
@@ -164,6 +176,25 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             Some(id) => rest.name().map(|_| PageRow::Tag { commit: CommitId(id) }),
             None => wrong("a commit ID of 32 bytes", format!("{} bytes", value.len())),
         },
+        PRUNED => {
+            let [id] = rest.digests()?;
+            match Pruned::parse(value) {
+                Some(pruned) => Ok(PageRow::Pruned { id, pruned }),
+                None => wrong("a generation and a time", format!("{} bytes", value.len())),
+            }
+        }
+        EXPIRING => {
+            let [id] = rest.digests()?;
+            number(value).map(|_| PageRow::Expiring { id })
+        }
+        PIN => match pin(rest.0, value) {
+            Some(pin) => Ok(PageRow::Pin(pin)),
+            None => wrong("a process ID and a number, with 0 and a commit ID", "another row"),
+        },
+        MARKS => match rest.0.split_first_chunk() {
+            Some((round, [_, _, _, _])) => Ok(PageRow::Marks { round: u64::from_be_bytes(*round) }),
+            _ => wrong("a round and the number of a part in the key", "another key"),
+        },
         first => wrong("a row that this version writes", format!("first byte {first:02x}")),
     }
 }
@@ -215,6 +246,11 @@ pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
 /// The key of the row of a merge, without the prefix of the page.
 pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
     [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
+}
+
+/// The key of the row of a pruned parent, without the prefix of the page.
+pub(crate) fn pruned_key(id: &CommitId) -> Vec<u8> {
+    [&[PRUNED][..], &id.0.0].concat()
 }
 
 /// The key of the row of parameters, without the prefix of the page.

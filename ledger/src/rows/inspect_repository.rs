@@ -3,6 +3,7 @@
 use super::inspect::{Inspected, number as eight_bytes, value, wrong};
 use super::number;
 use super::page::PAGES;
+use super::process::LEASE;
 use super::repository::{
     BY_NAME, BY_NUMBER, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, REPOSITORY, WORDS, by_name,
 };
@@ -17,6 +18,7 @@ pub(crate) enum RepositoryRow {
     NextPage(u64),
     ByName { ledger: String, page: PageId, number: u64 },
     ByNumber { number: u64, ledger: String, page: PageId },
+    Lease,
     OfPage(u64),
 }
 
@@ -91,6 +93,10 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow>
                 None => wrong("state 0, the name of a ledger and a page ID", "another value"),
             }
         }
+        (LEASE, process) => match process.len() {
+            16 => eight_bytes(value).map(|_| RepositoryRow::Lease),
+            len => wrong("a process ID of 16 bytes in the key", format!("{len} bytes")),
+        },
         (first, _) => wrong("a row that this version writes", format!("first byte {first:02x}")),
     }
 }

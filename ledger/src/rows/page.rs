@@ -1,12 +1,15 @@
 //! The rows of a page.
 
+use std::ops::ControlFlow;
+
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
+use super::retention::Retention;
 use super::{number, sealed};
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
-use crate::digest::{Digest, Kind};
+use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::secret::Secret;
@@ -14,12 +17,10 @@ use crate::secret::Secret;
 pub(super) const HEAD: u8 = 0x20;
 pub(super) const MERGE: u8 = 0x21;
 pub(super) const COMMIT: u8 = 0x22;
-pub(super) const PIECE: u8 = 0x23;
 pub(super) const KEEPS: u8 = 0x28;
 pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
 pub(super) const PARAMETERS: u8 = 0x2f;
-pub(super) const COUNTS: u8 = 0x32;
 
 /// Before the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
@@ -35,20 +36,8 @@ pub(crate) struct Rows {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) secret: Secret,
+    pub(crate) retention: Retention,
 }
-
-/// How many pieces there are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// The number of the next piece.
-    pub(crate) next: u64,
-    /// How many there are.
-    pub(crate) pieces: u64,
-}
-
-/// How many bytes of the row of counts are for the collector and for remotes: numbers that are 0, a
-/// process ID and a digest of zeros.
-const NO_COLLECTOR: usize = 4 * 8 + 1 + 16 + 6 + 32;
 
 /// A name that cannot be one of a branch or tag.
 pub(crate) fn check_name(name: &str) -> Result<()> {
@@ -69,31 +58,42 @@ impl Rows {
         (self.prefix.clone(), after_prefix(&self.prefix))
     }
 
-    fn get(&self, host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match host.get(&[&self.prefix, key].concat())? {
+    /// The span of the rows whose keys begin like this.
+    pub(super) fn span(&self, begin: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
+        let min = [&self.prefix, begin].concat();
+        let max = after_prefix(&min);
+        (min, max)
+    }
+
+    /// The key of a row as the host has it.
+    pub(super) fn stored(&self, key: &[u8]) -> Vec<u8> {
+        [&self.prefix[..], key].concat()
+    }
+
+    pub(super) fn get(&self, host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match host.get(&self.stored(key))? {
             None => Ok(None),
             Some(row) => Ok(Some(sealed::open(self.page, key, &row)?.to_vec())),
         }
     }
 
-    fn put(&self, host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
+    pub(super) fn put(&self, host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
         let row = sealed::seal(self.page, key, value);
-        Ok(host.put(&[&self.prefix, key].concat(), &row)?)
+        Ok(host.put(&self.stored(key), &row)?)
     }
 
-    fn remove(&self, host: &mut dyn KvWrite, key: &[u8]) -> Result<()> {
-        Ok(host.remove(&[&self.prefix, key].concat())?)
+    pub(super) fn remove(&self, host: &mut dyn KvWrite, key: &[u8]) -> Result<()> {
+        Ok(host.remove(&self.stored(key))?)
     }
 
     /// Calls `each` with the rest of the key and the value of each row whose key begins like this.
-    fn visit(
+    pub(super) fn visit(
         &self,
         host: &dyn KvRead,
         begin: &[u8],
         mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let min = [&self.prefix, begin].concat();
-        let max = after_prefix(&min);
+        let (min, max) = self.span(begin);
         for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
             let (key, row) = pair?;
             let key = key.get(self.prefix.len()..).unwrap_or_default();
@@ -103,7 +103,35 @@ impl Rows {
         Ok(())
     }
 
-    fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
+    /// Calls `each` with the rows that have this first byte and a digest after this one, until it
+    /// breaks: with the digest, the key and the row as they are.
+    pub(super) fn visit_digests(
+        &self,
+        host: &dyn KvRead,
+        first: u8,
+        after: Option<&Digest>,
+        mut each: impl FnMut(Digest, &[u8], &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (mut min, max) = self.span(&[first]);
+        if let Some(after) = after {
+            // The least key after that of the digest.
+            min.extend_from_slice(&after.0);
+            min.push(0);
+        }
+        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            let (key, row) = pair?;
+            let key = key.get(self.prefix.len()..).unwrap_or_default();
+            let Some(digest) = Digest::from_slice(&key[1..]) else {
+                return Err(self.damaged(key, "no digest in its key"));
+            };
+            if each(digest, key, &row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
         sealed::damaged(self.page, key, found)
     }
 
@@ -123,40 +151,20 @@ impl Rows {
             let found = u32::from_be_bytes(*format);
             return Err(LedgerError::UnknownFormat { found, known: super::repository::FORMAT });
         }
-        match <[u8; 32 + 10]>::try_from(rest) {
-            Ok(rest) if rest[32..] == [0; 10] => {
-                let mut secret = [0; 32];
-                secret.copy_from_slice(&rest[..32]);
-                Ok(Some(Parameters { secret: Secret::new(secret) }))
-            }
-            _ => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
+        let (secret, rest) = rest.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
+        // No flag is known to this version.
+        match rest.strip_prefix(&[0]).and_then(Retention::parse) {
+            Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
+            None => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
         }
     }
 
     pub(crate) fn put_parameters(&self, host: &mut dyn KvWrite, page: &Parameters) -> Result<()> {
         let mut value = super::repository::FORMAT.to_be_bytes().to_vec();
         value.extend_from_slice(page.secret.as_bytes());
-        value.extend_from_slice(&[0; 10]);
+        value.push(0);
+        value.extend_from_slice(&page.retention.to_bytes());
         self.put(host, &[PARAMETERS], value)
-    }
-
-    pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
-        let value = self.get(host, &[COUNTS])?;
-        let counts = value.as_deref().and_then(|value| {
-            let (next, rest) = value.split_first_chunk::<6>()?;
-            let (pieces, rest) = rest.split_first_chunk::<8>()?;
-            // Nothing of this version runs a collector or has a remote.
-            let is_known = rest == [0; NO_COLLECTOR];
-            is_known.then(|| Counts { next: u48(next), pieces: u64::from_be_bytes(*pieces) })
-        });
-        counts.ok_or_else(|| self.damaged(&[COUNTS], "it is missing, or not of this version"))
-    }
-
-    pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
-        let mut value = counts.next.to_be_bytes()[2..].to_vec();
-        value.extend_from_slice(&counts.pieces.to_be_bytes());
-        value.extend_from_slice(&[0; NO_COLLECTOR]);
-        self.put(host, &[COUNTS], value)
     }
 
     fn branch(&self, branch: &str) -> Vec<u8> {
@@ -294,7 +302,7 @@ impl Rows {
         self.remove(host, &Self::tag_key(name))
     }
 
-    fn commit_key(id: &CommitId) -> Vec<u8> {
+    pub(super) fn commit_key(id: &CommitId) -> Vec<u8> {
         [&[COMMIT][..], &id.0.0].concat()
     }
 
@@ -302,15 +310,28 @@ impl Rows {
     pub(crate) fn commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
         let key = Self::commit_key(id);
         let Some(value) = self.get(host, &key)? else { return Ok(None) };
-        let Some((bytes, _)) = value.split_last_chunk::<4>() else {
-            return Err(self.damaged(&key, "it is too short"));
+        Ok(Some(self.parse_commit(id, &key, &value)?.0))
+    }
+
+    /// The commit in a row, and how many pieces had no row before it.
+    pub(super) fn parse_commit(
+        &self,
+        id: &CommitId,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(Commit, u32)> {
+        let Some((bytes, pieces)) = value.split_last_chunk::<4>() else {
+            return Err(self.damaged(key, "it is too short"));
         };
-        Commit::checked(id, bytes).map(Some)
+        Ok((Commit::checked(id, bytes)?, u32::from_be_bytes(*pieces)))
+    }
+
+    pub(super) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
+        [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
     }
 
     pub(crate) fn has_commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
-        Ok(*id == CommitId::FIRST
-            || host.get(&[&self.prefix[..], &Self::commit_key(id)].concat())?.is_some())
+        Ok(*id == CommitId::FIRST || host.get(&self.stored(&Self::commit_key(id)))?.is_some())
     }
 
     /// Puts a commit, which wrote so many pieces, and the row of a merge.
@@ -323,8 +344,7 @@ impl Rows {
         let mut value = commit.to_bytes();
         value.extend_from_slice(&pieces.to_be_bytes());
         if let [first, second] = commit.parents() {
-            let key = [&[MERGE][..], &first.0.0, &second.0.0, &id.0.0].concat();
-            self.put(host, &key, Vec::new())?;
+            self.put(host, &Self::merge_key(&[*first, *second], id), Vec::new())?;
         }
         self.put(host, &Self::commit_key(id), value)
     }
@@ -343,80 +363,6 @@ impl Rows {
         })?;
         Ok(merges)
     }
-
-    /// The bytes of a piece, which are not compared with its digest. `None` if it is not here.
-    pub(crate) fn piece(
-        &self,
-        host: &dyn KvRead,
-        kind: Kind,
-        digest: &Digest,
-    ) -> Result<Option<Vec<u8>>> {
-        let key = [&[PIECE][..], &digest.0].concat();
-        let Some(row) = host.get(&[&self.prefix[..], &key].concat())? else { return Ok(None) };
-        let Some((head, rest)) = row.split_at_checked(8) else {
-            return Err(self.damaged(&key, "it is too short"));
-        };
-        match rest.split_first_chunk() {
-            Some((found, bytes)) if *found == sealed::checksum(self.page, &key, head) => {
-                if head[0] != kind.byte() {
-                    return Err(self.damaged(&key, &format!("kind {}, and not {kind}", head[0])));
-                }
-                match head[1] {
-                    PLAIN => Ok(Some(bytes.to_vec())),
-                    PACKED => unpacked(bytes).map(Some).map_err(|found| self.damaged(&key, found)),
-                    form => Err(self.damaged(&key, &format!("form {form} is not known"))),
-                }
-            }
-            _ => Err(self.damaged(&key, "its checksum is wrong")),
-        }
-    }
-
-    /// Puts a piece with this number. `false` if it is there.
-    pub(crate) fn add_piece(
-        &self,
-        host: &mut dyn KvWrite,
-        (kind, digest): (Kind, &Digest),
-        number: u64,
-        bytes: &[u8],
-    ) -> Result<bool> {
-        let key = [&[PIECE][..], &digest.0].concat();
-        let stored = [&self.prefix[..], &key].concat();
-        if host.get(&stored)?.is_some() {
-            return Ok(false);
-        }
-        let mut row = Vec::with_capacity(12 + bytes.len());
-        row.extend_from_slice(&[kind.byte(), PLAIN]);
-        row.extend_from_slice(&number.to_be_bytes()[2..]);
-        let checksum = sealed::checksum(self.page, &key, &row);
-        row.extend_from_slice(&checksum);
-        row.extend_from_slice(bytes);
-        host.put(&stored, &row)?;
-        Ok(true)
-    }
-}
-
-/// How the bytes of a piece lie in its row.
-pub(super) const PLAIN: u8 = 0;
-/// As an LZ4 block after their length. This version reads it and does not write it.
-pub(super) const PACKED: u8 = 1;
-
-/// No piece is longer.
-const MAX_PIECE: u32 = 81_920;
-
-/// The bytes of a packed piece, or what is wrong with them.
-pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
-    let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
-    let len = u32::from_be_bytes(*len);
-    // Before anything is allocated.
-    if len > MAX_PIECE {
-        return Err("a packed piece of more than 81,920 bytes");
-    }
-    let unpacked = lz4_flex::block::decompress(block, len as usize);
-    let unpacked = unpacked.map_err(|_| "a packed piece that cannot be unpacked")?;
-    if unpacked.len() != len as usize {
-        return Err("a packed piece of another length than it says");
-    }
-    Ok(unpacked)
 }
 
 /// A head of a branch.
@@ -424,26 +370,4 @@ pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static st
 pub(crate) struct Head {
     pub(crate) id: CommitId,
     pub(crate) time: CommitTime,
-}
-
-pub(super) fn u48(bytes: &[u8; 6]) -> u64 {
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packed_pieces_are_read() {
-        let piece = vec![7; 5_000];
-        let mut packed = 5_000_u32.to_be_bytes().to_vec();
-        packed.extend_from_slice(&lz4_flex::block::compress(&piece));
-        assert_eq!(unpacked(&packed), Ok(piece));
-        packed[3] += 1;
-        assert!(unpacked(&packed).is_err());
-        packed[3] -= 2;
-        assert!(unpacked(&packed).is_err());
-        assert!(unpacked(&[0xff; 40]).is_err() && unpacked(b"abc").is_err());
-    }
 }

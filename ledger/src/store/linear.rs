@@ -48,14 +48,16 @@ impl PageStore {
         Ok(self.shared.state(&self.branch)?)
     }
 
-    fn at(&self, state: &BranchState) -> Result<PageSnapshot> {
-        Ok(PageSnapshot::new(Arc::clone(&self.shared), &state.root)?)
+    /// The branch as it is.
+    fn now(&self) -> Result<(PageSnapshot, BranchState)> {
+        let (pin, state) = self.shared.pinned_state(&self.branch)?;
+        Ok((PageSnapshot::new(Arc::clone(&self.shared), pin, &state.root)?, state))
     }
 }
 
 impl AtomicKvStore for PageStore {
     fn snapshot(&self) -> Result<SharedRead> {
-        Ok(Arc::new(self.at(&self.state()?)?))
+        Ok(Arc::new(self.now()?.0))
     }
 
     fn apply(&self, writes: &Writes, sync: bool) -> Result<()> {
@@ -68,8 +70,8 @@ impl AtomicKvStore for PageStore {
     }
 
     fn versioned_snapshot(&self) -> Result<(SharedRead, Option<u64>)> {
-        let state = self.state()?;
-        Ok((Arc::new(self.at(&state)?), Some(state.version())))
+        let (snapshot, state) = self.now()?;
+        Ok((Arc::new(snapshot), Some(state.version())))
     }
 
     fn apply_to(
@@ -82,12 +84,13 @@ impl AtomicKvStore for PageStore {
     ) -> Result<Option<u64>> {
         let begin = Instant::now();
         loop {
-            let state = self.state()?;
+            let (snapshot, state) = self.now()?;
             let found = state.version();
             if expected != Some(found) {
-                check(&self.at(&state)?, found)?;
+                check(&snapshot, found)?;
             }
-            let draft = self.shared.draft(&state.root, writes)?;
+            let draft = self.shared.draft(&state.root, writes);
+            let draft = draft.map_err(|error| self.shared.open.explained(error, &[state.head]))?;
             if draft.root == state.root {
                 return Ok(Some(found));
             }
@@ -122,7 +125,7 @@ impl AtomicKvStore for PageStore {
     }
 
     fn persistent(&self) -> bool {
-        self.shared.host.capabilities().persistent
+        self.shared.open.host.capabilities().persistent
     }
 
     fn verify_store(&self) -> Result<Vec<String>> {
@@ -131,9 +134,9 @@ impl AtomicKvStore for PageStore {
     }
 
     fn store_statistics(&self) -> Result<Statistics> {
-        let mut statistics = self.shared.host.statistics().unwrap_or_default();
+        let mut statistics = self.shared.open.host.statistics().unwrap_or_default();
         let all = permazen_kv::KeySpan::new(b"", None);
-        statistics.entries = Some(self.at(&self.state()?)?.count(all)?);
+        statistics.entries = Some(self.now()?.0.count(all)?);
         Ok(statistics)
     }
 }

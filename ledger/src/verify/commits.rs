@@ -7,8 +7,9 @@ use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
 use crate::ids::CommitId;
-use crate::rows::inspect::{commit_key, merge_key};
+use crate::rows::inspect::{commit_key, merge_key, pruned_key};
 use crate::rows::page::Head;
+use crate::rows::retention::Pruned;
 
 /// What is kept of a commit.
 struct Facts {
@@ -30,6 +31,8 @@ pub(super) struct Graph {
     /// `None`: there is a row, which cannot be read.
     commits: BTreeMap<CommitId, Option<Facts>>,
     merges: BTreeSet<([CommitId; 2], CommitId)>,
+    /// The parents that were removed.
+    pruned: BTreeMap<CommitId, Pruned>,
     heads: Vec<(Vec<u8>, String, Head)>,
     tags: Vec<(Vec<u8>, CommitId)>,
 }
@@ -40,6 +43,7 @@ impl Graph {
             page,
             commits: BTreeMap::new(),
             merges: BTreeSet::new(),
+            pruned: BTreeMap::new(),
             heads: Vec::new(),
             tags: Vec::new(),
         }
@@ -64,6 +68,10 @@ impl Graph {
 
     pub(super) fn add_merge(&mut self, parents: [CommitId; 2], merge: CommitId) {
         self.merges.insert((parents, merge));
+    }
+
+    pub(super) fn add_pruned(&mut self, id: CommitId, pruned: Pruned) {
+        self.pruned.insert(id, pruned);
     }
 
     pub(super) fn add_head(&mut self, row: &[u8], branch: &str, head: Head) {
@@ -91,7 +99,7 @@ impl Graph {
     }
 
     /// Whether there is such a commit.
-    fn has(&self, id: &CommitId) -> bool {
+    pub(super) fn has(&self, id: &CommitId) -> bool {
         *id == CommitId::FIRST || self.commits.contains_key(id)
     }
 
@@ -99,7 +107,10 @@ impl Graph {
     fn place(&self, id: &CommitId) -> Option<(CommitTime, u64)> {
         match id {
             &CommitId::FIRST => Some((CommitTime::default(), 0)),
-            id => self.commits.get(id)?.as_ref().map(|facts| (facts.time, facts.generation)),
+            id => match self.commits.get(id) {
+                Some(facts) => facts.as_ref().map(|facts| (facts.time, facts.generation)),
+                None => self.pruned.get(id).map(|pruned| (pruned.time, pruned.generation)),
+            },
         }
     }
 
@@ -140,6 +151,7 @@ impl Graph {
                 None => report.add(self.page, &row, "a merge with a row", "none"),
             }
         }
+        self.check_pruned(report);
         for (row, branch, head) in &self.heads {
             self.check_head(row, branch, head, report);
         }
@@ -150,11 +162,28 @@ impl Graph {
         }
     }
 
+    fn check_pruned(&self, report: &mut Verification) {
+        let facts = self.commits.values();
+        // Which parents a commit has that cannot be read, nobody knows.
+        let is_known = self.commits.values().all(Option::is_some);
+        let parents: BTreeSet<_> =
+            facts.flatten().flat_map(|facts| facts.parents.iter().flatten()).collect();
+        for id in self.pruned.keys() {
+            if self.has(id) {
+                let found = format!("commit {id}, which is here");
+                report.add(self.page, &pruned_key(id), "a commit that was removed", found);
+            } else if is_known && !parents.contains(id) {
+                let expected = "a parent of a commit that is here";
+                report.add(self.page, &pruned_key(id), expected, format!("commit {id}"));
+            }
+        }
+    }
+
     fn check_commit(&self, id: &CommitId, facts: &Facts, report: &mut Verification) {
         let row = commit_key(id);
         let parents = facts.parents.iter().flatten();
         for parent in parents.clone() {
-            if !self.has(parent) {
+            if !self.has(parent) && !self.pruned.contains_key(parent) {
                 let expected = format!("the commit that is a parent of commit {id}");
                 report.add(self.page, &commit_key(parent), expected, "no row");
             }

@@ -13,10 +13,12 @@ use crate::error::Result;
 use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::page::shared::Shared;
+use crate::rows::counts::Counts;
 use crate::rows::inspect::{
     COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, page_row, piece_key,
 };
-use crate::rows::page::{Counts, Rows};
+use crate::rows::page::Rows;
+use crate::rows::process::lease;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -30,7 +32,7 @@ const MAIN: &str = "main";
 /// Those of the host.
 pub(crate) fn verify(page: &Shared) -> Result<Verification> {
     let mut report = Verification::default();
-    check(&page.read()?, &page.rows, &mut report)?;
+    check(&page.read()?, &page.open.rows, &mut report)?;
     Ok(report)
 }
 
@@ -47,6 +49,9 @@ pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -
     }
     let at = (page, &COUNTS_KEY[..]);
     let counts = report.readable(at, "the counts of the page", rows.counts(host))?;
+    if let Some(found) = counts.as_ref().and_then(Counts::contradiction) {
+        report.add(page, &COUNTS_KEY, "a state of the collector", found);
+    }
     let graph = check_small(host, rows, counts.as_ref(), report)?;
     report.commits += graph.len();
     graph.check(report);
@@ -84,6 +89,7 @@ fn check_small(
 ) -> Result<Graph> {
     let page = rows.page;
     let (mut graph, mut keeps) = (Graph::new(page), 0);
+    let (mut expiring, mut pins) = (Vec::new(), Vec::new());
     let mut each = |key: &[u8], row: &[u8]| {
         match page_row(page, key, row) {
             Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
@@ -101,6 +107,17 @@ fn check_small(
             }
             Ok(PageRow::Tag { commit }) => graph.add_tag(key, commit),
             Ok(PageRow::Keeps(count)) => keeps = count,
+            Ok(PageRow::Pruned { id, pruned }) => graph.add_pruned(id, pruned),
+            Ok(PageRow::Expiring { id }) => expiring.push((key.to_vec(), id)),
+            Ok(PageRow::Pin(pin)) => pins.push((key.to_vec(), pin)),
+            Ok(PageRow::Marks { round }) => {
+                if let Some(counts) = counts
+                    && round > counts.round.number
+                {
+                    let expected = format!("round {} at most, as row 32 says", counts.round.number);
+                    report.add(page, key, expected, format!("round {round}"));
+                }
+            }
             // No piece lies here, the others have been read or say nothing else.
             Ok(PageRow::Piece { .. } | PageRow::Resets | PageRow::Parameters | PageRow::Counts) => {
             }
@@ -120,6 +137,16 @@ fn check_small(
     if keeps < least {
         let expected = format!("{least} or more, for as many branches and tags");
         report.add(page, &KEEPS_KEY, expected, keeps.to_string());
+    }
+    for (key, id) in expiring.iter().filter(|(_, id)| !graph.has(id)) {
+        report.add(page, key, "a commit with a row", format!("commit {id}"));
+    }
+    for (key, pin) in &pins {
+        // A process without a lease protects nothing.
+        let lives = report.readable((page, key), "a lease", lease(host, &pin.process))?.flatten();
+        if lives.is_some() && !graph.has(&pin.commit) {
+            report.add(page, key, "a commit with a row", format!("commit {}", pin.commit));
+        }
     }
     Ok(graph)
 }
@@ -160,6 +187,12 @@ fn check_pieces(host: &dyn KvRead, pieces: Pieces<'_>, counts: Option<&Counts>) 
             report.add(page, key, "no row for the empty node", "one");
         }
         if !reached.contains(&digest) {
+            if let Some(counts) = counts
+                && counts.has_collected(number)
+            {
+                let expected = "no piece that no commit leads to, after a collection";
+                report.add(page, key, expected, format!("number {number}"));
+            }
             report.unreachable_pieces += 1;
             report.unreachable_bytes += piece.bytes.len() as u64;
             if let Err(wrong) = unreached(&digest, piece) {

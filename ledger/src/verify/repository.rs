@@ -58,6 +58,8 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
             let (key, row) = pair?;
             match repository_row(&key, &row) {
                 Ok(RepositoryRow::Format | RepositoryRow::Id | RepositoryRow::Device) => {}
+                // Leases of processes that do not live any more are no damage.
+                Ok(RepositoryRow::Lease) => {}
                 Ok(RepositoryRow::NextPage(next)) => next_page = Some(next),
                 Ok(RepositoryRow::ByName { ledger, page, number }) => {
                     by_name.insert((ledger, page), number);

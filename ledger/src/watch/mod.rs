@@ -23,7 +23,9 @@ use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::page::Page;
 use crate::page::lookout::{BranchHeads, Onlooker};
+use crate::page::protected::Protected;
 use crate::page::shared::Shared;
+use crate::process::pins::Pin;
 
 /// After so many failures in a row, the watcher gets the error.
 const FAILURES: u32 = 3;
@@ -44,7 +46,7 @@ impl Page {
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
         };
-        let last = shared.root_of(&position.commit)?;
+        let last = shared.pinned_root(&position.commit)?;
         let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
         shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
         Ok(Watcher {
@@ -101,8 +103,8 @@ pub struct Watcher {
     prefix: Vec<u8>,
     news: Arc<News>,
     position: Position,
-    /// The root that was told last.
-    last: Digest,
+    /// The commit that was told last, and its root.
+    last: (Pin, Digest),
     /// Whether it is that of the position.
     told: bool,
     /// The branch has moved since then.
@@ -117,7 +119,7 @@ struct Target {
     differences: Pending,
     commit: CommitId,
     time: CommitTime,
-    root: Digest,
+    version: (Pin, Digest),
     moved: bool,
 }
 
@@ -189,20 +191,21 @@ impl Watcher {
             }
         };
         (self.position, self.moved, self.told) = (position, moved, false);
-        let commit = self.shared.commit(&position.commit)?;
+        let (pin, commit) = self.shared.pinned_commit(&position.commit)?;
         let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
         let root = commit.map_or(Node::empty().0, |commit| commit.root);
         let end = after_prefix(&self.prefix);
         let span = KeySpan::new(&self.prefix, end.as_deref());
-        let differences = Pending::new(&self.shared, (&self.last, &root), span)?;
-        match differences {
+        let pins = vec![self.last.0.clone(), pin.clone()];
+        let page = Arc::new(Protected::new(Arc::clone(&self.shared), pins));
+        match Pending::new(&page, (&self.last.1, &root), span)? {
             Some(differences) => {
-                let commit = position.commit;
-                self.pending = Some(Target { differences, commit, time, root, moved });
+                let (commit, version) = (position.commit, (pin, root));
+                self.pending = Some(Target { differences, commit, time, version, moved });
                 Ok(true)
             }
             None => {
-                (self.last, self.told) = (root, true);
+                (self.last, self.told) = ((pin, root), true);
                 Ok(false)
             }
         }
@@ -219,9 +222,9 @@ impl Watcher {
                 return Err(error);
             }
         };
-        let Target { commit, time, moved, root, .. } = *target;
+        let Target { commit, time, moved, .. } = *target;
         if target.differences.is_done() {
-            (self.last, self.told, self.moved) = (root, true, false);
+            (self.last, self.told, self.moved) = (target.version.clone(), true, false);
             self.pending = None;
         }
         Ok(Some(Notification { updates, commit, time, part, moved }))

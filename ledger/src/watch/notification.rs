@@ -10,7 +10,7 @@ use crate::digest::Digest;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::node::items::REFERENCE;
-use crate::page::shared::Shared;
+use crate::page::protected::Protected;
 use crate::page::snapshot::{reference, value};
 use crate::tree::diff::{Diff, Difference, Stored};
 use crate::tree::nodes::root;
@@ -80,8 +80,8 @@ pub enum Part {
 
 /// The differences of two roots that are still to be told.
 pub(super) struct Pending {
-    shared: Arc<Shared>,
-    diff: Diff<Arc<Shared>>,
+    page: Arc<Protected>,
+    diff: Diff<Arc<Protected>>,
     next: Option<Difference>,
     started: bool,
 }
@@ -95,15 +95,15 @@ impl fmt::Debug for Pending {
 impl Pending {
     /// `None` if nothing differs.
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        page: &Arc<Protected>,
         (old, new): (&Digest, &Digest),
         span: KeySpan<'_>,
     ) -> Result<Option<Self>> {
-        let roots = (root(&**shared, old)?, root(&**shared, new)?);
-        let mut diff = Diff::new(shared, (&roots.0, &roots.1), span, Direction::Forward)?;
+        let roots = (root(&**page, old)?, root(&**page, new)?);
+        let mut diff = Diff::new(page, (&roots.0, &roots.1), span, Direction::Forward)?;
         let next = diff.next()?;
-        let shared = Arc::clone(shared);
-        Ok(next.is_some().then_some(Pending { shared, diff, next, started: false }))
+        let page = Arc::clone(page);
+        Ok(next.is_some().then_some(Pending { page, diff, next, started: false }))
     }
 
     /// The next part.
@@ -112,7 +112,7 @@ impl Pending {
         while bytes < PART_BYTES
             && let Some(found) = self.next.take()
         {
-            let value = found.new.map(|new| new_value(&self.shared, &new)).transpose()?;
+            let value = found.new.map(|new| new_value(&self.page, &new)).transpose()?;
             let len = value.as_ref().map_or(0, NewValue::len_here);
             bytes += found.key.len() + len;
             updates.push(Update { key: found.key, value });
@@ -143,7 +143,7 @@ impl NewValue {
     }
 }
 
-fn new_value(shared: &Shared, stored: &Stored) -> Result<NewValue> {
+fn new_value(page: &Protected, stored: &Stored) -> Result<NewValue> {
     let payload = stored.payload();
     if payload.flags & REFERENCE != 0 {
         let reference = reference(payload)?;
@@ -151,5 +151,5 @@ fn new_value(shared: &Shared, stored: &Stored) -> Result<NewValue> {
             return Ok(NewValue::Long { len: reference.len, digest: reference.top });
         }
     }
-    Ok(NewValue::Whole(value(shared, payload)?.into_owned()))
+    Ok(NewValue::Whole(value(page, payload)?.into_owned()))
 }

@@ -1,0 +1,173 @@
+//! The graph of the commits of a page, in as little memory as possible.
+
+use std::ops::ControlFlow;
+
+use permazen_kv::KvRead;
+
+use crate::commit::encoding::Commit;
+use crate::commit::time::CommitTime;
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::process::open_page::OpenPage;
+
+/// How many commits are read in one transaction.
+const PORTION: usize = 4_096;
+
+/// A parent that is not stored: the first commit.
+const FIRST: u32 = u32::MAX;
+
+/// A parent that is pruned: its place in the list of these.
+const PRUNED: u32 = 1 << 31;
+
+/// The commits of a page: about 64 bytes for each.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// In ascending order, but for those that came while the others were read.
+    commits: Vec<Known>,
+    sorted: usize,
+    /// The parents that are not here.
+    pruned: Vec<CommitId>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) id: CommitId,
+    pub(super) generation: u64,
+    pub(super) time: CommitTime,
+    /// How many pieces had no row before the commit.
+    pub(super) pieces: u32,
+    parents: [u32; 2],
+}
+
+/// A parent of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// Its place in the history.
+    Here(usize),
+    /// Its place in the list of pruned parents.
+    Pruned(usize),
+}
+
+impl History {
+    /// Reads the commits of a page, in portions. Then `found` are the commits that came meanwhile and
+    /// that are named by `names`, with all that leads to them.
+    pub(super) fn read(
+        page: &OpenPage,
+        names: impl FnOnce(&dyn KvRead) -> Result<Vec<CommitId>>,
+    ) -> Result<Self> {
+        let mut found: Vec<(Known, [CommitId; 2])> = Vec::new();
+        loop {
+            let (before, last) = (found.len(), found.last().map(|(known, _)| known.id));
+            page.rows.visit_commits(&*page.read()?, last.as_ref(), |id, commit, pieces| {
+                found.push(known(id, &commit, pieces));
+                match found.len() - before < PORTION {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            })?;
+            if found.len() - before < PORTION {
+                break;
+            }
+        }
+        let sorted = found.len();
+        let host = page.read()?;
+        let mut ahead = names(&host)?;
+        let mut later = std::collections::BTreeSet::new();
+        while let Some(id) = ahead.pop() {
+            let is_here = found[..sorted].binary_search_by_key(&id, |(known, _)| known.id).is_ok();
+            if is_here || id == CommitId::FIRST || !later.insert(id) {
+                continue;
+            }
+            if let Some(commit) = page.rows.commit(&host, &id)? {
+                ahead.extend(commit.parents());
+                // It was made a moment ago, so it is kept, and nobody asks for its pieces.
+                found.push(known(id, &commit, 0));
+            }
+        }
+        Ok(Self::of(found, sorted))
+    }
+
+    fn of(found: Vec<(Known, [CommitId; 2])>, sorted: usize) -> Self {
+        let (commits, parents): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let mut history = History { commits, sorted, pruned: Vec::new() };
+        for (at, parents) in parents.iter().enumerate() {
+            for (which, parent) in parents.iter().enumerate() {
+                let place = match history.place(parent) {
+                    _ if *parent == CommitId::FIRST => FIRST,
+                    Some(place) => place as u32,
+                    None => {
+                        history.pruned.push(*parent);
+                        PRUNED | (history.pruned.len() - 1) as u32
+                    }
+                };
+                history.commits[at].parents[which] = place;
+            }
+        }
+        history.name_pruned_once();
+        history
+    }
+
+    /// Gives each pruned parent one place, however many commits name it.
+    fn name_pruned_once(&mut self) {
+        let mut once = self.pruned.clone();
+        once.sort_unstable();
+        once.dedup();
+        for commit in &mut self.commits {
+            for parent in &mut commit.parents {
+                if *parent != FIRST && *parent & PRUNED != 0 {
+                    let id = self.pruned[(*parent & !PRUNED) as usize];
+                    let place = once.binary_search(&id).unwrap_or_default();
+                    *parent = PRUNED | place as u32;
+                }
+            }
+        }
+        self.pruned = once;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.commits.len()
+    }
+
+    pub(super) fn commit(&self, at: usize) -> &Known {
+        &self.commits[at]
+    }
+
+    /// The place of a commit. `None` if it is not here.
+    pub(super) fn place(&self, id: &CommitId) -> Option<usize> {
+        match self.commits[..self.sorted].binary_search_by_key(id, |known| known.id) {
+            Ok(at) => Some(at),
+            Err(_) => {
+                let later = self.commits[self.sorted..].iter().position(|known| known.id == *id);
+                later.map(|at| at + self.sorted)
+            }
+        }
+    }
+
+    /// The parents of a commit, without the first commit of the page.
+    pub(super) fn parents(&self, at: usize) -> impl Iterator<Item = Parent> {
+        let parents = self.commits[at].parents;
+        // A commit with one parent has it twice.
+        let count = if parents[0] == parents[1] { 1 } else { 2 };
+        parents.into_iter().take(count).filter(|parent| *parent != FIRST).map(|parent| match parent
+            & PRUNED
+        {
+            0 => Parent::Here(parent as usize),
+            _ => Parent::Pruned((parent & !PRUNED) as usize),
+        })
+    }
+
+    /// A parent that is not here.
+    pub(super) fn pruned(&self, at: usize) -> CommitId {
+        self.pruned[at]
+    }
+}
+
+fn known(id: CommitId, commit: &Commit, pieces: u32) -> (Known, [CommitId; 2]) {
+    let Commit { generation, time, .. } = *commit;
+    let parents = match commit.parents() {
+        [first, second] => [*first, *second],
+        [parent] => [*parent; 2],
+        _ => [CommitId::FIRST; 2],
+    };
+    (Known { id, generation, time, pieces, parents: [FIRST; 2] }, parents)
+}

@@ -1,0 +1,273 @@
+//! What a process does for the pages that it has open, without being asked: renews its lease, protects
+//! what is read for long, and collects garbage.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use permazen_kv::KvDatabase;
+
+use super::collector::{Collected, Collector};
+use crate::error::{LedgerError, Result};
+use crate::process::lease::{Process, WAIT};
+use crate::process::open_page::OpenPage;
+use crate::rows::counts::Phase;
+use crate::rows::retention::Retention;
+
+/// How often the thread looks.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// How many milliseconds after a page is opened, and after each other, its commits are read to find those
+/// that are not kept.
+const FIRST_LOOK: u64 = 60_000;
+const LOOKS: u64 = 600_000;
+
+/// After so many milliseconds even a little garbage is collected.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// A page and its collector.
+#[derive(Debug)]
+pub(crate) struct Care {
+    pub(crate) page: Arc<OpenPage>,
+    collector: Mutex<Collector>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen of a page.
+#[derive(Debug)]
+struct Seen {
+    /// When the commits are to be read next.
+    next_look: u64,
+    /// What named commits when they were read last.
+    names: Option<u64>,
+    /// When garbage was collected last, or the page was opened.
+    collected: u64,
+}
+
+impl Care {
+    pub(crate) fn new(page: Arc<OpenPage>) -> Self {
+        let now = page.process.now();
+        let seen = Seen { next_look: now + FIRST_LOOK, names: None, collected: now };
+        let collector = Mutex::new(Collector::new(Arc::clone(&page)));
+        Care { page, collector, seen: Mutex::new(seen) }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn collector(&self) -> MutexGuard<'_, Collector> {
+        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Collects all garbage that there is.
+    pub(crate) fn collect(&self, wait: Duration) -> Result<Collected> {
+        let mut collector = self.collector();
+        collector.set_wait(wait);
+        // What is under way may have begun before the newest garbage was made.
+        loop {
+            match collector.step() {
+                Ok(true) => {}
+                // Another process may have taken it over, and have ended it since.
+                Ok(false) | Err(LedgerError::Busy { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        collector.take_collected();
+        collector.start()?;
+        while collector.step()? {}
+        Ok(collector.take_collected())
+    }
+
+    /// Does a part of a collection. `false` after the last part.
+    pub(crate) fn collect_slice(&self, wait: Duration) -> Result<bool> {
+        let mut collector = self.collector();
+        collector.set_wait(wait);
+        if collector.is_idle() {
+            collector.start()?;
+            return Ok(true);
+        }
+        collector.step()
+    }
+
+    /// Does what is to be done, and asks before each slice whether to go on.
+    pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        self.page.write_pins()?;
+        match self.collect_if_due(goes_on) {
+            // Another process does it.
+            Err(LedgerError::Busy { .. }) => Ok(()),
+            result => result,
+        }
+    }
+
+    fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        // Whoever collects at the moment needs no help.
+        let Ok(mut collector) = self.collector.try_lock() else { return Ok(()) };
+        collector.set_wait(WAIT);
+        if collector.is_idle() {
+            if collector.failed().is_some() || !self.is_due(&mut collector)? {
+                return Ok(());
+            }
+            let now = self.page.process.now();
+            collector.start()?;
+            let next_look = now + if collector.has_waiting() { FIRST_LOOK } else { LOOKS };
+            let names = Some(self.names()?).filter(|_| !collector.has_waiting());
+            *self.seen() = Seen { next_look, names, collected: now };
+        }
+        drop(collector);
+        while goes_on() {
+            let Ok(mut collector) = self.collector.try_lock() else { break };
+            if !collector.step()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is garbage, or there may be commits that are not kept.
+    fn is_due(&self, collector: &mut Collector) -> Result<bool> {
+        let (host, now) = (self.page.read()?, self.page.process.now());
+        let counts = self.page.rows.counts(&host)?;
+        let Seen { next_look, names, collected } = *self.seen();
+        let is_idle = counts.round.phase == Phase::Idle;
+        if !is_idle {
+            // A round that nobody continues ends only when somebody takes over.
+            return collector.can_take_over(&host, &counts);
+        }
+        let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
+        if counts.suspects > 0 && (is_much || now >= collected.saturating_add(DAY)) {
+            return Ok(true);
+        }
+        drop(host);
+        Ok(now >= next_look && names != Some(self.names()?))
+    }
+
+    /// A number that changes when commits may have lost what keeps them.
+    fn names(&self) -> Result<u64> {
+        let (host, rows) = (self.page.read()?, &self.page.rows);
+        let mut names = DefaultHasher::new();
+        rows.keeps(&host)?.hash(&mut names);
+        let retention = rows.parameters(&host)?.map(|found| found.retention).unwrap_or_default();
+        for (branch, heads) in rows.branches(&host)? {
+            rows.resets(&host, &branch)?.hash(&mut names);
+            branch.hash(&mut names);
+            // With each commit another one can be too old.
+            if retention != Retention::All {
+                heads.iter().for_each(|head| head.id.hash(&mut names));
+            }
+        }
+        rows.tags(&host)?.hash(&mut names);
+        Ok(names.finish())
+    }
+}
+
+/// The thread that cares for the pages of a repository. It ends when this is dropped.
+pub(crate) struct Keeper {
+    inner: Arc<Inner>,
+    /// The thread is not wanted: somebody else says when.
+    by_hand: bool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Inner {
+    host: Arc<dyn KvDatabase>,
+    process: Arc<Process>,
+    pages: Mutex<Vec<Weak<Care>>>,
+    is_over: Mutex<bool>,
+    over: Condvar,
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("by_hand", &self.by_hand).finish_non_exhaustive()
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(host: Arc<dyn KvDatabase>, process: Arc<Process>, by_hand: bool) -> Self {
+        let inner = Inner {
+            host,
+            process,
+            pages: Mutex::default(),
+            is_over: Mutex::new(false),
+            over: Condvar::new(),
+        };
+        Keeper { inner: Arc::new(inner), by_hand, thread: Mutex::new(None) }
+    }
+
+    /// Cares for a page as long as it is open.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn add(&self, page: &Arc<Care>) -> Result<()> {
+        let mut pages = self.inner.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|page| page.strong_count() > 0);
+        pages.push(Arc::downgrade(page));
+        drop(pages);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.by_hand || thread.is_some() {
+            return Ok(());
+        }
+        let inner = Arc::clone(&self.inner);
+        let named = thread::Builder::new().name("permazen-ledger-keeper".to_owned());
+        let started = named.spawn(move || inner.run());
+        *thread = Some(started.map_err(|error| LedgerError::Thread(error.to_string()))?);
+        Ok(())
+    }
+
+    /// Does at once what the thread does now and then. Gives the first error.
+    pub(crate) fn keep(&self) -> Result<()> {
+        self.inner.keep()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        *self.inner.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.inner.over.notify_all();
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // The thread itself cannot wait for its end.
+        if let Some(thread) = thread
+            && thread.thread().id() != thread::current().id()
+        {
+            let _ = thread.join();
+        }
+        // Without it, others wait for the end of the lease.
+        let _ = self.inner.process.leave(&*self.inner.host);
+    }
+}
+
+impl Inner {
+    fn is_over(&self) -> bool {
+        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        loop {
+            let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = self.over.wait_timeout_while(is_over, INTERVAL, |is_over| !*is_over);
+            if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                return;
+            }
+            // What fails is tried again the next time. Who asks for a collection gets the error.
+            let _ = self.keep();
+        }
+    }
+
+    fn keep(&self) -> Result<()> {
+        let mut result = self.process.renew(&*self.host);
+        let pages: Vec<_> = {
+            let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+            pages.iter().filter_map(Weak::upgrade).collect()
+        };
+        for page in pages {
+            if self.is_over() {
+                break;
+            }
+            result = result.and(page.keep(&|| !self.is_over()));
+        }
+        result
+    }
+}

@@ -1,0 +1,121 @@
+//! Finds the pieces that commits lead to.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use permazen_kv::KvRead;
+use roaring::RoaringTreemap;
+
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::items::REFERENCE;
+use crate::node::view::Node;
+use crate::process::open_page::OpenPage;
+use crate::rows::page::Rows;
+use crate::value::index::Index;
+use crate::value::reference::Reference;
+
+/// How many commits are read at once.
+const COMMITS: usize = 256;
+
+/// A slice ends after so many pieces, or so long.
+const PIECES: usize = 4_096;
+const SLICE: Duration = Duration::from_millis(20);
+
+/// A piece that something leads to.
+#[derive(Debug)]
+enum Ahead {
+    Node(Digest),
+    /// The part of a value with so many levels of index pieces, and its length.
+    Value(Digest, u8, u64),
+}
+
+/// The numbers of the pieces that commits lead to, as far as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Mark {
+    pub(super) marks: RoaringTreemap,
+    /// The last commit that was read.
+    pub(super) reached: Option<CommitId>,
+    ahead: Vec<Ahead>,
+}
+
+impl Mark {
+    /// Reads the next pieces. `true` once all are read.
+    pub(super) fn step(&mut self, page: &OpenPage) -> Result<bool> {
+        let (host, begin) = (page.read()?, Instant::now());
+        for _ in 0..PIECES {
+            if self.ahead.is_empty() && !self.add_commits(&page.rows, &host)? {
+                self.marks.optimize();
+                return Ok(true);
+            }
+            if let Some(ahead) = self.ahead.pop() {
+                self.enter(&page.rows, &host, &ahead)?;
+            }
+            if begin.elapsed() >= SLICE {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds the roots of the next commits. `false` if there are no more.
+    fn add_commits(&mut self, rows: &Rows, host: &dyn KvRead) -> Result<bool> {
+        let (mut count, mut last) = (0, self.reached);
+        let ahead = &mut self.ahead;
+        rows.visit_commits(host, self.reached.as_ref(), |id, commit, _| {
+            last = Some(id);
+            count += 1;
+            let roots = [Some(commit.root), commit.conflicts].into_iter().flatten();
+            // The empty node has no row.
+            let roots = roots.filter(|root| *root != Node::empty().0);
+            ahead.extend(roots.map(Ahead::Node));
+            match count < COMMITS {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        self.reached = last;
+        Ok(count > 0)
+    }
+
+    /// Marks a piece, and adds what it leads to, unless that was done before.
+    fn enter(&mut self, rows: &Rows, host: &dyn KvRead, ahead: &Ahead) -> Result<()> {
+        let (kind, digest) = match ahead {
+            Ahead::Node(digest) => (Kind::Node, digest),
+            Ahead::Value(digest, 0, _) => (Kind::Chunk, digest),
+            Ahead::Value(digest, ..) => (Kind::Index, digest),
+        };
+        let missing = || LedgerError::Missing { kind, digest: *digest };
+        let number = rows.piece_number(host, kind, digest)?.ok_or_else(missing)?;
+        if !self.marks.insert(number) || kind == Kind::Chunk {
+            return Ok(());
+        }
+        let bytes = Bytes::from(rows.piece(host, kind, digest)?.ok_or_else(missing)?);
+        match *ahead {
+            Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest),
+            Ahead::Value(digest, levels, len) => {
+                let index = Index::checked(&digest, bytes, levels - 1, len)?;
+                let parts = (0..index.len()).filter_map(|at| index.part(at));
+                let parts = parts.map(|part| Ahead::Value(part.digest, levels - 1, part.len));
+                self.ahead.extend(parts);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_children(&mut self, node: &Node, digest: &Digest) -> Result<()> {
+        for at in 0..node.len() {
+            if let Some(child) = node.child(at) {
+                self.ahead.push(Ahead::Node(child.digest));
+            } else if node.payload(at).flags & REFERENCE != 0 {
+                let reference = Reference::parse(node.payload(at).bytes)
+                    .map_err(|found| LedgerError::integrity(Kind::Node, digest, found))?;
+                let Reference { top, levels, len } = reference;
+                self.ahead.push(Ahead::Value(top, levels, len));
+            }
+        }
+        Ok(())
+    }
+}

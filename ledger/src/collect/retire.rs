@@ -1,0 +1,236 @@
+//! Removes the commits of a page that are not kept.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use permazen_kv::{KvWrite, TxOptions};
+
+use super::history::{History, Parent};
+use super::kept::{Children, Names, kept};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::process::open_page::OpenPage;
+use crate::rows::counts::Phase;
+use crate::rows::process::{lease, leases};
+use crate::rows::retention::{Pruned, Retention};
+
+/// How many commits a slice removes or marks at most.
+const SLICE: usize = 128;
+
+/// A commit that is not kept stays for so many milliseconds, because a transaction of another process
+/// may have begun on it.
+const GRACE: u64 = 120_000;
+
+/// A time further ahead than this was not written by this clock.
+const TOO_FAR: u64 = 180_000;
+
+/// What is left to do.
+#[derive(Debug)]
+pub(super) struct Retire {
+    history: History,
+    children: Children,
+    /// What kept when the rest was computed. Nothing is removed if it has changed.
+    keeps: u64,
+    /// Commits that are not kept and have no row, or a wrong one.
+    to_mark: VecDeque<CommitId>,
+    /// Commits that have a row and are kept.
+    to_keep: VecDeque<CommitId>,
+    /// The commits to be removed: the oldest first.
+    to_remove: VecDeque<usize>,
+    /// Some commits are not kept, and it is not yet time to remove them.
+    pub(super) has_waiting: bool,
+}
+
+/// Removes the pins of processes whose leases have ended.
+pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<()> {
+    page.process.take_ended(&*page.host)?;
+    let mut dead = {
+        let host = page.read()?;
+        let living: HashSet<_> = leases(&host)?.into_iter().map(|(id, _)| id).collect();
+        let mut pins = page.rows.pins(&host)?;
+        pins.retain(|pin| !living.contains(&pin.process));
+        pins
+    };
+    while !dead.is_empty() {
+        let mut tx = page.host.begin(options)?;
+        page.rows.check_there(&tx)?;
+        for pin in dead.drain(..dead.len().min(SLICE)) {
+            // A lease that is lost is never found again, but one can be written late.
+            if lease(&tx, &pin.process)?.is_none() {
+                page.rows.remove_pin(&mut tx, &pin.process, pin.number)?;
+            }
+        }
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+/// How a slice ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Retired {
+    /// There is more to do. So many commits were removed.
+    More(u64),
+    /// Nothing is left to do.
+    All,
+    /// Something else is kept since. Begin again.
+    Changed,
+}
+
+impl Retire {
+    /// Reads all commits, and decides.
+    pub(super) fn new(page: &OpenPage) -> Result<Self> {
+        let (mut names, mut keeps, mut expiring) = (Names::default(), 0, Vec::new());
+        let mut retention = Retention::All;
+        let history = History::read(page, |host| {
+            let rows = &page.rows;
+            keeps = rows.keeps(host)?;
+            expiring = rows.expiring(host)?;
+            retention = rows.parameters(host)?.map(|found| found.retention).unwrap_or_default();
+            let branches = rows.branches(host)?.into_iter();
+            names.branches =
+                branches.map(|(_, heads)| heads.iter().map(|head| head.id).collect()).collect();
+            names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
+            let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
+            let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+            names.pins = pins.map(|pin| pin.commit).chain(page.pins.commits()).collect();
+            Ok(names.all().copied().collect())
+        })?;
+        let now = page.process.now();
+        let kept = kept(&history, &names, retention, now);
+        let mut retire = Retire {
+            children: Children::of(&history),
+            history,
+            keeps,
+            to_mark: VecDeque::new(),
+            to_keep: VecDeque::new(),
+            to_remove: VecDeque::new(),
+            has_waiting: false,
+        };
+        retire.decide(&kept, &expiring, now, page.process.is_alone);
+        Ok(retire)
+    }
+
+    fn decide(&mut self, kept: &[bool], expiring: &[(CommitId, u64)], now: u64, is_alone: bool) {
+        let (mut marked, mut due) = (BTreeSet::new(), BTreeSet::new());
+        for (id, after) in expiring {
+            match self.history.place(id) {
+                Some(at) if kept[at] => self.to_keep.push_back(*id),
+                Some(at) => {
+                    if *after <= now {
+                        due.insert(at);
+                    }
+                    if *after <= now + TOO_FAR {
+                        marked.insert(at);
+                    }
+                }
+                // The commit is gone, and so is the row.
+                None => self.to_keep.push_back(*id),
+            }
+        }
+        let mut remove = Vec::new();
+        for at in (0..self.history.len()).filter(|at| !kept[*at]) {
+            // Without other processes, the pins of this one say all.
+            if is_alone || due.contains(&at) {
+                remove.push(at);
+            } else {
+                self.has_waiting = true;
+                if !marked.contains(&at) {
+                    self.to_mark.push_back(self.history.commit(at).id);
+                }
+            }
+        }
+        remove.sort_by_key(|at| (self.history.commit(*at).generation, *at));
+        self.to_remove = remove.into();
+    }
+
+    /// Does a part of it, in one transaction of the host.
+    pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<Retired> {
+        if self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty() {
+            return Ok(Retired::All);
+        }
+        let mut tx = page.host.begin(options)?;
+        page.rows.check_there(&tx)?;
+        let mut counts = page.rows.counts(&tx)?;
+        if page.rows.keeps(&tx)? != self.keeps {
+            return Ok(Retired::Changed);
+        }
+        // While another process marks, no commit goes.
+        if counts.round.phase == Phase::Marking {
+            return Ok(Retired::All);
+        }
+        if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
+            self.mark(page, &mut tx)?;
+            tx.commit()?;
+            return Ok(Retired::More(0));
+        }
+        let slice: Vec<_> = self.to_remove.drain(..self.to_remove.len().min(SLICE)).collect();
+        let ids: Vec<_> = slice.iter().map(|at| self.history.commit(*at).id).collect();
+        let free: BTreeSet<_> = page.pins.begin_removal(&ids).into_iter().collect();
+        let slice: Vec<_> =
+            slice.into_iter().filter(|at| free.contains(&self.history.commit(*at).id)).collect();
+        let result = self.remove(page, &mut tx, &slice).and_then(|pieces| {
+            // Commits without new pieces count too, since others may need what they have no more.
+            counts.suspects += pieces + slice.len() as u64;
+            page.rows.put_counts(&mut tx, &counts)?;
+            // Another process that has computed what is kept does it again.
+            page.rows.raise_keeps(&mut tx)?;
+            Ok(tx.commit()?)
+        });
+        page.pins.end_removal();
+        result?;
+        self.keeps += 1;
+        Ok(Retired::More(slice.len() as u64))
+    }
+
+    fn mark(&mut self, page: &OpenPage, tx: &mut dyn KvWrite) -> Result<()> {
+        let after = page.process.now() + GRACE;
+        for id in self.to_keep.drain(..self.to_keep.len().min(SLICE)) {
+            page.rows.remove_expiring(tx, &id)?;
+        }
+        for id in self.to_mark.drain(..self.to_mark.len().min(SLICE)) {
+            // Another process may have removed it.
+            if page.rows.has_commit(tx, &id)? {
+                page.rows.put_expiring(tx, &id, after)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes commits. Gives the number of pieces that had no row before them.
+    fn remove(&mut self, page: &OpenPage, tx: &mut dyn KvWrite, slice: &[usize]) -> Result<u64> {
+        let mut pieces = 0;
+        // The pruned parents whose last children go.
+        let mut over = BTreeSet::new();
+        for at in slice {
+            let commit = self.history.commit(*at);
+            pieces += u64::from(commit.pieces);
+            let mut parents = Vec::new();
+            for parent in self.history.parents(*at) {
+                let (id, left) = match parent {
+                    Parent::Here(at) => (self.history.commit(at).id, &mut self.children.here[at]),
+                    Parent::Pruned(at) => {
+                        let id = self.history.pruned(at);
+                        (id, self.children.of_pruned.entry(id).or_insert(1))
+                    }
+                };
+                parents.push(id);
+                *left -= 1;
+                if *left == 0 {
+                    over.insert(id);
+                }
+            }
+            page.rows.remove_commit(tx, &commit.id, &parents)?;
+        }
+        for id in over {
+            // Of a parent that is here, or goes in this slice, there is no such row.
+            page.rows.remove_pruned(tx, &id)?;
+        }
+        for at in slice {
+            let commit = self.history.commit(*at);
+            if self.children.here[*at] > 0 {
+                let pruned = Pruned { generation: commit.generation, time: commit.time };
+                page.rows.put_pruned(tx, &commit.id, pruned)?;
+            }
+        }
+        Ok(pieces)
+    }
+}

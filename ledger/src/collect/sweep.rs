@@ -1,0 +1,99 @@
+//! Removes pieces that have no mark.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use permazen_kv::KvWrite;
+use roaring::RoaringTreemap;
+
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::process::open_page::OpenPage;
+use crate::rows::counts::Counts;
+
+/// A slice reads at most so many rows.
+const ROWS: usize = 16_384;
+
+/// A slice removes at most so many pieces, and stops removing after so long.
+const PIECES: usize = 256;
+const LONGEST: Duration = Duration::from_millis(3);
+
+/// Where a sweep is.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    pub(super) marks: RoaringTreemap,
+    /// The pieces with a number below this are removed if they have no mark.
+    pub(super) kept: u64,
+    /// The last piece that is done.
+    pub(super) reached: Option<Digest>,
+}
+
+/// Pieces without a mark, and how far they were looked for.
+#[derive(Debug)]
+pub(super) struct Garbage {
+    pieces: Vec<Digest>,
+    reached: Option<Digest>,
+    /// There are no more.
+    pub(super) is_last: bool,
+}
+
+impl Garbage {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+}
+
+impl Sweep {
+    fn is_garbage(&self, number: u64) -> bool {
+        number < self.kept && !self.marks.contains(number)
+    }
+
+    /// Looks for the next pieces without a mark.
+    pub(super) fn find(&self, page: &OpenPage) -> Result<Garbage> {
+        let mut garbage = Garbage { pieces: Vec::new(), reached: self.reached, is_last: true };
+        let mut count = 0;
+        page.rows.visit_pieces(&*page.read()?, self.reached.as_ref(), |digest, number| {
+            garbage.reached = Some(digest);
+            if self.is_garbage(number) {
+                garbage.pieces.push(digest);
+            }
+            count += 1;
+            if count == ROWS || garbage.pieces.len() == PIECES {
+                garbage.is_last = false;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(garbage)
+    }
+
+    /// Removes what was found, as far as the time allows, and says how much that was.
+    pub(super) fn remove(
+        &self,
+        page: &OpenPage,
+        tx: &mut dyn KvWrite,
+        garbage: &mut Garbage,
+        counts: &mut Counts,
+    ) -> Result<u64> {
+        let (begin, mut removed) = (Instant::now(), 0);
+        for (at, digest) in garbage.pieces.iter().enumerate() {
+            // It may have been written again since, with another number, or removed by others.
+            let number = page.rows.number_of(tx, digest)?;
+            if number.is_some_and(|number| self.is_garbage(number)) {
+                page.rows.remove_piece(tx, digest)?;
+                removed += 1;
+            }
+            if begin.elapsed() >= LONGEST && at + 1 < garbage.pieces.len() {
+                (garbage.reached, garbage.is_last) = (Some(*digest), false);
+                break;
+            }
+        }
+        counts.pieces = counts.pieces.saturating_sub(removed);
+        Ok(removed)
+    }
+
+    /// Notes that this is done.
+    pub(super) fn advance(&mut self, garbage: &Garbage) {
+        self.reached = garbage.reached;
+    }
+}

@@ -1,0 +1,94 @@
+//! Which commits a page keeps, and the removal of the others.
+
+use std::time::Duration;
+
+use permazen_kv::TxOptions;
+
+use super::Page;
+use crate::collect::collector::Collected;
+use crate::error::{LedgerError, Result};
+use crate::rows::retention::Retention;
+
+/// How long a slice waits for the right to write.
+const WAIT: Duration = Duration::from_secs(30);
+
+impl Page {
+    /// Which commits the page keeps: all that a branch or tag leads to, unless set.
+    ///
+    /// # Errors
+    /// If the page is gone, or the host fails.
+    pub fn retention(&self) -> Result<Retention> {
+        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
+        let parameters = rows.parameters(&host)?;
+        Ok(parameters.ok_or(LedgerError::PageGone { page: rows.page })?.retention)
+    }
+
+    /// Sets which commits the page keeps. What is not kept goes with the next
+    /// [collection](Page::collect).
+    ///
+    /// # Errors
+    /// For [`Retention::Last(0)`](Retention::Last), if the page is gone, or if the host fails.
+    pub fn set_retention(&self, retention: Retention) -> Result<()> {
+        if retention == Retention::Last(0) {
+            let what = "a page keeps at least the last commit of each branch".to_owned();
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        let rows = &self.shared.open.rows;
+        let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
+        let parameters = rows.parameters(&tx)?;
+        let mut parameters = parameters.ok_or(LedgerError::PageGone { page: rows.page })?;
+        parameters.retention = retention;
+        rows.put_parameters(&mut tx, &parameters)?;
+        rows.raise_keeps(&mut tx)?;
+        Ok(tx.commit()?)
+    }
+
+    /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts of
+    /// values that no commit leads to. Says how much that was.
+    ///
+    /// It need not be called: while a page is open, a thread does the same where more than a quarter of
+    /// the page may be garbage. Readers and writers go on meanwhile: it works in slices, of which each
+    /// has the right to write for a few milliseconds. A commit goes two minutes after a
+    /// collection has found that it is not kept, because a transaction of another process may have begun on
+    /// it; at once in a repository that was opened [alone](crate::RepositoryBuilder::alone).
+    ///
+    /// Gets all commits, and loads each node once; of chunks only the heads of their rows are read.
+    /// Memory: about 64 bytes for each commit, and a few bits for each piece.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{MAIN, PageId, Repository, Retention};
+    ///
+    /// let repository = Repository::builder(MemoryStore::new()).alone().create()?;
+    /// let page = repository.create_page("draft", PageId::ROOT)?;
+    /// let db = page.database(MAIN)?;
+    /// for word in ["one", "two", "three"] {
+    ///     let mut tx = db.begin(&TxOptions::writing())?;
+    ///     tx.put(b"word", word.as_bytes())?;
+    ///     tx.commit()?;
+    /// }
+    /// page.set_retention(Retention::Last(1))?;
+    /// let collected = page.collect()?;
+    /// assert_eq!((collected.commits, collected.pieces), (2, 2));
+    /// assert_eq!(page.log(page.head(MAIN)?)?.count(), 1);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LedgerError::Busy`] if another process collects at the moment. If something is damaged, so
+    /// that what is needed cannot be known: then nothing is removed but commits that are not kept. If the
+    /// page is gone, or the host fails. What was removed until then stays removed, and the next
+    /// collection goes on.
+    pub fn collect(&self) -> Result<Collected> {
+        self.shared.care.collect(WAIT)
+    }
+
+    /// Does the next part of a [collection](Page::collect), which takes a few milliseconds. `false` after
+    /// the last part.
+    ///
+    /// # Errors
+    /// Those of [`collect`](Page::collect).
+    pub fn collect_slice(&self) -> Result<bool> {
+        self.shared.care.collect_slice(WAIT)
+    }
+}

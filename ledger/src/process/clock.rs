@@ -1,0 +1,30 @@
+//! What time it is.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Tells the time to a repository. Tests can have their own.
+///
+/// Commits take their times from it, and leases end by it. A clock that jumps forward ends leases too
+/// early; then a [`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired) is possible, and
+/// nothing else.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The present time.
+    fn now(&self) -> SystemTime;
+}
+
+/// The clock of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Milliseconds since 1970; 0 for a time before that.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,156 @@
+//! The lease of a process: a row that says until when others must take it for alive.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+
+use super::clock::{Clock, millis};
+use crate::error::Result;
+use crate::random::random;
+use crate::rows::process::{self as rows, ProcessId};
+
+/// How long a lease lasts.
+const LEASE: Duration = Duration::from_secs(60 * 60);
+
+/// After so long a lease is renewed.
+const RENEWAL: Duration = Duration::from_secs(10 * 60);
+
+/// A lease that ends later than this cannot be right, whatever the clock of its process says.
+const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
+pub(crate) const WAIT: Duration = Duration::from_secs(1);
+
+/// This process, as others see it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The caller vouches that no other process has the repository open.
+    pub(crate) is_alone: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    id: ProcessId,
+    /// The milliseconds at which the lease was written last. `None` if there is none.
+    leased: Option<u64>,
+    /// When a lease that ends too late was seen first.
+    doubtful: HashMap<ProcessId, u64>,
+}
+
+fn len(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}
+
+impl Process {
+    pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool) -> Result<Self> {
+        let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
+        Ok(Process { clock, is_alone, state: Mutex::new(state) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        millis(self.clock.now())
+    }
+
+    /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if there
+    /// is none. If others have taken it, because it was not renewed, the process has another ID.
+    pub(crate) fn sign(&self, tx: &mut dyn KvWrite) -> Result<ProcessId> {
+        let now = self.now();
+        let mut state = self.lock();
+        if rows::lease(tx, &state.id)?.is_some() {
+            return Ok(state.id);
+        }
+        if state.leased.is_some() {
+            state.id = ProcessId(random()?);
+        }
+        rows::put_lease(tx, &state.id, now + len(LEASE))?;
+        // If the transaction fails, the lease is not there, and the next one writes it.
+        state.leased = Some(now);
+        Ok(state.id)
+    }
+
+    pub(crate) fn id(&self) -> ProcessId {
+        self.lock().id
+    }
+
+    /// Renews the lease, if there is one and it is time.
+    pub(crate) fn renew(&self, host: &dyn KvDatabase) -> Result<()> {
+        let now = self.now();
+        let id = match *self.lock() {
+            State { id, leased: Some(leased), .. } if now >= leased + len(RENEWAL) => id,
+            _ => return Ok(()),
+        };
+        let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        // Without the row the pins are gone. The next signature makes another process of this one.
+        if rows::lease(&tx, &id)?.is_some() {
+            rows::put_lease(&mut tx, &id, now + len(LEASE))?;
+            tx.commit()?;
+        }
+        let mut state = self.lock();
+        if state.id == id {
+            state.leased = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Gives the lease back. Others need not wait for its end then.
+    pub(crate) fn leave(&self, host: &dyn KvDatabase) -> Result<()> {
+        let id = match *self.lock() {
+            State { id, leased: Some(_), .. } => id,
+            _ => return Ok(()),
+        };
+        let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        rows::remove_lease(&mut tx, &id)?;
+        Ok(tx.commit()?)
+    }
+
+    /// Whether another process must be taken for alive.
+    pub(crate) fn lives(&self, host: &dyn KvRead, process: &ProcessId) -> Result<bool> {
+        if *process == self.id() {
+            return Ok(true);
+        }
+        Ok(match rows::lease(host, process)? {
+            Some(end) => !self.has_ended(process, end),
+            None => false,
+        })
+    }
+
+    fn has_ended(&self, process: &ProcessId, end: u64) -> bool {
+        let now = self.now();
+        if self.is_alone || end <= now {
+            return true;
+        }
+        if end <= now + len(LONGEST) {
+            return false;
+        }
+        let seen = *self.lock().doubtful.entry(*process).or_insert(now);
+        now >= seen + len(LEASE)
+    }
+
+    /// Takes the leases that have ended.
+    pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<()> {
+        let own = self.id();
+        let mut ended = rows::leases(&host.begin(&TxOptions::reading())?)?;
+        ended.retain(|(process, end)| *process != own && self.has_ended(process, *end));
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        for (process, _) in &ended {
+            // It may have been renewed since.
+            let end = rows::lease(&tx, process)?;
+            if end.is_some_and(|end| self.has_ended(process, end)) {
+                rows::remove_lease(&mut tx, process)?;
+            }
+        }
+        Ok(tx.commit()?)
+    }
+}

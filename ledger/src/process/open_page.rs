@@ -1,0 +1,115 @@
+//! A page that a process has open.
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
+
+use super::lease::{Process, WAIT};
+use super::pins::{Pin, Pins};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::rows::page::Rows;
+use crate::rows::process::PinRow;
+
+/// A page that a process has open: one for all of its handles.
+pub(crate) struct OpenPage {
+    pub(crate) host: Arc<dyn KvDatabase>,
+    pub(crate) rows: Rows,
+    pub(crate) process: Arc<Process>,
+    pub(crate) pins: Pins,
+}
+
+impl fmt::Debug for OpenPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenPage").field("number", &self.rows.page).finish_non_exhaustive()
+    }
+}
+
+impl OpenPage {
+    pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows, process: Arc<Process>) -> Self {
+        OpenPage { host, rows, process, pins: Pins::default() }
+    }
+
+    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+        Ok(self.host.begin(&TxOptions::reading())?)
+    }
+
+    /// What `find` finds in a transaction, and a pin of the commit that it names, which must be there.
+    pub(crate) fn pinned<T>(
+        self: &Arc<Self>,
+        mut find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
+    ) -> Result<(Pin, T)> {
+        loop {
+            let removals = self.pins.removals();
+            let (commit, found) = find(&*self.read()?)?;
+            if let Some(pin) = Pins::pin(self, commit, removals) {
+                return Ok((pin, found));
+            }
+        }
+    }
+
+    /// Protects what is read for long against other processes, and gives back what is not.
+    ///
+    /// # Errors
+    /// If the page is gone, or its host fails.
+    pub(crate) fn write_pins(&self) -> Result<()> {
+        let left = self.pins.take_left();
+        if left.is_empty() && self.pins.due(&self.process.id(), self.process.now()).is_empty() {
+            return Ok(());
+        }
+        let result = self.write_pin_rows(&left);
+        if result.is_err() {
+            self.pins.not_removed(left);
+        }
+        result
+    }
+
+    fn write_pin_rows(&self, left: &[PinRow]) -> Result<()> {
+        let rows = &self.rows;
+        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        rows.check_there(&tx)?;
+        for row in left {
+            rows.remove_pin(&mut tx, &row.process, row.number)?;
+        }
+        // The process can have another ID than before. Then all of its pins are due.
+        let process = self.process.sign(&mut tx)?;
+        let (mut written, mut gone) = (Vec::new(), Vec::new());
+        for row in self.pins.due(&process, self.process.now()) {
+            // A commit that is gone cannot be protected. Who reads it is told so.
+            if rows.has_commit(&tx, &row.commit)? {
+                rows.put_pin(&mut tx, &row)?;
+                written.push(row);
+            } else {
+                gone.push(row.commit);
+            }
+        }
+        if !written.is_empty() {
+            rows.raise_keeps(&mut tx)?;
+        }
+        tx.commit()?;
+        self.pins.wrote(&written, &gone);
+        Ok(())
+    }
+
+    /// What an error about something that is not there means to who reads these commits.
+    pub(crate) fn explained(&self, error: LedgerError, commits: &[CommitId]) -> LedgerError {
+        if !matches!(error, LedgerError::Missing { .. }) {
+            return error;
+        }
+        let ask = || {
+            let tx = self.read()?;
+            self.rows.check_there(&tx)?;
+            for commit in commits {
+                if !self.rows.has_commit(&tx, commit)? {
+                    return Err(LedgerError::SnapshotExpired { commit: *commit });
+                }
+            }
+            Ok(())
+        };
+        match ask() {
+            Err(why) => why,
+            Ok(()) => error,
+        }
+    }
+}

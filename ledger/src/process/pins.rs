@@ -1,0 +1,175 @@
+//! The commits of a page that this process reads. Nobody removes them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::open_page::OpenPage;
+use crate::ids::CommitId;
+use crate::rows::process::{PinRow, ProcessId};
+
+/// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use for
+/// two minutes, so none that was of use when it was pinned.
+const IN_MEMORY: u64 = 60_000;
+
+/// Pins, each of which is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    state: Mutex<State>,
+    removed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    commits: HashMap<CommitId, Pinned>,
+    /// What this process is removing.
+    going: HashSet<CommitId>,
+    /// How often this process has begun to remove commits.
+    removals: u64,
+    /// The rows of pins that are over.
+    left: Vec<PinRow>,
+    /// The number of the next row.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Pinned {
+    count: usize,
+    since: u64,
+    row: Option<PinRow>,
+}
+
+/// A commit that is not removed until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    page: Arc<OpenPage>,
+    commit: CommitId,
+}
+
+impl Pin {
+    /// The commit.
+    pub(crate) fn commit(&self) -> CommitId {
+        self.commit
+    }
+}
+
+impl Clone for Pin {
+    fn clone(&self) -> Self {
+        if let Some(pinned) = self.page.pins.lock().commits.get_mut(&self.commit) {
+            pinned.count += 1;
+        }
+        Pin { page: Arc::clone(&self.page), commit: self.commit }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut state = self.page.pins.lock();
+        let State { commits, left, .. } = &mut *state;
+        let Some(pinned) = commits.get_mut(&self.commit) else { return };
+        pinned.count -= 1;
+        if pinned.count == 0 {
+            left.extend(pinned.row);
+            commits.remove(&self.commit);
+        }
+    }
+}
+
+impl Pins {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often this process has begun to remove commits. Asked before the commit that is to be pinned
+    /// is read.
+    pub(super) fn removals(&self) -> u64 {
+        self.lock().removals
+    }
+
+    /// Pins a commit that was there after `removals`. `None` if commits have been removed since, perhaps
+    /// this one: read it again.
+    pub(super) fn pin(page: &Arc<OpenPage>, commit: CommitId, removals: u64) -> Option<Pin> {
+        let pins = &page.pins;
+        let mut state = pins.lock();
+        if state.removals != removals || state.going.contains(&commit) {
+            // What is not yet removed would be found again.
+            drop(pins.removed.wait_while(state, |state| state.going.contains(&commit)));
+            return None;
+        }
+        if commit != CommitId::FIRST {
+            let since = page.process.now();
+            let pinned = state.commits.entry(commit);
+            pinned.or_insert(Pinned { count: 0, since, row: None }).count += 1;
+        }
+        drop(state);
+        Some(Pin { page: Arc::clone(page), commit })
+    }
+
+    /// The commits that are pinned.
+    pub(crate) fn commits(&self) -> Vec<CommitId> {
+        self.lock().commits.keys().copied().collect()
+    }
+
+    /// Begins to remove those of these commits that are not pinned, and gives them. Until the end of
+    /// [`end_removal`](Pins::end_removal), nobody can pin them.
+    pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Vec<CommitId> {
+        let mut state = self.lock();
+        state.removals += 1;
+        let free: Vec<_> =
+            commits.iter().filter(|id| !state.commits.contains_key(id)).copied().collect();
+        state.going.extend(free.iter().copied());
+        free
+    }
+
+    /// Ends a removal, whether it was done or not.
+    pub(crate) fn end_removal(&self) {
+        let mut state = self.lock();
+        state.going.clear();
+        // Who has found a commit while it was removed must look again.
+        state.removals += 1;
+        drop(state);
+        self.removed.notify_all();
+    }
+
+    /// The pins that are old enough for a row and have none of this process.
+    pub(super) fn due(&self, process: &ProcessId, now: u64) -> Vec<PinRow> {
+        let mut state = self.lock();
+        let State { commits, next, .. } = &mut *state;
+        let mut due = Vec::new();
+        for (commit, pinned) in commits {
+            let has_row = pinned.row.is_some_and(|row| row.process == *process);
+            if !has_row && now >= pinned.since.saturating_add(IN_MEMORY) {
+                due.push(PinRow { process: *process, number: *next, commit: *commit });
+                *next += 1;
+            }
+        }
+        due
+    }
+
+    /// The rows that nobody needs any more.
+    pub(super) fn take_left(&self) -> Vec<PinRow> {
+        std::mem::take(&mut self.lock().left)
+    }
+
+    /// Notes the rows of pins that were written, and the pins of commits that are gone.
+    pub(super) fn wrote(&self, rows: &[PinRow], gone: &[CommitId]) {
+        let mut state = self.lock();
+        let State { commits, left, .. } = &mut *state;
+        for row in rows {
+            match commits.get_mut(&row.commit) {
+                Some(pinned) => pinned.row = Some(*row),
+                None => left.push(*row),
+            }
+        }
+        for commit in gone {
+            if let Some(pinned) = commits.get_mut(commit) {
+                // It is never due again.
+                pinned.since = u64::MAX;
+            }
+        }
+    }
+
+    /// Notes the rows of pins that could not be removed.
+    pub(super) fn not_removed(&self, rows: Vec<PinRow>) {
+        self.lock().left.extend(rows);
+    }
+}

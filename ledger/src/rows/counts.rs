@@ -1,0 +1,229 @@
+//! The row with the counts of a page and the state of its collector, and the rows with marks.
+
+use permazen_kv::{KeySpan, KvRead, KvWrite};
+
+use super::page::Rows;
+use super::process::ProcessId;
+use crate::digest::Digest;
+use crate::error::Result;
+
+pub(super) const COUNTS: u8 = 0x32;
+pub(super) const MARKS: u8 = 0x33;
+
+/// Stands for the beginning.
+const NOWHERE: Digest = Digest([0; 32]);
+
+/// How many bytes of marks a row has at most.
+const MARKS_LEN: usize = 65_536;
+
+/// How many pieces there are, and what the collector does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The number of the next piece.
+    pub(crate) next: u64,
+    /// How many there are.
+    pub(crate) pieces: u64,
+    /// How many may be garbage. 0 if no commit was removed since the last round began.
+    pub(crate) suspects: u64,
+    pub(crate) round: Round,
+}
+
+/// The state of the collector.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// 0 before the first round.
+    pub(crate) number: u64,
+    pub(crate) phase: Phase,
+    /// The process that collects; zeros in phase [`Phase::Idle`].
+    pub(crate) process: ProcessId,
+    /// The first number of a piece that the round keeps.
+    pub(crate) kept: u64,
+    /// Where the collector is. `None` at the beginning.
+    pub(crate) reached: Option<Digest>,
+}
+
+/// What a collector does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    #[default]
+    Idle,
+    Marking,
+    Sweeping,
+    Clearing,
+}
+
+impl Counts {
+    /// Whether the row of a piece that is needed again must be written again, because the round that
+    /// runs may remove it.
+    pub(crate) fn renews(&self, number: u64) -> bool {
+        self.round.phase != Phase::Idle && number < self.round.kept
+    }
+
+    /// Whether a piece with this number that no commit leads to would have been removed.
+    pub(crate) fn has_collected(&self, number: u64) -> bool {
+        self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.kept
+    }
+
+    /// What cannot be.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let Round { phase, process, kept, reached, .. } = self.round;
+        let is_nobody = process == ProcessId::default();
+        match phase {
+            _ if kept > self.next => Some("it keeps numbers that no piece has"),
+            Phase::Idle if !is_nobody => Some("a process that does nothing"),
+            Phase::Idle if reached.is_some() => Some("a place that nobody has reached"),
+            Phase::Marking | Phase::Sweeping | Phase::Clearing if is_nobody => {
+                Some("no process does it")
+            }
+            _ => None,
+        }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        let Counts { next, pieces, suspects, round } = self;
+        let mut bytes = next.to_be_bytes()[2..].to_vec();
+        // Nothing of this version has a remote, so the numbers of what is not there yet are 0.
+        for number in [pieces, suspects, 0, 0, round.number] {
+            bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        bytes.push(round.phase as u8);
+        bytes.extend_from_slice(&round.process.0);
+        bytes.extend_from_slice(&round.kept.to_be_bytes()[2..]);
+        bytes.extend_from_slice(&round.reached.unwrap_or(NOWHERE).0);
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (next, rest) = bytes.split_first_chunk::<6>()?;
+        let (numbers, rest) = rest.split_first_chunk::<40>()?;
+        let number = |at: usize| {
+            numbers[8 * at..][..8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
+        };
+        let (phase, rest) = rest.split_first()?;
+        let phase = [Phase::Idle, Phase::Marking, Phase::Sweeping, Phase::Clearing]
+            .into_iter()
+            .find(|known| *known as u8 == *phase)?;
+        let (process, rest) = rest.split_first_chunk::<16>()?;
+        let (kept, reached) = rest.split_first_chunk::<6>()?;
+        let round = Round {
+            number: number(4),
+            phase,
+            process: ProcessId(*process),
+            kept: u48(kept),
+            reached: Some(Digest::from_slice(reached)?).filter(|reached| *reached != NOWHERE),
+        };
+        let known = number(2) == 0 && number(3) == 0;
+        let counts = Counts { next: u48(next), pieces: number(0), suspects: number(1), round };
+        known.then_some(counts)
+    }
+}
+
+pub(super) fn u48(bytes: &[u8; 6]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+impl Rows {
+    pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
+        let counts = self.get(host, &[COUNTS])?.as_deref().and_then(Counts::parse);
+        counts.ok_or_else(|| self.damaged(&[COUNTS], "it is missing, or not of this version"))
+    }
+
+    pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {
+        self.put(host, &[COUNTS], counts.to_bytes())
+    }
+
+    fn marks_key(round: u64, part: u32) -> Vec<u8> {
+        [&[MARKS][..], &round.to_be_bytes(), &part.to_be_bytes()].concat()
+    }
+
+    /// Puts the marks of a round from part `from` on, at most `most` parts. The next part, `None` after
+    /// the last one.
+    pub(crate) fn put_marks(
+        &self,
+        host: &mut dyn KvWrite,
+        round: u64,
+        marks: &[u8],
+        (from, most): (u32, usize),
+    ) -> Result<Option<u32>> {
+        let mut part = from;
+        let mut rest = marks.chunks(MARKS_LEN).skip(from as usize);
+        for bytes in rest.by_ref().take(most) {
+            self.put(host, &Self::marks_key(round, part), bytes.to_vec())?;
+            part += 1;
+        }
+        Ok(rest.next().map(|_| part))
+    }
+
+    /// The marks of a round.
+    pub(crate) fn marks(&self, host: &dyn KvRead, round: u64) -> Result<Vec<u8>> {
+        let begin = [&[MARKS][..], &round.to_be_bytes()].concat();
+        let (mut marks, mut next) = (Vec::new(), 0_u32);
+        self.visit(host, &begin, |part, bytes| {
+            if part != next.to_be_bytes() {
+                return Err(
+                    self.damaged(&[&begin[..], part].concat(), "a part before it is missing")
+                );
+            }
+            next += 1;
+            marks.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(marks)
+    }
+
+    /// Removes rows with marks, at most so many. `false` if there are more.
+    pub(crate) fn remove_marks(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
+        let mut keys = Vec::new();
+        let is_all = self.keys(host, &[MARKS], most, &mut keys)?;
+        for key in keys {
+            host.remove(&key)?;
+        }
+        Ok(is_all)
+    }
+
+    /// The stored keys that begin like this, at most `most`. `false` if there are more.
+    fn keys(
+        &self,
+        host: &dyn KvRead,
+        begin: &[u8],
+        most: usize,
+        keys: &mut Vec<Vec<u8>>,
+    ) -> Result<bool> {
+        let (min, max) = self.span(begin);
+        let span = KeySpan::new(&min, max.as_deref());
+        for pair in host.scan(span, permazen_kv::Direction::Forward)? {
+            if keys.len() == most {
+                return Ok(false);
+            }
+            keys.push(pair?.0.into_owned());
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_come_back() {
+        let round = Round {
+            number: 7,
+            phase: Phase::Sweeping,
+            process: ProcessId([3; 16]),
+            kept: 1 << 40,
+            reached: Some(Digest([9; 32])),
+        };
+        let counts = Counts { next: (1 << 48) - 1, pieces: 5, suspects: u64::MAX, round };
+        for counts in [counts, Counts::default()] {
+            let bytes = counts.to_bytes();
+            assert_eq!(bytes.len(), 6 + 5 * 8 + 1 + 16 + 6 + 32);
+            assert_eq!(Counts::parse(&bytes), Some(counts));
+            assert_eq!(Counts::parse(&bytes[1..]), None);
+            assert_eq!(Counts::parse(&[&bytes[..], &[0]].concat()), None);
+        }
+        let mut other = counts.to_bytes();
+        other[46] = 4;
+        assert_eq!(Counts::parse(&other), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! The rows of pieces.
+
+use std::ops::ControlFlow;
+
+use permazen_kv::{KvRead, KvWrite};
+
+use super::counts::{Counts, u48};
+use super::page::Rows;
+use super::sealed;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+
+pub(super) const PIECE: u8 = 0x23;
+
+/// What is before the bytes of a piece: kind, form and number, then their checksum.
+const HEAD_LEN: usize = 8;
+
+impl Rows {
+    fn piece_key(digest: &Digest) -> Vec<u8> {
+        [&[PIECE][..], &digest.0].concat()
+    }
+
+    /// The head of the row of a piece, whose checksum is right, and the bytes after it.
+    fn opened<'r>(&self, key: &[u8], row: &'r [u8]) -> Result<(&'r [u8; HEAD_LEN], &'r [u8])> {
+        let Some((head, rest)) = row.split_first_chunk::<HEAD_LEN>() else {
+            return Err(self.damaged(key, "it is too short"));
+        };
+        match rest.split_first_chunk() {
+            Some((found, bytes)) if *found == sealed::checksum(self.page, key, head) => {
+                Ok((head, bytes))
+            }
+            _ => Err(self.damaged(key, "its checksum is wrong")),
+        }
+    }
+
+    /// The bytes of a piece, which are not compared with its digest. `None` if it is not here.
+    pub(crate) fn piece(
+        &self,
+        host: &dyn KvRead,
+        kind: Kind,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>> {
+        let key = Self::piece_key(digest);
+        let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
+        let ([of, form, ..], bytes) = self.opened(&key, &row)?;
+        if *of != kind.byte() {
+            return Err(self.damaged(&key, &format!("kind {of}, and not {kind}")));
+        }
+        match *form {
+            PLAIN => Ok(Some(bytes.to_vec())),
+            PACKED => unpacked(bytes).map(Some).map_err(|found| self.damaged(&key, found)),
+            form => Err(self.damaged(&key, &format!("form {form} is not known"))),
+        }
+    }
+
+    /// The number of a piece of this kind. `None` if it is not here.
+    pub(crate) fn piece_number(
+        &self,
+        host: &dyn KvRead,
+        kind: Kind,
+        digest: &Digest,
+    ) -> Result<Option<u64>> {
+        match self.kind_and_number(host, digest)? {
+            Some((of, number)) if of == kind.byte() => Ok(Some(number)),
+            None => Ok(None),
+            Some((of, _)) => {
+                let found = format!("kind {of}, and not {kind}");
+                Err(self.damaged(&Self::piece_key(digest), &found))
+            }
+        }
+    }
+
+    /// The number of a piece of any kind. `None` if it is not here.
+    pub(crate) fn number_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<u64>> {
+        Ok(self.kind_and_number(host, digest)?.map(|(_, number)| number))
+    }
+
+    fn kind_and_number(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<(u8, u64)>> {
+        let key = Self::piece_key(digest);
+        let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
+        let ([kind, _, number @ ..], _) = self.opened(&key, &row)?;
+        Ok(Some((*kind, u48(number))))
+    }
+
+    /// Calls `each` with the pieces after this digest, by their digests, until it breaks: with the
+    /// digest and the number.
+    pub(crate) fn visit_pieces(
+        &self,
+        host: &dyn KvRead,
+        after: Option<&Digest>,
+        mut each: impl FnMut(Digest, u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.visit_digests(host, PIECE, after, |digest, key, row| {
+            let ([_, _, number @ ..], _) = self.opened(key, row)?;
+            Ok(each(digest, u48(number)))
+        })
+    }
+
+    /// Puts a piece with the next number, unless it has a row that stays.
+    pub(crate) fn add_piece(
+        &self,
+        host: &mut dyn KvWrite,
+        (kind, digest): (Kind, &Digest),
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) -> Result<()> {
+        let key = Self::piece_key(digest);
+        let stored = self.stored(&key);
+        let is_new = match host.get(&stored)? {
+            None => true,
+            Some(row) => {
+                let ([_, _, number @ ..], _) = self.opened(&key, &row)?;
+                if !counts.renews(u48(number)) {
+                    return Ok(());
+                }
+                false
+            }
+        };
+        let mut row = Vec::with_capacity(HEAD_LEN + sealed::LEN + bytes.len());
+        row.extend_from_slice(&[kind.byte(), PLAIN]);
+        row.extend_from_slice(&counts.next.to_be_bytes()[2..]);
+        let checksum = sealed::checksum(self.page, &key, &row);
+        row.extend_from_slice(&checksum);
+        row.extend_from_slice(bytes);
+        host.put(&stored, &row)?;
+        counts.next += 1;
+        counts.pieces += u64::from(is_new);
+        Ok(())
+    }
+
+    /// Removes a piece.
+    pub(crate) fn remove_piece(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.remove(host, &Self::piece_key(digest))
+    }
+}
+
+/// How the bytes of a piece lie in its row.
+pub(super) const PLAIN: u8 = 0;
+/// As an LZ4 block after their length. This version reads it and does not write it.
+pub(super) const PACKED: u8 = 1;
+
+/// No piece is longer.
+const MAX_PIECE: u32 = 81_920;
+
+/// The bytes of a packed piece, or what is wrong with them.
+pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
+    let len = u32::from_be_bytes(*len);
+    // Before anything is allocated.
+    if len > MAX_PIECE {
+        return Err("a packed piece of more than 81,920 bytes");
+    }
+    let unpacked = lz4_flex::block::decompress(block, len as usize);
+    let unpacked = unpacked.map_err(|_| "a packed piece that cannot be unpacked")?;
+    if unpacked.len() != len as usize {
+        return Err("a packed piece of another length than it says");
+    }
+    Ok(unpacked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_pieces_are_read() {
+        let piece = vec![7; 5_000];
+        let mut packed = 5_000_u32.to_be_bytes().to_vec();
+        packed.extend_from_slice(&lz4_flex::block::compress(&piece));
+        assert_eq!(unpacked(&packed), Ok(piece));
+        packed[3] += 1;
+        assert!(unpacked(&packed).is_err());
+        packed[3] -= 2;
+        assert!(unpacked(&packed).is_err());
+        assert!(unpacked(&[0xff; 40]).is_err() && unpacked(b"abc").is_err());
+    }
+}

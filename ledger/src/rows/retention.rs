@@ -1,0 +1,162 @@
+//! The rows of commits that are not kept, and which commits a page keeps.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use permazen_kv::{KvRead, KvWrite};
+
+use super::page::Rows;
+use crate::commit::time::CommitTime;
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::ids::CommitId;
+
+pub(super) const PRUNED: u8 = 0x30;
+pub(super) const EXPIRING: u8 = 0x34;
+
+/// Which commits a page keeps. Whatever it says, heads of branches, commits with a tag, and commits
+/// that somebody reads are kept, and so are those that merging heads needs. A commit that no branch
+/// and no tag leads to is kept by nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Retention {
+    /// All.
+    #[default]
+    All,
+    /// None.
+    Heads,
+    /// So many of each branch: the newest by generation. At least 1.
+    Last(u64),
+    /// Those that are not older than this.
+    Age(Duration),
+}
+
+impl Retention {
+    pub(super) fn to_bytes(self) -> [u8; 9] {
+        let (rule, number) = match self {
+            Retention::All => (0, 0),
+            Retention::Heads => (1, 0),
+            Retention::Last(count) => (2, count),
+            Retention::Age(age) => (3, u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+        };
+        let mut bytes = [rule; 9];
+        bytes[1..].copy_from_slice(&u64::to_be_bytes(number));
+        bytes
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (rule, number) = bytes.split_first()?;
+        Some(match (rule, u64::from_be_bytes(number.try_into().ok()?)) {
+            (0, 0) => Retention::All,
+            (1, 0) => Retention::Heads,
+            (2, count @ 1..) => Retention::Last(count),
+            (3, age) => Retention::Age(Duration::from_millis(age)),
+            _ => return None,
+        })
+    }
+}
+
+/// What is known of a commit that was removed, and is a parent of one that is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pruned {
+    pub(crate) generation: u64,
+    pub(crate) time: CommitTime,
+}
+
+impl Pruned {
+    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+        let (generation, time) = value.split_first_chunk()?;
+        let time = CommitTime(u64::from_be_bytes(time.try_into().ok()?));
+        Some(Pruned { generation: u64::from_be_bytes(*generation), time })
+    }
+}
+
+fn key(row: u8, id: &CommitId) -> Vec<u8> {
+    [&[row][..], &id.0.0].concat()
+}
+
+impl Rows {
+    /// What is known of a pruned parent. `None` if the commit is none.
+    pub(crate) fn pruned(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Pruned>> {
+        let key = key(PRUNED, id);
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        match Pruned::parse(&value) {
+            Some(pruned) => Ok(Some(pruned)),
+            None => Err(self.damaged(&key, "it is no generation and time")),
+        }
+    }
+
+    pub(crate) fn put_pruned(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        pruned: Pruned,
+    ) -> Result<()> {
+        let mut value = pruned.generation.to_be_bytes().to_vec();
+        value.extend_from_slice(&pruned.time.0.to_be_bytes());
+        self.put(host, &key(PRUNED, id), value)
+    }
+
+    pub(crate) fn remove_pruned(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.remove(host, &key(PRUNED, id))
+    }
+
+    /// The commits that are not kept, and the milliseconds after which they may go.
+    pub(crate) fn expiring(&self, host: &dyn KvRead) -> Result<Vec<(CommitId, u64)>> {
+        let mut expiring = Vec::new();
+        self.visit(host, &[EXPIRING], |id, value| {
+            match (Digest::from_slice(id), value.try_into()) {
+                (Some(id), Ok(after)) => {
+                    expiring.push((CommitId(id), u64::from_be_bytes(after)));
+                }
+                _ => return Err(self.damaged(&[&[EXPIRING][..], id].concat(), "it is no time")),
+            }
+            Ok(())
+        })?;
+        Ok(expiring)
+    }
+
+    pub(crate) fn put_expiring(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        after: u64,
+    ) -> Result<()> {
+        self.put(host, &key(EXPIRING, id), after.to_be_bytes().to_vec())
+    }
+
+    pub(crate) fn remove_expiring(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.remove(host, &key(EXPIRING, id))
+    }
+
+    /// Removes a commit, and the row of a merge with these parents.
+    pub(crate) fn remove_commit(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        parents: &[CommitId],
+    ) -> Result<()> {
+        if let [first, second] = parents {
+            self.remove(host, &Self::merge_key(&[*first, *second], id))?;
+        }
+        self.remove_expiring(host, id)?;
+        self.remove(host, &Self::commit_key(id))
+    }
+
+    /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID, the
+    /// commit, and how many pieces had no row before it.
+    pub(crate) fn visit_commits(
+        &self,
+        host: &dyn KvRead,
+        after: Option<&CommitId>,
+        mut each: impl FnMut(CommitId, crate::commit::encoding::Commit, u32) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let after = after.map(|id| id.0);
+        self.visit_digests(host, super::page::COMMIT, after.as_ref(), |id, key, row| {
+            let id = CommitId(id);
+            let value = super::sealed::open(self.page, key, row)?;
+            let (commit, pieces) = self.parse_commit(&id, key, value)?;
+            Ok(each(id, commit, pieces))
+        })
+    }
+}

@@ -1,0 +1,364 @@
+//! What a collection keeps, against a simple model; and what it means to who reads.
+//!
+//! `PERMAZEN_HISTORIES` sets how many random histories there are.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, RepositoryBuilder,
+    Retention,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+/// A clock that a test sets.
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl TestClock {
+    fn new() -> Arc<Self> {
+        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
+    }
+
+    fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    fn millis(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.millis())
+    }
+}
+
+fn builder(host: &MemoryStore, clock: &Arc<TestClock>) -> RepositoryBuilder {
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    Repository::builder(host.clone()).upkeep_by_hand().clock(clock)
+}
+
+fn content(page: &Page, at: &CommitId) -> Map {
+    let snapshot = page.snapshot(at).unwrap();
+    let pairs = snapshot.scan(ALL, Direction::Forward).unwrap();
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+}
+
+/// Checks that everything is right and that no piece is too much.
+fn check_clean(page: &Page, what: &str) {
+    let found = page.verify().unwrap();
+    assert!(found.findings.is_empty(), "{what}: {:?}", found.findings);
+    assert_eq!(found.unreachable_pieces, 0, "{what}");
+}
+
+/// A commit as the model knows it.
+#[derive(Clone)]
+struct Known {
+    parents: Vec<CommitId>,
+    generation: u64,
+    millis: u64,
+    content: Map,
+}
+
+struct Model {
+    page: Page,
+    clock: Arc<TestClock>,
+    random: StdRng,
+    commits: BTreeMap<CommitId, Known>,
+    retention: Retention,
+    pinned: Vec<(CommitId, permazen_ledger::PageSnapshot)>,
+}
+
+impl Model {
+    fn below(&mut self, end: usize) -> usize {
+        self.random.random_range(0..end)
+    }
+
+    fn branch(&mut self) -> String {
+        let branches = self.page.branches().unwrap();
+        let at = self.below(branches.len());
+        branches[at].0.clone()
+    }
+
+    fn some_commit(&mut self) -> CommitId {
+        let mut all: Vec<_> = self.commits.keys().copied().collect();
+        all.push(CommitId::FIRST);
+        all[self.below(all.len())]
+    }
+
+    /// Learns all commits that lead to one.
+    fn learn(&mut self, head: CommitId) {
+        for commit in self.page.log(head).unwrap() {
+            let (id, commit) = commit.unwrap();
+            if !self.commits.contains_key(&id) {
+                let known = Known {
+                    parents: commit.parents().to_vec(),
+                    generation: commit.generation,
+                    millis: commit.time.as_millis(),
+                    content: content(&self.page, &id),
+                };
+                self.commits.insert(id, known);
+            }
+        }
+    }
+
+    /// What leads to these commits, themselves included.
+    fn ancestors(&self, of: &[CommitId]) -> BTreeSet<CommitId> {
+        let (mut ahead, mut found) = (of.to_vec(), BTreeSet::new());
+        while let Some(id) = ahead.pop() {
+            if let Some(commit) = self.commits.get(&id)
+                && found.insert(id)
+            {
+                ahead.extend(&commit.parents);
+            }
+        }
+        found
+    }
+
+    /// Whether history ends on one side, before what both have in common. That is so if a branch was made
+    /// at a commit that was kept for a tag or a reader, and not what is between it and the others.
+    fn ends_before_base(&self, one: &CommitId, other: &CommitId) -> bool {
+        let (one, other) = (self.ancestors(&[*one]), self.ancestors(&[*other]));
+        one.symmetric_difference(&other).any(|id| {
+            let mut parents = self.commits[id].parents.iter();
+            parents.any(|id| *id != CommitId::FIRST && !self.commits.contains_key(id))
+        })
+    }
+
+    /// What is kept, by the rules as they are written.
+    fn kept(&self) -> BTreeSet<CommitId> {
+        let branches = self.page.branches().unwrap();
+        let heads: Vec<_> = branches.iter().map(|(_, heads)| heads[0]).collect();
+        let tags: Vec<_> = self.page.tags().unwrap().into_iter().map(|(_, id)| id).collect();
+        let named: Vec<_> = heads.iter().chain(&tags).copied().collect();
+        let mut kept = match self.retention {
+            Retention::All => self.ancestors(&named),
+            Retention::Age(age) => {
+                let oldest = self.clock.millis() - age.as_millis() as u64;
+                let mut all = self.ancestors(&named);
+                all.retain(|id| self.commits[id].millis >= oldest);
+                all
+            }
+            Retention::Last(count) => {
+                let mut kept = BTreeSet::new();
+                for head in &heads {
+                    let all = self.ancestors(&[*head]).into_iter();
+                    let mut all: Vec<_> =
+                        all.map(|id| (self.commits[&id].generation, id)).collect();
+                    all.sort();
+                    kept.extend(all.iter().rev().take(count as usize).map(|(_, id)| *id));
+                }
+                kept
+            }
+            _ => BTreeSet::new(),
+        };
+        kept.extend(named.iter().copied());
+        kept.extend(self.pinned.iter().map(|(id, _)| *id));
+        kept.remove(&CommitId::FIRST);
+        let heads: BTreeSet<_> =
+            heads.into_iter().filter(|head| *head != CommitId::FIRST).collect();
+        let of_each: Vec<_> = heads.iter().map(|head| self.ancestors(&[*head])).collect();
+        let of_all: BTreeSet<_> = self
+            .commits
+            .keys()
+            .filter(|id| !of_each.is_empty() && of_each.iter().all(|of| of.contains(id)))
+            .copied()
+            .collect();
+        kept.extend(of_each.iter().flatten().filter(|id| !of_all.contains(id)));
+        let below: BTreeSet<_> =
+            of_all.iter().flat_map(|id| self.commits[id].parents.clone()).collect();
+        kept.extend(of_all.difference(&below));
+        kept
+    }
+
+    fn step(&mut self) {
+        self.clock.advance(Duration::from_millis(1 + self.random.random_range(0..20_000)));
+        match self.below(40) {
+            0..20 => {
+                let branch = self.branch();
+                let db = self.page.database(&branch).unwrap();
+                let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                for _ in 0..self.below(30) + 1 {
+                    let key = [self.below(8) as u8, self.below(40) as u8];
+                    let len = [0, 3, 60, 600, 9_000, 70_000][self.below(6)];
+                    // Few values, so that pieces that have become garbage are needed again.
+                    match self.below(4) {
+                        0 => tx.remove(&key).unwrap(),
+                        _ => tx.put(&key, &vec![self.below(2) as u8; len]).unwrap(),
+                    }
+                }
+                tx.commit().unwrap();
+                let head = self.page.head(&branch).unwrap();
+                self.learn(head);
+            }
+            20..23 => {
+                let (name, at) = (format!("branch {}", self.below(5)), self.some_commit());
+                // There may be such a branch.
+                let _ = self.page.create_branch(&name, &at);
+            }
+            23..25 => {
+                let (branch, at) = (self.branch(), self.some_commit());
+                self.page.reset(&branch, &at).unwrap();
+            }
+            25 => {
+                let branch = self.branch();
+                if branch != MAIN {
+                    self.page.remove_branch(&branch).unwrap();
+                }
+            }
+            26..30 => {
+                let (to, from) = (self.branch(), self.branch());
+                let (head, from) = (self.page.head(&to).unwrap(), self.page.head(&from).unwrap());
+                let ends = self.ends_before_base(&head, &from);
+                match self.page.merge(&to, &from, &mut LastOneWins) {
+                    Ok(head) => self.learn(head),
+                    Err(LedgerError::BaseMissing { .. }) => assert!(ends, "heads were not merged"),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            30 => {
+                let (name, at) = (format!("tag {}", self.below(3)), self.some_commit());
+                self.page.set_tag(&name, &at).unwrap();
+            }
+            31 => {
+                let name = format!("tag {}", self.below(3));
+                // There may be no such tag.
+                let _ = self.page.remove_tag(&name);
+            }
+            32 => {
+                let id = self.some_commit();
+                if id != CommitId::FIRST {
+                    self.pinned.push((id, self.page.snapshot(&id).unwrap()));
+                }
+            }
+            33 => {
+                if !self.pinned.is_empty() {
+                    let at = self.below(self.pinned.len());
+                    self.pinned.swap_remove(at);
+                }
+            }
+            34..36 => {
+                self.retention = match self.below(5) {
+                    0 => Retention::All,
+                    1 => Retention::Heads,
+                    2 => Retention::Age(Duration::from_secs(self.below(300) as u64)),
+                    _ => Retention::Last(self.below(6) as u64 + 1),
+                };
+                self.page.set_retention(self.retention).unwrap();
+            }
+            _ => self.collect(),
+        }
+    }
+
+    fn collect(&mut self) {
+        let kept = self.kept();
+        let before = self.page.verify().unwrap();
+        let collected = self.page.collect().unwrap();
+        self.commits.retain(|id, _| kept.contains(id));
+        for (id, known) in &self.commits {
+            assert!(content(&self.page, id) == known.content, "commit {id}");
+        }
+        check_clean(&self.page, "after a collection");
+        let after = self.page.verify().unwrap();
+        assert_eq!(after.commits, kept.len() as u64);
+        assert_eq!(before.commits - after.commits, collected.commits);
+        assert_eq!(before.pieces - after.pieces, collected.pieces);
+        for (id, snapshot) in &self.pinned {
+            assert_eq!(snapshot.count(ALL).unwrap(), self.commits[id].content.len() as u64);
+        }
+    }
+}
+
+fn history(seed: u64) {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = builder(&host, &clock).alone().cache_bytes(100_000).create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let mut model = Model {
+        page,
+        clock,
+        random: StdRng::seed_from_u64(seed),
+        commits: BTreeMap::new(),
+        retention: Retention::All,
+        pinned: Vec::new(),
+    };
+    for _ in 0..60 {
+        model.step();
+    }
+    model.collect();
+}
+
+#[test]
+fn a_collection_keeps_what_the_rules_say_and_nothing_else() {
+    let count = std::env::var("PERMAZEN_HISTORIES").map_or(30, |count| count.parse().unwrap());
+    for seed in 0..count {
+        let run = std::panic::catch_unwind(|| history(seed));
+        assert!(run.is_ok(), "history {seed}");
+    }
+}
+
+/// The keys of the rows of pieces.
+fn pieces(host: &MemoryStore) -> Vec<Vec<u8>> {
+    let span = KeySpan::new(&[0x10, 1, 0x23], Some(&[0x10, 1, 0x24]));
+    let snapshot = host.snapshot();
+    let pairs = snapshot.scan(span, Direction::Forward).unwrap();
+    pairs.map(|pair| pair.unwrap().0.into_owned()).collect()
+}
+
+#[test]
+fn what_is_damaged_stops_a_collection_before_it_removes_a_piece() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let open = |host: &MemoryStore| builder(host, &clock).alone().cache_bytes(1).create().unwrap();
+    let repository = open(&host);
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    for number in 0..3_u8 {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        for key in 0..=255 {
+            tx.put(&[key], &[number; 100]).unwrap();
+        }
+        tx.put(b"long", &vec![number; 200_000]).unwrap();
+        tx.commit().unwrap();
+    }
+    page.set_retention(Retention::Heads).unwrap();
+    let head = page.head(MAIN).unwrap();
+    let needed = content(&page, &head);
+    let mut damaged = 0;
+    for key in pieces(&host) {
+        let copy = MemoryStore::new();
+        let mut tx = copy.begin(&TxOptions::writing()).unwrap();
+        for pair in host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+            let (other, row) = pair.unwrap();
+            if *other != *key {
+                tx.put(&other, &row).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+        let page = open(&copy).page("test", PageId::ROOT).unwrap();
+        let before = pieces(&copy);
+        match page.collect() {
+            // Only a commit that is not kept had it.
+            Ok(_) => assert!(content(&page, &head) == needed),
+            Err(error) => {
+                assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
+                assert_eq!(pieces(&copy), before);
+                assert!(page.collect().is_err());
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 5, "{damaged} pieces are needed");
+    page.collect().unwrap();
+    assert_eq!(pieces(&host).len(), damaged);
+}
