@@ -50,7 +50,7 @@ pub use page::snapshot::PageSnapshot;
 pub use page::value::ValueReader;
 pub use process::clock::Clock;
 pub use repository::{MAIN, Repository, RepositoryBuilder};
-pub use rows::retention::Retention;
+pub use rows::parameters::Retention;
 pub use secret::Secret;
 pub use store::linear::PageStore;
 pub use verify::report::{Finding, Verification};

@@ -18,9 +18,9 @@ use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
 use crate::random::random;
 use crate::rows::counts::Counts;
-use crate::rows::page::{Head, Parameters, Rows};
+use crate::rows::page::{Head, Rows};
+use crate::rows::parameters::{Parameters, Retention};
 use crate::rows::repository as rows;
-use crate::rows::retention::Retention;
 use crate::secret::Secret;
 
 /// The branch that a page is made with.

@@ -14,7 +14,7 @@ use crate::error::{LedgerError, Result};
 use crate::process::lease::{Process, WAIT};
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
-use crate::rows::retention::Retention;
+use crate::rows::parameters::Retention;
 
 /// How often the thread looks.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::history::{History, Parent};
 use crate::ids::CommitId;
-use crate::rows::retention::Retention;
+use crate::rows::parameters::Retention;
 
 /// What names commits.
 #[derive(Debug, Default)]

@@ -10,8 +10,9 @@ use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
+use crate::rows::parameters::Retention;
 use crate::rows::process::{lease, leases};
-use crate::rows::retention::{Pruned, Retention};
+use crate::rows::retention::Pruned;
 
 /// How many commits a slice removes or marks at most.
 const SLICE: usize = 128;

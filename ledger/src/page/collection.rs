@@ -7,7 +7,7 @@ use permazen_kv::TxOptions;
 use super::Page;
 use crate::collect::collector::Collected;
 use crate::error::{LedgerError, Result};
-use crate::rows::retention::Retention;
+use crate::rows::parameters::Retention;
 
 /// How long a slice waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);

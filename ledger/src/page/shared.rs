@@ -16,7 +16,7 @@ use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::process::pins::Pin;
-use crate::rows::page::Parameters;
+use crate::rows::parameters::Parameters;
 use crate::rows::retention::Pruned;
 use crate::secret::Secret;
 use crate::tree::boundaries::ByHash;

@@ -17,7 +17,7 @@ pub(crate) struct OpenPage {
     pub(crate) host: Arc<dyn KvDatabase>,
     pub(crate) rows: Rows,
     pub(crate) process: Arc<Process>,
-    pub(crate) pins: Pins,
+    pub(crate) pins: Arc<Pins>,
 }
 
 impl fmt::Debug for OpenPage {
@@ -28,7 +28,7 @@ impl fmt::Debug for OpenPage {
 
 impl OpenPage {
     pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows, process: Arc<Process>) -> Self {
-        OpenPage { host, rows, process, pins: Pins::default() }
+        OpenPage { host, rows, process, pins: Arc::default() }
     }
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
@@ -43,7 +43,7 @@ impl OpenPage {
         loop {
             let removals = self.pins.removals();
             let (commit, found) = find(&*self.read()?)?;
-            if let Some(pin) = Pins::pin(self, commit, removals) {
+            if let Some(pin) = self.pins.pin(commit, removals, self.process.now()) {
                 return Ok((pin, found));
             }
         }

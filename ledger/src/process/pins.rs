@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::open_page::OpenPage;
 use crate::ids::CommitId;
 use crate::rows::process::{PinRow, ProcessId};
 
@@ -41,7 +40,7 @@ struct Pinned {
 /// A commit that is not removed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin {
-    page: Arc<OpenPage>,
+    pins: Arc<Pins>,
     commit: CommitId,
 }
 
@@ -54,16 +53,16 @@ impl Pin {
 
 impl Clone for Pin {
     fn clone(&self) -> Self {
-        if let Some(pinned) = self.page.pins.lock().commits.get_mut(&self.commit) {
+        if let Some(pinned) = self.pins.lock().commits.get_mut(&self.commit) {
             pinned.count += 1;
         }
-        Pin { page: Arc::clone(&self.page), commit: self.commit }
+        Pin { pins: Arc::clone(&self.pins), commit: self.commit }
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut state = self.page.pins.lock();
+        let mut state = self.pins.lock();
         let State { commits, left, .. } = &mut *state;
         let Some(pinned) = commits.get_mut(&self.commit) else { return };
         pinned.count -= 1;
@@ -87,21 +86,19 @@ impl Pins {
 
     /// Pins a commit that was there after `removals`. `None` if commits have been removed since, perhaps
     /// this one: read it again.
-    pub(super) fn pin(page: &Arc<OpenPage>, commit: CommitId, removals: u64) -> Option<Pin> {
-        let pins = &page.pins;
-        let mut state = pins.lock();
+    pub(super) fn pin(self: &Arc<Self>, commit: CommitId, removals: u64, now: u64) -> Option<Pin> {
+        let mut state = self.lock();
         if state.removals != removals || state.going.contains(&commit) {
             // What is not yet removed would be found again.
-            drop(pins.removed.wait_while(state, |state| state.going.contains(&commit)));
+            drop(self.removed.wait_while(state, |state| state.going.contains(&commit)));
             return None;
         }
         if commit != CommitId::FIRST {
-            let since = page.process.now();
             let pinned = state.commits.entry(commit);
-            pinned.or_insert(Pinned { count: 0, since, row: None }).count += 1;
+            pinned.or_insert(Pinned { count: 0, since: now, row: None }).count += 1;
         }
         drop(state);
-        Some(Pin { page: Arc::clone(page), commit })
+        Some(Pin { pins: Arc::clone(self), commit })
     }
 
     /// The commits that are pinned.

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use permazen_kv::{KvRead, key::after_prefix};
 
 use super::counts::{COUNTS, MARKS, u48};
-use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, PARAMETERS, RESETS, Rows, TAG, check_name};
+use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, RESETS, Rows, TAG, check_name};
+use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
 use super::process::{PIN, PinRow, pin};
 use super::retention::{EXPIRING, PRUNED, Pruned};

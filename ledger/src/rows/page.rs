@@ -5,14 +5,12 @@ use std::ops::ControlFlow;
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
-use super::retention::Retention;
 use super::{number, sealed};
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::secret::Secret;
 
 pub(super) const HEAD: u8 = 0x20;
 pub(super) const MERGE: u8 = 0x21;
@@ -20,7 +18,6 @@ pub(super) const COMMIT: u8 = 0x22;
 pub(super) const KEEPS: u8 = 0x28;
 pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
-pub(super) const PARAMETERS: u8 = 0x2f;
 
 /// Before the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
@@ -30,13 +27,6 @@ pub(super) const PAGES: u8 = 0x10;
 pub(crate) struct Rows {
     pub(crate) page: u64,
     prefix: Vec<u8>,
-}
-
-/// What a page was made with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parameters {
-    pub(crate) secret: Secret,
-    pub(crate) retention: Retention,
 }
 
 /// A name that cannot be one of a branch or tag.
@@ -133,38 +123,6 @@ impl Rows {
 
     pub(super) fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
         sealed::damaged(self.page, key, found)
-    }
-
-    /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this first.
-    pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
-        match self.get(host, &[PARAMETERS])? {
-            Some(_) => Ok(()),
-            None => Err(LedgerError::PageGone { page: self.page }),
-        }
-    }
-
-    /// The page's parameters. `None` if there is no such page.
-    pub(crate) fn parameters(&self, host: &dyn KvRead) -> Result<Option<Parameters>> {
-        let Some(value) = self.get(host, &[PARAMETERS])? else { return Ok(None) };
-        let (format, rest) = value.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
-        if u32::from_be_bytes(*format) != super::repository::FORMAT {
-            let found = u32::from_be_bytes(*format);
-            return Err(LedgerError::UnknownFormat { found, known: super::repository::FORMAT });
-        }
-        let (secret, rest) = rest.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
-        // No flag is known to this version.
-        match rest.strip_prefix(&[0]).and_then(Retention::parse) {
-            Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
-            None => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
-        }
-    }
-
-    pub(crate) fn put_parameters(&self, host: &mut dyn KvWrite, page: &Parameters) -> Result<()> {
-        let mut value = super::repository::FORMAT.to_be_bytes().to_vec();
-        value.extend_from_slice(page.secret.as_bytes());
-        value.push(0);
-        value.extend_from_slice(&page.retention.to_bytes());
-        self.put(host, &[PARAMETERS], value)
     }
 
     fn branch(&self, branch: &str) -> Vec<u8> {

@@ -1,7 +1,6 @@
-//! The rows of commits that are not kept, and which commits a page keeps.
+//! The rows of commits that are not kept.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use permazen_kv::{KvRead, KvWrite};
 
@@ -13,48 +12,6 @@ use crate::ids::CommitId;
 
 pub(super) const PRUNED: u8 = 0x30;
 pub(super) const EXPIRING: u8 = 0x34;
-
-/// Which commits a page keeps. Whatever it says, heads of branches, commits with a tag, and commits
-/// that somebody reads are kept, and so are those that merging heads needs. A commit that no branch
-/// and no tag leads to is kept by nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Retention {
-    /// All.
-    #[default]
-    All,
-    /// None.
-    Heads,
-    /// So many of each branch: the newest by generation. At least 1.
-    Last(u64),
-    /// Those that are not older than this.
-    Age(Duration),
-}
-
-impl Retention {
-    pub(super) fn to_bytes(self) -> [u8; 9] {
-        let (rule, number) = match self {
-            Retention::All => (0, 0),
-            Retention::Heads => (1, 0),
-            Retention::Last(count) => (2, count),
-            Retention::Age(age) => (3, u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
-        };
-        let mut bytes = [rule; 9];
-        bytes[1..].copy_from_slice(&u64::to_be_bytes(number));
-        bytes
-    }
-
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let (rule, number) = bytes.split_first()?;
-        Some(match (rule, u64::from_be_bytes(number.try_into().ok()?)) {
-            (0, 0) => Retention::All,
-            (1, 0) => Retention::Heads,
-            (2, count @ 1..) => Retention::Last(count),
-            (3, age) => Retention::Age(Duration::from_millis(age)),
-            _ => return None,
-        })
-    }
-}
 
 /// What is known of a commit that was removed, and is a parent of one that is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
