@@ -1,0 +1,169 @@
+//! Processes that commit and collect garbage are killed at random instants, on LMDB and on SQLite. What
+//! they acknowledged is there, and `verify` finds nothing.
+//!
+//! `PERMAZEN_KILLS` sets how often this is tried with each store.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::sqlite::SqliteStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository, Retention};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Whoever has this variable is a process that is killed: its store and path.
+const CHILD: &str = "PERMAZEN_LEDGER_CHILD";
+
+fn open(store: &str, path: &Path) -> Arc<dyn KvDatabase> {
+    match store {
+        "lmdb" => Arc::new(LmdbStore::open_or_create(path).unwrap()),
+        _ => Arc::new(SqliteStore::open_or_create(path).unwrap()),
+    }
+}
+
+fn page(repository: &Repository) -> Page {
+    match repository.page("test", PageId::ROOT) {
+        Ok(page) => page,
+        Err(LedgerError::NoSuch { .. }) => {
+            let page = repository.create_page("test", PageId::ROOT).unwrap();
+            page.set_retention(Retention::Last(3)).unwrap();
+            page
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What commit `number` writes: few contents, so that garbage comes back to life.
+fn writes(number: u64) -> Map {
+    let value = |key: u8| vec![(number % 4) as u8; if key == 7 { 30_000 } else { 60 }];
+    let from = (number % 5) as u8 * 20;
+    let mut writes: Map = (from..from + 60).map(|key| (vec![key], value(key))).collect();
+    writes.insert(b"number".to_vec(), number.to_be_bytes().to_vec());
+    writes
+}
+
+/// Commits one number after the other while another thread collects.
+fn work(store: &str, path: &Path) {
+    let repository = Repository::shared_builder(open(store, path)).alone().create().unwrap();
+    let page = page(&repository);
+    println!("open");
+    let collector = page.clone();
+    std::thread::spawn(move || {
+        loop {
+            match collector.collect() {
+                Ok(_) => {}
+                // The host was busy for long.
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+        }
+    });
+    let db = page.database(MAIN).unwrap();
+    loop {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        let last = tx.get(b"number").unwrap().map(|last| last.into_owned());
+        let number = last.map_or(0, |last| u64::from_be_bytes(last.try_into().unwrap())) + 1;
+        for (key, value) in writes(number) {
+            tx.put(&key, &value).unwrap();
+        }
+        tx.commit().unwrap();
+        println!("committed {number}");
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+/// The role of a process that is killed. The test that starts it sets the variable; without it there is
+/// nothing to do.
+#[test]
+fn child() {
+    if let Ok(what) = std::env::var(CHILD) {
+        let (store, path) = what.split_once(' ').unwrap();
+        work(store, Path::new(path));
+    }
+}
+
+fn start(store: &str, path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env(CHILD, format!("{store} {}", path.display()))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The number of the last commit, which is whole.
+fn check(store: &str, path: &Path, when: &str) -> u64 {
+    let repository =
+        Repository::shared_builder(open(store, path)).upkeep_by_hand().create().unwrap();
+    let page = page(&repository);
+    let found = page.verify().unwrap();
+    assert!(found.findings.is_empty(), "{when}: {:?}", found.findings);
+    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    let all = KeySpan::new(b"", None);
+    let pairs = snapshot.scan(all, Direction::Forward).unwrap();
+    let content: Map =
+        pairs.map(|pair| pair.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect();
+    let Some(number) = content.get(&b"number"[..]) else {
+        assert!(content.is_empty(), "{when}");
+        return 0;
+    };
+    let number = u64::from_be_bytes(number.clone().try_into().unwrap());
+    // The last five commits have written all keys.
+    let mut expected = Map::new();
+    (number.saturating_sub(4).max(1)..=number).for_each(|number| expected.extend(writes(number)));
+    assert!(content == expected, "{when}: commit {number} is not whole");
+    number
+}
+
+fn kills(store: &str) {
+    let kills = std::env::var("PERMAZEN_KILLS").map_or(40, |kills| kills.parse().unwrap());
+    let mut random = StdRng::seed_from_u64(5);
+    let (mut last, mut commits) = (0, 0);
+    let mut directory = tempfile::tempdir().unwrap();
+    for round in 0..kills {
+        if round % 25 == 0 {
+            (last, directory) = (0, tempfile::tempdir().unwrap());
+        }
+        let path = directory.path().join("store");
+        let mut child = start(store, &path);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        if random.random_range(0..8) > 0 {
+            while lines.next().is_some_and(|line| !line.unwrap().contains("committed")) {}
+        }
+        std::thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Only whole lines were acknowledged.
+        let said: Vec<String> = lines.map_while(Result::ok).collect();
+        let number = |line: &String| line.strip_prefix("committed ")?.parse::<u64>().ok();
+        let acknowledged = said.iter().rev().skip(1).find_map(number).unwrap_or(last);
+        let when = format!("{store}, kill {round}");
+        let found = check(store, &path, &when);
+        assert!(
+            found >= acknowledged.max(last),
+            "{when}: {acknowledged} was acknowledged, {found} is there"
+        );
+        commits += found - last;
+        last = found;
+    }
+    assert!(commits > kills, "{commits} commits");
+    println!("{store}: {kills} kills after {commits} commits");
+}
+
+#[test]
+fn what_is_acknowledged_survives_kills_on_lmdb() {
+    kills("lmdb");
+}
+
+#[test]
+fn what_is_acknowledged_survives_kills_on_sqlite() {
+    kills("sqlite");
+}
