@@ -187,3 +187,45 @@ fn observers_along_paths() {
     db.write(|tx| tx.get(account)?.set_balance(2)).unwrap();
     assert_log(["Ann: balance 2"]);
 }
+
+#[derive(permazen::PermazenKind)]
+enum Holder<'t> {
+    Person(Obj<'t, Person>),
+    Account(Obj<'t, Account>),
+}
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Watcher {
+    #[permazen(inverse_delete = "nullify")]
+    watched: Option<Ref<HolderKind>>,
+}
+
+#[permazen::hooks]
+impl Watcher {
+    /// `of` cannot name a field that only one of the models has.
+    #[on_change(path = Path::of::<Self>().to(Self::WATCHED))]
+    fn told(_: Obj<'_, Self>, change: &Change<'_, HolderKind>) -> Result<()> {
+        if let (Holder::Account(account), "balance") = (change.object()?, change.field()) {
+            log(format!("balance {}", account.balance()?));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_field_of_one_model_of_a_kind() {
+    let db = builder().kind::<HolderKind>().model::<Watcher>().build().unwrap();
+    db.write(|tx| {
+        let account = tx.create(Account::default())?;
+        let ann = tx.create(person("Ann", None))?;
+        tx.create(Watcher { watched: Some(account.into()) })?;
+        tx.create(Watcher { watched: Some(ann.into()) })?;
+        account.set_balance(3)?;
+        account.tags()?.add("x")?;
+        ann.set_seen(1)?;
+        assert_log(["balance 3"]);
+        Ok(())
+    })
+    .unwrap();
+}

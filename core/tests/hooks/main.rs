@@ -4,6 +4,7 @@
 mod after;
 mod along;
 mod committed;
+mod derived;
 mod errors;
 mod events;
 mod kinds;
