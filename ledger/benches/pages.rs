@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{MAIN, PageId, Repository};
+use permazen_ledger::{LastOneWins, MAIN, Page, PageId, Repository, Retention};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -83,7 +83,7 @@ fn main() {
     let count = std::env::var("PERMAZEN_BENCH_PAIRS").ok().and_then(|count| count.parse().ok());
     let pairs = pairs(count.unwrap_or(1_000_000));
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let repository = Repository::create(open(dirs[0].path())).unwrap();
+    let repository = Repository::builder(open(dirs[0].path())).alone().create().unwrap();
     let page = repository.create_page("bench", PageId::ROOT).unwrap();
     let (ours, bare) = (page.database(MAIN).unwrap(), open(dirs[1].path()));
     println!("{} pairs; microseconds, medians\n", pairs.len());
@@ -126,7 +126,8 @@ fn main() {
         row(&format!("commit of {count} changes {how}"), page_times, bare_times);
     }
 
-    let keys: Vec<&Pair> = pairs.sample(&mut random, 20_000).collect();
+    let mut other = StdRng::seed_from_u64(3);
+    let keys: Vec<&Pair> = pairs.sample(&mut other, 20_000).collect();
     let (mut page_times, mut bare_times) = (Vec::new(), Vec::new());
     for _ in 0..7 {
         page_times.push(reads(&ours, &keys));
@@ -162,5 +163,66 @@ fn main() {
         time(&mut || {
             page.diff(&old, &head, ALL, Direction::Forward).unwrap().for_each(drop);
         })
+    );
+    let mut number = 0;
+    println!(
+        "| new branch | {:.1} | | |",
+        time(&mut || {
+            number += 1;
+            page.create_branch(&number.to_string(), &head).unwrap();
+        })
+    );
+    let merges = (0..11).map(|number| {
+        let branch = format!("merged {number}");
+        page.create_branch(&branch, &page.head(MAIN).unwrap()).unwrap();
+        commit(&page.database(&branch).unwrap(), &changes(1_000, false));
+        commit(&ours, &changes(1_000, false));
+        let from = page.head(&branch).unwrap();
+        let begin = Instant::now();
+        page.merge(MAIN, &from, &mut LastOneWins).unwrap();
+        begin.elapsed()
+    });
+    println!("| merge of 1,000 and 1,000 changes | {:.1} | | |", median(merges.collect()));
+    collect(&page);
+
+    drop((ours, page, repository));
+    let cold = Repository::open(open(dirs[0].path())).unwrap();
+    let ours = cold.page("bench", PageId::ROOT).unwrap().database(MAIN).unwrap();
+    row("20,000 point reads, cold", vec![reads(&ours, &keys)], vec![reads(&bare, &keys)]);
+}
+
+/// Leaves the last commit of the branch, and collects the rest in slices.
+fn collect(page: &Page) {
+    for (branch, _) in page.branches().unwrap() {
+        if branch != MAIN {
+            page.remove_branch(&branch).unwrap();
+        }
+    }
+    page.set_retention(Retention::Heads).unwrap();
+    let before = page.verify().unwrap();
+    let begin = Instant::now();
+    let mut slices = Vec::new();
+    loop {
+        let begin = Instant::now();
+        let more = page.collect_slice().unwrap();
+        slices.push(begin.elapsed());
+        if !more {
+            break;
+        }
+    }
+    let (all, after) = (begin.elapsed(), page.verify().unwrap());
+    slices.sort();
+    println!(
+        "| collection of {} of {} pieces and {} commits | {:.1} | | |",
+        before.pieces - after.pieces,
+        before.pieces,
+        before.commits - after.commits,
+        all.as_secs_f64() * 1e6
+    );
+    println!(
+        "| a slice of it: median; 99 of 100; longest | {:.1}; {:.1}; {:.1} | | |",
+        slices[slices.len() / 2].as_secs_f64() * 1e6,
+        slices[slices.len() * 99 / 100].as_secs_f64() * 1e6,
+        slices[slices.len() - 1].as_secs_f64() * 1e6
     );
 }

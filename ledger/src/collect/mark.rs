@@ -22,7 +22,7 @@ const COMMITS: usize = 256;
 
 /// A slice ends after so many pieces, or so long.
 const PIECES: usize = 4_096;
-const SLICE: Duration = Duration::from_millis(20);
+const SLICE: Duration = Duration::from_millis(4);
 
 /// A piece that something leads to.
 #[derive(Debug)]

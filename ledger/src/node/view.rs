@@ -1,6 +1,8 @@
 //! A node, searched as it lies.
 
 use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -28,6 +30,9 @@ pub(crate) struct Node {
     items_at: usize,
     /// How many entries it has, or are below it.
     entries: u64,
+    /// The children that were compared with what this node says of them: one bit for each. Empty in a
+    /// leaf.
+    known: Box<[AtomicU64]>,
 }
 
 /// A key in two parts: the prefix of its node and the rest.
@@ -99,7 +104,9 @@ impl Node {
         if (bytes.len() - items_at > usize::from(u16::MAX)) != (wide == 1) {
             return Err("the width of offsets does not fit the length of the items");
         }
-        let mut node = Node { bytes, len, prefix_end, items_at, entries: 0 };
+        let words = if level == 0 { 0 } else { len.div_ceil(64) };
+        let known = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let mut node = Node { bytes, len, prefix_end, items_at, entries: 0, known };
         node.entries = node.check(level)?;
         Ok(node)
     }
@@ -150,7 +157,8 @@ impl Node {
     pub(crate) fn empty() -> &'static (Digest, Arc<Node>) {
         static EMPTY: LazyLock<(Digest, Arc<Node>)> = LazyLock::new(|| {
             let bytes = write::encode(0, &Items::default());
-            let node = Node { bytes, len: 0, prefix_end: HEADER, items_at: HEADER, entries: 0 };
+            let (prefix_end, items_at, known) = (HEADER, HEADER, Box::default());
+            let node = Node { bytes, len: 0, prefix_end, items_at, entries: 0, known };
             (Kind::Node.digest(&node.bytes), Arc::new(node))
         });
         &EMPTY
@@ -198,9 +206,7 @@ impl Node {
     /// The flags of an item, and what follows them.
     fn item(&self, at: usize) -> (u16, &[u8], &[u8]) {
         let start = at.checked_sub(1).map_or(0, |before| self.offset(before));
-        let item = &self.bytes[self.items_at + start..self.items_at + self.offset(at)];
-        let (head, item) = item.split_at(2);
-        let head = u16::from_be_bytes([head[0], head[1]]);
+        let (head, item) = split_head(&self.items()[start..self.offset(at)]);
         let (rest, payload) = item.split_at(usize::from(head & !(LAZY | REFERENCE)));
         (head & (LAZY | REFERENCE), rest, payload)
     }
@@ -219,6 +225,13 @@ impl Node {
     pub(crate) fn payload(&self, at: usize) -> Payload<'_> {
         let (flags, _, bytes) = self.item(at);
         Payload { flags, bytes }
+    }
+
+    /// The key without the prefix, and the payload, at this position, which is below
+    /// [`len`](Node::len).
+    pub(crate) fn entry(&self, at: usize) -> (&[u8], Payload<'_>) {
+        let (flags, rest, bytes) = self.item(at);
+        (rest, Payload { flags, bytes })
     }
 
     /// The child at this position. `None` if this is a leaf, or there is no such item.
@@ -241,17 +254,59 @@ impl Node {
             Ordering::Greater => return (self.len, false),
             Ordering::Equal => {}
         }
-        let (mut low, mut high) = (0, self.len);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.item(middle).1.cmp(rest) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Equal => return (middle, true),
-                Ordering::Greater => high = middle,
+        let (offsets, items) = (&self.bytes[self.prefix_end..self.items_at], self.items());
+        match self.bytes[HEADER - 1] {
+            0 => search(items, offsets.as_chunks().0, |end| u16::from_be_bytes(*end).into(), rest),
+            _ => {
+                search(items, offsets.as_chunks().0, |end| u32::from_be_bytes(*end) as usize, rest)
             }
         }
-        (low, false)
     }
+
+    fn items(&self) -> &[u8] {
+        &self.bytes[self.items_at..]
+    }
+
+    /// Whether the child at this position has been compared with what this node says of it, so that it
+    /// need not be again: both are named by their digests.
+    pub(crate) fn is_known(&self, at: usize) -> bool {
+        let word = self.known.get(at / 64).map_or(0, |word| word.load(Relaxed));
+        word & 1 << (at % 64) != 0
+    }
+
+    /// Notes that the child at this position is what this node says.
+    pub(crate) fn set_known(&self, at: usize) {
+        if let Some(word) = self.known.get(at / 64) {
+            word.fetch_or(1 << (at % 64), Relaxed);
+        }
+    }
+}
+
+/// Searches items, whose ends these are, for the rest of a key.
+fn search<const N: usize>(
+    items: &[u8],
+    ends: &[[u8; N]],
+    end: impl Fn(&[u8; N]) -> usize,
+    rest: &[u8],
+) -> (usize, bool) {
+    let (mut low, mut high) = (0, ends.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let start = middle.checked_sub(1).map_or(0, |before| end(&ends[before]));
+        let (head, item) = split_head(&items[start..end(&ends[middle])]);
+        match item[..usize::from(head & !(LAZY | REFERENCE))].cmp(rest) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Equal => return (middle, true),
+            Ordering::Greater => high = middle,
+        }
+    }
+    (low, false)
+}
+
+/// The flags of an item with the length of the rest of its key, and what follows.
+fn split_head(item: &[u8]) -> (u16, &[u8]) {
+    let (head, item) = item.split_at(2);
+    (u16::from_be_bytes([head[0], head[1]]), item)
 }
 
 fn check_value(flags: u16, payload: &[u8]) -> std::result::Result<(), &'static str> {

@@ -251,16 +251,22 @@ impl KvRead for PageSnapshot {
                 Direction::Reverse => (0..0, 0..first + 1),
             };
             let SplitKey { prefix, .. } = leaf.key(first);
+            // If the last of them is before the end, all are.
+            let last = match direction {
+                Direction::Forward => leaf.len() - 1,
+                Direction::Reverse => 0,
+            };
+            let has_all = range.has(leaf.key(last));
             key.clear();
             key.extend_from_slice(prefix);
             while let Some(at) = positions.0.next().or_else(|| positions.1.next_back()) {
-                let split = leaf.key(at);
-                if !range.has(split) {
+                let (rest, payload) = leaf.entry(at);
+                if !has_all && !range.has(SplitKey { prefix, rest }) {
                     return Ok(());
                 }
                 key.truncate(prefix.len());
-                key.extend_from_slice(split.rest);
-                let value = value(&*self.page, leaf.payload(at))?;
+                key.extend_from_slice(rest);
+                let value = value(&*self.page, payload)?;
                 if let ControlFlow::Break(()) = visitor(&key, &value) {
                     return Ok(());
                 }

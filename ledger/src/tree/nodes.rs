@@ -55,10 +55,14 @@ pub(crate) fn child<N: Nodes>(nodes: &N, parent: &Node, at: usize) -> Result<Arc
         return Err(LedgerError::integrity(Kind::Node, &digest, found));
     };
     let node = nodes.load(&named.digest)?;
+    if parent.is_known(at) {
+        return Ok(node);
+    }
     let same_last = node.last_key().is_some_and(|last| last.cmp(&parent.key(at)).is_eq());
     if node.level() + 1 != parent.level() || node.entries() != named.entries || !same_last {
         let found = "its level, last key or number of entries is not what its parent says";
         return Err(LedgerError::integrity(Kind::Node, &named.digest, found));
     }
+    parent.set_known(at);
     Ok(node)
 }
