@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
@@ -384,4 +386,43 @@ fn commits_say_what_they_are() {
     assert!(matches!(&commit.origin, Origin::Change { parent, .. } if *parent == CommitId::FIRST));
     assert!(commit.time > CommitTime::default() && commit.generation == 1);
     assert!(page.commit(&CommitId::FIRST).unwrap().is_none());
+}
+
+#[test]
+fn a_transaction_that_has_failed_often_holds_all_others_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(dir.path()).unwrap());
+    // Two processes, as far as they know.
+    let repositories = [0, 1].map(|_| Repository::create_shared(Arc::clone(&host)).unwrap());
+    let page = repositories[0].create_page("test", PageId::ROOT).unwrap();
+    let other = repositories[1].page("test", PageId::ROOT).unwrap();
+    let (ours, theirs) = (page.database(MAIN).unwrap(), other.database(MAIN).unwrap());
+    let add = |db: &dyn KvDatabase, options: &TxOptions| {
+        let mut tx = db.begin(options)?;
+        let old = tx.get(b"count")?.map_or(0, |old| old[0]);
+        tx.put(b"count", &[old + 1])?;
+        tx.commit()
+    };
+    add(&ours, &TxOptions::writing()).unwrap();
+
+    let mut held = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    let old = held.get(b"count").unwrap().unwrap()[0];
+    std::thread::scope(|scope| {
+        let short = TxOptions::writing().with_wait(std::time::Duration::from_millis(50));
+        let refused = scope.spawn(move || add(&theirs, &short).unwrap_err());
+        assert!(refused.join().unwrap().is_retryable());
+    });
+    held.put(b"count", &[old + 1]).unwrap();
+    assert_eq!(held.get(b"count").unwrap().as_deref(), Some(&[2][..]));
+    held.commit().unwrap();
+    let theirs = other.database(MAIN).unwrap();
+    add(&theirs, &TxOptions::writing()).unwrap();
+    add(&ours, &TxOptions::writing().with_failed(6)).unwrap();
+    let head = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    assert_eq!(head.get(b"count").unwrap().as_deref(), Some(&[4][..]));
+    assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
+    // What changes nothing makes no commit.
+    let held = ours.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    held.commit().unwrap();
+    assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
 }

@@ -144,8 +144,18 @@ impl Shared {
         draft: &Draft,
         options: &TxOptions,
     ) -> Result<Attempt> {
+        self.commit_draft_in(self.open.host.begin(options)?, (branch, base), commit, draft)
+    }
+
+    /// Does the same in a transaction of the host.
+    pub(crate) fn commit_draft_in(
+        &self,
+        mut tx: Box<dyn KvTransaction + Send + '_>,
+        (branch, base): (&str, &BranchState),
+        commit: &Commit,
+        draft: &Draft,
+    ) -> Result<Attempt> {
         let id = Commit::id(&commit.to_bytes());
-        let mut tx = self.open.host.begin(options)?;
         self.open.rows.check_there(&tx)?;
         let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use permazen_kv::overlay::MutableView;
 use permazen_kv::{
-    AtomicKvStore, KvDatabase as _, KvRead, Result, SharedRead, Statistics, TxOptions, Watches,
-    Writes,
+    AtomicKvStore, KvDatabase as _, KvRead, KvTransaction, Result, SharedRead, Statistics,
+    TxOptions, Watches, Writes,
 };
 
 use crate::error::LedgerError;
@@ -16,6 +17,7 @@ use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
 
+use super::held::HeldTransaction;
 use super::watched_keys::{Told, WatchedKeys};
 
 /// A branch of a page as the store of an
@@ -107,6 +109,18 @@ impl AtomicKvStore for PageStore {
                 return Err(LedgerError::BranchMoved { branch: self.branch.clone() }.into());
             }
         }
+    }
+
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+        let Some(host) = AtomicKvStore::hold(&*self.shared.open.host, wait)? else {
+            return Ok(None);
+        };
+        // Nobody else can commit from here on, so this is the branch until the end.
+        let (snapshot, state) = self.now()?;
+        let view = MutableView::untracked(snapshot);
+        let (shared, branch, told) = (&*self.shared, &*self.branch, &self.told);
+        let read_only = false;
+        Ok(Some(Box::new(HeldTransaction { shared, branch, told, host, state, view, read_only })))
     }
 
     fn watched(&self, watches: &Watches) -> Result<()> {

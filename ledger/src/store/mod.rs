@@ -1,4 +1,5 @@
 //! Pages as stores of the key/value layer.
 
+mod held;
 pub(crate) mod linear;
 mod watched_keys;

@@ -1,0 +1,105 @@
+//! A transaction that nobody can overtake.
+
+use permazen_kv::overlay::MutableView;
+use permazen_kv::{
+    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Result, Scan, Visitor,
+};
+
+use super::watched_keys::Told;
+use crate::error::LedgerError;
+use crate::page::shared::{BranchState, Shared};
+use crate::page::snapshot::PageSnapshot;
+use crate::page::write::Attempt;
+
+/// A transaction on a branch that has the right to write to the host until it ends. All pages of the
+/// repository wait.
+pub(super) struct HeldTransaction<'s> {
+    pub(super) shared: &'s Shared,
+    pub(super) branch: &'s str,
+    pub(super) told: &'s Told,
+    pub(super) host: Box<dyn KvTransaction + Send + 's>,
+    pub(super) state: BranchState,
+    /// The branch, with what was written.
+    pub(super) view: MutableView<PageSnapshot>,
+    pub(super) read_only: bool,
+}
+
+impl KvRead for HeldTransaction<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.view.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.view.scan(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.view.visit(span, direction, visitor)
+    }
+
+    /// What was read before can be compared tree by tree, as long as nothing is written.
+    fn content_name(&self) -> Option<[u8; 48]> {
+        if self.view.writes().is_empty() { self.view.base().content_name() } else { None }
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.view.max_key_len()
+    }
+}
+
+impl KvWrite for HeldTransaction<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.view.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.view.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.view.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.view.adjust_counter(key, by)
+    }
+}
+
+impl KvTransaction for HeldTransaction<'_> {
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.read_only = true;
+        Ok(())
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.state.version())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let HeldTransaction { shared, branch, told, host, state, view, read_only } = *self;
+        let draft = shared.draft(&state.root, view.writes())?;
+        if read_only || draft.root == state.root {
+            return Ok(());
+        }
+        let commit = shared.change(&state, draft.root, "")?;
+        match shared.commit_draft_in(host, (branch, &state), &commit, &draft)? {
+            Attempt::Committed(_) => {
+                told.advance(&state.root, draft.root);
+                Ok(())
+            }
+            // A host that gives the right to write to two at once.
+            Attempt::Moved => Err(LedgerError::BranchMoved { branch: branch.to_owned() }.into()),
+        }
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
