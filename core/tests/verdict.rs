@@ -456,6 +456,65 @@ fn a_report_says_that_a_reference_allows_more_types() {
 }
 
 #[test]
+fn a_report_says_that_deletions_differ() {
+    use std::collections::BTreeMap;
+    mod before {
+        use super::*;
+        #[derive(PermazenObject, Default)]
+        pub(super) struct Item {
+            pub(super) place: Option<Ref<Place>>,
+            #[permazen(inverse_delete = "nullify")]
+            pub(super) same: Option<Ref<Place>>,
+            #[permazen(
+                key(inverse_delete = "delete"),
+                value(inverse_delete = "remove", forward_delete)
+            )]
+            pub(super) ways: BTreeMap<Ref<Place>, Ref<Place>>,
+            pub(super) one: Option<Ref<Place>>,
+        }
+    }
+    #[derive(PermazenObject, Default)]
+    struct Item {
+        #[permazen(inverse_delete = "nullify")]
+        place: Option<Ref<Place>>,
+        #[permazen(inverse_delete = "nullify")]
+        same: Option<Ref<Place>>,
+        #[permazen(key(inverse_delete = "delete"), value(inverse_delete = "remove"))]
+        ways: BTreeMap<Ref<Place>, Ref<Place>>,
+        #[permazen(was = "one", inverse_delete = "ignore", allow_deleted)]
+        other: Option<Ref<Place>>,
+    }
+
+    let store = store([before::Item::default()]);
+    let report = with::<Item>(&store).build().unwrap().evolution_report().unwrap();
+    let fields = report.versions.iter().flat_map(|it| &it.types).flat_map(|it| &it.fields);
+    let found: Vec<_> = fields
+        .flat_map(|field| &field.delete_actions)
+        .map(|it| (&*it.name, &*it.from, &*it.to))
+        .collect();
+    let [exception, nullify, ignore] =
+        ["exception", "nullify", "ignore"].map(|action| format!("inverse_delete = {action:?}"));
+    let remove = "inverse_delete = \"remove\"";
+    let forward = "inverse_delete = \"remove\", forward_delete";
+    assert_eq!(
+        found,
+        [
+            ("place", &*exception, &*nullify),
+            ("ways.value", forward, remove),
+            ("other", &*exception, &*ignore)
+        ]
+    );
+    let text = report.to_string();
+    let line = format!(
+        "    place: the same; deletions: {exception} applies to place until an object moves (`migrate`, \
+         `upgrade_all`), then {nullify}\n"
+    );
+    assert!(text.contains(&line), "{text}");
+    assert!(!text.contains("same: "), "{text}");
+    assert_eq!(report.warnings().count(), 0);
+}
+
+#[test]
 fn counting_stops_in_time() {
     let limit = ObjectCount::LIMIT;
     for (objects, expected) in [(limit - 1, (limit - 1, false)), (limit + 1, (limit, true))] {

@@ -50,9 +50,9 @@ pub use copy::{Graph, GraphError, GraphObject, GraphValue, Import};
 pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{
-    Evolution, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport, Loss,
-    NewValues, NotMoved, ObjectCount, OldValues, Progress, Refusal, TypeReport, UpgradeAll,
-    UpgradeEnd, UpgradeReport, VersionReport,
+    DeleteActionReport, Evolution, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict,
+    IndexReport, Loss, NewValues, NotMoved, ObjectCount, OldValues, Progress, Refusal, TypeReport,
+    UpgradeAll, UpgradeEnd, UpgradeReport, VersionReport,
 };
 pub use field_roles::{IsCounter, Referred, Stored};
 pub use fields::{

@@ -40,8 +40,8 @@ pub enum Error {
     },
     /// The object cannot be deleted because another one refers to it.
     #[error(
-        "{} cannot be deleted: {} refers to it through {full_name:?}, which forbids it; delete that object or change \
-         the reference first", Named(.type_name, *.id), Named(.referrer_type, *.referrer)
+        "{} cannot be deleted: {} refers to it through {full_name:?}, which forbids it{}",
+        Named(.type_name, *.id), Named(.referrer_type, *.referrer), Forbidden(.other_rule)
     )]
     ReferencedObject {
         /// The object to delete.
@@ -53,9 +53,12 @@ pub enum Error {
         /// The name of the type of that object; `None` if no recorded schema has the type.
         referrer_type: Option<Arc<str>>,
         /// The field's own name: `element`, `key` or `value` for a sub-field.
-        field: String,
+        field: Arc<str>,
         /// The field's full name, `friends.element`.
-        full_name: String,
+        full_name: Arc<str>,
+        /// The schema of the referring object, if the transaction's schema has another rule for the
+        /// field, which does not forbid the deletion. That rule applies when the object has moved.
+        other_rule: Option<Box<SchemaId>>,
     },
     /// There is no such object type in the schema, or in any recorded schema.
     #[error(
@@ -283,6 +286,23 @@ pub(crate) struct Named<'a>(pub(crate) &'a Option<Arc<str>>, pub(crate) ObjId);
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0.as_deref().unwrap_or("object"), self.1)
+    }
+}
+
+/// Where a deletion is forbidden, if another schema does not forbid it, and what to do.
+struct Forbidden<'a>(&'a Option<Box<SchemaId>>);
+
+impl fmt::Display for Forbidden<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("; delete that object or change the reference first"),
+            Some(schema) => write!(
+                f,
+                " in schema {schema}, where that object is; the transaction's schema does not forbid it, but applies \
+                 only when the object has moved there: move it (`migrate`, `upgrade_all`), delete it, or change the \
+                 reference first"
+            ),
+        }
     }
 }
 

@@ -539,3 +539,69 @@ mod other_targets {
         });
     }
 }
+
+mod deletions {
+    use super::*;
+
+    mod before {
+        use super::*;
+        #[derive(permazen::PermazenObject, Clone, Default)]
+        pub struct Thing {}
+
+        #[derive(permazen::PermazenObject, Clone, Default)]
+        pub struct Holder {
+            pub thing: Option<Ref<Thing>>,
+            pub always: Option<Ref<Thing>>,
+        }
+    }
+    mod now {
+        use super::*;
+        #[derive(permazen::PermazenObject, Clone, Default)]
+        pub struct Thing {}
+
+        #[derive(permazen::PermazenObject, Clone, Default)]
+        pub struct Holder {
+            #[permazen(inverse_delete = "nullify")]
+            pub thing: Option<Ref<Thing>>,
+            pub always: Option<Ref<Thing>>,
+        }
+    }
+
+    #[test]
+    fn obey_the_schema_of_the_object_that_refers() {
+        on_each_store(|store| {
+            let db = open2::<before::Thing, before::Holder>(store);
+            let thing = create(&db, &before::Thing {});
+            let [staying, moving] = [(); 2].map(|()| {
+                let thing = Some(Ref::new(thing));
+                create(&db, &before::Holder { thing, always: None })
+            });
+            let old = db.read(|tx| Ok(schema_of(tx, staying))).unwrap();
+            let db = open2::<now::Thing, now::Holder>(store);
+            let delete = || db.write(|tx| tx.any(thing).delete());
+            let migrate = |id| db.write(|tx| tx.get::<now::Holder>(id)?.migrate()).unwrap();
+
+            migrate(moving);
+            let error = delete().unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "Thing {thing} cannot be deleted: Holder {staying} refers to it through \"thing\", which forbids \
+                     it in schema {old}, where that object is; the transaction's schema does not forbid it, but \
+                     applies only when the object has moved there: move it (`migrate`, `upgrade_all`), delete it, \
+                     or change the reference first"
+                )
+            );
+            migrate(staying);
+            let set = |to| db.write(|tx| tx.get::<now::Holder>(staying)?.set_always(to));
+            set(Some(Ref::new(thing))).unwrap();
+            let error = delete().unwrap_err().to_string();
+            let end = "through \"always\", which forbids it; delete that object or change the reference first";
+            assert!(error.ends_with(end), "{error}");
+            set(None).unwrap();
+            assert!(delete().unwrap());
+            let now = load::<now::Holder>(&db, staying).unwrap();
+            assert_eq!(now.thing, None);
+        });
+    }
+}

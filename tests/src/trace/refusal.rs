@@ -55,7 +55,7 @@ impl From<Error> for Refusal {
             Error::ReferencedObject { id, referrer, field, .. } => {
                 detail.insert("id".to_owned(), json!(id.to_string()));
                 detail.insert("referrer".to_owned(), json!(referrer.to_string()));
-                detail.insert("field".to_owned(), json!(field));
+                detail.insert("field".to_owned(), json!(**field));
             }
             Error::InvalidValue { source: EncodingError::InvalidReference { id, .. }, .. } => {
                 detail.insert("id".to_owned(), json!(id.to_string()));

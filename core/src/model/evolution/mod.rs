@@ -22,8 +22,8 @@ pub use old_values::{NewValues, OldValues};
 pub(super) use plan::{FieldPlan, Plan};
 pub use refused_move::{Loss, Refusal};
 pub use report::{
-    EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport, ObjectCount,
-    TypeReport, VersionReport,
+    DeleteActionReport, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport,
+    ObjectCount, TypeReport, VersionReport,
 };
 pub use upgrade::Evolution;
 pub(super) use upgrade::{after_move, java_rule};

@@ -110,6 +110,23 @@ pub struct FieldReport {
     pub was: Option<String>,
     /// What becomes of its values when an object moves to the schema of the models.
     pub verdict: FieldVerdict,
+    /// What the two schemas say differently about deletions, for the field and its sub-fields. An
+    /// object obeys its own schema until it moves.
+    pub delete_actions: Vec<DeleteActionReport>,
+}
+
+/// What becomes of the delete actions of a reference when an object moves to the schema of the models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct DeleteActionReport {
+    /// The full name of the field or sub-field in the model, `friends.element`.
+    pub name: String,
+    /// What applies in the recorded schema, as the attributes of a field say it:
+    /// `inverse_delete = "exception", forward_delete`.
+    pub from: String,
+    /// What applies in the model.
+    pub to: String,
 }
 
 /// What becomes of the values of a field when an object moves to the schema of the models. Until
@@ -238,6 +255,12 @@ impl EvolutionReport {
     }
 }
 
+impl FieldReport {
+    fn is_the_same(&self) -> bool {
+        self.verdict == FieldVerdict::Same && self.delete_actions.is_empty()
+    }
+}
+
 impl FieldVerdict {
     /// Whether values would be lost, or a required value is missing, also in place of one that has
     /// no counterpart.
@@ -282,7 +305,7 @@ impl fmt::Display for TypeReport {
         if !self.in_models {
             return f.write_str("; the models have no such type, so they stay as they are");
         }
-        let differ = self.fields.iter().filter(|field| field.verdict != FieldVerdict::Same);
+        let differ = self.fields.iter().filter(|field| !field.is_the_same());
         // No objects lack nothing.
         let indexes = self.indexes.iter().filter(|_| self.objects.counted > 0);
         let partial = indexes.filter(|index| !index.is_complete_with_keys);
@@ -291,6 +314,7 @@ impl fmt::Display for TypeReport {
         }
         for field in differ {
             write!(f, "\n    {field}")?;
+            field.delete_actions.iter().try_for_each(|action| write!(f, "; {action}"))?;
         }
         for index in partial {
             match index.is_complete {
@@ -320,6 +344,16 @@ impl fmt::Display for ObjectCount {
             (counted, false) => write!(f, "{counted} objects"),
             (counted, true) => write!(f, "at least {counted} objects"),
         }
+    }
+}
+
+impl fmt::Display for DeleteActionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeleteActionReport { name, from, to } = self;
+        write!(
+            f,
+            "deletions: {from} applies to {name} until an object moves (`migrate`, `upgrade_all`), then {to}"
+        )
     }
 }
 

@@ -7,7 +7,8 @@ use permazen_kv::{Direction, KeySpan};
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
 use super::report::{
-    EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
+    DeleteActionReport, EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount,
+    TypeReport, VersionReport,
 };
 use super::upgrade::{Evolution, conversions_of_fields, is_exact};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
@@ -17,7 +18,9 @@ use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
 use crate::model::error::{Error, Result};
 use crate::model::index::Wanted;
 use crate::object::{IndexKind, IndexShape, Transaction};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
+use crate::schema::{
+    ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
+};
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
 /// a seek, and a step per object up to [`ObjectCount::LIMIT`].
@@ -107,13 +110,34 @@ impl Judge<'_> {
             if verdict.is_warning() && self.binding.info.upgrade_with.is_some() {
                 verdict = FieldVerdict::OwnCode;
             }
-            reports.push(FieldReport { name: decl.name.to_owned(), was, verdict });
+            let delete_actions = self.delete_actions(plan, to);
+            reports.push(FieldReport { name: decl.name.to_owned(), was, verdict, delete_actions });
         }
         reports.extend(self.plan.leftovers.iter().map(|field| {
             let verdict = self.leftover(&field.name);
-            FieldReport { name: field.name.to_string(), was: None, verdict }
+            let (name, delete_actions) = (field.name.to_string(), Vec::new());
+            FieldReport { name, was: None, verdict, delete_actions }
         }));
         Ok(reports)
+    }
+
+    /// What the recorded schema and the model say differently about deletions.
+    fn delete_actions(&self, plan: &FieldPlan, to: &ResolvedField) -> Vec<DeleteActionReport> {
+        let from = match plan {
+            FieldPlan::Missing => None,
+            FieldPlan::Same => self.old.field_by_storage_id(to.storage_id),
+            FieldPlan::Differs(from) => Some(from),
+        };
+        let Some(from) = from else { return Vec::new() };
+        let itself = (from.reference(), to.reference(), to);
+        let parts = from.sub_fields().zip(to.sub_fields());
+        let parts = parts.map(|(from, to)| (from.reference(), to.reference(), &**to));
+        let references = parts.chain([itself]).filter_map(|(from, to, field)| {
+            let (from, to) = (delete_action(from?), delete_action(to?));
+            let name = field.full_name.to_string();
+            (from != to).then_some(DeleteActionReport { name, from, to })
+        });
+        references.collect()
     }
 
     fn field(&self, decl: &FieldDecl, plan: &FieldPlan, to: &ResolvedField) -> FieldVerdict {
@@ -337,6 +361,13 @@ impl Judge<'_> {
         };
         fields.chain(composites).map(report).collect()
     }
+}
+
+/// What a reference says about deletions, as the attributes of a field say it.
+fn delete_action(reference: &ReferenceInfo) -> String {
+    let forward = if reference.forward_delete { ", forward_delete" } else { "" };
+    let inverse = reference.inverse_delete.as_str().to_ascii_lowercase();
+    format!("inverse_delete = {inverse:?}{forward}")
 }
 
 fn lost(reason: impl Into<String>) -> FieldVerdict {

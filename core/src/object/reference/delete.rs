@@ -150,11 +150,29 @@ impl Transaction<'_> {
         let object_type = self.object_type(referrer).ok();
         let part = object_type.as_deref().and_then(|object_type| field_or_part(object_type, field));
         let (name, full_name) = match part {
-            Some((_, part)) => (part.name.to_string(), part.full_name.to_string()),
-            None => (format!("#{field}"), format!("#{field}")),
+            Some((_, part)) => (Arc::clone(&part.name), Arc::clone(&part.full_name)),
+            None => {
+                let number: Arc<str> = format!("#{field}").into();
+                (Arc::clone(&number), number)
+            }
         };
+        // The same field in the transaction's schema, where another rule may apply.
+        let schema = self.schema();
+        let here = schema.type_by_storage_id(referrer.storage_id());
+        let rule = here.and_then(|here| field_or_part(here, field)?.1.reference());
+        let allowed = rule.is_some_and(|rule| rule.inverse_delete != DeleteAction::Exception);
+        let other_rule =
+            object_type.as_deref().filter(|_| allowed).map(|it| Box::new(it.schema_of));
         let (type_name, referrer_type) = (self.type_name_of(id), self.type_name_of(referrer));
-        Error::ReferencedObject { id, type_name, referrer, referrer_type, field: name, full_name }
+        Error::ReferencedObject {
+            id,
+            type_name,
+            referrer,
+            referrer_type,
+            field: name,
+            full_name,
+            other_rule,
+        }
     }
 
     /// Removes an object's pairs and index entries. Returns what the object contained.
