@@ -372,7 +372,18 @@ fn null_that_becomes_a_required_value_is_told() {
     assert_eq!((run.moved, run.refused), (1, 0));
     db.write(|tx| {
         let item = tx.all::<Item>()?.first()?.unwrap();
-        assert!(matches!(item.size(), Err(Error::Missing { .. })));
+        let error = item.size().unwrap_err();
+        assert!(matches!(error, Error::Missing { is_null: true, is_new: false, .. }));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "Item.size of object {} has no value, but the model requires one: it is null, and the object is in \
+                 schema {}, that of the models: set it, or make it an `Option`; `default = …` does not help, \
+                 because it is only for new objects and those whose schema lacks the field",
+                item.id(),
+                db.schema().schema_id()
+            )
+        );
         item.set_size("1")?;
         assert_eq!(item.load()?.size, "1");
         Ok(())

@@ -384,7 +384,7 @@ impl Binding {
             }
             (EncodingError::NullValue(_), Some(schema)) => {
                 let is_null = schema == self.object_type.schema_of;
-                Error::Missing { field: path, id, schema, is_null }
+                Error::Missing { field: path, id, schema, is_null, is_new: false }
             }
             (source, _) => Error::Decode { field: path, id, source },
         }

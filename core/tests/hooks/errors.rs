@@ -233,3 +233,37 @@ fn retryable_errors_stay_retryable_and_through_the_object_layer_too() {
     })
     .unwrap();
 }
+
+#[derive(PermazenObject)]
+#[permazen(hooks)]
+struct Hasty {
+    name: String,
+}
+
+#[permazen::hooks]
+impl Hasty {
+    #[on_create]
+    fn greet(this: Obj<'_, Self>) -> Result<()> {
+        if !crate::taken().is_empty() {
+            this.load()?;
+        }
+        this.name().map(drop)
+    }
+}
+
+#[test]
+fn a_new_object_has_no_values_yet() {
+    let db = builder().model::<Hasty>().build().unwrap();
+    for whole in [false, true] {
+        if whole {
+            crate::log("load");
+        }
+        let error = db.write(|tx| tx.create(Hasty { name: "Ann".into() }).map(drop)).unwrap_err();
+        let Error::Hook { hook, source, .. } = &error else { panic!("{error}") };
+        assert_eq!(hook, "Hasty::greet");
+        let missing = source.downcast_ref::<Error>();
+        assert!(matches!(missing, Some(Error::Missing { is_new: true, .. })), "{source}");
+        let end = "the values of a new object follow as changes after its `#[on_create]`: see them in `#[on_change]`";
+        assert!(error.to_string().ends_with(end), "{error}");
+    }
+}

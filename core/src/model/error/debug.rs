@@ -73,12 +73,13 @@ fn parts(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .field("value", value)
             .field("source", source)
             .finish(),
-        Error::Missing { field, id, schema, is_null } => f
+        Error::Missing { field, id, schema, is_null, is_new } => f
             .debug_struct("Missing")
             .field("field", field)
             .field("id", id)
             .field("schema", schema)
             .field("is_null", is_null)
+            .field("is_new", is_new)
             .finish(),
         Error::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
         Error::WouldLose(report) => f.debug_tuple("WouldLose").field(report).finish(),

@@ -139,7 +139,7 @@ pub enum Error {
     },
     /// An object lacks a value that the model requires: its schema lacks the field, or the value is
     /// null there.
-    #[error("{field} of object {id}{}", missing(.schema, *.is_null))]
+    #[error("{field} of object {id}{}", missing(.schema, *.is_null, *.is_new))]
     Missing {
         /// Type and field.
         field: String,
@@ -150,6 +150,9 @@ pub enum Error {
         /// Whether that is the schema of the models. Then the value is null there, as that of a new
         /// object is until it gets its values.
         is_null: bool,
+        /// Whether the object is just being created: this is the error of an `#[on_create]` hook, or
+        /// an observer of creations, which is called before the object gets its values.
+        is_new: bool,
     },
     /// A collection contains null, but the type of its elements, keys or values in the struct is no
     /// `Option`. Another program or access by name has put it there.
@@ -311,17 +314,24 @@ fn of_value(value: &Option<String>) -> String {
 }
 
 /// Why a required value is missing, and what to do.
-fn missing(schema: &SchemaId, is_null: bool) -> String {
-    match is_null {
-        true => " has no value, but the model requires one: set it, or make it an `Option`; the values of a new object \
-                 follow as changes after its `#[on_create]`: see them in `#[on_change]`"
-            .to_owned(),
-        false => format!(
+fn missing(schema: &SchemaId, is_null: bool, is_new: bool) -> String {
+    if is_new {
+        " has no value, but the model requires one: set it, or make it an `Option`; the values of a new object follow \
+         as changes after its `#[on_create]`: see them in `#[on_change]`"
+            .to_owned()
+    } else if is_null {
+        format!(
+            " has no value, but the model requires one: it is null, and the object is in schema {schema}, that of the \
+             models: set it, or make it an `Option`; `default = …` does not help, because it is only for new objects \
+             and those whose schema lacks the field"
+        )
+    } else {
+        format!(
             ": the object is in schema {schema} and has no value there, but the model requires one: if a newer program \
              has renamed the field, name the newer field: `was = …`; if it has split the field, make the value from \
              the newer fields: `upgrade_with = …`; if not, set the field, make it an `Option`, or, if that schema \
              lacks the field, give it `default = …`"
-        ),
+        )
     }
 }
 

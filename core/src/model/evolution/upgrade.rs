@@ -416,7 +416,8 @@ pub(in crate::model) fn after_move(
         // The value would be null, and reading the field would be refused too.
         if required.is_some() && new.stored(to).is_none() {
             let schema = old.object_type().schema_of;
-            return Err(Error::Missing { field: binding.path(to), id, schema, is_null: false });
+            let (field, is_null, is_new) = (binding.path(to), false, false);
+            return Err(Error::Missing { field, id, schema, is_null, is_new });
         }
     }
     Ok(new)

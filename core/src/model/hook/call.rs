@@ -60,11 +60,33 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
             _ => Ok(()),
         });
         outcome.map_err(|source| {
+            let source = match event {
+                Event::Created(id) => of_new(source, *id),
+                _ => source,
+            };
             let error = failed_in(callable, observer, &running.call, source);
             object::Error::Hook(Box::new(error))
         })?;
     }
     Ok(())
+}
+
+/// The error of a hook for the creation of an object, which says so if the hook has asked the object
+/// for a value that it does not have yet.
+fn of_new(
+    source: Box<dyn std::error::Error + Send + Sync>,
+    new: ObjId,
+) -> Box<dyn std::error::Error + Send + Sync> {
+    let mut error = match source.downcast::<Error>() {
+        Ok(error) => error,
+        Err(other) => return other,
+    };
+    if let Error::Missing { id, is_new, .. } = &mut *error
+        && *id == new
+    {
+        *is_new = true;
+    }
+    error
 }
 
 /// The error of a hook.
