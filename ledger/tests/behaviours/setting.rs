@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{
-    CommitId, Differences, Digest, LastOneWins, MAIN, Page, PageId, Repository, Secret,
-};
+use permazen_ledger::{CommitId, Digest, LastOneWins, MAIN, Page, PageId, Repository, Secret};
 
 pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
