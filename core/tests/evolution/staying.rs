@@ -528,6 +528,14 @@ mod other_targets {
                     assert_eq!((&*field, id, schema), (name, holder, schema_of(tx, holder)));
                     assert_eq!((target, &*target_type, expected), (house, "House", "Flat"));
                     assert!(text.contains(&house.to_string()), "{text}");
+                    // `load` needs that nothing else moves, so it is no advice.
+                    assert!(
+                        text.contains(
+                            "read the reference with `get` and the constant of the field"
+                        ),
+                        "{text}"
+                    );
+                    assert!(!text.contains("`load`"), "{text}");
                 }
                 // These do not follow it.
                 let home = person.get(new::Person::HOME)?.unwrap();

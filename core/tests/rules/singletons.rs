@@ -35,6 +35,19 @@ fn a_singleton_is_made_once() {
     .unwrap();
 }
 
+#[test]
+fn a_transaction_for_reading_says_how_to_look_for_a_singleton() {
+    let db = database::<Settings>();
+    let made = || Settings { theme: "dark".into() };
+    for error in [
+        db.read(|tx| tx.singleton::<Settings>().map(drop)).unwrap_err(),
+        db.read(|tx| tx.singleton_or(made).map(drop)).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::NoSingleton { type_name: "Settings" }), "{error:?}");
+        assert!(error.to_string().contains("use `find_singleton`"), "{error}");
+    }
+}
+
 #[derive(PermazenObject, Default)]
 struct Page {
     title: String,

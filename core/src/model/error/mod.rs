@@ -57,6 +57,15 @@ pub enum Error {
         /// The name of the object type.
         type_name: &'static str,
     },
+    /// There is no object of a singleton type, and the transaction cannot make it.
+    #[error(
+        "there is no {type_name} yet, and this transaction is for reading, so it does not make it: use \
+         `find_singleton`, which only looks, or call `singleton` in one that writes first (`write` or `begin`)"
+    )]
+    NoSingleton {
+        /// The name of the object type.
+        type_name: &'static str,
+    },
     /// An object has another type than the one asked for.
     #[error("{} is not of type {expected}; use the type it has, or the untyped access", named(.found, .id))]
     WrongType {
@@ -71,8 +80,8 @@ pub enum Error {
     /// has the field may be in a schema that allows it.
     #[error(
         "{field} of object {id}, which is in schema {schema}, refers to object {target} of type {target_type}, where \
-         the model expects {expected}: read the reference with `get` or `load` and follow it with `tx.any`, set the \
-         field, or let the field of the model refer to this type too"
+         the model expects {expected}: read the reference with `get` and the constant of the field and follow it with \
+         `tx.any`, set the field, or let the field of the model refer to this type too"
     )]
     WrongTarget {
         /// Type and field.

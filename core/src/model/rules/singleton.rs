@@ -1,9 +1,10 @@
 //! Singletons: types with at most one object.
 
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::obj::Obj;
 use crate::model::target::Model;
 use crate::model::tx::Tx;
+use crate::object;
 
 /// Singletons.
 impl Tx {
@@ -31,12 +32,12 @@ impl Tx {
     /// Cost: one seek; to make it, what `create_default` costs.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`](crate::model::Error::NotRegistered). Without the object, a
-    /// transaction that refuses changes fails.
+    /// [`Error::NotRegistered`]. Without the object, [`Error::NoSingleton`] in a transaction for
+    /// reading, and the errors of `create_default`.
     pub fn singleton<M: Model>(&self) -> Result<Obj<'_, M>> {
         match self.find_singleton()? {
             Some(found) => Ok(found),
-            None => self.create_default(),
+            None => self.create_default().map_err(not_made::<M>),
         }
     }
 
@@ -48,16 +49,24 @@ impl Tx {
     pub fn singleton_or<M: Model>(&self, make: impl FnOnce() -> M) -> Result<Obj<'_, M>> {
         match self.find_singleton()? {
             Some(found) => Ok(found),
-            None => self.create(make()),
+            None => self.create(make()).map_err(not_made::<M>),
         }
     }
 
     /// The object of a singleton type, if there is one. Cost: one seek.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`](crate::model::Error::NotRegistered).
+    /// [`Error::NotRegistered`].
     pub fn find_singleton<M: Model>(&self) -> Result<Option<Obj<'_, M>>> {
         const { assert!(M::SINGLETON, "add `#[permazen(singleton)]` to the struct") };
         self.all::<M>()?.iter().next().transpose()
+    }
+}
+
+/// Says of a singleton that cannot be made that only looking for it is possible.
+fn not_made<M: Model>(error: Error) -> Error {
+    match error {
+        Error::Object(object::Error::ReadOnly) => Error::NoSingleton { type_name: M::TYPE_NAME },
+        error => error,
     }
 }
