@@ -426,3 +426,32 @@ fn a_transaction_that_has_failed_often_holds_all_others_off() {
     held.commit().unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 4);
 }
+
+#[test]
+fn commits_say_the_words_of_their_thread() {
+    let page = new_page();
+    let words = |id: CommitId| match page.commit(&id).unwrap().unwrap().origin {
+        Origin::Change { author, message, .. } => format!("{author}: {message}"),
+        other => format!("{other:?}"),
+    };
+    let (inner, outer) = page
+        .with_words("Ann", "outer", || {
+            let inner = page.with_words("Bob", "inner", || put(&page, MAIN, b"a", b"1")).unwrap();
+            // A panic takes the words back.
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                page.with_words("nobody", "", || std::panic::resume_unwind(Box::new(())))
+            }));
+            assert!(panicked.is_err());
+            (inner, put(&page, MAIN, b"a", b"2"))
+        })
+        .unwrap();
+    assert_eq!((words(inner), words(outer)), ("Bob: inner".into(), "Ann: outer".into()));
+    assert_eq!(words(put(&page, MAIN, b"a", b"3")), ": ");
+    // Those of another page are not meant.
+    let other = new_page();
+    let commit = other.with_words("Ann", "", || put(&page, MAIN, b"a", b"4")).unwrap();
+    assert_eq!(words(commit), ": ");
+    let long = "x".repeat(4_097);
+    let refused = page.with_words("", &long, || unreachable!());
+    assert!(matches!(refused, Err::<(), _>(LedgerError::InvalidArgument(_))));
+}

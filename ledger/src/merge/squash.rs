@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use permazen_kv::{KvRead, TxOptions};
 
 use super::relation::after;
-use crate::commit::encoding::{Commit, MAX_WORDS_LEN, Origin};
+use crate::commit::encoding::{Commit, Origin};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::Page;
 use crate::page::shared::BranchState;
+use crate::page::words::check_words;
 use crate::page::write::Draft;
 use crate::rows::page::Head;
 
@@ -111,14 +112,11 @@ impl Page {
             _ => Default::default(),
         };
         let message = message.map_or(old, str::to_owned);
-        if author.len() + message.len() > MAX_WORDS_LEN {
-            let words = "author and message of a commit have at most 4,096 bytes together";
-            return Err(LedgerError::InvalidArgument(words.to_owned()));
-        }
-        let mut new = self.shared.change(onto, head.root, &message)?;
+        check_words(&author, &message)?;
+        let mut new = self.shared.change(onto, head.root)?;
         new.conflicts = head.conflicts;
-        if let Origin::Change { author: written, .. } = &mut new.origin {
-            *written = author;
+        if let Origin::Change { author: new_author, message: new_message, .. } = &mut new.origin {
+            (*new_author, *new_message) = (author, message);
         }
         Ok(Some(new))
     }

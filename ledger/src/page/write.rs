@@ -4,6 +4,7 @@ use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
 use super::snapshot::value;
+use super::words::{Words, words};
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -118,8 +119,9 @@ impl Shared {
         Ok(adjusted)
     }
 
-    /// A commit of a change.
-    pub(crate) fn change(&self, base: &BranchState, root: Digest, message: &str) -> Result<Commit> {
+    /// A commit of a change, with the words of this thread.
+    pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
+        let Words { author, message } = words(&self.name());
         Ok(Commit {
             time: CommitTime::after(base.time, self.open.process.clock.now()),
             generation: base.generation + 1,
@@ -129,8 +131,8 @@ impl Shared {
                 parent: base.head,
                 salt: random()?,
                 device: [0; 16],
-                author: String::new(),
-                message: message.to_owned(),
+                author,
+                message,
             },
         })
     }

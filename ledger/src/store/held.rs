@@ -90,7 +90,7 @@ impl KvTransaction for HeldTransaction<'_> {
         if read_only || draft.root == state.root {
             return Ok(());
         }
-        let commit = shared.change(&state, draft.root, "")?;
+        let commit = shared.change(&state, draft.root)?;
         match shared.commit_draft_in(host, (branch, &state), &commit, &draft)? {
             Attempt::Committed(_) => {
                 told.advance(&state.root, draft.root);

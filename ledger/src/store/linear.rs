@@ -102,7 +102,7 @@ impl AtomicKvStore for PageStore {
             if draft.root == state.root {
                 return Ok(Some(found));
             }
-            let commit = self.shared.change(&state, draft.root, "")?;
+            let commit = self.shared.change(&state, draft.root)?;
             let left = wait.saturating_sub(begin.elapsed());
             let tx = match held {
                 Some(tx) => tx,
