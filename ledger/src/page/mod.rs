@@ -28,6 +28,7 @@ use self::history::Log;
 use self::protected::Protected;
 use self::shared::Shared;
 use self::snapshot::PageSnapshot;
+use self::words::{Words, check_words, say};
 use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
@@ -109,6 +110,37 @@ impl Page {
         let (old, new) = (self.shared.pinned_root(old)?, self.shared.pinned_root(new)?);
         let page = Protected::new(Arc::clone(&self.shared), vec![old.0, new.0]);
         Differences::new(Arc::new(page), (&old.1, &new.1), span, direction)
+    }
+
+    /// Runs a function; what this thread commits on the page meanwhile has this author and message.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{MAIN, Origin, PageId, Repository};
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("contacts", PageId::ROOT)?;
+    /// let db = page.database(MAIN)?;
+    /// page.with_words("Ann", "the new colleagues", || {
+    ///     let mut tx = db.begin(&TxOptions::writing())?;
+    ///     tx.put(b"Bob", b"555-0101")?;
+    ///     tx.commit()
+    /// })??;
+    /// match page.commit(&page.head(MAIN)?)?.unwrap().origin {
+    ///     Origin::Change { author, message, .. } => {
+    ///         assert_eq!((&*author, &*message), ("Ann", "the new colleagues"));
+    ///     }
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if both have more than 4,096 bytes together. The function is not
+    /// called then. Its own errors are in what it returns.
+    pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
+        check_words(author, message)?;
+        let words = Words { author: author.to_owned(), message: message.to_owned() };
+        Ok(say(self.shared.name(), words, run))
     }
 
     /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify) does

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use super::Page;
 use crate::commit::encoding::MAX_WORDS_LEN;
 use crate::error::{LedgerError, Result};
 
@@ -35,39 +34,11 @@ pub(super) fn words(page: &[u8; 16]) -> Words {
     })
 }
 
-impl Page {
-    /// Runs a function; what this thread commits on the page meanwhile has this author and message.
-    ///
-    /// ```
-    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
-    /// use permazen_ledger::{MAIN, Origin, PageId, Repository};
-    ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("contacts", PageId::ROOT)?;
-    /// let db = page.database(MAIN)?;
-    /// page.with_words("Ann", "the new colleagues", || {
-    ///     let mut tx = db.begin(&TxOptions::writing())?;
-    ///     tx.put(b"Bob", b"555-0101")?;
-    ///     tx.commit()
-    /// })??;
-    /// match page.commit(&page.head(MAIN)?)?.unwrap().origin {
-    ///     Origin::Change { author, message, .. } => {
-    ///         assert_eq!((&*author, &*message), ("Ann", "the new colleagues"));
-    ///     }
-    ///     other => panic!("{other:?}"),
-    /// }
-    /// # Ok::<(), permazen_ledger::LedgerError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`LedgerError::InvalidArgument`] if both have more than 4,096 bytes together. The function is not
-    /// called then. Its own errors are in what it returns.
-    pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
-        check_words(author, message)?;
-        let words = Words { author: author.to_owned(), message: message.to_owned() };
-        WORDS.with_borrow_mut(|all| all.push((self.shared.name(), words)));
-        let _said = Said;
-        Ok(run())
-    }
+/// Runs a function; what this thread commits on the page meanwhile says this.
+pub(super) fn say<T>(page: [u8; 16], words: Words, run: impl FnOnce() -> T) -> T {
+    WORDS.with_borrow_mut(|all| all.push((page, words)));
+    let _said = Said;
+    run()
 }
 
 /// Refuses words that are too long for a commit.
