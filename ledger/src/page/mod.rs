@@ -1,8 +1,10 @@
 //! Pages: sorted maps with all of their versions.
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
-//! value in parts, `protected.rs` keeps both from being removed, `write.rs` makes commits, `words.rs` says what they say, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
-//! compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks for new commits.
+//! value in parts, `protected.rs` keeps both from being removed, `write.rs` makes commits, `words.rs` says
+//! what they say, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
+//! compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks
+//! for new commits.
 
 mod branches;
 pub(crate) mod cache;
@@ -135,8 +137,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::InvalidArgument`] if both have more than 4,096 bytes together. The function is not
-    /// called then. Its own errors are in what it returns.
+    /// [`LedgerError::InvalidArgument`](crate::LedgerError::InvalidArgument) if both have more than
+    /// 4,096 bytes together. The function is not called then. Its own errors are in what it returns.
     pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
         check_words(author, message)?;
         let words = Words { author: author.to_owned(), message: message.to_owned() };
