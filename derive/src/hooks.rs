@@ -101,9 +101,10 @@ struct Function<'f> {
 impl Hooks {
     /// Takes the attributes of hooks off a function, and adds a declaration for each.
     fn take(&mut self, function: &mut ImplItemFn, errors: &mut Errors) {
-        let (events, others): (Vec<_>, Vec<_>) = std::mem::take(&mut function.attrs)
+        let (events, mut others): (Vec<_>, Vec<_>) = std::mem::take(&mut function.attrs)
             .into_iter()
             .partition(|attribute| event(attribute).is_some());
+        others.retain(|attribute| !is_unknown(attribute, errors));
         function.attrs = others;
         if events.is_empty() {
             return;
@@ -521,6 +522,17 @@ impl Hooks {
 fn event(attribute: &Attribute) -> Option<String> {
     let name = attribute.path().get_ident()?.to_string();
     EVENTS.contains(&&*name).then_some(name)
+}
+
+/// Whether an attribute looks like one of a hook, and is none. Reports it.
+fn is_unknown(attribute: &Attribute, errors: &mut Errors) -> bool {
+    let Some(name) = attribute.path().get_ident() else { return false };
+    let is_unknown = name.to_string().starts_with("on_");
+    if is_unknown {
+        let known = EVENTS.map(|event| format!("`#[{event}]`")).join(", ");
+        errors.at(attribute, format!("there is no hook `#[{name}]`; known are {known}"));
+    }
+    is_unknown
 }
 
 /// What a declaration needs of a function; `None` after reporting a mistake.

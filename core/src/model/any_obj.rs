@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::copy::Cascade;
 use super::error::Result;
+use super::kind::{Mixin, With};
 use super::obj::Obj;
 use super::objects::Objs;
 use super::path::{self, Path, Plurality, ReferenceField};
@@ -81,6 +82,34 @@ impl<'t> AnyObj<'t> {
     /// The object as an object of model `M`, if it has that type.
     pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
         Obj::of(self.tx, self.id).ok().flatten()
+    }
+
+    /// The object with the accessors of mix-in `X`, if a registered model of its type has it. Queries
+    /// of the constants of a mix-in give `AnyObj`. No cost.
+    ///
+    /// ```
+    /// # use permazen::{Permazen, PermazenFields, PermazenObject, kv::memory::MemoryStore};
+    /// #[derive(PermazenFields, Default)]
+    /// struct Named { #[permazen(indexed)] name: String }
+    ///
+    /// #[derive(PermazenObject, Default)]
+    /// struct Dog { #[permazen(flatten)] named: Named }
+    ///
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Dog>().build()?;
+    /// db.write(|tx| {
+    ///     tx.create_default::<Dog>()?.set_name("Rex")?;
+    ///     for object in tx.index(Named::NAME)?.objects() {
+    ///         if let Some(named) = object?.with::<Named>() {
+    ///             named.set_name("Max")?;
+    ///         }
+    ///     }
+    ///     assert_eq!(tx.index(Named::NAME)?.get("Max")?.count()?, 1);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    pub fn with<X: Mixin>(&self) -> Option<With<'t, X>> {
+        With::of(self.tx, self.id).ok()
     }
 
     /// Reads a simple field by name. Cost: one get.

@@ -25,7 +25,8 @@ use crate::id::ObjId;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no object type",
     label = "not a model",
-    note = "add `#[derive(PermazenObject)]` to the struct"
+    note = "add `#[derive(PermazenObject)]` to the struct; a mix-in (`#[derive(PermazenFields)]`) has handles \
+            `With<'_, Self>`, and `Obj<'_, T>` is for models only"
 )]
 pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// The generated accessors.

@@ -52,6 +52,7 @@ fn object_type(model: &ModelInfo, models: &[ModelInfo], problems: &mut Problems)
         problems,
     ));
     clashes(model, problems);
+    former_names(model, problems);
     for field in model.fields {
         object_type = object_type.field(schema_field(model, field, models, problems));
     }
@@ -67,12 +68,8 @@ fn clashes(model: &ModelInfo, problems: &mut Problems) {
     if model.mixins.is_empty() {
         return;
     }
-    let declared_in = |of: Option<fn() -> TypeId>| {
-        let included = of.and_then(|of| model.mixins.iter().find(|mixin| mixin.type_id() == of()));
-        included.map_or(model.name, Included::path)
-    };
     let twice = |what: &str, one, other| {
-        let (one, other) = (declared_in(one), declared_in(other));
+        let (one, other) = (declared_in(model, one), declared_in(model, other));
         format!("{what} in `{one}` and in `{other}`: rename one of them")
     };
     for (at, field) in model.fields.iter().enumerate() {
@@ -96,6 +93,53 @@ fn clashes(model: &ModelInfo, problems: &mut Problems) {
         if let Some(field) = model.fields.iter().find(|field| field.name == index.name) {
             let what = "there is a field or composite index of this name";
             problems.add(&path, twice(what, field.declared_in, index.declared_in));
+        }
+    }
+}
+
+/// The name of the model, or of the one of its mix-ins that declares a field or index.
+fn declared_in(model: &ModelInfo, of: Option<fn() -> TypeId>) -> &'static str {
+    let included = of.and_then(|of| model.mixins.iter().find(|mixin| mixin.type_id() == of()));
+    included.map_or(model.name, Included::path)
+}
+
+/// Reports names in `was` and `removed` that fields of the model or of its mix-ins have. The derive has
+/// compared the names within one struct.
+fn former_names(model: &ModelInfo, problems: &mut Problems) {
+    if model.mixins.is_empty() {
+        return;
+    }
+    let with_name = |name: &str| model.fields.iter().find(|field| field.name == name);
+    for name in model.removed {
+        if let Some(field) = with_name(name) {
+            let problem = format!(
+                "`{}` has this field: `removed` is for fields that the model no longer has",
+                declared_in(model, field.declared_in)
+            );
+            problems.add(&format!("{}.{name}", model.name), problem);
+        }
+    }
+    for (at, field) in model.fields.iter().enumerate() {
+        let path = format!("{}.{}", model.name, field.name);
+        for name in field.was {
+            let earlier = model.fields.iter().take(at);
+            if let Some(other) = with_name(name) {
+                let other = declared_in(model, other.declared_in);
+                problems.add(
+                    &path,
+                    format!(
+                        "`{other}` has a field {name:?}: `was` is for names that no field has now"
+                    ),
+                );
+            } else if let Some(other) = earlier.clone().find(|other| other.was.contains(name)) {
+                let (mixin, other) = (declared_in(model, other.declared_in), other.name);
+                problems.add(
+                    &path,
+                    format!(
+                        "field `{other}` of `{mixin}` was {name:?} too: only one field gets the old values"
+                    ),
+                );
+            }
         }
     }
 }

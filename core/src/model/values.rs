@@ -4,7 +4,7 @@
 use std::ops::{AddAssign, SubAssign};
 use std::str::FromStr;
 
-use super::kind::Within;
+use super::kind::{Becomes, Within};
 use super::obj::Obj;
 use super::target::{Model, Ref, Target};
 use crate::encoding::{
@@ -155,7 +155,9 @@ impl EncodeAs<Option<String>> for &Option<&str> {
     }
 }
 
-impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<Obj<'_, M>> {
+/// An `Option` of a handle of a model or kind: each handle can have itself, and nothing else that is a
+/// value can.
+impl<H: Becomes<H> + EncodeAs<Option<Ref<T>>>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<H> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
         encode_option::<Option<Ref<T>>>(self.as_ref(), out)

@@ -146,3 +146,21 @@ fn references_to_a_kind() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_reference_to_a_kind_is_set_from_an_option_of_its_handle() {
+    db().write(|tx| {
+        let dog = tx.create(Dog { good: true, named: named("Rex"), chip: None })?;
+        let walk = tx.create(Walk { pet: dog.into(), found: Some(dog.into()), met: vec![] })?;
+        let found: Option<Thing<'_>> = walk.found()?;
+        walk.set_found(&None::<Thing<'_>>)?;
+        assert!(walk.found()?.is_none());
+        walk.set_found(&found)?;
+        assert_eq!(walk.found()?.map(|thing| thing.id()), Some(dog.id()));
+        // A member of the kind, as a handle of its own.
+        walk.set_found(&Some(dog))?;
+        assert_eq!(walk.found()?.map(|thing| thing.id()), Some(dog.id()));
+        Ok(())
+    })
+    .unwrap();
+}

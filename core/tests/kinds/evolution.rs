@@ -170,3 +170,54 @@ fn a_member_that_is_referred_to_stays() {
         })
         .unwrap();
 }
+
+/// Two models whose mix-in has an index, in a program that has only one of them with it.
+mod unindexed {
+    use permazen::PermazenObject;
+
+    #[derive(PermazenObject)]
+    pub(super) struct Book {
+        pub(super) branch: i32,
+    }
+}
+
+mod indexed {
+    use permazen::{PermazenFields, PermazenObject};
+
+    #[derive(PermazenFields)]
+    pub(super) struct Shelved {
+        #[permazen(indexed)]
+        pub(super) branch: i32,
+    }
+
+    #[derive(PermazenObject)]
+    pub(super) struct Atlas {
+        #[permazen(flatten)]
+        pub(super) shelved: Shelved,
+    }
+
+    #[derive(PermazenObject)]
+    pub(super) struct Book {
+        #[permazen(flatten)]
+        pub(super) shelved: Shelved,
+    }
+}
+
+#[test]
+fn a_partial_index_of_a_mixin_has_the_name_of_the_type_that_lacks_entries() {
+    let store = MemoryStore::new();
+    let old = Permazen::builder(store.clone()).model::<unindexed::Book>().build().unwrap();
+    old.write(|tx| tx.create(unindexed::Book { branch: 3 }).map(drop)).unwrap();
+    let new = Permazen::builder(store).model::<indexed::Atlas>().model::<indexed::Book>();
+    let new = new.build().unwrap();
+    new.write(|tx| {
+        let shelved = indexed::Shelved { branch: 3 };
+        tx.create(indexed::Atlas { shelved }).map(drop)
+    })
+    .unwrap();
+    let error = new.read(|tx| tx.index(indexed::Shelved::BRANCH).map(drop)).unwrap_err();
+    let Error::PartialIndex { index, type_name, missing: 1, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((&**index, &**type_name), ("Book.branch", "Book"));
+}

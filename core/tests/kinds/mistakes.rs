@@ -70,6 +70,42 @@ fn names_that_occur_twice() {
     }
 }
 
+#[derive(PermazenFields)]
+struct Former {
+    /// No field of a model may have this name, nor the former name of another.
+    #[permazen(was = "width")]
+    size: i32,
+    #[permazen(was = "tint")]
+    color: i32,
+}
+
+#[derive(PermazenObject)]
+#[permazen(removed("size", "gone"))]
+struct Renamed {
+    width: i32,
+    #[permazen(was = "color")]
+    shade: i32,
+    #[permazen(was = ["tint", "hue"])]
+    other: i32,
+    #[permazen(flatten)]
+    former: Former,
+}
+
+#[test]
+fn former_names_of_fields_that_are_there() {
+    let found = problems(Permazen::builder(MemoryStore::new()).model::<Renamed>());
+    let found: Vec<_> = found.iter().map(|line| line.trim().replace("kinds::", "")).collect();
+    for expected in [
+        "Renamed.size: `mistakes::Former` has this field: `removed` is for fields that the model no longer has",
+        "Renamed.shade: `mistakes::Former` has a field \"color\": `was` is for names that no field has now",
+        "Renamed.size: `Renamed` has a field \"width\": `was` is for names that no field has now",
+        "Renamed.color: field `other` of `Renamed` was \"tint\" too: only one field gets the old values",
+    ] {
+        assert!(found.iter().any(|line| line.contains(expected)), "{found:#?}");
+    }
+    assert!(!found.iter().any(|line| line.contains("gone") || line.contains("hue")), "{found:#?}");
+}
+
 #[test]
 fn members_that_are_not_registered() {
     let found = problems(Permazen::builder(MemoryStore::new()).model::<WalkWithoutKind>());

@@ -125,3 +125,23 @@ fn of_models_that_are_not_registered() {
     })
     .unwrap();
 }
+
+#[test]
+fn what_a_query_of_a_mixin_finds_has_the_accessors_of_the_mixin() {
+    db().write(|tx| {
+        tx.create(Dog { named: named("Rex"), ..Dog::default() })?;
+        tx.create(Snake { entry: Entry { named: named("Rex"), ..Entry::default() }, length: 1.0 })?;
+        let rock = tx.create(Rock { name: "Rex".into() })?;
+        let mut names = Vec::new();
+        for object in tx.index(Named::NAME)?.get("Rex")?.iter() {
+            let object = object?.with::<Named>().unwrap();
+            object.set_name(&format!("{} {}", object.name()?, object.rank()?))?;
+            names.push(object.name()?);
+        }
+        assert_eq!(names, ["Rex 1", "Rex 1"]);
+        assert!(rock.any().with::<Named>().is_none());
+        assert!(rock.any().with::<Entry>().is_none());
+        Ok(())
+    })
+    .unwrap();
+}

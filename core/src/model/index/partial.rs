@@ -357,6 +357,10 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
     let mut first = None;
     let mut types: Vec<&str> = Vec::new();
     let mut schemas: Vec<SchemaId> = Vec::new();
+    // Types share the index, which has the name of any of them in the query.
+    let named = missing.iter().find_map(|(binding, _)| {
+        binding.indexes().find(|shape| shape.storage_id() == wanted.shape.storage_id())
+    });
     for (binding, other) in missing {
         let ids = tx.core.objects_in_schema(other.schema)?.of_types([binding.storage_id()]);
         for id in ids.iter().take(COUNTED - counted) {
@@ -381,7 +385,7 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
         _ => None,
     };
     Ok(Error::PartialIndex {
-        index: wanted.shape.name().to_owned(),
+        index: named.map_or(wanted.shape.name(), |shape| shape.name()).to_owned(),
         type_name: types.join(" and "),
         missing: counted,
         schemas,

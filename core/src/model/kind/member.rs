@@ -91,7 +91,8 @@ impl<'t, M: Model> KindMember<'t> for Obj<'t, M> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no member of `{K}`",
     label = "an object of another type",
-    note = "add it to the enum of the kind, if it belongs there"
+    note = "add it to the enum of the kind, if it belongs there; a member of a kind within the kind is given as one: \
+            `Outer::from(Inner::from(object))`"
 )]
 pub trait Within<K> {}
 

@@ -13,6 +13,10 @@ struct Syntax {
 
 #[permazen::hooks]
 impl Syntax {
+    #[on_update]
+    fn unknown_event(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
     #[on_create]
     fn with_self(&self) -> Result<()> {
         Ok(())
