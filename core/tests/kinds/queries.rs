@@ -135,7 +135,7 @@ fn what_a_query_of_a_mixin_finds_has_the_accessors_of_the_mixin() {
         let mut names = Vec::new();
         for object in tx.index(Named::NAME)?.get("Rex")?.iter() {
             let object = object?.with::<Named>().unwrap();
-            object.set_name(&format!("{} {}", object.name()?, object.rank()?))?;
+            object.set_name(format!("{} {}", object.name()?, object.rank()?))?;
             names.push(object.name()?);
         }
         assert_eq!(names, ["Rex 1", "Rex 1"]);
