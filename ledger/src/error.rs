@@ -91,7 +91,7 @@ pub enum LedgerError {
         name: String,
     },
     /// A branch has several heads, which must be merged before it can be changed in this way.
-    #[error("branch {branch} has {count} heads: merge them first")]
+    #[error("branch {branch} has {count} heads: merge them first (Page::merge_heads)")]
     ManyHeads {
         /// The branch.
         branch: String,

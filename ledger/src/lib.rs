@@ -52,6 +52,7 @@ pub use process::clock::Clock;
 pub use repository::{MAIN, Repository, RepositoryBuilder};
 pub use rows::parameters::Retention;
 pub use secret::Secret;
+pub use store::branching::BranchingDatabase;
 pub use store::linear::PageStore;
 pub use verify::report::{Finding, Verification};
 pub use watch::{NewValue, Notification, Part, Subscription, Update, Watcher};

@@ -1,249 +1,164 @@
-//! What comes of two states that have a common base.
+//! What comes of two versions that have a common base.
 
 use std::sync::Arc;
 
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{Direction, KeySpan, KvWrite};
 
-use crate::digest::Digest;
+use super::merger::{Conflict, KeyClass, Merger, Resolution};
+use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::error::Result;
 use crate::node::items::Payload;
 use crate::page::shared::Shared;
 use crate::page::snapshot::{PageSnapshot, value};
 use crate::page::write::Draft;
-use crate::process::pins::Pin;
 use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edits, End, edit};
 use crate::tree::nodes::root;
 use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+use crate::value::split::Piece;
 
-/// Decides what a merge makes of entries.
-///
-/// It must decide the same whenever it is asked the same: no clock, no random numbers, no look at
-/// anything else. Otherwise copies of a page that merge the same commits differ.
-pub trait Merger {
-    /// What the value of a key is.
-    fn class(&self, key: &[u8]) -> KeyClass {
-        let _ = key;
-        KeyClass::Value
-    }
-
-    /// What becomes of an entry that both sides have changed in different ways. Unless it says
-    /// otherwise, it is as the newer side has it.
-    ///
-    /// # Errors
-    /// Its errors end the merge, and change nothing.
-    fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<Resolution> {
-        let _ = conflict;
-        Ok(Resolution::Newer)
-    }
-
-    /// Whether some keys are [`KeyClass::Derived`], so that [`finish`](Merger::finish) is called.
-    fn has_derived(&self) -> bool {
-        false
-    }
-
-    /// Makes the derived entries anew from the others: `merged` has the entries of the merge, and the
-    /// derived ones as the newer side has them. Whatever it writes is part of the merge. Called once
-    /// for each merge in which both sides have changes, if [`has_derived`](Merger::has_derived).
-    ///
-    /// ```
-    /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-    /// use permazen_kv::memory::MemoryStore;
-    /// use permazen_ledger::{KeyClass, MAIN, Merger, PageId, Repository, Result};
-    ///
-    /// /// Counts the entries under the key "count".
-    /// struct Counting;
-    ///
-    /// impl Merger for Counting {
-    ///     fn class(&self, key: &[u8]) -> KeyClass {
-    ///         if key == b"count" { KeyClass::Derived } else { KeyClass::Value }
-    ///     }
-    ///     fn has_derived(&self) -> bool {
-    ///         true
-    ///     }
-    ///     fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
-    ///         let all = merged.scan(KeySpan::new(b"", None), Direction::Forward)?.count();
-    ///         Ok(merged.put(b"count", &[all as u8 - 1])?)
-    ///     }
-    /// }
-    ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
-    /// let write = |branch: &str, key: &[u8], count: u8| {
-    ///     let db = page.database(branch)?;
-    ///     let mut tx = db.begin(&TxOptions::writing())?;
-    ///     tx.put(key, b"")?;
-    ///     tx.put(b"count", &[count])?;
-    ///     Ok::<_, permazen_ledger::LedgerError>(tx.commit()?)
-    /// };
-    /// write(MAIN, b"Ann", 1)?;
-    /// page.create_branch("other", &page.head(MAIN)?)?;
-    /// write(MAIN, b"Bob", 2)?;
-    /// write("other", b"Cleo", 2)?;
-    /// let merge = page.merge(MAIN, &page.head("other")?, &mut Counting)?;
-    /// assert_eq!(page.snapshot(&merge)?.get(b"count")?.as_deref(), Some(&[3][..]));
-    /// # Ok::<(), permazen_ledger::LedgerError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Its errors end the merge, and change nothing.
-    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
-        let _ = merged;
-        Ok(())
-    }
-}
-
-/// What a value is, for a merge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KeyClass {
-    /// Bytes.
-    Value,
-    /// A counter of eight bytes: what both sides have added is added up. If it has no eight bytes on
-    /// a side, or a side has removed it, it is as any value.
-    Counter,
-    /// Something that can be made anew from the other entries, such as an index. Both sides may
-    /// change it, and nobody is asked: [`Merger::finish`] makes it anew. Without
-    /// [`Merger::has_derived`] it is as the newer side has it.
-    Derived,
-}
-
-/// An entry that both sides of a merge have changed in different ways.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Conflict<'a> {
-    /// The key.
-    pub key: &'a [u8],
-    /// The value that both sides came from; `None` if there was none.
-    pub base: Option<&'a [u8]>,
-    /// The value on the side with the older head.
-    pub older: Option<&'a [u8]>,
-    /// The value on the side with the newer head.
-    pub newer: Option<&'a [u8]>,
-}
-
-/// What becomes of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Resolution {
-    /// What the newer side has.
-    Newer,
-    /// What the older side has.
-    Older,
-    /// This value.
-    Value(Vec<u8>),
-    /// There is no entry.
-    Remove,
-}
-
-/// The side with the newer head wins where both have changed the same entry.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LastOneWins;
-
-impl Merger for LastOneWins {}
-
-/// An entry of the merge, if it is not as the newer side has it.
-enum Outcome {
+/// What an entry is in the merge.
+pub(crate) enum Outcome {
+    /// As the newer version has it.
     Newer,
     Stored(Option<Stored>),
     Value(Vec<u8>),
 }
 
-/// The content of a merge.
-pub(super) fn merged(
-    shared: &Arc<Shared>,
-    base: &Digest,
-    older: &Digest,
-    (pin, newer): (&Pin, &Digest),
-    merger: &mut dyn Merger,
-) -> Result<Draft> {
-    if merger.has_derived() {
-        return finished(shared, base, older, (pin, newer), merger);
+/// What both versions have made of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// The newer one alone has changed it, or both in the same way, or it is derived.
+    Newer,
+    /// The older one alone has changed it.
+    Older,
+    /// Both have added to a counter, which is this then.
+    Sum(i64),
+    /// Both have changed it in different ways.
+    Both,
+}
+
+/// The content of the newer version, as long as it is being changed.
+pub(crate) enum Content<'s> {
+    /// The changes by their keys.
+    Edits { shared: &'s Arc<Shared>, edits: Edits, pieces: Vec<Piece> },
+    /// All changed values, so that they can be read.
+    View { shared: &'s Arc<Shared>, view: Box<MutableView<PageSnapshot>> },
+}
+
+impl<'s> Content<'s> {
+    /// Begins with the newer version. It can be read at the end if there is something derived.
+    pub(crate) fn new(shared: &'s Arc<Shared>, newer: &Version, has_derived: bool) -> Result<Self> {
+        if !has_derived {
+            return Ok(Content::Edits { shared, edits: Edits::default(), pieces: Vec::new() });
+        }
+        let snapshot = PageSnapshot::new(Arc::clone(shared), newer.pin.clone(), &newer.root)?;
+        Ok(Content::View { shared, view: Box::new(MutableView::untracked(snapshot)) })
     }
-    let (mut edits, mut pieces) = (Edits::default(), Vec::new());
-    each(shared, [base, older, newer], merger, &mut |key, outcome| {
-        match outcome {
-            Outcome::Newer => {}
-            Outcome::Stored(None) => {
-                let to = End::Included(key.clone());
-                edits.drops.push(Drop { from: key, to });
-            }
-            Outcome::Stored(Some(stored)) => edits.puts.push(&[&key], stored.payload()),
-            Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, &mut pieces)?,
+
+    /// Sets an entry. The keys ascend.
+    pub(crate) fn set(&mut self, key: Vec<u8>, outcome: Outcome) -> Result<()> {
+        match self {
+            Content::Edits { shared, edits, pieces } => match outcome {
+                Outcome::Newer => {}
+                Outcome::Stored(None) => {
+                    let to = End::Included(key.clone());
+                    edits.drops.push(Drop { from: key, to });
+                }
+                Outcome::Stored(Some(stored)) => edits.puts.push(&[&key], stored.payload()),
+                Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces)?,
+            },
+            Content::View { shared, view } => match outcome {
+                Outcome::Newer => {}
+                Outcome::Stored(None) => view.remove(&key)?,
+                Outcome::Stored(Some(stored)) => {
+                    view.put(&key, &value(&***shared, stored.payload())?)?;
+                }
+                Outcome::Value(value) => view.put(&key, &value)?,
+            },
         }
         Ok(())
-    })?;
-    let edited = edit(&**shared, &shared.boundaries, newer, edits)?;
-    Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+    }
+
+    /// The content, after the merger has made anew what is derived.
+    pub(crate) fn draft(self, newer: &Version, merger: &mut dyn Merger) -> Result<Draft> {
+        match self {
+            Content::Edits { shared, edits, pieces } => {
+                let edited = edit(&**shared, &shared.boundaries, &newer.root, edits)?;
+                Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+            }
+            Content::View { shared, mut view } => {
+                merger.finish(&mut *view)?;
+                shared.draft(&newer.root, view.writes())
+            }
+        }
+    }
 }
 
-/// The content of a merge whose derived entries the merger makes anew. It reads what is merged, so all
-/// changed values are in memory.
-fn finished(
+/// Lets a merger decide.
+pub(crate) struct ByMerger<'m>(pub(crate) &'m mut dyn Merger);
+
+impl Strategy for ByMerger<'_> {
+    fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        merged(shared, versions, self.0)
+    }
+}
+
+fn merged(
     shared: &Arc<Shared>,
-    base: &Digest,
-    older: &Digest,
-    (pin, newer): (&Pin, &Digest),
+    versions: &ThreeVersions,
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
-    let snapshot = PageSnapshot::new(Arc::clone(shared), pin.clone(), newer)?;
-    let mut content = MutableView::untracked(snapshot);
-    each(shared, [base, older, newer], merger, &mut |key, outcome| {
-        match outcome {
-            Outcome::Newer => {}
-            Outcome::Stored(None) => content.remove(&key)?,
-            Outcome::Stored(Some(stored)) => {
-                content.put(&key, &value(&**shared, stored.payload())?)?
-            }
-            Outcome::Value(value) => content.put(&key, &value)?,
-        }
-        Ok(())
-    })?;
-    merger.finish(&mut content)?;
-    shared.draft(newer, content.writes())
-}
-
-/// Calls a function with each entry that a side has changed.
-fn each(
-    shared: &Arc<Shared>,
-    [base, older, newer]: [&Digest; 3],
-    merger: &mut dyn Merger,
-    with: &mut dyn FnMut(Vec<u8>, Outcome) -> Result<()>,
-) -> Result<()> {
-    let [base, left, right] = [base, older, newer].map(|digest| root(&**shared, digest));
-    let all = KeySpan::new(b"", None);
-    let (base, sides) = (base?, (left?, right?));
-    let mut diff = ThreeWayDiff::new(shared, &base, (&sides.0, &sides.1), all, Direction::Forward)?;
-    while let Some(found) = diff.next()? {
+    let mut content = Content::new(shared, &versions.newer, merger.has_derived())?;
+    let mut changes = changes(shared, versions, &[])?;
+    while let Some(found) = changes.next()? {
         let outcome = outcome(shared, &found, merger)?;
-        with(found.key, outcome)?;
+        content.set(found.key, outcome)?;
     }
-    Ok(())
+    content.draft(&versions.newer, merger)
 }
 
-fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result<Outcome> {
-    let ThreeWay { key, base, ours: older, theirs: newer } = found;
-    let class = merger.class(key);
+/// The entries that a version has changed, from a key on: ours is the older one.
+pub(crate) fn changes(
+    shared: &Arc<Shared>,
+    versions: &ThreeVersions,
+    from: &[u8],
+) -> Result<ThreeWayDiff<Arc<Shared>>> {
+    let base = root(&**shared, &versions.base.root)?;
+    let older = root(&**shared, &versions.older.root)?;
+    let newer = root(&**shared, &versions.newer.root)?;
+    let span = KeySpan::new(from, None);
+    ThreeWayDiff::new(shared, &base, (&older, &newer), span, Direction::Forward)
+}
+
+/// What both versions have made of an entry. Values are compared, and never where they come from.
+pub(crate) fn changed(found: &ThreeWay, class: KeyClass) -> Changed {
+    let ThreeWay { base, ours: older, theirs: newer, .. } = found;
     if older == base || class == KeyClass::Derived {
-        return Ok(Outcome::Newer);
+        return Changed::Newer;
     }
     if newer == base {
-        return Ok(Outcome::Stored(older.clone()));
+        return Changed::Older;
     }
     // Before equality: if both sides have added the same number, it counts twice.
     if class == KeyClass::Counter
         && let Some(sum) = sum(base.as_ref(), older.as_ref(), newer.as_ref())
     {
-        return Ok(Outcome::Value(sum.to_be_bytes().to_vec()));
+        return Changed::Sum(sum);
     }
-    if older == newer {
-        return Ok(Outcome::Newer);
+    if older == newer { Changed::Newer } else { Changed::Both }
+}
+
+fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result<Outcome> {
+    let ThreeWay { key, base, ours: older, theirs: newer } = found;
+    match changed(found, merger.class(key)) {
+        Changed::Newer => return Ok(Outcome::Newer),
+        Changed::Older => return Ok(Outcome::Stored(older.clone())),
+        Changed::Sum(sum) => return Ok(Outcome::Value(sum.to_be_bytes().to_vec())),
+        Changed::Both => {}
     }
-    let read = |stored: &Option<Stored>| match stored {
-        Some(stored) => value(shared, stored.payload()).map(|value| Some(value.into_owned())),
-        None => Ok(None),
-    };
-    let values = (read(base)?, read(older)?, read(newer)?);
+    let values = (read(shared, base)?, read(shared, older)?, read(shared, newer)?);
     let conflict = Conflict {
         key,
         base: values.0.as_deref(),
@@ -256,6 +171,14 @@ fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result
         Resolution::Remove => Outcome::Stored(None),
         Resolution::Value(value) => Outcome::Value(value),
     })
+}
+
+/// The whole value of an entry.
+pub(crate) fn read(shared: &Shared, stored: &Option<Stored>) -> Result<Option<Vec<u8>>> {
+    match stored {
+        Some(stored) => value(shared, stored.payload()).map(|value| Some(value.into_owned())),
+        None => Ok(None),
+    }
 }
 
 /// What both sides have added, if all three are counters. No counter in the base is 0.

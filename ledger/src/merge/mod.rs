@@ -1,15 +1,22 @@
 //! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and finds the
-//! base that changes are compared with, `content.rs` decides what comes of the changes. `squash.rs` makes one commit of several.
+//! base that changes are compared with, `strategy.rs` says who decides what comes of the changes:
+//! `merger.rs` decides entry by entry, and `content.rs` makes what it has decided. `heads.rs` merges the
+//! heads of a branch. `squash.rs` makes one commit of several.
 
-mod content;
-mod merged;
+pub(crate) mod content;
+pub(crate) mod heads;
+pub(crate) mod merged;
+pub(crate) mod merger;
 mod relation;
 mod squash;
+pub(crate) mod strategy;
 
-pub use self::content::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+pub use self::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 
 use permazen_kv::TxOptions;
 
+use self::content::ByMerger;
+use self::heads::{Joined, join};
 use self::merged::merged;
 use self::relation::relation;
 use crate::error::{LedgerError, Result};
@@ -51,11 +58,37 @@ impl Page {
                 }
                 continue;
             }
-            let (commit, draft) = merged(&self.shared, [&state.head, from], &relation, merger)?;
+            let (heads, mut strategy) = ([&state.head, from], ByMerger(merger));
+            let (commit, draft) = merged(&self.shared, heads, &relation, &mut strategy)?;
             let options = TxOptions::writing();
             let attempt = self.shared.commit_draft(branch, &state, &commit, &draft, &options)?;
             if let Attempt::Committed(id) = attempt {
                 return Ok(id);
+            }
+        }
+        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+    }
+    /// Merges the heads of a branch until there is one, and gives it.
+    ///
+    /// The two oldest are merged first, by time and ID, then their merge with the next one, and so on.
+    /// So it depends on the heads and on what `merger` decides alone: the same heads in another copy of
+    /// the page become the same commit.
+    ///
+    /// If history or contents are missing that two heads need, others are merged, and then it fails.
+    /// Costs a [`merge`](Page::merge) for each head but one.
+    ///
+    /// # Errors
+    /// If there is no such branch, others change it again and again, something that a merge needs is
+    /// missing, the merger fails, or the host. What was merged before stays.
+    pub fn merge_heads(&self, branch: &str, merger: &mut dyn Merger) -> Result<CommitId> {
+        let mut strategy = ByMerger(merger);
+        let mut moved = 0;
+        while moved < ATTEMPTS {
+            match join(&self.shared, branch, &mut strategy)? {
+                Joined::One(head) => return Ok(head),
+                Joined::Some => {}
+                Joined::Moved => moved += 1,
+                Joined::Missing(error) => return Err(error),
             }
         }
         Err(LedgerError::BranchMoved { branch: branch.to_owned() })

@@ -17,6 +17,20 @@ impl Page {
         Ok(self.shared.state(branch)?.head)
     }
 
+    /// The heads of a branch, the oldest first. A branch has several heads if
+    /// [branching databases](Page::branching_database) have committed at the same time, and they are
+    /// not merged yet.
+    ///
+    /// # Errors
+    /// If there is no such branch, or the host fails.
+    pub fn heads(&self, branch: &str) -> Result<Vec<CommitId>> {
+        let heads = self.shared.open.rows.heads(&self.shared.read()?, branch)?;
+        if heads.is_empty() {
+            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+        }
+        Ok(heads.iter().map(|head| head.id).collect())
+    }
+
     /// The branches with their heads, by their names. A branch has several heads if they are not
     /// merged yet; the oldest is the first.
     ///

@@ -47,7 +47,7 @@ struct State {
     running: bool,
     /// This process has committed since the last look.
     called: bool,
-    /// There is an onlooker that was not told yet.
+    /// There is an onlooker that must be told, whether the host has changed or not.
     added: bool,
     interval: Duration,
 }
@@ -117,6 +117,12 @@ impl Lookout {
             state.called = true;
             self.news.notify_all();
         }
+    }
+
+    /// Lets the thread look at once, and tell what it sees, although it may be the same as before.
+    pub(crate) fn call_anew(&self) {
+        self.lock().added = true;
+        self.call();
     }
 
     fn run(&self) {

@@ -2,14 +2,15 @@
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
 //! value in parts, `protected.rs` keeps both from being removed, `write.rs` makes commits, `words.rs` says
-//! what they say, `history.rs` goes through them, `branches.rs` has branches and tags, `differences.rs`
-//! compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks
+//! what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through them, `branches.rs`
+//! has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
 
 mod branches;
 pub(crate) mod cache;
 mod collection;
 pub(crate) mod differences;
+mod heads;
 pub(crate) mod history;
 pub(crate) mod lookout;
 pub(crate) mod protected;
@@ -34,6 +35,7 @@ use self::words::{Words, check_words, say};
 use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
+use crate::store::branching::BranchingDatabase;
 use crate::store::linear::PageStore;
 use crate::verify::report::Verification;
 
@@ -60,6 +62,36 @@ impl Page {
     pub fn database(&self, branch: &str) -> Result<OptimisticDatabase<PageStore>> {
         self.shared.state(branch)?;
         Ok(OptimisticDatabase::new(PageStore::new(Arc::clone(&self.shared), branch)))
+    }
+
+    /// A branch as a database whose commits never fail because of others: a transaction begins on the
+    /// commit that this handle follows, and its own commit is made on that one. If others have
+    /// committed there meanwhile, the branch has one head more. [`merge_heads`](Page::merge_heads)
+    /// makes one of them.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{LastOneWins, MAIN, PageId, Repository};
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
+    /// let (ann, bob) = (page.branching_database(MAIN)?, page.branching_database(MAIN)?);
+    /// let mut of_ann = ann.begin(&TxOptions::writing())?;
+    /// let mut of_bob = bob.begin(&TxOptions::writing())?;
+    /// of_ann.put(b"milk", b"2")?;
+    /// of_bob.put(b"bread", b"1")?;
+    /// of_ann.commit()?;
+    /// of_bob.commit()?;
+    /// assert_eq!(page.heads(MAIN)?.len(), 2);
+    /// let merge = page.merge_heads(MAIN, &mut LastOneWins)?;
+    /// assert_eq!(page.heads(MAIN)?, [merge]);
+    /// assert!(ann.begin(&TxOptions::reading())?.get(b"bread")?.is_some());
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such branch, or the host fails.
+    pub fn branching_database(&self, branch: &str) -> Result<BranchingDatabase> {
+        BranchingDatabase::new(Arc::clone(&self.shared), branch)
     }
 
     /// The content at a commit.

@@ -1,6 +1,5 @@
 //! A branch with one head, to which each transaction adds one commit.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use permazen_kv::{
 };
 
 use crate::error::LedgerError;
-use crate::page::lookout::Onlooker;
+use crate::page::lookout::BranchHeads;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
@@ -135,17 +134,16 @@ impl AtomicKvStore for PageStore {
 
     fn watched(&self, watches: &Watches) -> Result<()> {
         self.told.set(self.shared.oldest_root(&self.branch)?);
+        let shared = Arc::clone(&self.shared);
+        let shown = move |heads: &BranchHeads| shared.root_of(&heads.heads.first()?.id).ok();
         let keys = WatchedKeys {
             shared: Arc::clone(&self.shared),
             branch: self.branch.clone(),
             watches: watches.clone(),
             told: self.told.clone(),
+            shown: Box::new(shown),
         };
-        let same = |other: &dyn Onlooker| {
-            let other: Option<&WatchedKeys> = (other as &dyn Any).downcast_ref();
-            other.is_some_and(|other| other.watches.is_same(watches))
-        };
-        Ok(self.shared.lookout.add(Arc::new(keys), same)?)
+        Ok(keys.begin()?)
     }
 
     fn persistent(&self) -> bool {

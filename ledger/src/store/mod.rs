@@ -1,5 +1,9 @@
-//! Pages as stores of the key/value layer.
+//! Pages as stores of the key/value layer: `linear.rs` keeps one line of commits (`held.rs` is a transaction
+//! that nobody can overtake), `branching.rs` lets a branch have several heads (`turn.rs`: its transactions
+//! take turns), `watched_keys.rs` tells both what others have written.
 
+pub(crate) mod branching;
 mod held;
 pub(crate) mod linear;
+mod turn;
 mod watched_keys;

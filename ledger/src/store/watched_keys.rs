@@ -1,5 +1,6 @@
 //! Tells a database on a branch what others have written.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use permazen_kv::{Direction, KeySpan, Watches, Writes};
@@ -37,15 +38,30 @@ impl Told {
     }
 }
 
+/// Finds the root that a database shows, from the heads of its branch. `None` if the branch is gone or
+/// the host fails.
+pub(super) type Shown = dyn Fn(&BranchHeads) -> Option<Digest> + Send + Sync;
+
 /// The watches of a database on a branch.
 pub(super) struct WatchedKeys {
     pub(super) shared: Arc<Shared>,
     pub(super) branch: String,
     pub(super) watches: Watches,
     pub(super) told: Told,
+    pub(super) shown: Box<Shown>,
 }
 
 impl WatchedKeys {
+    /// Tells these watches from now on.
+    pub(super) fn begin(self) -> Result<()> {
+        let (lookout, watches) = (Arc::clone(&self.shared.lookout), self.watches.clone());
+        let same = |other: &dyn Onlooker| {
+            let other: Option<&WatchedKeys> = (other as &dyn Any).downcast_ref();
+            other.is_some_and(|other| other.watches.is_same(&watches))
+        };
+        lookout.add(Arc::new(self), same)
+    }
+
     /// What differs between two roots. `None` if it is too much.
     fn changes(&self, old: &Digest, new: &Digest) -> Result<Option<Writes>> {
         let roots = (root(&*self.shared, old)?, root(&*self.shared, new)?);
@@ -73,11 +89,7 @@ impl Onlooker for WatchedKeys {
 
     fn look(&self, heads: &BranchHeads) {
         // A branch that is gone has no keys. So all of them have changed.
-        let now = match heads.heads.first() {
-            Some(head) => self.shared.root_of(&head.id).ok(),
-            None => None,
-        };
-        let changes = match now {
+        let changes = match (self.shown)(heads) {
             Some(now) => match self.told.replace(now) {
                 Some(old) if old == now => return,
                 Some(old) => self.changes(&old, &now).ok().flatten(),

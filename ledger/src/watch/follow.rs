@@ -11,14 +11,14 @@ use crate::page::shared::Shared;
 
 /// Where somebody stands who follows a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
-    pub(super) commit: CommitId,
-    pub(super) resets: u64,
+pub(crate) struct Position {
+    pub(crate) commit: CommitId,
+    pub(crate) resets: u64,
 }
 
 /// Where a look at the heads has led.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Nowhere.
     Stay,
     /// To a commit that the former one leads to.
@@ -31,13 +31,13 @@ pub(super) enum Step {
 
 impl Position {
     /// The first head. `None` if the branch is gone.
-    pub(super) fn first(heads: &BranchHeads) -> Option<Self> {
+    pub(crate) fn first(heads: &BranchHeads) -> Option<Self> {
         let head = heads.heads.first()?;
         Some(Position { commit: head.id, resets: heads.resets })
     }
 
     /// Goes on along the commits that are new. Gets each commit between here and the heads once.
-    pub(super) fn follow(&self, shared: &Shared, heads: &BranchHeads) -> Result<Step> {
+    pub(crate) fn follow(&self, shared: &Shared, heads: &BranchHeads) -> Result<Step> {
         let Some(first) = Position::first(heads) else { return Ok(Step::Gone) };
         if heads.resets != self.resets {
             return Ok(Step::Moved(first));

@@ -1,7 +1,7 @@
 //! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
 //! `notification.rs` has what is told, `subscription.rs` calls a function with it.
 
-mod follow;
+pub(crate) mod follow;
 mod notification;
 mod subscription;
 

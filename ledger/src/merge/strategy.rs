@@ -1,0 +1,32 @@
+//! Who decides what comes of a merge.
+
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::page::shared::Shared;
+use crate::page::write::Draft;
+use crate::process::pins::Pin;
+
+/// A state that takes part in a merge. It is not removed meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Version {
+    pub(crate) commit: CommitId,
+    pub(crate) root: Digest,
+    pub(crate) pin: Pin,
+}
+
+/// Two versions that both have changes, and the one that they are compared with.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreeVersions {
+    pub(crate) base: Version,
+    pub(crate) older: Version,
+    pub(crate) newer: Version,
+}
+
+/// Decides what comes of two versions.
+pub(crate) trait Strategy {
+    /// The content of the merge. Nothing is written yet.
+    fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft>;
+}

@@ -1,0 +1,450 @@
+//! A branch that can have several heads: a commit never fails because others have committed.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::overlay::MutableView;
+use permazen_kv::{
+    AtomicKvStore, Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead,
+    KvTransaction, KvWrite, Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
+    Watches, Writes,
+};
+
+use super::turn::{Permit, Turn};
+use super::watched_keys::{Told, WatchedKeys};
+use crate::commit::time::CommitTime;
+use crate::digest::Digest;
+use crate::error::{LedgerError, Result as LedgerResult};
+use crate::ids::CommitId;
+use crate::node::view::Node;
+use crate::page::shared::{BranchState, Shared};
+use crate::page::snapshot::PageSnapshot;
+use crate::process::pins::Pin;
+use crate::watch::follow::{Position, Step};
+
+/// A branch as a database that lets the branch have several heads:
+/// [`Page::branching_database`](crate::Page::branching_database).
+///
+/// A handle follows one path through the branch. It begins at the oldest head; after a commit of its
+/// own it stands there; and it moves along commits that others make on that one, such as merges. So
+/// what is written through a handle does not vanish for that handle. It never jumps to another head,
+/// unless the branch is reset, or history ends on the way.
+///
+/// Transactions that write through one handle take turns, so among themselves they are serializable.
+/// Those of several handles do not wait for each other, and a merge can undo what one of them has
+/// written. While a transaction that writes is open, the handle stays where it is. Clones are the same
+/// handle.
+#[derive(Clone)]
+pub struct BranchingDatabase {
+    handle: Arc<Handle>,
+}
+
+/// How often a transaction looks again where to begin, because the branch was reset.
+const ATTEMPTS: usize = 100;
+
+/// How long a transaction waits for its turn, unless its options say.
+const WAIT: Duration = Duration::from_secs(30);
+
+struct Handle {
+    shared: Arc<Shared>,
+    branch: String,
+    place: Mutex<Place>,
+    turn: Arc<Turn>,
+    /// Made with the first watch.
+    watching: OnceLock<Watching>,
+}
+
+/// Where a handle stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    position: Position,
+    /// How often it has moved.
+    moves: u64,
+    /// A transaction that writes is open, so it stays.
+    stays: bool,
+}
+
+/// The watches of a handle.
+struct Watching {
+    told: Told,
+    /// The engine keeps watches, and gives them to its store, which has nothing else to do here.
+    engine: OptimisticDatabase<Keys>,
+}
+
+impl fmt::Debug for BranchingDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BranchingDatabase")
+            .field("branch", &self.handle.branch)
+            .field("commit", &self.commit())
+            .finish_non_exhaustive()
+    }
+}
+
+impl BranchingDatabase {
+    pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> LedgerResult<Self> {
+        let heads = shared.lookout.heads(branch)?;
+        let Some(position) = Position::first(&heads) else {
+            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+        };
+        let place = Mutex::new(Place { position, moves: 0, stays: false });
+        let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
+        Ok(BranchingDatabase { handle: Arc::new(Handle { shared, branch, place, turn, watching }) })
+    }
+
+    /// The commit at which the handle stands: that of its last transaction.
+    pub fn commit(&self) -> CommitId {
+        self.handle.place().position.commit
+    }
+}
+
+impl Handle {
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes along the commits that are new, and gives the state there. A transaction that writes makes
+    /// the handle stay.
+    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, u64)> {
+        for _ in 0..ATTEMPTS {
+            let before = *self.place();
+            let mut after = before;
+            if !before.stays {
+                // Read after the place: older heads may not know what the handle has committed.
+                let heads = self.shared.lookout.heads(&self.branch)?;
+                match before.position.follow(&self.shared, &heads)? {
+                    Step::Stay => {}
+                    Step::Along(position) | Step::Moved(position) => {
+                        (after.position, after.moves) = (position, before.moves + 1);
+                    }
+                    Step::Gone => {
+                        let name = self.branch.clone();
+                        return Err(LedgerError::NoSuch { what: "branch", name });
+                    }
+                }
+            }
+            let (pin, commit) = match self.shared.pinned_commit(&after.position.commit) {
+                // It lost its place in the branch, and was collected.
+                Err(LedgerError::NoCommit { .. }) => continue,
+                found => found?,
+            };
+            let mut place = self.place();
+            if *place != before {
+                continue;
+            }
+            *place = Place { stays: after.stays || writes, ..after };
+            let state = BranchState {
+                head: after.position.commit,
+                time: commit.as_ref().map_or(CommitTime::default(), |commit| commit.time),
+                generation: commit.as_ref().map_or(0, |commit| commit.generation),
+                root: commit.map_or(Node::empty().0, |commit| commit.root),
+                resets: after.position.resets,
+            };
+            return Ok((pin, state, after.moves));
+        }
+        Err(LedgerError::BranchMoved { branch: self.branch.clone() })
+    }
+
+    /// Makes a commit, and stands there.
+    fn commit(
+        &self,
+        state: &BranchState,
+        writes: &Writes,
+        options: &TxOptions,
+    ) -> LedgerResult<()> {
+        let shared = &self.shared;
+        let draft = shared.draft(&state.root, writes);
+        let draft = draft.map_err(|error| shared.open.explained(error, &[state.head]))?;
+        if draft.root == state.root {
+            return Ok(());
+        }
+        let commit = shared.change(state, draft.root)?;
+        let (id, _) = shared.commit_beside(&self.branch, state, &commit, &draft, options)?;
+        let mut place = self.place();
+        place.position = Position { commit: id, resets: state.resets };
+        place.moves += 1;
+        drop(place);
+        if let Some(watching) = self.watching.get() {
+            watching.told.advance(&state.root, draft.root);
+            if let Some(watches) = watching.engine.store().watches() {
+                watches.note_others(writes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The root that the handle shows. `None` if the branch is gone or the host fails.
+    fn root(&self) -> Option<Digest> {
+        loop {
+            let before = *self.place();
+            if before.stays {
+                return self.shared.root_of(&before.position.commit).ok();
+            }
+            // Read after the place, as in `begin`.
+            let heads = self.shared.lookout.heads(&self.branch).ok()?;
+            let position = match before.position.follow(&self.shared, &heads).ok()? {
+                Step::Stay => before.position,
+                Step::Along(position) | Step::Moved(position) => position,
+                Step::Gone => return None,
+            };
+            if *self.place() == before {
+                return self.shared.root_of(&position.commit).ok();
+            }
+        }
+    }
+
+    fn watch(self: &Arc<Self>, key: &[u8]) -> Result<KeyWatch> {
+        let watching = self.watching.get_or_init(|| {
+            let (handle, told, watches) = (Arc::downgrade(self), Told::default(), Mutex::default());
+            let keys = Keys { handle, told: told.clone(), watches };
+            Watching { told, engine: OptimisticDatabase::new(keys) }
+        });
+        watching.engine.begin(&TxOptions::reading())?.watch(key)
+    }
+}
+
+/// What the engine of the watches has for a store. It is empty.
+struct Keys {
+    handle: Weak<Handle>,
+    told: Told,
+    watches: Mutex<Option<Watches>>,
+}
+
+impl Keys {
+    fn watches(&self) -> Option<Watches> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl AtomicKvStore for Keys {
+    fn snapshot(&self) -> Result<SharedRead> {
+        Ok(Arc::new(MemoryStore::new().snapshot()))
+    }
+
+    fn apply(&self, _: &Writes, _: bool) -> Result<()> {
+        Err(KvError::Unsupported("writing to the store of watches"))
+    }
+
+    fn watched(&self, watches: &Watches) -> Result<()> {
+        let Some(handle) = self.handle.upgrade() else { return Ok(()) };
+        if let Some(root) = handle.root() {
+            self.told.set(root);
+        }
+        *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches.clone());
+        // The watches do not keep the handle.
+        let shown = Weak::clone(&self.handle);
+        let keys = WatchedKeys {
+            shared: Arc::clone(&handle.shared),
+            branch: handle.branch.clone(),
+            watches: watches.clone(),
+            told: self.told.clone(),
+            shown: Box::new(move |_| shown.upgrade()?.root()),
+        };
+        Ok(keys.begin()?)
+    }
+}
+
+impl KvDatabase for BranchingDatabase {
+    /// Waits for other transactions that write through this handle.
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        let (begun, limit) = (Instant::now(), options.timeout);
+        let wait = options.wait.unwrap_or(WAIT);
+        let permit = match options.read_only {
+            true => None,
+            false => Some(self.handle.turn.take(wait)?),
+        };
+        let (pin, state, version) = self.handle.begin(permit.is_some())?;
+        let writing = permit.map(|permit| Writing { handle: &self.handle, _permit: permit });
+        let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
+        let base: SharedRead = Arc::new(snapshot);
+        Ok(Box::new(BranchingTransaction {
+            handle: &self.handle,
+            state,
+            version,
+            view: MutableView::untracked(base),
+            writing,
+            wait,
+            deadline: Deadline { begun, limit },
+        }))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = Capabilities::none();
+        offered.snapshots = true;
+        offered.watches = true;
+        offered.timeouts = true;
+        offered.read_only_switch = true;
+        offered.persistent = self.handle.shared.open.host.capabilities().persistent;
+        offered
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        let report = crate::verify::page::verify(&self.handle.shared)?;
+        Ok(report.findings.iter().map(ToString::to_string).collect())
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        let shared = &self.handle.shared;
+        let (pin, state, _) = self.handle.begin(false)?;
+        let snapshot = PageSnapshot::new(Arc::clone(shared), pin, &state.root)?;
+        let mut statistics = shared.open.host.statistics().unwrap_or_default();
+        statistics.entries = Some(snapshot.count(KeySpan::FULL)?);
+        Ok(statistics)
+    }
+}
+
+/// As long as this exists, the handle stays, and no other transaction writes through it.
+struct Writing<'db> {
+    handle: &'db Handle,
+    _permit: Permit,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.handle.place().stays = false;
+        if self.handle.watching.get().is_some() {
+            // What others have done meanwhile shows from here on.
+            self.handle.shared.lookout.call_anew();
+        }
+    }
+}
+
+/// How long a transaction may be used. `None` and zero mean unlimited.
+struct Deadline {
+    begun: Instant,
+    limit: Option<Duration>,
+}
+
+impl Deadline {
+    fn check(&self) -> Result<()> {
+        let Some(limit) = self.limit.filter(|limit| !limit.is_zero()) else { return Ok(()) };
+        let open = self.begun.elapsed();
+        if open <= limit {
+            return Ok(());
+        }
+        Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))
+    }
+}
+
+struct BranchingTransaction<'db> {
+    handle: &'db Arc<Handle>,
+    state: BranchState,
+    version: u64,
+    view: MutableView<SharedRead>,
+    /// `None` if it is read-only.
+    writing: Option<Writing<'db>>,
+    /// How long to wait for the right to write to the host.
+    wait: Duration,
+    deadline: Deadline,
+}
+
+impl BranchingTransaction<'_> {
+    fn view(&self) -> Result<&MutableView<SharedRead>> {
+        self.deadline.check()?;
+        Ok(&self.view)
+    }
+
+    fn view_mut(&mut self) -> Result<&mut MutableView<SharedRead>> {
+        self.deadline.check()?;
+        Ok(&mut self.view)
+    }
+}
+
+impl KvRead for BranchingTransaction<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.view()?.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.view()?.scan(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.view()?.visit(span, direction, visitor)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.at_most(min, max)
+    }
+
+    fn content_name(&self) -> Option<[u8; 48]> {
+        self.view.content_name()
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.view.max_key_len()
+    }
+}
+
+impl KvWrite for BranchingTransaction<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.view_mut()?.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.view_mut()?.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.view_mut()?.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.view_mut()?.adjust_counter(key, by)
+    }
+}
+
+impl KvTransaction for BranchingTransaction<'_> {
+    fn is_read_only(&self) -> bool {
+        self.writing.is_none()
+    }
+
+    /// Possible at any time. Gives up the right to write, so that others can have it.
+    fn set_read_only(&mut self) -> Result<()> {
+        self.deadline.check()?;
+        self.writing = None;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.limit = timeout;
+        Ok(())
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.version)
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        Ok(self.view()?.snapshot())
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
+        self.deadline.check()?;
+        self.handle.watch(key)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.deadline.check()?;
+        let BranchingTransaction { handle, state, view, writing, wait, .. } = *self;
+        if writing.is_none() || view.writes().is_empty() {
+            return Ok(());
+        }
+        handle.commit(&state, view.writes(), &TxOptions::writing().with_wait(wait))?;
+        drop(writing);
+        Ok(())
+    }
+
+    fn rollback(self: Box<Self>) {}
+}

@@ -1,0 +1,193 @@
+//! Branches with several heads: transactions that never fail because of others.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use permazen::{Permazen, PermazenObject};
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    BranchingDatabase, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+};
+
+fn new_page(host: &MemoryStore) -> Page {
+    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    repository.create_page("test", PageId::ROOT).unwrap()
+}
+
+fn put(db: &BranchingDatabase, key: &[u8], value: &[u8]) -> CommitId {
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+    db.commit()
+}
+
+fn keys(db: &BranchingDatabase) -> Vec<String> {
+    let tx = db.begin(&TxOptions::reading()).unwrap();
+    let pairs = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    pairs.map(|pair| String::from_utf8(pair.unwrap().0.into_owned()).unwrap()).collect()
+}
+
+#[test]
+fn commits_on_one_base_make_heads_and_each_handle_sees_its_own() {
+    let page = new_page(&MemoryStore::new());
+    let [ann, bob, late] = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
+    let base = put(&ann, b"base", b"");
+    assert_eq!(page.heads(MAIN).unwrap(), [base]);
+    assert_eq!((keys(&bob), bob.commit()), (vec!["base".to_owned()], base));
+    let mut of_ann = ann.begin(&TxOptions::writing()).unwrap();
+    let mut of_bob = bob.begin(&TxOptions::writing()).unwrap();
+    of_ann.put(b"ann", b"").unwrap();
+    of_bob.put(b"bob", b"").unwrap();
+    of_ann.commit().unwrap();
+    of_bob.commit().unwrap();
+    let heads = page.heads(MAIN).unwrap();
+    assert_eq!(heads.len(), 2);
+    assert!(heads.contains(&ann.commit()) && heads.contains(&bob.commit()));
+    assert_eq!(keys(&ann), ["ann", "base"]);
+    assert_eq!(keys(&bob), ["base", "bob"]);
+    // A handle that follows the base goes along the older one, a new handle begins there.
+    let oldest = keys(&page.branching_database(MAIN).unwrap());
+    assert_eq!(keys(&late), oldest);
+    assert_eq!(late.commit(), heads[0]);
+    // Each goes its own way, until a merge.
+    put(&ann, b"ann 2", b"");
+    assert_eq!(keys(&ann), ["ann", "ann 2", "base"]);
+    assert_eq!(keys(&bob), ["base", "bob"]);
+    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    for db in [&ann, &bob, &late] {
+        assert_eq!(keys(db), ["ann", "ann 2", "base", "bob"]);
+        assert_eq!(db.commit(), merge);
+    }
+    assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_transaction_that_is_overtaken_by_a_merge_makes_a_head() {
+    let page = new_page(&MemoryStore::new());
+    let (ann, bob) =
+        (page.branching_database(MAIN).unwrap(), page.branching_database(MAIN).unwrap());
+    let mut of_ann = ann.begin(&TxOptions::writing()).unwrap();
+    put(&bob, b"bob 1", b"");
+    put(&bob, b"bob 2", b"");
+    of_ann.put(b"ann", b"").unwrap();
+    // The first commit of the page was replaced as a head by two commits.
+    of_ann.commit().unwrap();
+    assert_eq!(keys(&ann), ["ann"]);
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    // While a transaction is open, its handle stays, whatever is read through it.
+    let mut of_ann = ann.begin(&TxOptions::writing()).unwrap();
+    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert_eq!(keys(&ann), ["ann"]);
+    assert_eq!(keys(&bob), ["ann", "bob 1", "bob 2"]);
+    of_ann.put(b"ann 2", b"").unwrap();
+    of_ann.commit().unwrap();
+    assert_eq!(keys(&ann), ["ann", "ann 2"]);
+    let heads = page.heads(MAIN).unwrap();
+    assert_eq!(heads.len(), 2);
+    assert!(heads.contains(&merge));
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert_eq!(keys(&ann), ["ann", "ann 2", "bob 1", "bob 2"]);
+    // A transaction that ends without a commit lets the handle go on.
+    let tx = ann.begin(&TxOptions::writing()).unwrap();
+    put(&bob, b"bob 3", b"");
+    assert_eq!(keys(&ann).len(), 4);
+    drop(tx);
+    assert_eq!(keys(&ann).len(), 5);
+    assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
+    let page = new_page(&MemoryStore::new());
+    let linear = page.database(MAIN).unwrap();
+    let (ann, bob) =
+        (page.branching_database(MAIN).unwrap(), page.branching_database(MAIN).unwrap());
+    let open = ann.begin(&TxOptions::writing()).unwrap();
+    put(&bob, b"bob", b"");
+    let mut open = open;
+    open.put(b"ann", b"").unwrap();
+    open.commit().unwrap();
+    let Err(error) = linear.begin(&TxOptions::reading()) else { panic!("two heads") };
+    assert!(error.to_string().contains("2 heads: merge them first (Page::merge_heads)"), "{error}");
+    assert!(!error.is_retryable());
+    assert!(matches!(page.head(MAIN), Err(LedgerError::ManyHeads { count: 2, .. })));
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert!(linear.begin(&TxOptions::reading()).unwrap().get(b"ann").unwrap().is_some());
+}
+
+#[test]
+fn after_a_reset_a_transaction_runs_again() {
+    let page = new_page(&MemoryStore::new());
+    let db = page.branching_database(MAIN).unwrap();
+    let first = put(&db, b"1", b"");
+    put(&db, b"2", b"");
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"3", b"").unwrap();
+    page.reset(MAIN, &first).unwrap();
+    let error = tx.commit().unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert_eq!(keys(&db), ["1"]);
+    assert_eq!(page.heads(MAIN).unwrap(), [first]);
+    page.remove_branch(MAIN).unwrap();
+    let Err(error) = db.begin(&TxOptions::reading()) else { panic!("no branch") };
+    assert!(matches!(LedgerError::from(error), LedgerError::NoSuch { .. }));
+}
+
+#[test]
+fn watched_keys_are_told_of_own_changes_and_of_merges() {
+    let page = new_page(&MemoryStore::new());
+    let (ann, bob) =
+        (page.branching_database(MAIN).unwrap(), page.branching_database(MAIN).unwrap());
+    let watch = |key: &[u8]| ann.begin(&TxOptions::reading()).unwrap().watch(key).unwrap();
+    let [own, other, never] = [&b"ann"[..], b"bob", b"never"].map(watch);
+    let mut of_bob = bob.begin(&TxOptions::writing()).unwrap();
+    put(&ann, b"ann", b"");
+    assert!(own.is_changed().unwrap());
+    of_bob.put(b"bob", b"").unwrap();
+    of_bob.commit().unwrap();
+    // It is on another head.
+    assert!(!other.is_changed().unwrap());
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert!(other.wait_timeout(Duration::from_secs(60)).unwrap());
+    assert!(!never.is_changed().unwrap());
+    // What is merged while a transaction is open shows when it ends.
+    let (third, tx) = (watch(b"third"), ann.begin(&TxOptions::writing()).unwrap());
+    put(&bob, b"third", b"");
+    drop(tx);
+    assert!(third.wait_timeout(Duration::from_secs(60)).unwrap());
+}
+
+#[derive(PermazenObject, Default)]
+struct Contact {
+    #[permazen(indexed)]
+    name: String,
+    phone: Option<String>,
+}
+
+#[test]
+fn object_databases_on_two_handles_merge_their_objects() {
+    let page = new_page(&MemoryStore::new());
+    let open = || {
+        let db = page.branching_database(MAIN).unwrap();
+        Permazen::builder(db).model::<Contact>().build().unwrap()
+    };
+    let office = open();
+    let contact = |name: &str| Contact { name: name.to_owned(), ..Contact::default() };
+    let ann = office.write(|tx| Ok(tx.create(contact("Ann"))?.to_ref())).unwrap();
+    let travel = open();
+    // The transaction of the one is open while the other commits.
+    office
+        .write(|tx| {
+            travel.write(|tx| tx.get(ann)?.set_phone("555-0101"))?;
+            tx.create(contact("Bob")).map(drop)
+        })
+        .unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    let count = |db: &Permazen| db.read(|tx| tx.all::<Contact>()?.count()).unwrap();
+    assert_eq!((count(&office), count(&travel)), (2, 1));
+    assert_eq!(office.read(|tx| tx.get(ann)?.phone()).unwrap(), None);
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert_eq!(count(&travel), 2);
+    assert_eq!(office.read(|tx| tx.get(ann)?.phone()).unwrap().as_deref(), Some("555-0101"));
+}
