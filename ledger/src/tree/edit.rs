@@ -261,6 +261,11 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         let mut changes = false;
         for at in 0..node.len() {
             let key = node.key(at);
+            // Also before an item that is put again: after the last one, the range that goes on after
+            // the node is looked for.
+            while drops.get(self.drop).is_some_and(|drop| drop.ends_before(key)) {
+                self.drop += 1;
+            }
             while self.put < puts.len() && key.cmp_key(puts.key(self.put)).is_gt() {
                 items.push(Item::Put(self.put));
                 (self.put, changes) = (self.put + 1, true);
@@ -270,9 +275,6 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 changes |= puts.payload(self.put) != node.payload(at);
                 self.put += 1;
                 continue;
-            }
-            while drops.get(self.drop).is_some_and(|drop| drop.ends_before(key)) {
-                self.drop += 1;
             }
             if drops.get(self.drop).is_some_and(|drop| !drop.begins_after(key)) {
                 changes = true;
