@@ -2,7 +2,8 @@
 //! the database must contain, whether the operation is refused, and what breaks rules when a
 //! transaction commits. In half of the histories, operations of the store fail: nothing is half
 //! done then, and no rule is broken by what commits. In half of them, programs of two versions of the
-//! models work on the same database. Observers must be told exactly what has changed. The seed of a history decides everything in it,
+//! models work on the same database. Some databases are pages of a ledger; all their commits are
+//! checked. Observers must be told exactly what has changed. The seed of a history decides everything in it,
 //! except which of two concurrent transactions is the first.
 //!
 //! `java` has typed models and Permazen for Java on one database. It is skipped without Java, unless
@@ -44,6 +45,7 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::model::{Committed, Rule};
 use permazen::{ObjId, Permazen, Result, Tx, Validation};
+use permazen_ledger::{MAIN, Page, PageId, Repository};
 use steps::{New, Op, Random};
 use transaction::{first_path, is_about_null};
 
@@ -96,11 +98,25 @@ fn variable(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// The store of a history, and what makes its operations fail, if there is something.
-fn store(seed: u64, dir: &Path) -> (Arc<dyn KvDatabase>, Option<Faults>) {
+/// The store of a history.
+struct Store {
+    kv: Arc<dyn KvDatabase>,
+    /// What makes its operations fail, if there is something.
+    faults: Option<Faults>,
+    /// The page of a ledger, if it is one.
+    page: Option<Page>,
+}
+
+fn store(seed: u64, dir: &Path) -> Store {
+    let sound = |kv| Store { kv, faults: None, page: None };
     let faulty = |store: FaultStore<_>| {
-        let faults = store.faults();
-        (Arc::new(store) as Arc<dyn KvDatabase>, Some(faults))
+        let faults = Some(store.faults());
+        Store { kv: Arc::new(store), faults, page: None }
+    };
+    let page = || {
+        let repository = Repository::create(MemoryStore::new()).unwrap();
+        let page = repository.create_page("models", PageId::ROOT).unwrap();
+        (Arc::new(page.database(MAIN).unwrap()) as Arc<dyn KvDatabase>, Some(page))
     };
     match seed % 20 {
         0 => {
@@ -108,13 +124,21 @@ fn store(seed: u64, dir: &Path) -> (Arc<dyn KvDatabase>, Option<Faults>) {
             std::fs::create_dir(&path).unwrap();
             let builder = LmdbStore::builder().create(true);
             let builder = builder.durability(Durability::MayLoseEverything);
-            (Arc::new(builder.open(&path).unwrap()), None)
+            sound(Arc::new(builder.open(&path).unwrap()))
         }
-        10 => (Arc::new(SqliteStore::open_or_create(dir.join(seed.to_string())).unwrap()), None),
-        1..=5 => faulty(FaultStore::new(Arc::new(MemoryStore::new()) as Arc<dyn KvDatabase>)),
+        10 => sound(Arc::new(SqliteStore::open_or_create(dir.join(seed.to_string())).unwrap())),
+        5 => {
+            let (kv, page) = page();
+            Store { page, ..faulty(FaultStore::new(kv)) }
+        }
+        1..=4 => faulty(FaultStore::new(Arc::new(MemoryStore::new()) as Arc<dyn KvDatabase>)),
         6..=9 => faulty(FaultStore::new(Arc::new(OptimisticDatabase::new(MemoryStore::new())))),
-        11..=15 => (Arc::new(MemoryStore::new()), None),
-        _ => (Arc::new(OptimisticDatabase::new(MemoryStore::new())), None),
+        11..=14 => sound(Arc::new(MemoryStore::new())),
+        15..=17 => {
+            let (kv, page) = page();
+            Store { kv, faults: None, page }
+        }
+        _ => sound(Arc::new(OptimisticDatabase::new(MemoryStore::new()))),
     }
 }
 
@@ -127,7 +151,7 @@ impl History {
             2 => Validation::Off,
             _ => Validation::AtCommit,
         };
-        let (store, faults) = store(seed, dir);
+        let Store { kv: store, faults, page } = store(seed, dir);
         let mut history = History {
             programs: Vec::new(),
             has_versions: random.one_in(2),
@@ -157,6 +181,9 @@ impl History {
             }
         }
         history.check_format();
+        if let Some(page) = page {
+            history.check_commits(&page);
+        }
         history.counts
     }
 
@@ -258,6 +285,22 @@ impl History {
         permazen_jsck::check_database(&*self.store, &options, &mut sink, &mut |_| {}).unwrap();
         assert!(found.is_empty(), "{found:?}");
     }
+
+    /// The database was consistent after each commit.
+    fn check_commits(&mut self, page: &Page) {
+        let mut found = Vec::new();
+        let options = permazen_jsck::Options::default();
+        for commit in page.log(page.head(MAIN).unwrap()).unwrap() {
+            let (id, _) = commit.unwrap();
+            let mut sink =
+                |finding: &permazen_jsck::Finding| found.push(format!("{id}: {finding}"));
+            permazen_jsck::check(&page.snapshot(&id).unwrap(), &options, &mut sink).unwrap();
+            count(&mut self.counts, "commits of a page");
+        }
+        assert!(found.is_empty(), "{found:?}");
+        let found = page.verify().unwrap();
+        assert!(found.findings.is_empty(), "{:?}", found.findings);
+    }
 }
 
 #[test]
@@ -291,6 +334,7 @@ fn no_rule_is_broken_and_nothing_is_half_done() {
             "one of two committed",
             "upgraded",
             "index was partial",
+            "commits of a page",
         ] {
             assert!(counts.contains_key(what), "{what} never happened: {counts:#?}");
         }

@@ -7,6 +7,7 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen_ledger::{MAIN, Page, PageId, Repository};
 use permazen_tests::files;
 use permazen_tests::scratch::Scratch;
 
@@ -26,6 +27,8 @@ const KINDS: &[Kind] = &[
     Kind { name: "lmdb", file: "lmdb/data.mdb", open: lmdb },
     Kind { name: "sqlite", file: "sqlite.db", open: sqlite },
     Kind { name: "xml", file: "kv.xml", open: in_memory },
+    // The same pairs on a page of a ledger.
+    Kind { name: "page", file: "kv.xml", open: page },
 ];
 
 /// The forms of the database in this folder.
@@ -98,9 +101,23 @@ fn sqlite(folder: &Path) -> Outcome<Opened> {
 
 /// The pairs of `kv.xml` in memory.
 fn in_memory(folder: &Path) -> Outcome<Opened> {
-    let store = MemoryStore::new();
+    loaded(Arc::new(MemoryStore::new()), folder)
+}
+
+/// The pairs of `kv.xml` on a page.
+fn page(folder: &Path) -> Outcome<Opened> {
+    loaded(Arc::new(new_page()?.database(MAIN)?), folder)
+}
+
+/// A page of a ledger in memory.
+pub fn new_page() -> Outcome<Page> {
+    let repository = Repository::create(MemoryStore::new())?;
+    Ok(repository.create_page("golden", PageId::ROOT)?)
+}
+
+fn loaded(store: Arc<dyn KvDatabase>, folder: &Path) -> Outcome<Opened> {
     let mut tx = store.begin(&TxOptions::writing())?;
     xml::load(&mut *tx, &files::bytes(folder, "kv.xml")?[..])?;
     tx.commit()?;
-    Ok((Arc::new(store), None))
+    Ok((store, None))
 }

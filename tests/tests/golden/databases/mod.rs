@@ -72,6 +72,9 @@ fn database(group: &str, folder: &Path, parts: &[String], report: &mut Report) {
         object_xml::check(group, folder, &form, &answers, report);
         queries::check(group, &form, &answers, report);
         pairs::unchanged(group, &form, &answers, report);
+        if form.name == "lmdb" {
+            pairs::copies(group, &form, report);
+        }
     }
     object_xml::check_read(group, folder, &answers, report);
     let recorded: Vec<RecordedSchema> = files::json(folder, "schemas.json").unwrap_or_default();
