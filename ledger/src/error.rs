@@ -82,6 +82,15 @@ pub enum LedgerError {
         /// The number of the page.
         page: u64,
     },
+    /// A page cannot be deleted while a handle of it is there. Nothing was changed.
+    #[error(
+        "page {page} is open: drop its handles, databases, snapshots and watchers first; another process closes a page \
+         up to ten seconds after that"
+    )]
+    PageInUse {
+        /// The number of the page.
+        page: u64,
+    },
     /// There is such a page, branch or tag.
     #[error("there is a {what} {name} already")]
     Exists {
@@ -185,6 +194,7 @@ impl LedgerError {
             LedgerError::PageGone { .. } => ErrorFamily::Stale,
             LedgerError::NoSuch { .. }
             | LedgerError::Exists { .. }
+            | LedgerError::PageInUse { .. }
             | LedgerError::InvalidArgument(_)
             | LedgerError::KeyTooLong { .. }
             | LedgerError::CannotSquash { .. }
@@ -247,6 +257,7 @@ mod tests {
             LedgerError::Busy { what: name.clone() },
             LedgerError::NoSuch { what: "branch", name: name.clone() },
             LedgerError::PageGone { page: 1 },
+            LedgerError::PageInUse { page: 1 },
             LedgerError::Exists { what: "tag", name: name.clone() },
             LedgerError::ManyHeads { branch: name.clone(), count: 2 },
             LedgerError::BranchMoved { branch: name.clone() },
@@ -286,7 +297,7 @@ mod tests {
         };
         assert_eq!(of(KvError::is_retryable).len(), 4);
         assert_eq!(of(KvError::is_stale).len(), 2);
-        assert_eq!(of(KvError::is_caller_error).len(), 6);
+        assert_eq!(of(KvError::is_caller_error).len(), 7);
         assert_eq!(of(KvError::is_damage).len(), 3);
     }
 }

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use permazen_kv::{KeySpan, KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, TxOptions};
 
 use crate::CommitTime;
 use crate::collect::keeper::Keeper;
 use crate::error::{LedgerError, Result};
 use crate::ids::{CommitId, PageId};
+use crate::life::deletion;
+use crate::life::presence::Presence;
 use crate::page::Page;
 use crate::page::cache::NodeCache;
 use crate::page::shared::Shared;
@@ -20,7 +22,7 @@ use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::page::{Head, Rows};
 use crate::rows::parameters::{Parameters, Retention};
-use crate::rows::repository as rows;
+use crate::rows::repository::{self as rows, PageState};
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
@@ -159,7 +161,8 @@ impl RepositoryBuilder {
 
     fn repository(self) -> Result<Repository> {
         let process = Arc::new(Process::new(self.clock, self.is_alone)?);
-        let keeper = Keeper::new(Arc::clone(&self.host), Arc::clone(&process), self.by_hand);
+        let presence = Presence::new(Arc::clone(&self.host), Arc::clone(&process));
+        let keeper = Keeper::new(Arc::new(presence), Arc::clone(&process), self.by_hand);
         Ok(Repository {
             host: self.host,
             cache: Arc::new(NodeCache::new(self.cache_bytes)),
@@ -232,8 +235,15 @@ impl Repository {
     pub fn create_page_with(&self, ledger: &str, id: PageId, secret: Secret) -> Result<Page> {
         rows::check_ledger(ledger)?;
         let mut tx = self.host.begin(&TxOptions::writing())?;
-        if rows::page(&tx, ledger, &id)?.is_some() {
-            return Err(LedgerError::Exists { what: "page", name: format!("{ledger} {id}") });
+        if let Some(number) = rows::page(&tx, ledger, &id)? {
+            let row = rows::page_row(&tx, number)?;
+            if row.is_none_or(|row| row.state != PageState::Deleting) {
+                return Err(LedgerError::Exists { what: "page", name: format!("{ledger} {id}") });
+            }
+            // The page of this name is deleted. Its name is free after that.
+            tx.rollback();
+            deletion::finish(&*self.host, number)?;
+            return self.create_page_with(ledger, id, secret);
         }
         let page = Rows::new(rows::add_page(&mut tx, ledger, &id)?);
         let parameters = Parameters { secret, retention: Retention::All };
@@ -245,7 +255,8 @@ impl Repository {
         self.page_of(page, &parameters)
     }
 
-    /// Opens a page. Pages can be open any number of times.
+    /// Opens a page. Pages can be open any number of times. A process that opens a page that it does not
+    /// have open writes a row that says so, unless the host cannot be written.
     ///
     /// # Errors
     /// If there is no such page, or the host fails.
@@ -254,7 +265,41 @@ impl Repository {
         let tx = self.host.begin(&TxOptions::reading())?;
         let rows = Rows::new(rows::page(&tx, ledger, &id)?.ok_or_else(no_such)?);
         let parameters = rows.parameters(&tx)?.ok_or_else(no_such)?;
-        self.page_of(rows, &parameters)
+        drop(tx);
+        match self.page_of(rows, &parameters) {
+            // It was deleted meanwhile.
+            Err(LedgerError::PageGone { .. }) => Err(no_such()),
+            page => page,
+        }
+    }
+
+    /// Opens a page, and makes it if it is not there.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{PageId, Repository};
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let page = repository.page_or_create("films", PageId::ROOT)?;
+    /// assert_eq!(repository.pages()?, [("films".to_owned(), PageId::ROOT)]);
+    /// # drop(page);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the name of the ledger is empty or longer than 128 bytes, or the host fails.
+    pub fn page_or_create(&self, ledger: &str, id: PageId) -> Result<Page> {
+        loop {
+            match self.page(ledger, id) {
+                Err(LedgerError::NoSuch { .. }) => {}
+                opened => return opened,
+            }
+            match self.create_page(ledger, id) {
+                // Another thread or process was faster.
+                Err(LedgerError::Exists { .. }) => {}
+                created => return created,
+            }
+        }
     }
 
     fn page_of(&self, rows: Rows, parameters: &Parameters) -> Result<Page> {
@@ -265,7 +310,8 @@ impl Repository {
         }
         let open = OpenPage::new(Arc::clone(&self.host), rows, Arc::clone(&self.process));
         let (cache, keeper) = (Arc::clone(&self.cache), Arc::clone(&self.keeper));
-        let shared = Arc::new(Shared::new(open, cache, parameters, keeper)?);
+        let here = keeper.presence().open(&open.rows)?;
+        let shared = Arc::new(Shared::new(open, cache, parameters, (keeper, here))?);
         pages.retain(|_, page| page.strong_count() > 0);
         pages.insert(number, Arc::downgrade(&shared));
         Ok(Page { shared })
@@ -276,21 +322,43 @@ impl Repository {
     /// # Errors
     /// If the host fails.
     pub fn pages(&self) -> Result<Vec<(String, PageId)>> {
-        rows::pages(&self.host.begin(&TxOptions::reading())?)
+        let rows = rows::page_rows(&self.host.begin(&TxOptions::reading())?)?;
+        let in_use = rows.into_iter().filter(|(_, row)| row.state == PageState::InUse);
+        Ok(in_use.map(|(_, row)| (row.ledger, row.id)).collect())
     }
 
-    /// Deletes a page with all of its history. Whoever has it open gets errors.
+    /// Deletes a page with all of its history.
+    ///
+    /// It is decided in one transaction; then the rows are removed in slices, next to others who work
+    /// with other pages. If the process ends in between, any process with the repository continues.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{LedgerError, PageId, Repository};
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let page = repository.create_page("films", PageId::ROOT)?;
+    /// let refused = repository.delete_page("films", PageId::ROOT).unwrap_err();
+    /// assert!(matches!(refused, LedgerError::PageInUse { .. }));
+    /// drop(page);
+    /// repository.delete_page("films", PageId::ROOT)?;
+    /// assert!(repository.pages()?.is_empty());
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
     ///
     /// # Errors
-    /// If there is no such page, or the host fails.
+    /// If there is no such page, if the host fails, and [`LedgerError::PageInUse`] if a handle of the page
+    /// or of something in it (a database, a snapshot, a watcher) is there, in this process or another.
+    /// Another process closes a page up to ten seconds after its last handle.
     pub fn delete_page(&self, ledger: &str, id: PageId) -> Result<()> {
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        let Some(number) = rows::page(&tx, ledger, &id)? else {
-            return Err(LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") });
-        };
-        rows::remove_page(&mut tx, ledger, &id, number)?;
-        let (min, max) = Rows::new(number).all();
-        tx.remove_span(KeySpan::new(&min, max.as_deref()))?;
-        Ok(tx.commit()?)
+        let page = (ledger, id);
+        match deletion::begin(self.presence(), &*self.host, page, |_, _| Ok(true))? {
+            Some(number) => deletion::finish(&*self.host, number),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn presence(&self) -> &Arc<Presence> {
+        self.keeper.presence()
     }
 }

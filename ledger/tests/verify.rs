@@ -131,6 +131,7 @@ fn sample() -> Map {
     page.set_tag("tag", &base).unwrap();
     page.create_branch("gone", &base).unwrap();
     page.remove_branch("gone").unwrap();
+    drop((page, repository));
     rows(&host)
 }
 
@@ -178,6 +179,10 @@ fn is_free(key: &[u8], (old, new): (&[u8], &[u8]), at: usize) -> bool {
         (0, [1, ..]) => at < 16,
         (0, [2, ..]) => true,
         (0, [3, ..]) => old[..8] < new[..8],
+        // When the page was closed.
+        (0, [6, ..]) => true,
+        // Another device, or an earlier epoch of this one.
+        (1, [0x2b]) => at < 16 || new[16..24] < old[16..24],
         // How many pieces were new.
         (1, [0x22, ..]) => at >= old.len() - 8,
         (1, [0x28 | 0x2c, ..]) => true,
@@ -250,7 +255,7 @@ fn rows_in_the_place_of_others_are_found() {
         assert!(found(&rows).len() >= 2, "{pair:02x?}");
     }
     // What this version does not write.
-    for key in [&[0x06, 1][..], &[0x11], &[0x10], &[0x10, 1, 0x24], &[0x10, 1], &[0x10, 2, 0x20]] {
+    for key in [&[0x09, 1][..], &[0x11], &[0x10], &[0x10, 1, 0x24], &[0x10, 1], &[0x10, 2, 0x20]] {
         let mut rows = sample.clone();
         let mut row = vec![0; 12];
         seal(key, &mut row);

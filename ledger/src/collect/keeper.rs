@@ -3,14 +3,15 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use permazen_kv::KvDatabase;
-
 use super::collector::{Collected, Collector};
 use crate::error::{LedgerError, Result};
+use crate::life::deletion;
+use crate::life::presence::Presence;
 use crate::process::lease::{Process, WAIT};
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
@@ -94,10 +95,13 @@ impl Care {
 
     /// Does what is to be done, and asks before each slice whether to go on.
     pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        self.page.write_pins()?;
-        match self.collect_if_due(goes_on) {
+        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
+        let kept = there.and_then(|()| self.page.write_pins());
+        match kept.and_then(|()| self.collect_if_due(goes_on)) {
             // Another process does it.
             Err(LedgerError::Busy { .. }) => Ok(()),
+            // There is nothing to care for. Who uses the page is told so.
+            Err(LedgerError::PageGone { .. }) => Ok(()),
             result => result,
         }
     }
@@ -172,8 +176,10 @@ pub(crate) struct Keeper {
 }
 
 struct Inner {
-    host: Arc<dyn KvDatabase>,
+    presence: Arc<Presence>,
     process: Arc<Process>,
+    /// When others that have ended are looked for next.
+    next_look: AtomicU64,
     pages: Mutex<Vec<Weak<Care>>>,
     is_over: Mutex<bool>,
     over: Condvar,
@@ -186,10 +192,11 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(host: Arc<dyn KvDatabase>, process: Arc<Process>, by_hand: bool) -> Self {
+    pub(crate) fn new(presence: Arc<Presence>, process: Arc<Process>, by_hand: bool) -> Self {
         let inner = Inner {
-            host,
+            presence,
             process,
+            next_look: AtomicU64::new(0),
             pages: Mutex::default(),
             is_over: Mutex::new(false),
             over: Condvar::new(),
@@ -217,6 +224,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// The pages that are open.
+    pub(crate) fn presence(&self) -> &Arc<Presence> {
+        &self.inner.presence
+    }
+
     /// Does at once what the thread does now and then. Gives the first error.
     pub(crate) fn keep(&self) -> Result<()> {
         self.inner.keep()
@@ -235,7 +247,7 @@ impl Drop for Keeper {
             let _ = thread.join();
         }
         // Without it, others wait for the end of the lease.
-        let _ = self.inner.process.leave(&*self.inner.host);
+        let _ = self.inner.presence.leave();
     }
 }
 
@@ -257,7 +269,14 @@ impl Inner {
     }
 
     fn keep(&self) -> Result<()> {
-        let mut result = self.process.renew(&*self.host);
+        let host = self.presence.host();
+        let mut result = self.process.renew(host);
+        result = result.and(self.presence.keep());
+        let now = self.process.now();
+        if now >= self.next_look.load(Ordering::Relaxed) {
+            self.next_look.store(now.saturating_add(LOOKS), Ordering::Relaxed);
+            result = result.and(self.presence.close_ended()).and(deletion::finish_all(host));
+        }
         let pages: Vec<_> = {
             let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
             pages.iter().filter_map(Weak::upgrade).collect()

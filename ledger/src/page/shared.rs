@@ -13,6 +13,7 @@ use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
+use crate::life::presence::Here;
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::process::pins::Pin;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
     pub(crate) lookout: Arc<Lookout>,
+    /// The page is open until this is dropped.
+    _here: Here,
     /// It is dropped after the rest, so that its thread has nothing of the page any more.
     _keeper: Arc<Keeper>,
 }
@@ -69,7 +72,7 @@ impl Shared {
         open: OpenPage,
         cache: Arc<NodeCache>,
         parameters: &Parameters,
-        keeper: Arc<Keeper>,
+        (keeper, here): (Arc<Keeper>, Here),
     ) -> Result<Self> {
         let secret = parameters.secret.clone();
         let boundaries = ByHash::new(&secret);
@@ -77,7 +80,7 @@ impl Shared {
         let open = Arc::new(open);
         let care = Arc::new(Care::new(Arc::clone(&open)));
         keeper.add(&care)?;
-        Ok(Shared { open, care, secret, boundaries, cache, lookout, _keeper: keeper })
+        Ok(Shared { open, care, secret, boundaries, cache, lookout, _here: here, _keeper: keeper })
     }
 
     /// Tells the page apart from all others that are open in this process.

@@ -77,6 +77,11 @@ impl Process {
         Ok(state.id)
     }
 
+    /// Whether the process has its lease.
+    pub(crate) fn is_signed(&self, host: &dyn KvRead) -> Result<bool> {
+        Ok(rows::lease(host, &self.id())?.is_some())
+    }
+
     pub(crate) fn id(&self) -> ProcessId {
         self.lock().id
     }
@@ -110,6 +115,11 @@ impl Process {
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
         rows::remove_lease(&mut tx, &id)?;
         Ok(tx.commit()?)
+    }
+
+    /// The same in a transaction that writes more.
+    pub(crate) fn leave_in(&self, tx: &mut dyn KvWrite) -> Result<()> {
+        rows::remove_lease(tx, &self.id())
     }
 
     /// Whether another process must be taken for alive.

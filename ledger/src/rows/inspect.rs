@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use permazen_kv::{KvRead, key::after_prefix};
 
 use super::counts::{COUNTS, MARKS, u48};
+use super::opened::LIFE;
 use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, RESETS, Rows, TAG, check_name};
 use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
@@ -66,6 +67,8 @@ pub(crate) enum PageRow<'r> {
     Expiring {
         id: CommitId,
     },
+    /// The device and its epoch.
+    Life([u8; 24]),
     /// Its value is read by [`Rows::parameters`].
     Parameters,
     /// Its value is read by [`Rows::counts`].
@@ -188,6 +191,10 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             let [id] = rest.digests()?;
             number(value).map(|_| PageRow::Expiring { id })
         }
+        LIFE => match value.try_into() {
+            Ok(life) => rest.nothing().map(|()| PageRow::Life(life)),
+            Err(_) => wrong("24 bytes", format!("{} bytes", value.len())),
+        },
         PIN => match pin(rest.0, value) {
             Some(pin) => Ok(PageRow::Pin(pin)),
             None => wrong("a process ID and a number, with 0 and a commit ID", "another row"),

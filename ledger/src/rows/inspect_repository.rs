@@ -2,10 +2,12 @@
 
 use super::inspect::{Inspected, number as eight_bytes, value, wrong};
 use super::number;
+use super::opened::OPENED;
 use super::page::PAGES;
 use super::process::LEASE;
 use super::repository::{
-    BY_NAME, BY_NUMBER, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, REPOSITORY, WORDS, by_name,
+    BY_NAME, BY_NUMBER, CLOSED, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, PageRow,
+    REPOSITORY, WORDS, by_name,
 };
 use crate::ids::PageId;
 
@@ -17,8 +19,10 @@ pub(crate) enum RepositoryRow {
     Device,
     NextPage(u64),
     ByName { ledger: String, page: PageId, number: u64 },
-    ByNumber { number: u64, ledger: String, page: PageId },
+    ByNumber { number: u64, row: PageRow },
+    Closed(u64),
     Lease,
+    Opened(u64),
     OfPage(u64),
 }
 
@@ -32,6 +36,9 @@ pub(crate) const ONCE: [(u8, &str); 4] = [
 
 /// The key of the next page number.
 pub(crate) const NEXT_PAGE_KEY: [u8; 1] = [NEXT_PAGE];
+
+/// The key of the device.
+pub(crate) const DEVICE_KEY: [u8; 1] = [DEVICE];
 
 /// The key of a page by its name.
 pub(crate) fn by_name_key(ledger: &str, page: &PageId) -> Vec<u8> {
@@ -88,11 +95,21 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow>
             let Some((number, [])) = number::decode(rest) else {
                 return wrong("the number of a page in the key", "none, or more");
             };
-            match page_of(value) {
-                Some((ledger, page)) => Ok(RepositoryRow::ByNumber { number, ledger, page }),
-                None => wrong("state 0, the name of a ledger and a page ID", "another value"),
+            match PageRow::parse(value) {
+                Some(row) => Ok(RepositoryRow::ByNumber { number, row }),
+                None => wrong("a state, the name of a ledger and a page ID", "another value"),
             }
         }
+        (CLOSED, rest) => match number::decode(rest) {
+            Some((number, [])) => eight_bytes(value).map(|_| RepositoryRow::Closed(number)),
+            _ => wrong("the number of a page in the key", "none, or more"),
+        },
+        (OPENED, rest) => match number::decode(rest) {
+            Some((number, process)) if process.len() == 16 && value.is_empty() => {
+                Ok(RepositoryRow::Opened(number))
+            }
+            _ => wrong("the number of a page and a process ID in the key", "others, or a value"),
+        },
         (LEASE, process) => match process.len() {
             16 => eight_bytes(value).map(|_| RepositoryRow::Lease),
             len => wrong("a process ID of 16 bytes in the key", format!("{len} bytes")),
@@ -121,10 +138,4 @@ fn unescaped(mut key: &[u8]) -> Option<(String, PageId)> {
             }
         };
     }
-}
-
-fn page_of(value: &[u8]) -> Option<(String, PageId)> {
-    let [0, len, rest @ ..] = value else { return None };
-    let (name, page) = rest.split_at_checked(usize::from(*len))?;
-    Some((ledger(name.to_vec())?, PageId(page.try_into().ok()?)))
 }

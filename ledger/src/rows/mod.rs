@@ -1,14 +1,15 @@
 //! The rows of a repository in its host. Only this folder makes keys of rows and takes them apart.
 //!
 //! `sealed.rs` has the checksum that each row ends with, `number.rs` the code of page numbers,
-//! `repository.rs` the rows of a repository, `page.rs` those of a page, and beside it `parameters.rs`, `pieces.rs`,
-//! `counts.rs`,
-//! `retention.rs`, `process.rs`. `inspect.rs` and `inspect_repository.rs` say what any row is, for whoever checks all of them.
+//! `repository.rs` the rows of a repository, `opened.rs` those that say which pages are open, `page.rs`
+//! those of a page, and beside it `parameters.rs`, `pieces.rs`, `counts.rs`, `retention.rs`, `process.rs`.
+//! `inspect.rs` and `inspect_repository.rs` say what any row is, for whoever checks all of them.
 
 pub(crate) mod counts;
 pub(crate) mod inspect;
 pub(crate) mod inspect_repository;
 pub(crate) mod number;
+pub(crate) mod opened;
 pub(crate) mod page;
 pub(crate) mod parameters;
 pub(crate) mod pieces;

@@ -292,6 +292,12 @@ impl Rows {
         Ok(*id == CommitId::FIRST || host.get(&self.stored(&Self::commit_key(id)))?.is_some())
     }
 
+    /// Whether there is any commit.
+    pub(crate) fn has_commits(&self, host: &dyn KvRead) -> Result<bool> {
+        let (min, max) = self.span(&[COMMIT]);
+        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    }
+
     /// Puts a commit, which wrote so many pieces, and the row of a merge.
     pub(crate) fn put_commit(
         &self,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use permazen_kv::{KvRead, KvWrite};
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::page::Rows;
 use super::repository::FORMAT;
@@ -60,12 +60,18 @@ pub(crate) struct Parameters {
     pub(crate) retention: Retention,
 }
 
+/// The flag of a page whose rows are removed.
+const GOING: u8 = 2;
+
+/// Where the flags are in the row.
+const FLAGS: usize = 4 + 32;
+
 impl Rows {
     /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this first.
     pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
         match self.get(host, &[PARAMETERS])? {
-            Some(_) => Ok(()),
-            None => Err(LedgerError::PageGone { page: self.page }),
+            Some(value) if value.get(FLAGS).is_none_or(|flags| flags & GOING == 0) => Ok(()),
+            _ => Err(LedgerError::PageGone { page: self.page }),
         }
     }
 
@@ -78,10 +84,14 @@ impl Rows {
             return Err(LedgerError::UnknownFormat { found, known: FORMAT });
         }
         let (secret, rest) = rest.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
-        // No flag is known to this version.
-        match rest.strip_prefix(&[0]).and_then(Retention::parse) {
-            Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
-            None => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
+        let (flags, rest) = rest.split_first().unwrap_or((&u8::MAX, &[]));
+        match Retention::parse(rest) {
+            Some(_) if *flags == GOING => Ok(None),
+            // No other flag is known to this version.
+            Some(retention) if *flags == 0 => {
+                Ok(Some(Parameters { secret: Secret::new(*secret), retention }))
+            }
+            _ => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
         }
     }
 
@@ -91,5 +101,36 @@ impl Rows {
         value.push(0);
         value.extend_from_slice(&page.retention.to_bytes());
         self.put(host, &[PARAMETERS], value)
+    }
+
+    /// Says that the page is deleted. Nobody writes its rows after that.
+    pub(crate) fn put_going(&self, host: &mut dyn KvWrite) -> Result<()> {
+        let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
+        if let Some(flags) = value.get_mut(FLAGS) {
+            *flags |= GOING;
+        }
+        self.put(host, &[PARAMETERS], value)
+    }
+
+    /// Removes at most so many rows of a page that is deleted, the parameters last. `false` if nothing
+    /// is left.
+    pub(crate) fn remove_some(&self, host: &mut dyn KvWrite, at_most: usize) -> Result<bool> {
+        let (begin, end) = self.all();
+        let here = self.stored(&[PARAMETERS]);
+        let after = self.stored(&[PARAMETERS, 0]);
+        for (min, max) in [(begin, Some(here.clone())), (after, end)] {
+            let mut last = None;
+            let span = KeySpan::new(&min, max.as_deref());
+            for pair in host.scan(span, Direction::Forward)?.take(at_most) {
+                last = Some(pair?.0.to_vec());
+            }
+            if let Some(mut last) = last {
+                last.push(0);
+                host.remove_span(KeySpan::new(&min, Some(&last)))?;
+                return Ok(true);
+            }
+        }
+        host.remove(&here)?;
+        Ok(false)
     }
 }

@@ -1,10 +1,9 @@
 //! The rows of processes: their leases in the repository, their pins in a page.
 
-use permazen_kv::key::after_prefix;
-use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+use permazen_kv::{KvRead, KvWrite};
 
 use super::page::Rows;
-use super::repository::NO_PAGE;
+use super::repository::{NO_PAGE, each};
 use super::sealed;
 use crate::digest::Digest;
 use crate::error::Result;
@@ -53,17 +52,11 @@ pub(crate) fn remove_lease(host: &mut dyn KvWrite, process: &ProcessId) -> Resul
 /// The processes with a lease, and when it ends.
 pub(crate) fn leases(host: &dyn KvRead) -> Result<Vec<(ProcessId, u64)>> {
     let mut processes = Vec::new();
-    let max = after_prefix(&[LEASE]);
-    for pair in host.scan(KeySpan::new(&[LEASE], max.as_deref()), Direction::Forward)? {
-        let (key, row) = pair?;
-        let value = sealed::open(NO_PAGE, &key, &row)?;
-        match (key[1..].try_into(), value.try_into()) {
-            (Ok(process), Ok(end)) => {
-                processes.push((ProcessId(process), u64::from_be_bytes(end)));
-            }
-            _ => return Err(sealed::damaged(NO_PAGE, &key, "it is no lease")),
-        }
-    }
+    each(host, &[LEASE], "it is no lease", |process, end| {
+        let end = u64::from_be_bytes(end.try_into().ok()?);
+        processes.push((ProcessId(process.try_into().ok()?), end));
+        Some(())
+    })?;
     Ok(processes)
 }
 

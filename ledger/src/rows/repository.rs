@@ -18,6 +18,7 @@ pub(super) const DEVICE: u8 = 0x02;
 pub(super) const NEXT_PAGE: u8 = 0x03;
 pub(super) const BY_NAME: u8 = 0x04;
 pub(super) const BY_NUMBER: u8 = 0x05;
+pub(super) const CLOSED: u8 = 0x06;
 
 /// The first number of a page. 0 stands for the repository in checksums.
 const FIRST_PAGE: u64 = 1;
@@ -25,14 +26,14 @@ const FIRST_PAGE: u64 = 1;
 /// No row of a page.
 pub(crate) const NO_PAGE: u64 = 0;
 
-fn get(host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
+pub(super) fn get(host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
     match host.get(key)? {
         None => Ok(None),
         Some(row) => Ok(Some(sealed::open(NO_PAGE, key, &row)?.to_vec())),
     }
 }
 
-fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
+pub(super) fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<()> {
     Ok(host.put(key, &sealed::seal(NO_PAGE, key, value))?)
 }
 
@@ -100,6 +101,54 @@ pub(crate) fn page(host: &dyn KvRead, ledger: &str, page: &PageId) -> Result<Opt
     }
 }
 
+/// What is done with a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageState {
+    InUse,
+    /// Its rows are removed.
+    Deleting,
+    /// A process makes it, or wishes to delete it. This version does both in one transaction, and leaves
+    /// such a page alone.
+    Changing,
+}
+
+/// What the repository knows of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageRow {
+    pub(crate) state: PageState,
+    pub(crate) ledger: String,
+    pub(crate) id: PageId,
+}
+
+impl PageRow {
+    /// The value of a row `05`.
+    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+        let [state, len, rest @ ..] = value else { return None };
+        let (ledger, rest) = rest.split_at_checked(usize::from(*len))?;
+        let (id, process) = rest.split_first_chunk::<16>()?;
+        let state = match (state, process.len()) {
+            (0, 0) => PageState::InUse,
+            (1, 0) => PageState::Deleting,
+            (2 | 3, 16) => PageState::Changing,
+            _ => return None,
+        };
+        let ledger = String::from_utf8(ledger.to_vec()).ok()?;
+        check_ledger(&ledger).ok()?;
+        Some(PageRow { state, ledger, id: PageId(*id) })
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut value = vec![u8::from(self.state == PageState::Deleting), self.ledger.len() as u8];
+        value.extend_from_slice(self.ledger.as_bytes());
+        value.extend_from_slice(&self.id.0);
+        value
+    }
+}
+
+pub(super) fn of_page(row: u8, number: u64) -> Vec<u8> {
+    [&[row][..], &number::encode(number)].concat()
+}
+
 /// Gives a page a number.
 pub(crate) fn add_page(host: &mut dyn KvWrite, ledger: &str, page: &PageId) -> Result<u64> {
     let next = get(host, &[NEXT_PAGE])?.and_then(|value| value.try_into().ok());
@@ -108,40 +157,72 @@ pub(crate) fn add_page(host: &mut dyn KvWrite, ledger: &str, page: &PageId) -> R
     };
     put(host, &[NEXT_PAGE], (next + 1).to_be_bytes().to_vec())?;
     put(host, &by_name(ledger, page), next.to_be_bytes().to_vec())?;
-    let mut value = vec![0, ledger.len() as u8];
-    value.extend_from_slice(ledger.as_bytes());
-    value.extend_from_slice(&page.0);
-    put(host, &[&[BY_NUMBER][..], &number::encode(next)].concat(), value)?;
+    let row = PageRow { state: PageState::InUse, ledger: ledger.to_owned(), id: *page };
+    put(host, &of_page(BY_NUMBER, next), row.to_bytes())?;
     Ok(next)
 }
 
-/// Takes the rows of a page away.
-pub(crate) fn remove_page(
-    host: &mut dyn KvWrite,
-    ledger: &str,
-    page: &PageId,
-    number: u64,
-) -> Result<()> {
-    host.remove(&by_name(ledger, page))?;
-    Ok(host.remove(&[&[BY_NUMBER][..], &number::encode(number)].concat())?)
+/// What the repository knows of the page with this number. `None` if there is none.
+pub(crate) fn page_row(host: &dyn KvRead, number: u64) -> Result<Option<PageRow>> {
+    let key = of_page(BY_NUMBER, number);
+    let Some(value) = get(host, &key)? else { return Ok(None) };
+    let row = PageRow::parse(&value);
+    row.map(Some).ok_or_else(|| sealed::damaged(NO_PAGE, &key, "it is no page"))
 }
 
-/// All pages, with the names of their ledgers, by their numbers.
-pub(crate) fn pages(host: &dyn KvRead) -> Result<Vec<(String, PageId)>> {
-    let max = after_prefix(&[BY_NUMBER]);
+/// Says that the rows of a page are removed from now on.
+pub(crate) fn begin_removal(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+    let row = PageRow { state: PageState::Deleting, ..row.clone() };
+    put(host, &of_page(BY_NUMBER, number), row.to_bytes())
+}
+
+/// Takes the rows of a page away that the repository has.
+pub(crate) fn remove_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+    host.remove(&by_name(&row.ledger, &row.id))?;
+    host.remove(&of_page(CLOSED, number))?;
+    Ok(host.remove(&of_page(BY_NUMBER, number))?)
+}
+
+/// All pages with their numbers, in the order of these.
+pub(crate) fn page_rows(host: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
     let mut pages = Vec::new();
-    for pair in host.scan(KeySpan::new(&[BY_NUMBER], max.as_deref()), Direction::Forward)? {
+    each(host, &[BY_NUMBER], "it is no page", |key, value| {
+        let (number, rest) = number::decode(key)?;
+        pages.push((number, PageRow::parse(value).filter(|_| rest.is_empty())?));
+        Some(())
+    })?;
+    Ok(pages)
+}
+
+/// Calls a function with each row whose key begins like this: the rest of the key, and the value. The
+/// function gives `None` if the row is not what it should be.
+pub(super) fn each(
+    host: &dyn KvRead,
+    begin: &[u8],
+    damaged: &'static str,
+    mut with: impl FnMut(&[u8], &[u8]) -> Option<()>,
+) -> Result<()> {
+    let max = after_prefix(begin);
+    for pair in host.scan(KeySpan::new(begin, max.as_deref()), Direction::Forward)? {
         let (key, row) = pair?;
         let value = sealed::open(NO_PAGE, &key, &row)?;
-        let damaged = || sealed::damaged(NO_PAGE, &key, "it is no page");
-        if number::decode(&key[1..]).is_none_or(|(_, rest)| !rest.is_empty()) {
-            return Err(damaged());
-        }
-        let (_, rest) = value.split_first().ok_or_else(damaged)?;
-        let (len, rest) = rest.split_first().ok_or_else(damaged)?;
-        let (ledger, id) = rest.split_at_checked((*len).into()).ok_or_else(damaged)?;
-        let ledger = String::from_utf8(ledger.to_vec()).map_err(|_| damaged())?;
-        pages.push((ledger, PageId(id.try_into().map_err(|_| damaged())?)));
+        with(&key[begin.len()..], value).ok_or_else(|| sealed::damaged(NO_PAGE, &key, damaged))?;
     }
-    Ok(pages)
+    Ok(())
+}
+
+/// The device: its fingerprint and its epoch.
+pub(crate) fn device(host: &dyn KvRead) -> Result<[u8; 24]> {
+    let value = get(host, &[DEVICE])?.and_then(|value| value.try_into().ok());
+    value.ok_or_else(|| sealed::damaged(NO_PAGE, &[DEVICE], "it is no device"))
+}
+
+/// Begins an epoch of the device. What a page was in an earlier one does not count for the same page
+/// in this one.
+pub(crate) fn raise_epoch(host: &mut dyn KvWrite) -> Result<()> {
+    let mut device = device(host)?;
+    if let Some(epoch) = device.last_chunk_mut() {
+        *epoch = (u64::from_be_bytes(*epoch) + 1).to_be_bytes();
+    }
+    put(host, &[DEVICE], device.to_vec())
 }

@@ -17,8 +17,10 @@ use crate::rows::counts::Counts;
 use crate::rows::inspect::{
     COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, page_row, piece_key,
 };
+use crate::rows::inspect_repository::DEVICE_KEY;
 use crate::rows::page::Rows;
 use crate::rows::process::lease;
+use crate::rows::repository::{NO_PAGE, device};
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -45,7 +47,8 @@ pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -
     let at = (page, &PARAMETERS_KEY[..]);
     let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
     if let Some(None) = parameters {
-        report.add(page, &PARAMETERS_KEY, "the parameters of the page", "no row");
+        let found = "no row, or that of a page that is deleted";
+        report.add(page, &PARAMETERS_KEY, "the parameters of the page", found);
     }
     let at = (page, &COUNTS_KEY[..]);
     let counts = report.readable(at, "the counts of the page", rows.counts(host))?;
@@ -109,6 +112,15 @@ fn check_small(
             Ok(PageRow::Keeps(count)) => keeps = count,
             Ok(PageRow::Pruned { id, pruned }) => graph.add_pruned(id, pruned),
             Ok(PageRow::Expiring { id }) => expiring.push((key.to_vec(), id)),
+            Ok(PageRow::Life(life)) => {
+                let device = report.readable((NO_PAGE, &DEVICE_KEY), "a device", device(host))?;
+                if let Some(device) = device.filter(|device| device[..16] == life[..16])
+                    && life > device
+                {
+                    let expected = "an epoch of this device that there was";
+                    report.add(page, key, expected, format!("{life:02x?}"));
+                }
+            }
             Ok(PageRow::Pin(pin)) => pins.push((key.to_vec(), pin)),
             Ok(PageRow::Marks { round }) => {
                 if let Some(counts) = counts

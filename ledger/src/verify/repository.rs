@@ -13,7 +13,7 @@ use crate::rows::inspect_repository::{
     NEXT_PAGE_KEY, ONCE, RepositoryRow, by_name_key, by_number_key, repository_row,
 };
 use crate::rows::page::Rows;
-use crate::rows::repository::NO_PAGE;
+use crate::rows::repository::{NO_PAGE, PageState};
 
 impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
@@ -46,10 +46,12 @@ impl Repository {
     }
 }
 
-/// Checks the rows of the repository, and gives the numbers of its pages.
+/// Checks the rows of the repository, and gives the numbers of its pages that are not being deleted.
 fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
-    let mut next_page = None;
+    let (mut next_page, mut in_use) = (None, Vec::new());
+    // The pages with a row that says when they were closed (`true`) or who has them open.
+    let mut used = BTreeMap::new();
     let mut from = Vec::new();
     // After a row of a page, the next row that is none of this page is sought.
     'rows: loop {
@@ -60,12 +62,25 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
                 Ok(RepositoryRow::Format | RepositoryRow::Id | RepositoryRow::Device) => {}
                 // Leases of processes that do not live any more are no damage.
                 Ok(RepositoryRow::Lease) => {}
+                Ok(row @ (RepositoryRow::Closed(number) | RepositoryRow::Opened(number))) => {
+                    let is_closed = matches!(row, RepositoryRow::Closed(_));
+                    if used.insert(number, is_closed).is_some_and(|other| other != is_closed) {
+                        let expected = "a page that is closed, or open";
+                        report.add(NO_PAGE, &key, expected, "rows 06 and 08");
+                    }
+                    if !by_number.contains_key(&number) {
+                        report.add(NO_PAGE, &key, "a page that there is", format!("page {number}"));
+                    }
+                }
                 Ok(RepositoryRow::NextPage(next)) => next_page = Some(next),
                 Ok(RepositoryRow::ByName { ledger, page, number }) => {
                     by_name.insert((ledger, page), number);
                 }
-                Ok(RepositoryRow::ByNumber { number, ledger, page }) => {
-                    by_number.insert(number, (ledger, page));
+                Ok(RepositoryRow::ByNumber { number, row }) => {
+                    by_number.insert(number, (row.ledger, row.id));
+                    if row.state == PageState::InUse {
+                        in_use.push(number);
+                    }
                 }
                 Ok(RepositoryRow::OfPage(number)) => {
                     if !by_number.contains_key(&number) {
@@ -89,13 +104,24 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
         }
     }
     check_names(&by_name, &by_number, report);
+    for number in &in_use {
+        let (was_opened, is_used) = (Rows::new(*number).has_life(host)?, used.contains_key(number));
+        if was_opened != is_used {
+            let expected = "rows 2b and 06 or 08 of a page that was opened, none of another";
+            let found = match was_opened {
+                true => "row 2b alone",
+                false => "no row 2b",
+            };
+            report.add(NO_PAGE, &by_number_key(*number), expected, found);
+        }
+    }
     if let (Some(next), Some((last, _))) = (next_page, by_number.last_key_value())
         && next <= *last
     {
         let expected = format!("a number above {last}, that of a page");
         report.add(NO_PAGE, &NEXT_PAGE_KEY, expected, next.to_string());
     }
-    Ok(by_number.into_keys().collect())
+    Ok(in_use)
 }
 
 /// Compares names and numbers of pages, both ways.

@@ -202,7 +202,7 @@ fn t054_a_short_value_has_no_row() {
     setting.put(b"key", b"short");
     // A head, a commit, its leaf, parameters and counts.
     let rows: Vec<u8> = setting.rows(&[]).into_keys().map(|key| key[0]).collect();
-    assert_eq!(rows, [0x20, 0x22, 0x23, 0x2f, 0x32]);
+    assert_eq!(rows, [0x20, 0x22, 0x23, 0x2b, 0x2f, 0x32]);
 }
 
 #[test]

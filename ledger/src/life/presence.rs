@@ -1,0 +1,245 @@
+//! Which pages this process has open. Others do not delete them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+
+use crate::error::{LedgerError, Result};
+use crate::process::lease::{Process, WAIT};
+use crate::rows::opened as rows;
+use crate::rows::page::Rows;
+use crate::rows::process::{ProcessId, lease, remove_lease};
+use crate::rows::repository::{PageState, page_row};
+
+/// The pages that this process has open, with a row for each.
+///
+/// A page whose last handle was dropped stays open until the next upkeep, so who opens and closes a page
+/// again and again writes nothing.
+pub(crate) struct Presence {
+    host: Arc<dyn KvDatabase>,
+    process: Arc<Process>,
+    pages: Mutex<HashMap<u64, Open>>,
+}
+
+/// A page that is open, or was until a moment ago.
+#[derive(Debug)]
+struct Open {
+    /// How often it is open.
+    count: usize,
+    /// In whose name the row is. `None` if the host cannot be written, so that there is none.
+    named: Option<ProcessId>,
+    /// The milliseconds at which the last handle was dropped.
+    closed: u64,
+}
+
+/// A page that is open until this is dropped.
+pub(crate) struct Here {
+    presence: Arc<Presence>,
+    page: u64,
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        let now = self.presence.process.now();
+        if let Some(open) = self.presence.pages().get_mut(&self.page) {
+            open.count -= 1;
+            open.closed = now;
+        }
+    }
+}
+
+impl Presence {
+    pub(crate) fn new(host: Arc<dyn KvDatabase>, process: Arc<Process>) -> Self {
+        Presence { host, process, pages: Mutex::default() }
+    }
+
+    pub(crate) fn host(&self) -> &dyn KvDatabase {
+        &*self.host
+    }
+
+    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a page.
+    ///
+    /// # Errors
+    /// If it was deleted or somebody is about to do that, or the host fails.
+    pub(crate) fn open(self: &Arc<Self>, rows: &Rows) -> Result<Here> {
+        let page = rows.page;
+        let here = || Here { presence: Arc::clone(self), page };
+        let mut pages = self.pages();
+        if let Some(open) = pages.get_mut(&page)
+            && open.named == Some(self.process.id())
+        {
+            open.count += 1;
+            return Ok(here());
+        }
+        let named = match self.write(rows) {
+            Ok(process) => Some(process),
+            // Nothing protects what is read in a host that this process cannot write.
+            Err(LedgerError::Host(KvError::Unsupported(_))) => None,
+            Err(error) => return Err(error),
+        };
+        let open = pages.entry(page).or_insert(Open { count: 0, named, closed: 0 });
+        open.named = named;
+        open.count += 1;
+        Ok(here())
+    }
+
+    fn write(&self, rows: &Rows) -> Result<ProcessId> {
+        let mut tx = self.host.begin(&TxOptions::writing())?;
+        check_in_use(&tx, rows)?;
+        let process = self.process.sign(&mut tx)?;
+        rows.begin_life(&mut tx)?;
+        rows::put_opened(&mut tx, rows.page, &process)?;
+        tx.commit()?;
+        Ok(process)
+    }
+
+    /// Closes the pages that have no handles any more. If others have taken the lease of this process,
+    /// says again what it has open.
+    pub(crate) fn keep(&self) -> Result<()> {
+        let mut pages = self.pages();
+        // Without a row there is nothing to write.
+        pages.retain(|_, open| open.count > 0 || open.named.is_some());
+        let is_signed = self.process.is_signed(&*self.host.begin(&TxOptions::reading())?)?;
+        let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || is_signed);
+        if pages.values().all(is_done) {
+            return Ok(());
+        }
+        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let process = self.process.sign(&mut tx)?;
+        let others = |open: &Open| open.named.is_some_and(|named| named != process);
+        for (page, open) in pages.iter().filter(|(_, open)| others(open)) {
+            // Who has a page open that was deleted since is told so when it writes.
+            if open.count > 0 && check_in_use(&tx, &Rows::new(*page)).is_ok() {
+                rows::put_opened(&mut tx, *page, &process)?;
+            }
+        }
+        for (page, open) in pages.iter().filter(|(_, open)| open.count == 0) {
+            close(&mut tx, *page, open)?;
+        }
+        tx.commit()?;
+        pages.retain(|_, open| open.count > 0);
+        pages.values_mut().filter(|open| open.named.is_some()).for_each(|open| {
+            open.named = Some(process);
+        });
+        Ok(())
+    }
+
+    /// Runs a function with a transaction in which this process has the page closed, and commits if it
+    /// says so. Nobody opens the page here meanwhile.
+    ///
+    /// # Errors
+    /// If a handle of this process has the page open, or another process has; those of the function.
+    pub(crate) fn with_closed(
+        &self,
+        page: u64,
+        run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
+    ) -> Result<bool> {
+        let mut pages = self.pages();
+        let in_use = || Err(LedgerError::PageInUse { page });
+        if pages.get(&page).is_some_and(|open| open.count > 0) {
+            return in_use();
+        }
+        let mut tx = self.host.begin(&TxOptions::writing())?;
+        if let Some(open) = pages.get(&page) {
+            close(&mut tx, page, open)?;
+        }
+        for process in rows::opened_by(&tx, page)? {
+            if self.process.lives(&tx, &process)? {
+                return in_use();
+            }
+            // It finds out that others have taken its lease.
+            remove_lease(&mut tx, &process)?;
+            rows::close(&mut tx, page, &process, self.process.now())?;
+        }
+        if !run(&mut tx)? {
+            tx.rollback();
+            return Ok(false);
+        }
+        tx.commit()?;
+        pages.remove(&page);
+        Ok(true)
+    }
+
+    /// Closes what processes had open that have ended, and gives this time as that of their end. Takes
+    /// the times away that have no page.
+    pub(crate) fn close_ended(&self) -> Result<()> {
+        let now = self.process.now();
+        self.process.take_ended(&*self.host)?;
+        let (ended, lost) = self.ended(&*self.host.begin(&TxOptions::reading())?)?;
+        if ended.is_empty() && lost.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        // Others may have opened a page meanwhile.
+        let (ended, lost) = self.ended(&tx)?;
+        for (page, process) in ended {
+            match page_row(&tx, page)? {
+                Some(_) => rows::close(&mut tx, page, &process, now)?,
+                None => rows::remove_opened(&mut tx, page, &process)?,
+            }
+        }
+        for page in lost {
+            rows::remove_closed(&mut tx, page)?;
+        }
+        Ok(tx.commit()?)
+    }
+
+    /// What has ended: pages with the processes that had them open, and pages that were closed and are
+    /// not there any more.
+    fn ended(&self, host: &dyn KvRead) -> Result<(Vec<(u64, ProcessId)>, Vec<u64>)> {
+        let mut ended = Vec::new();
+        for (page, process) in rows::opened(host)? {
+            if lease(host, &process)?.is_none() {
+                ended.push((page, process));
+            }
+        }
+        let mut lost = Vec::new();
+        for page in rows::all_closed(host)? {
+            if page_row(host, page)?.is_none() {
+                lost.push(page);
+            }
+        }
+        Ok((ended, lost))
+    }
+
+    /// Closes all pages, and gives the lease of the process back. No handle is left.
+    pub(crate) fn leave(&self) -> Result<()> {
+        let mut pages = self.pages();
+        pages.retain(|_, open| open.named.is_some());
+        if pages.is_empty() {
+            return self.process.leave(&*self.host);
+        }
+        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        for (page, open) in pages.drain() {
+            close(&mut tx, page, &open)?;
+        }
+        self.process.leave_in(&mut tx)?;
+        Ok(tx.commit()?)
+    }
+}
+
+/// Writes that a page is not open in this process any more.
+fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
+    let Some(process) = open.named else { return Ok(()) };
+    match page_row(tx, page)? {
+        Some(_) => rows::close(tx, page, &process, open.closed),
+        // It was deleted after others had taken the lease.
+        None => rows::remove_opened(tx, page, &process),
+    }
+}
+
+/// Refuses a page that cannot be opened.
+fn check_in_use(host: &dyn KvRead, rows: &Rows) -> Result<()> {
+    match page_row(host, rows.page)?.map(|row| row.state) {
+        Some(PageState::InUse) => rows.check_there(host),
+        Some(PageState::Changing) => Err(LedgerError::Busy {
+            what: format!("another process makes page {} or deletes it", rows.page),
+        }),
+        Some(PageState::Deleting) | None => Err(LedgerError::PageGone { page: rows.page }),
+    }
+}

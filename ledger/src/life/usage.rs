@@ -1,0 +1,110 @@
+//! When pages were used last, and which of them can go.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use permazen_kv::{KvRead, TxOptions};
+
+use super::deletion;
+use crate::error::{LedgerError, Result};
+use crate::ids::PageId;
+use crate::repository::Repository;
+use crate::rows::opened;
+use crate::rows::page::Rows;
+use crate::rows::repository::{PageState, page_rows};
+
+/// A page, and when it was used last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageUsage {
+    /// The name of its ledger.
+    pub ledger: String,
+    /// The ID of the page.
+    pub id: PageId,
+    /// Whether a process has it open. This can be one that has ended: others find that out within ten
+    /// minutes after its lease of an hour.
+    pub is_open: bool,
+    /// When it was closed last. `None` if it is open.
+    pub closed: Option<SystemTime>,
+}
+
+impl Repository {
+    /// The pages with the time at which they were closed last: first those that are closed, the least
+    /// recently closed one first, then those that are open.
+    ///
+    /// A page is closed within ten seconds after its last handle is dropped, by
+    /// [`upkeep`](Repository::upkeep).
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{PageId, Repository};
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// repository.create_page("films", PageId::random()?)?;
+    /// let books = repository.create_page("books", PageId::ROOT)?;
+    /// repository.upkeep()?;
+    /// let usage = repository.usage()?;
+    /// assert_eq!((&*usage[0].ledger, usage[0].is_open), ("films", false));
+    /// assert_eq!((&*usage[1].ledger, usage[1].is_open), ("books", true));
+    /// # drop(books);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn usage(&self) -> Result<Vec<PageUsage>> {
+        let host = self.host.begin(&TxOptions::reading())?;
+        let mut usage = Vec::new();
+        for (number, row) in page_rows(&host)? {
+            if row.state != PageState::InUse {
+                continue;
+            }
+            let is_open = !opened::opened_by(&host, number)?.is_empty();
+            let closed = opened::closed(&host, number)?.filter(|_| !is_open);
+            let closed =
+                closed.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_millis(time)));
+            usage.push((PageUsage { ledger: row.ledger, id: row.id, is_open, closed }, number));
+        }
+        usage.sort_by_key(|(page, number)| (page.is_open, page.closed, *number));
+        Ok(usage.into_iter().map(|(page, _)| page).collect())
+    }
+
+    /// Removes a page that nobody has open, if nothing is lost by that, and says whether it was removed.
+    ///
+    /// Nothing is lost if the page has no commit. What is in a page is only here as long as a page cannot
+    /// be synchronised with a remote.
+    ///
+    /// # Errors
+    /// If there is no such page, or the host fails.
+    pub fn evict(&self, ledger: &str, id: PageId) -> Result<bool> {
+        self.presence().keep()?;
+        let page = deletion::begin(self.presence(), &*self.host, (ledger, id), loses_nothing);
+        match page {
+            Ok(Some(number)) => deletion::finish(&*self.host, number).map(|()| true),
+            Ok(None) | Err(LedgerError::PageInUse { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the least recently closed page that can be [evicted](Repository::evict), and says which.
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn evict_least_used(&self) -> Result<Option<(String, PageId)>> {
+        self.presence().keep()?;
+        for page in self.usage()? {
+            match self.evict(&page.ledger, page.id) {
+                Ok(true) => return Ok(Some((page.ledger, page.id))),
+                // Another process has deleted it.
+                Ok(false) | Err(LedgerError::NoSuch { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a page has nothing that is only here.
+fn loses_nothing(host: &dyn KvRead, page: &Rows) -> Result<bool> {
+    Ok(!page.has_commits(host)? && page.tags(host)?.is_empty())
+}

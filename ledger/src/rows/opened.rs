@@ -1,0 +1,104 @@
+//! The rows that say which pages are open in which processes, and when the others were closed.
+
+use permazen_kv::{KvRead, KvWrite};
+
+use super::page::Rows;
+use super::process::ProcessId;
+use super::repository::{CLOSED, NO_PAGE, device, each, get, of_page, put};
+use super::{number, sealed};
+use crate::error::Result;
+
+pub(super) const OPENED: u8 = 0x08;
+pub(super) const LIFE: u8 = 0x2b;
+
+fn key(page: u64, process: &ProcessId) -> Vec<u8> {
+    [&of_page(OPENED, page)[..], &process.0].concat()
+}
+
+/// Says that a page is open in a process.
+pub(crate) fn put_opened(host: &mut dyn KvWrite, page: u64, process: &ProcessId) -> Result<()> {
+    remove_closed(host, page)?;
+    put(host, &key(page, process), Vec::new())
+}
+
+/// Says that a page is not open in a process. If it is in no other, it was closed at this time, in
+/// milliseconds.
+pub(crate) fn close(
+    host: &mut dyn KvWrite,
+    page: u64,
+    process: &ProcessId,
+    time: u64,
+) -> Result<()> {
+    remove_opened(host, page, process)?;
+    if opened_by(host, page)?.is_empty() {
+        put(host, &of_page(CLOSED, page), time.to_be_bytes().to_vec())?;
+    }
+    Ok(())
+}
+
+/// Takes away that a page is open in a process.
+pub(crate) fn remove_opened(host: &mut dyn KvWrite, page: u64, process: &ProcessId) -> Result<()> {
+    Ok(host.remove(&key(page, process))?)
+}
+
+/// The processes in which a page is open, as their rows say.
+pub(crate) fn opened_by(host: &dyn KvRead, page: u64) -> Result<Vec<ProcessId>> {
+    let mut processes = Vec::new();
+    each(host, &of_page(OPENED, page), "it is no open page", |process, value| {
+        processes.push(ProcessId(process.try_into().ok()?));
+        value.is_empty().then_some(())
+    })?;
+    Ok(processes)
+}
+
+/// All pages that are open, each with a process that has it open.
+pub(crate) fn opened(host: &dyn KvRead) -> Result<Vec<(u64, ProcessId)>> {
+    let mut pages = Vec::new();
+    each(host, &[OPENED], "it is no open page", |key, value| {
+        let (page, process) = number::decode(key)?;
+        pages.push((page, ProcessId(process.try_into().ok()?)));
+        value.is_empty().then_some(())
+    })?;
+    Ok(pages)
+}
+
+/// When a page was closed last, in milliseconds since 1970. `None` if it is open, or was never opened.
+pub(crate) fn closed(host: &dyn KvRead, page: u64) -> Result<Option<u64>> {
+    let key = of_page(CLOSED, page);
+    let Some(value) = get(host, &key)? else { return Ok(None) };
+    match value.try_into().map(u64::from_be_bytes) {
+        Ok(time) => Ok(Some(time)),
+        Err(_) => Err(sealed::damaged(NO_PAGE, &key, "it is no time")),
+    }
+}
+
+/// The pages with a time at which they were closed.
+pub(crate) fn all_closed(host: &dyn KvRead) -> Result<Vec<u64>> {
+    let mut pages = Vec::new();
+    each(host, &[CLOSED], "it is no time", |key, _| {
+        pages.push(number::decode(key)?.0);
+        Some(())
+    })?;
+    Ok(pages)
+}
+
+/// Takes away when a page was closed.
+pub(crate) fn remove_closed(host: &mut dyn KvWrite, page: u64) -> Result<()> {
+    Ok(host.remove(&of_page(CLOSED, page))?)
+}
+
+impl Rows {
+    /// Whether the page was ever opened.
+    pub(crate) fn has_life(&self, host: &dyn KvRead) -> Result<bool> {
+        Ok(host.get(&self.stored(&[LIFE]))?.is_some())
+    }
+
+    /// Notes the device and its epoch when the page is opened for the first time.
+    pub(crate) fn begin_life(&self, host: &mut dyn KvWrite) -> Result<()> {
+        if self.get(host, &[LIFE])?.is_none() {
+            let device = device(host)?;
+            self.put(host, &[LIFE], device.to_vec())?;
+        }
+        Ok(())
+    }
+}
