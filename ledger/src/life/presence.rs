@@ -170,14 +170,14 @@ impl Presence {
     pub(crate) fn close_ended(&self) -> Result<()> {
         let now = self.process.now();
         self.process.take_ended(&*self.host)?;
-        let (ended, lost) = self.ended(&*self.host.begin(&TxOptions::reading())?)?;
-        if ended.is_empty() && lost.is_empty() {
+        let found = Ended::find(&*self.host.begin(&TxOptions::reading())?)?;
+        if found.open.is_empty() && found.lost.is_empty() {
             return Ok(());
         }
         let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
         // Others may have opened a page meanwhile.
-        let (ended, lost) = self.ended(&tx)?;
-        for (page, process) in ended {
+        let Ended { open, lost } = Ended::find(&tx)?;
+        for (page, process) in open {
             match page_row(&tx, page)? {
                 Some(_) => rows::close(&mut tx, page, &process, now)?,
                 None => rows::remove_opened(&mut tx, page, &process)?,
@@ -187,24 +187,6 @@ impl Presence {
             rows::remove_closed(&mut tx, page)?;
         }
         Ok(tx.commit()?)
-    }
-
-    /// What has ended: pages with the processes that had them open, and pages that were closed and are
-    /// not there any more.
-    fn ended(&self, host: &dyn KvRead) -> Result<(Vec<(u64, ProcessId)>, Vec<u64>)> {
-        let mut ended = Vec::new();
-        for (page, process) in rows::opened(host)? {
-            if lease(host, &process)?.is_none() {
-                ended.push((page, process));
-            }
-        }
-        let mut lost = Vec::new();
-        for page in rows::all_closed(host)? {
-            if page_row(host, page)?.is_none() {
-                lost.push(page);
-            }
-        }
-        Ok((ended, lost))
     }
 
     /// Closes all pages, and gives the lease of the process back. No handle is left.
@@ -220,6 +202,31 @@ impl Presence {
         }
         self.process.leave_in(&mut tx)?;
         Ok(tx.commit()?)
+    }
+}
+
+/// What processes have left that have ended.
+struct Ended {
+    /// The pages that they had open.
+    open: Vec<(u64, ProcessId)>,
+    /// Pages that were closed, and are not there.
+    lost: Vec<u64>,
+}
+
+impl Ended {
+    fn find(host: &dyn KvRead) -> Result<Self> {
+        let (mut open, mut lost) = (Vec::new(), Vec::new());
+        for (page, process) in rows::opened(host)? {
+            if lease(host, &process)?.is_none() {
+                open.push((page, process));
+            }
+        }
+        for page in rows::all_closed(host)? {
+            if page_row(host, page)?.is_none() {
+                lost.push(page);
+            }
+        }
+        Ok(Ended { open, lost })
     }
 }
 
