@@ -129,6 +129,17 @@ pub enum LedgerError {
     /// A value is too long; nothing was changed.
     #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
     ValueTooLong,
+    /// A reference to a value that was written in parts was put on another page than the value, or with
+    /// another handle of the repository. Nothing was changed.
+    #[error("a reference was put on page {page}, and its value was written elsewhere")]
+    WrongPage {
+        /// The number of the page on which it was put.
+        page: u64,
+    },
+    /// A value that was written in parts is not there any more: it was given up, the commit that took it
+    /// is no longer kept, or its process did not renew its lease for an hour. Nothing was changed.
+    #[error("a value that was written in parts is no longer there: write it again")]
+    ValueGone,
     /// The operating system gives no random bytes.
     #[error("no random bytes: {0}")]
     Random(String),
@@ -198,6 +209,7 @@ impl LedgerError {
             | LedgerError::InvalidArgument(_)
             | LedgerError::KeyTooLong { .. }
             | LedgerError::CannotSquash { .. }
+            | LedgerError::WrongPage { .. }
             | LedgerError::ValueTooLong => ErrorFamily::Caller,
             LedgerError::Integrity { .. }
             | LedgerError::DamagedRow { .. }
@@ -205,6 +217,7 @@ impl LedgerError {
             LedgerError::NoCommit { .. }
             | LedgerError::BaseMissing { .. }
             | LedgerError::ManyHeads { .. }
+            | LedgerError::ValueGone
             | LedgerError::Random(_)
             | LedgerError::Thread(_)
             | LedgerError::BranchGone { .. }
@@ -266,6 +279,8 @@ mod tests {
             LedgerError::InvalidArgument(name.clone()),
             LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
             LedgerError::ValueTooLong,
+            LedgerError::WrongPage { page: 2 },
+            LedgerError::ValueGone,
             LedgerError::Random(name.clone()),
             LedgerError::Thread(name),
             LedgerError::NoRepository,
@@ -297,7 +312,7 @@ mod tests {
         };
         assert_eq!(of(KvError::is_retryable).len(), 4);
         assert_eq!(of(KvError::is_stale).len(), 2);
-        assert_eq!(of(KvError::is_caller_error).len(), 7);
+        assert_eq!(of(KvError::is_caller_error).len(), 8);
         assert_eq!(of(KvError::is_damage).len(), 3);
     }
 }

@@ -49,6 +49,7 @@ pub use page::Page;
 pub use page::differences::{Change, Differences};
 pub use page::history::Log;
 pub use page::snapshot::PageSnapshot;
+pub use page::stream::{ValueRef, ValueWriter};
 pub use page::value::ValueReader;
 pub use process::clock::Clock;
 pub use repository::{MAIN, Repository, RepositoryBuilder};

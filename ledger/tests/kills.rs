@@ -1,4 +1,4 @@
-//! Processes that commit and collect garbage are killed at random instants, on LMDB and on SQLite. What
+//! Processes that commit, write values in parts and collect garbage are killed at random instants, on LMDB and on SQLite. What
 //! they acknowledged is there, and `verify` finds nothing.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
@@ -16,7 +16,7 @@ use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository, Retention};
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -51,7 +51,37 @@ fn writes(number: u64) -> Map {
     writes
 }
 
-/// Commits one number after the other while another thread collects.
+/// A value that some transactions store. What some have others have too.
+fn film(number: u64) -> Vec<u8> {
+    let mut film = vec![0; 200_000];
+    StdRng::seed_from_u64(number % 3).fill_bytes(&mut film);
+    film.extend(vec![(number % 2) as u8; 1_500_000]);
+    film
+}
+
+/// Writes a value in parts, attaches every second one, and ends some too early.
+fn write_film(page: &Page, number: u64) -> permazen_ledger::Result<()> {
+    let mut writer = page.write_value(None)?;
+    for portion in film(number).chunks(1 << 18) {
+        if let Err(error) = writer.write_all(portion) {
+            return Err(*error.into_inner().unwrap().downcast().unwrap());
+        }
+    }
+    if number % 5 == 1 {
+        return Ok(());
+    }
+    let film = writer.finish()?;
+    if number.is_multiple_of(2) {
+        let db = page.database(MAIN)?;
+        let mut tx = db.begin(&TxOptions::writing())?;
+        tx.put(b"film", film.as_bytes())?;
+        tx.put(b"film number", &number.to_be_bytes())?;
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+/// Commits one number after the other while other threads write values and collect.
 fn work(store: &str, path: &Path) {
     let repository = Repository::shared_builder(open(store, path)).alone().create().unwrap();
     let page = page(&repository);
@@ -62,6 +92,15 @@ fn work(store: &str, path: &Path) {
             match collector.collect() {
                 Ok(_) => {}
                 // The host was busy for long.
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+        }
+    });
+    let writer = page.clone();
+    std::thread::spawn(move || {
+        for number in 0.. {
+            match write_film(&writer, number) {
+                Ok(()) => {}
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
@@ -109,8 +148,11 @@ fn check(store: &str, path: &Path, when: &str) -> u64 {
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     let all = KeySpan::new(b"", None);
     let pairs = snapshot.scan(all, Direction::Forward).unwrap();
-    let content: Map =
+    let mut content: Map =
         pairs.map(|pair| pair.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect();
+    let found = content.remove(&b"film number"[..]);
+    let found = found.map(|found| film(u64::from_be_bytes(found.try_into().unwrap())));
+    assert!(content.remove(&b"film"[..]) == found, "{when}: the film is another one");
     let Some(number) = content.get(&b"number"[..]) else {
         assert!(content.is_empty(), "{when}");
         return 0;
@@ -121,6 +163,17 @@ fn check(store: &str, path: &Path, when: &str) -> u64 {
     (number.saturating_sub(4).max(1)..=number).for_each(|number| expected.extend(writes(number)));
     assert!(content == expected, "{when}: commit {number} is not whole");
     number
+}
+
+/// Nothing is left of what was not committed.
+fn check_collected(store: &str, path: &Path, when: &str) {
+    let repository = Repository::shared_builder(open(store, path)).alone().upkeep_by_hand();
+    let page = page(&repository.create().unwrap());
+    page.collect().unwrap();
+    page.collect().unwrap();
+    let found = page.verify().unwrap();
+    assert!(found.findings.is_empty(), "{when}: {:?}", found.findings);
+    assert_eq!(found.unreachable_pieces, 0, "{when}");
 }
 
 fn kills(store: &str) {
@@ -153,6 +206,9 @@ fn kills(store: &str) {
         );
         commits += found - last;
         last = found;
+        if round % 25 == 24 {
+            check_collected(store, &path, &when);
+        }
     }
     assert!(commits > kills, "{commits} commits");
     println!("{store}: {kills} kills after {commits} commits");

@@ -8,6 +8,7 @@ use roaring::RoaringTreemap;
 
 use super::mark::Mark;
 use super::retire::{Retire, Retired, remove_dead_pins};
+use super::streams::Leftovers;
 use super::sweep::Sweep;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
@@ -61,7 +62,9 @@ enum State {
     Idle,
     /// Commits are removed. The number says how often the rest was computed.
     Retire(Box<Retire>, usize),
-    /// The commits are done.
+    /// The commits are done. What streams have left is removed.
+    Streams(Leftovers),
+    /// A round is to begin.
     Begin,
     Mark(Box<Mark>),
     /// Marks are written: the bytes, the next part.
@@ -143,6 +146,10 @@ impl Collector {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => {}
             State::Retire(retire, times) => self.retire(retire, times)?,
+            State::Streams(mut left) => {
+                let is_more = left.step(&self.page, &self.options)?;
+                self.state = if is_more { State::Streams(left) } else { State::Begin };
+            }
             State::Begin => self.begin()?,
             State::Mark(mut mark) => {
                 // An error must find that this was the mark.
@@ -167,7 +174,10 @@ impl Collector {
                 State::Retire(Box::new(Retire::new(&self.page)?), times + 1)
             }
             // Others keep something else again and again. The next collection removes the rest.
-            Retired::All | Retired::Changed => State::Begin,
+            Retired::All | Retired::Changed => {
+                let left = Leftovers::new(&self.page, &self.options, true)?;
+                left.map_or(State::Begin, State::Streams)
+            }
         };
         Ok(())
     }

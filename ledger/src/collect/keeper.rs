@@ -8,7 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use permazen_kv::TxOptions;
+
 use super::collector::{Collected, Collector};
+use super::streams::Leftovers;
 use crate::error::{LedgerError, Result};
 use crate::life::deletion;
 use crate::life::presence::Presence;
@@ -97,13 +100,21 @@ impl Care {
     pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
         let kept = there.and_then(|()| self.page.write_pins());
-        match kept.and_then(|()| self.collect_if_due(goes_on)) {
+        let cleared = kept.and_then(|()| self.clear_streams(goes_on));
+        match cleared.and_then(|()| self.collect_if_due(goes_on)) {
             // Another process does it.
             Err(LedgerError::Busy { .. }) => Ok(()),
             // There is nothing to care for. Who uses the page is told so.
             Err(LedgerError::PageGone { .. }) => Ok(()),
             result => result,
         }
+    }
+
+    fn clear_streams(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        let options = TxOptions::writing().with_wait(WAIT);
+        let Some(mut left) = Leftovers::new(&self.page, &options, false)? else { return Ok(()) };
+        while goes_on() && left.step(&self.page, &options)? {}
+        Ok(())
     }
 
     fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {

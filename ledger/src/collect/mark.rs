@@ -14,6 +14,7 @@ use crate::node::items::REFERENCE;
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::rows::page::Rows;
+use crate::rows::streams::StreamedRow;
 use crate::value::index::Index;
 use crate::value::reference::Reference;
 
@@ -32,12 +33,22 @@ enum Ahead {
     Value(Digest, u8, u64),
 }
 
+/// How far the pieces of streams were read.
+#[derive(Debug, Default)]
+enum Streamed {
+    #[default]
+    Begin,
+    Reached(StreamedRow),
+    All,
+}
+
 /// The numbers of the pieces that commits lead to, as far as they are found.
 #[derive(Debug, Default)]
 pub(super) struct Mark {
     pub(super) marks: RoaringTreemap,
     /// The last commit that was read.
     pub(super) reached: Option<CommitId>,
+    streamed: Streamed,
     ahead: Vec<Ahead>,
 }
 
@@ -45,6 +56,10 @@ impl Mark {
     /// Reads the next pieces. `true` once all are read.
     pub(super) fn step(&mut self, page: &OpenPage) -> Result<bool> {
         let (host, begin) = (page.read()?, Instant::now());
+        if !matches!(self.streamed, Streamed::All) {
+            self.add_streamed(&page.rows, &host)?;
+            return Ok(false);
+        }
         for _ in 0..PIECES {
             if self.ahead.is_empty() && !self.add_commits(&page.rows, &host)? {
                 self.marks.optimize();
@@ -58,6 +73,31 @@ impl Mark {
             }
         }
         Ok(false)
+    }
+
+    /// Marks the next pieces of streams. Each of their pieces has a row, so nothing is entered.
+    fn add_streamed(&mut self, rows: &Rows, host: &dyn KvRead) -> Result<()> {
+        let after = match &self.streamed {
+            Streamed::Reached(row) => Some(*row),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        rows.visit_streamed(host, after.as_ref(), |row| {
+            found.push(row);
+            match found.len() < PIECES {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        for StreamedRow { digest, .. } in &found {
+            let missing = || LedgerError::Missing { kind: Kind::Chunk, digest: *digest };
+            self.marks.insert(rows.number_of(host, digest)?.ok_or_else(missing)?);
+        }
+        self.streamed = match found.last() {
+            Some(last) if found.len() == PIECES => Streamed::Reached(*last),
+            _ => Streamed::All,
+        };
+        Ok(())
     }
 
     /// Adds the roots of the next commits. `false` if there are no more.

@@ -1,7 +1,7 @@
 //! The collector: removes commits that are not kept, and pieces that no commit leads to.
 //!
 //! `history.rs` has the graph of commits, `kept.rs` says which of them are kept, `retire.rs` removes the others,
-//! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. `collector.rs` does one slice
+//! `streams.rs` removes what values leave that were written in parts, `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. `collector.rs` does one slice
 //! after the other, `keeper.rs` is the thread that lets it.
 
 pub(crate) mod collector;
@@ -10,4 +10,5 @@ pub(crate) mod keeper;
 mod kept;
 mod mark;
 mod retire;
+mod streams;
 mod sweep;

@@ -76,10 +76,13 @@ impl Sweep {
         counts: &mut Counts,
     ) -> Result<u64> {
         let (begin, mut removed) = (Instant::now(), 0);
+        let has_streamed = page.rows.has_streamed(tx)?;
         for (at, digest) in garbage.pieces.iter().enumerate() {
             // It may have been written again since, with another number, or removed by others.
             let number = page.rows.number_of(tx, digest)?;
-            if number.is_some_and(|number| self.is_garbage(number)) {
+            if number.is_some_and(|number| self.is_garbage(number))
+                && !(has_streamed && page.rows.is_streamed(tx, digest)?)
+            {
                 page.rows.remove_piece(tx, digest)?;
                 removed += 1;
             }

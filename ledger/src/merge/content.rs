@@ -86,7 +86,7 @@ impl<'s> Content<'s> {
         match self {
             Content::Edits { shared, edits, pieces } => {
                 let edited = edit(&**shared, &shared.boundaries, &newer.root, edits)?;
-                Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+                Ok(Draft::new(edited, pieces))
             }
             Content::View { shared, mut view } => {
                 merger.finish(&mut *view)?;

@@ -27,11 +27,10 @@ pub(super) fn merged(
     let [(older_commit, older), (newer_commit, newer)] = sides;
     let mut parents = [older.commit, newer.commit];
     parents.sort();
-    let unchanged = |root| Draft { root, nodes: Vec::new(), pieces: Vec::new() };
     let draft = match changes {
         // A side without changes has nothing of its own but merges.
-        [_, false] => unchanged(older.root),
-        [false, true] => unchanged(newer.root),
+        [_, false] => Draft::unchanged(older.root),
+        [false, true] => Draft::unchanged(newer.root),
         _ => {
             let base = base(shared, relation, strategy)?;
             let read = [base.commit, older.commit, newer.commit];

@@ -87,7 +87,7 @@ impl Page {
         shared.open.rows.put_resets(&mut tx, branch, state.resets + 1)?;
         shared.open.rows.raise_keeps(&mut tx)?;
         if let Some(commit) = &new {
-            let draft = Draft { root: commit.root, nodes: Vec::new(), pieces: Vec::new() };
+            let draft = Draft::unchanged(commit.root);
             shared.put_draft(&mut tx, (&head.id, commit), &draft)?;
         }
         shared.end(tx, &head.id)?;

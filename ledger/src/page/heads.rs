@@ -68,6 +68,7 @@ impl Shared {
         rows.put_head(&mut tx, branch, &Head { id: *id, time: commit.time })?;
         self.put_draft(&mut tx, (id, commit), draft)?;
         self.end(tx, id)?;
+        draft.made(id);
         Ok(heads.len() + usize::from(!replaced))
     }
 
@@ -99,6 +100,7 @@ impl Shared {
             rows.raise_keeps(&mut tx)?;
         }
         self.end(tx, &id)?;
+        draft.made(&id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }

@@ -1,9 +1,10 @@
 //! Pages: sorted maps with all of their versions.
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
-//! value in parts, `protected.rs` keeps both from being removed, `write.rs` makes commits, `words.rs` says
-//! what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through them, `branches.rs`
-//! has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go, `cache.rs` keeps nodes in memory, `lookout.rs` looks
+//! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
+//! commits, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
+//! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
+//! `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
 
 mod branches;
@@ -16,6 +17,7 @@ pub(crate) mod lookout;
 pub(crate) mod protected;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
+pub(crate) mod stream;
 pub(crate) mod value;
 pub(crate) mod words;
 pub(crate) mod write;

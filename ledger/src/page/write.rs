@@ -1,5 +1,8 @@
 //! Makes commits.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
@@ -11,9 +14,10 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
+use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::{NewNode, root};
 use crate::value::split::{Piece, Splitter};
@@ -24,6 +28,26 @@ pub(crate) struct Draft {
     pub(crate) root: Digest,
     pub(crate) nodes: Vec<NewNode>,
     pub(crate) pieces: Vec<Piece>,
+    /// Values that were written in parts, by their numbers.
+    pub(crate) streamed: BTreeMap<u64, Arc<Streamed>>,
+}
+
+impl Draft {
+    /// A content that was edited, with these pieces of values.
+    pub(crate) fn new(edited: Edited, pieces: Vec<Piece>) -> Self {
+        let Edited { root, nodes } = edited;
+        Draft { root, nodes, pieces, streamed: BTreeMap::new() }
+    }
+
+    /// A content that is there already.
+    pub(crate) fn unchanged(root: Digest) -> Self {
+        Draft::new(Edited { root, nodes: Vec::new() }, Vec::new())
+    }
+
+    /// Notes that a commit with the content was made.
+    pub(super) fn made(&self, commit: &CommitId) {
+        self.streamed.values().for_each(|value| value.taken(*commit));
+    }
 }
 
 /// How an attempt to commit has ended.
@@ -32,6 +56,14 @@ pub(crate) enum Attempt {
     Committed(CommitId),
     /// Others have changed the branch. Nothing was changed.
     Moved,
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_LEN {
+        let start = Hex(&key[..32]).to_string().into();
+        return Err(LedgerError::KeyTooLong { len: key.len(), max: MAX_KEY_LEN, start });
+    }
+    Ok(())
 }
 
 impl Shared {
@@ -45,7 +77,7 @@ impl Shared {
             let to = span.max.map_or(End::Unbounded, |max| End::Excluded(max.to_vec()));
             edits.drops.push(Drop { from: span.min.to_vec(), to });
         }
-        let mut pieces = Vec::new();
+        let (mut pieces, mut streamed) = (Vec::new(), BTreeMap::new());
         let adjusted = self.adjusted(base, writes)?;
         let (mut puts, mut adjusts) = (writes.puts.iter().peekable(), adjusted.iter().peekable());
         loop {
@@ -60,14 +92,21 @@ impl Shared {
             };
             let next =
                 if is_put { puts.next() } else { adjusts.next().map(|(key, value)| (key, value)) };
-            if let Some((key, value)) = next {
-                self.put(&mut edits.puts, key, value, &mut pieces)?;
+            let Some((key, value)) = next else { continue };
+            match self.streamed(value)? {
+                None => self.put_bytes(&mut edits.puts, key, value, &mut pieces)?,
+                Some(value) => {
+                    check_key(key)?;
+                    value.with_payload(|payload| edits.puts.push(&[key], payload));
+                    streamed.insert(value.number, value);
+                }
             }
         }
         let edited = edit(self, &self.boundaries, base, edits)?;
-        Ok(Draft { root: edited.root, nodes: edited.nodes, pieces })
+        Ok(Draft { streamed, ..Draft::new(edited, pieces) })
     }
 
+    /// Adds an entry with a value that is no reference.
     pub(crate) fn put(
         &self,
         puts: &mut Items,
@@ -75,10 +114,21 @@ impl Shared {
         value: &[u8],
         pieces: &mut Vec<Piece>,
     ) -> Result<()> {
-        if key.len() > MAX_KEY_LEN {
-            let start = Hex(&key[..32]).to_string().into();
-            return Err(LedgerError::KeyTooLong { len: key.len(), max: MAX_KEY_LEN, start });
+        if self.streamed(value)?.is_some() {
+            let what = "a merge takes no value that was written in parts".to_owned();
+            return Err(LedgerError::InvalidArgument(what));
         }
+        self.put_bytes(puts, key, value, pieces)
+    }
+
+    fn put_bytes(
+        &self,
+        puts: &mut Items,
+        key: &[u8],
+        value: &[u8],
+        pieces: &mut Vec<Piece>,
+    ) -> Result<()> {
+        check_key(key)?;
         if value.len() <= MAX_INLINE_LEN {
             puts.push(&[key], Payload::inline(value));
             return Ok(());
@@ -174,6 +224,7 @@ impl Shared {
         }
         self.put_draft(&mut tx, (&id, commit), draft)?;
         self.end(tx, &id)?;
+        draft.made(&id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }
@@ -208,6 +259,7 @@ impl Shared {
             self.open.rows.raise_keeps(&mut tx)?;
             self.put_draft(&mut tx, (&id, commit), draft)?;
             self.end(tx, &id)?;
+            draft.made(&id);
         }
         Ok(id)
     }
@@ -234,7 +286,11 @@ impl Shared {
         for (kind, digest, bytes) in new {
             self.open.rows.add_piece(tx, (kind, &digest), bytes, &mut counts)?;
         }
-        let written = u32::try_from(counts.pieces - before).unwrap_or(u32::MAX);
+        let mut written = counts.pieces - before;
+        for value in draft.streamed.values() {
+            written += self.take(tx, value, id, &counts)?;
+        }
+        let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
         self.open.rows.put_counts(tx, &counts)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 
 use super::clock::{Clock, millis};
+use super::streams::Streams;
 use crate::error::Result;
 use crate::random::random;
 use crate::rows::process::{self as rows, ProcessId};
@@ -29,6 +30,7 @@ pub(crate) struct Process {
     pub(crate) clock: Arc<dyn Clock>,
     /// The caller vouches that no other process has the repository open.
     pub(crate) is_alone: bool,
+    pub(crate) streams: Streams,
     state: Mutex<State>,
 }
 
@@ -48,7 +50,8 @@ fn len(duration: Duration) -> u64 {
 impl Process {
     pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool) -> Result<Self> {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
-        Ok(Process { clock, is_alone, state: Mutex::new(state) })
+        let streams = Streams::default();
+        Ok(Process { clock, is_alone, streams, state: Mutex::new(state) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

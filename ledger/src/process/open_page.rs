@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
 
@@ -10,7 +11,7 @@ use super::pins::{Pin, Pins};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::rows::page::Rows;
-use crate::rows::process::PinRow;
+use crate::rows::process::{PinRow, ProcessId};
 
 /// A page that a process has open: one for all of its handles.
 pub(crate) struct OpenPage {
@@ -18,6 +19,8 @@ pub(crate) struct OpenPage {
     pub(crate) rows: Rows,
     pub(crate) process: Arc<Process>,
     pub(crate) pins: Arc<Pins>,
+    /// Raised when there may be pieces of streams that are given up; 0 if there are none.
+    pub(crate) leftovers: AtomicU64,
 }
 
 impl fmt::Debug for OpenPage {
@@ -28,7 +31,9 @@ impl fmt::Debug for OpenPage {
 
 impl OpenPage {
     pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows, process: Arc<Process>) -> Self {
-        OpenPage { host, rows, process, pins: Arc::default() }
+        // Nobody knows what a process has left that was killed.
+        let leftovers = AtomicU64::new(1);
+        OpenPage { host, rows, process, pins: Arc::default(), leftovers }
     }
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
@@ -55,7 +60,7 @@ impl OpenPage {
     /// If the page is gone, or its host fails.
     pub(crate) fn write_pins(&self) -> Result<()> {
         let left = self.pins.take_left();
-        if left.is_empty() && self.pins.due(&self.process.id(), self.process.now()).is_empty() {
+        if left.is_empty() && self.due_pins(&self.process.id()).is_empty() {
             return Ok(());
         }
         let result = self.write_pin_rows(&left);
@@ -63,6 +68,10 @@ impl OpenPage {
             self.pins.not_removed(left);
         }
         result
+    }
+
+    fn due_pins(&self, process: &ProcessId) -> Vec<PinRow> {
+        self.pins.due(process, self.process.now(), || self.process.streams.number())
     }
 
     fn write_pin_rows(&self, left: &[PinRow]) -> Result<()> {
@@ -75,7 +84,7 @@ impl OpenPage {
         // The process can have another ID than before. Then all of its pins are due.
         let process = self.process.sign(&mut tx)?;
         let (mut written, mut gone) = (Vec::new(), Vec::new());
-        for row in self.pins.due(&process, self.process.now()) {
+        for row in self.due_pins(&process) {
             // A commit that is gone cannot be protected. Who reads it is told so.
             if rows.has_commit(&tx, &row.commit)? {
                 rows.put_pin(&mut tx, &row)?;

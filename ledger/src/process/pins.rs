@@ -26,8 +26,6 @@ struct State {
     removals: u64,
     /// The rows of pins that are over.
     left: Vec<PinRow>,
-    /// The number of the next row.
-    next: u64,
 }
 
 #[derive(Debug)]
@@ -127,16 +125,19 @@ impl Pins {
         self.removed.notify_all();
     }
 
-    /// The pins that are old enough for a row and have none of this process.
-    pub(super) fn due(&self, process: &ProcessId, now: u64) -> Vec<PinRow> {
-        let mut state = self.lock();
-        let State { commits, next, .. } = &mut *state;
+    /// The pins that are old enough for a row and have none of this process, each with a new number.
+    pub(super) fn due(
+        &self,
+        process: &ProcessId,
+        now: u64,
+        number: impl Fn() -> u64,
+    ) -> Vec<PinRow> {
+        let state = self.lock();
         let mut due = Vec::new();
-        for (commit, pinned) in commits {
+        for (commit, pinned) in &state.commits {
             let has_row = pinned.row.is_some_and(|row| row.process == *process);
             if !has_row && now >= pinned.since.saturating_add(IN_MEMORY) {
-                due.push(PinRow { process: *process, number: *next, commit: *commit });
-                *next += 1;
+                due.push(PinRow { process: *process, number: number(), commit: *commit });
             }
         }
         due

@@ -52,6 +52,18 @@ pub(crate) enum Phase {
     Clearing,
 }
 
+impl Round {
+    /// Whether this round is over. 0 stands for no round.
+    pub(crate) fn is_after(&self, round: u64) -> bool {
+        self.phase == Phase::Idle || self.number != round
+    }
+
+    /// The number of the round that runs; 0 if none does.
+    pub(crate) fn running(&self) -> u64 {
+        if self.phase == Phase::Idle { 0 } else { self.number }
+    }
+}
+
 impl Counts {
     /// Whether the row of a piece that is needed again must be written again, because the round that
     /// runs may remove it.

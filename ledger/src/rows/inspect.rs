@@ -9,9 +9,10 @@ use super::opened::LIFE;
 use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, RESETS, Rows, TAG, check_name};
 use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
-use super::process::{PIN, PinRow, pin};
+use super::process::{HOLD, Hold, hold};
 use super::retention::{EXPIRING, PRUNED, Pruned};
 use super::sealed;
+use super::streams::{STREAMED, StreamedRow};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
@@ -60,7 +61,8 @@ pub(crate) enum PageRow<'r> {
         id: CommitId,
         pruned: Pruned,
     },
-    Pin(PinRow),
+    Hold(Hold),
+    Streamed(StreamedRow),
     Marks {
         round: u64,
     },
@@ -195,9 +197,13 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             Ok(life) => rest.nothing().map(|()| PageRow::Life(life)),
             Err(_) => wrong("24 bytes", format!("{} bytes", value.len())),
         },
-        PIN => match pin(rest.0, value) {
-            Some(pin) => Ok(PageRow::Pin(pin)),
-            None => wrong("a process ID and a number, with 0 and a commit ID", "another row"),
+        HOLD => match hold(rest.0, value) {
+            Some(hold) => Ok(PageRow::Hold(hold)),
+            None => wrong("a process ID and a number, with a pin or a stream", "another row"),
+        },
+        STREAMED => match StreamedRow::parse(rest.0, value) {
+            Some(row) => Ok(PageRow::Streamed(row)),
+            None => wrong("a digest, a process ID and a number, with 0 or 1", "another row"),
         },
         MARKS => match rest.0.split_first_chunk() {
             Some((round, [_, _, _, _])) => Ok(PageRow::Marks { round: u64::from_be_bytes(*round) }),

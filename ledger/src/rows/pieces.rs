@@ -116,15 +116,28 @@ impl Rows {
                 false
             }
         };
+        self.put_piece(host, (kind, digest), bytes, counts)?;
+        counts.pieces += u64::from(is_new);
+        Ok(())
+    }
+
+    /// Puts a piece with the next number, in place of its row if it has one.
+    pub(super) fn put_piece(
+        &self,
+        host: &mut dyn KvWrite,
+        (kind, digest): (Kind, &Digest),
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) -> Result<()> {
+        let key = Self::piece_key(digest);
         let mut row = Vec::with_capacity(HEAD_LEN + sealed::LEN + bytes.len());
         row.extend_from_slice(&[kind.byte(), PLAIN]);
         row.extend_from_slice(&counts.next.to_be_bytes()[2..]);
         let checksum = sealed::checksum(self.page, &key, &row);
         row.extend_from_slice(&checksum);
         row.extend_from_slice(bytes);
-        host.put(&stored, &row)?;
+        host.put(&self.stored(&key), &row)?;
         counts.next += 1;
-        counts.pieces += u64::from(is_new);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The rows of processes: their leases in the repository, their pins in a page.
+//! The rows of processes: their leases in the repository, what they hold in a page.
 
 use permazen_kv::{KvRead, KvWrite};
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ids::CommitId;
 
 pub(super) const LEASE: u8 = 0x07;
-pub(super) const PIN: u8 = 0x31;
+pub(super) const HOLD: u8 = 0x31;
 
 /// A process that has the repository open: random bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,17 +60,72 @@ pub(crate) fn leases(host: &dyn KvRead) -> Result<Vec<(ProcessId, u64)>> {
     Ok(processes)
 }
 
-/// The value of the row of a pin: what follows is a commit.
-pub(super) const PIN_OF_COMMIT: u8 = 0;
+/// A value that a process writes in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct StreamId {
+    pub(crate) process: ProcessId,
+    pub(crate) number: u64,
+}
+
+/// What such a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamState {
+    /// No commit has it.
+    Open,
+    /// This commit has it since this round of the collector; 0 if none ran.
+    Attached { commit: CommitId, round: u64 },
+}
+
+/// What a process holds in a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Pin(PinRow),
+    Stream(StreamId, StreamState),
+}
+
+/// How the values of the rows begin: before a commit, alone, before a commit and a round.
+const PIN: u8 = 0;
+const OPEN: u8 = 1;
+const ATTACHED: u8 = 2;
+
+impl Hold {
+    pub(super) fn value(&self) -> Vec<u8> {
+        match self {
+            Hold::Pin(pin) => [&[PIN][..], &pin.commit.0.0].concat(),
+            Hold::Stream(_, StreamState::Open) => vec![OPEN],
+            Hold::Stream(_, StreamState::Attached { commit, round }) => {
+                [&[ATTACHED][..], &commit.0.0, &round.to_be_bytes()].concat()
+            }
+        }
+    }
+}
+
+/// What the row with this key, without its first byte, and value is.
+pub(super) fn hold(key: &[u8], value: &[u8]) -> Option<Hold> {
+    let (process, number) = key.split_first_chunk()?;
+    let (process, number) = (ProcessId(*process), u64::from_be_bytes(number.try_into().ok()?));
+    let (kind, rest) = value.split_first()?;
+    let commit = |bytes| Digest::from_slice(bytes).map(CommitId);
+    Some(match (*kind, rest) {
+        (PIN, rest) => Hold::Pin(PinRow { process, number, commit: commit(rest)? }),
+        (OPEN, []) => Hold::Stream(StreamId { process, number }, StreamState::Open),
+        (ATTACHED, rest) => {
+            let (id, round) = rest.split_last_chunk()?;
+            let round = u64::from_be_bytes(*round);
+            let state = StreamState::Attached { commit: commit(id)?, round };
+            Hold::Stream(StreamId { process, number }, state)
+        }
+        _ => return None,
+    })
+}
 
 impl Rows {
     fn pin_key(process: &ProcessId, number: u64) -> Vec<u8> {
-        [&[PIN][..], &process.0, &number.to_be_bytes()].concat()
+        [&[HOLD][..], &process.0, &number.to_be_bytes()].concat()
     }
 
     pub(crate) fn put_pin(&self, host: &mut dyn KvWrite, pin: &PinRow) -> Result<()> {
-        let value = [&[PIN_OF_COMMIT][..], &pin.commit.0.0].concat();
-        self.put(host, &Self::pin_key(&pin.process, pin.number), value)
+        self.put(host, &Self::pin_key(&pin.process, pin.number), Hold::Pin(*pin).value())
     }
 
     pub(crate) fn remove_pin(
@@ -85,21 +140,22 @@ impl Rows {
     /// The pins of all processes.
     pub(crate) fn pins(&self, host: &dyn KvRead) -> Result<Vec<PinRow>> {
         let mut pins = Vec::new();
-        self.visit(host, &[PIN], |key, value| {
-            match pin(key, value) {
-                Some(pin) => pins.push(pin),
-                None => return Err(self.damaged(&[&[PIN][..], key].concat(), "it is no pin")),
+        self.visit_holds(host, |hold| {
+            if let Hold::Pin(pin) = hold {
+                pins.push(pin);
             }
-            Ok(())
         })?;
         Ok(pins)
     }
-}
 
-/// The pin with this key, without its first byte, and value.
-pub(super) fn pin(key: &[u8], value: &[u8]) -> Option<PinRow> {
-    let (process, number) = key.split_first_chunk()?;
-    let number = u64::from_be_bytes(number.try_into().ok()?);
-    let commit = Digest::from_slice(value.strip_prefix(&[PIN_OF_COMMIT])?)?;
-    Some(PinRow { process: ProcessId(*process), number, commit: CommitId(commit) })
+    /// Calls `each` with what the processes hold.
+    pub(super) fn visit_holds(&self, host: &dyn KvRead, mut each: impl FnMut(Hold)) -> Result<()> {
+        self.visit(host, &[HOLD], |key, value| match hold(key, value) {
+            Some(hold) => {
+                each(hold);
+                Ok(())
+            }
+            None => Err(self.damaged(&[&[HOLD][..], key].concat(), "it is no pin and no stream")),
+        })
+    }
 }

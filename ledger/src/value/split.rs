@@ -6,6 +6,7 @@ use super::index::{IndexWriter, Part};
 use super::reference::{MAX_CHUNK, MAX_VALUE_LEN, MIN_CHUNK, Reference};
 use crate::digest::Kind;
 use crate::error::{LedgerError, Result};
+use crate::node::items::MAX_INLINE_LEN;
 use crate::secret::{BoundaryHash, Gear, Secret};
 
 const MEAN_CHUNK: usize = 16_384;
@@ -67,6 +68,11 @@ impl Splitter {
             self.chunk(to)?;
         }
         Ok(())
+    }
+
+    /// The value so far, if it belongs into a leaf.
+    pub(crate) fn inline(&self) -> Option<&[u8]> {
+        (self.len <= MAX_INLINE_LEN as u64).then_some(&self.buffer[..])
     }
 
     /// Ends the value.

@@ -1,5 +1,7 @@
 //! Checks a page.
 
+use std::collections::HashSet;
+
 use permazen_kv::{Direction, KeySpan, KvRead};
 
 use super::commits::Graph;
@@ -19,7 +21,7 @@ use crate::rows::inspect::{
 };
 use crate::rows::inspect_repository::DEVICE_KEY;
 use crate::rows::page::Rows;
-use crate::rows::process::lease;
+use crate::rows::process::{Hold, StreamState, lease};
 use crate::rows::repository::{NO_PAGE, device};
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
@@ -55,7 +57,7 @@ pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -
     if let Some(found) = counts.as_ref().and_then(Counts::contradiction) {
         report.add(page, &COUNTS_KEY, "a state of the collector", found);
     }
-    let graph = check_small(host, rows, counts.as_ref(), report)?;
+    let (graph, streamed) = check_small(host, rows, counts.as_ref(), report)?;
     report.commits += graph.len();
     graph.check(report);
 
@@ -64,7 +66,7 @@ pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }
-    check_pieces(host, trees.pieces, counts.as_ref())
+    check_pieces(host, trees.pieces, counts.as_ref(), &streamed)
 }
 
 /// Calls `each` with each row of a part of a page.
@@ -83,16 +85,16 @@ fn visit(
     Ok(())
 }
 
-/// Checks all rows but those of pieces by themselves.
+/// Checks all rows but those of pieces by themselves. Gives the commits, and the pieces of streams.
 fn check_small(
     host: &dyn KvRead,
     rows: &Rows,
     counts: Option<&Counts>,
     report: &mut Verification,
-) -> Result<Graph> {
+) -> Result<(Graph, HashSet<Digest>)> {
     let page = rows.page;
     let (mut graph, mut keeps) = (Graph::new(page), 0);
-    let (mut expiring, mut pins) = (Vec::new(), Vec::new());
+    let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
     let mut each = |key: &[u8], row: &[u8]| {
         match page_row(page, key, row) {
             Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
@@ -121,18 +123,24 @@ fn check_small(
                     report.add(page, key, expected, format!("{life:02x?}"));
                 }
             }
-            Ok(PageRow::Pin(pin)) => pins.push((key.to_vec(), pin)),
-            Ok(PageRow::Marks { round }) => {
-                if let Some(counts) = counts
-                    && round > counts.round.number
-                {
-                    let expected = format!("round {} at most, as row 32 says", counts.round.number);
-                    report.add(page, key, expected, format!("round {round}"));
+            Ok(PageRow::Hold(Hold::Pin(pin))) => pins.push((key.to_vec(), pin)),
+            Ok(PageRow::Hold(Hold::Stream(_, StreamState::Attached { round, .. }))) => {
+                check_round(round, key, counts, report, page);
+            }
+            Ok(PageRow::Streamed(row)) => {
+                if streamed.insert(row.digest) && rows.inspect_piece(host, &row.digest)?.is_none() {
+                    report.add(page, key, "a piece with a row", format!("piece {}", row.digest));
                 }
             }
+            Ok(PageRow::Marks { round }) => check_round(round, key, counts, report, page),
             // No piece lies here, the others have been read or say nothing else.
-            Ok(PageRow::Piece { .. } | PageRow::Resets | PageRow::Parameters | PageRow::Counts) => {
-            }
+            Ok(
+                PageRow::Hold(Hold::Stream(..))
+                | PageRow::Piece { .. }
+                | PageRow::Resets
+                | PageRow::Parameters
+                | PageRow::Counts,
+            ) => {}
             Err(wrong) => {
                 // Whatever leads to the commit finds a row, and this is what is wrong with it.
                 if let Some(id) = commit_of(key) {
@@ -160,7 +168,23 @@ fn check_small(
             report.add(page, key, "a commit with a row", format!("commit {}", pin.commit));
         }
     }
-    Ok(graph)
+    Ok((graph, streamed))
+}
+
+/// A round that a row names must have begun.
+fn check_round(
+    round: u64,
+    key: &[u8],
+    counts: Option<&Counts>,
+    report: &mut Verification,
+    page: u64,
+) {
+    if let Some(counts) = counts
+        && round > counts.round.number
+    {
+        let expected = format!("round {} at most, as row 32 says", counts.round.number);
+        report.add(page, key, expected, format!("round {round}"));
+    }
 }
 
 /// The commit whose row has this key.
@@ -170,7 +194,12 @@ fn commit_of(key: &[u8]) -> Option<CommitId> {
 }
 
 /// Checks all rows of pieces by themselves, and all of the pieces that no commit leads to.
-fn check_pieces(host: &dyn KvRead, pieces: Pieces<'_>, counts: Option<&Counts>) -> Result<()> {
+fn check_pieces(
+    host: &dyn KvRead,
+    pieces: Pieces<'_>,
+    counts: Option<&Counts>,
+    streamed: &HashSet<Digest>,
+) -> Result<()> {
     let Pieces { rows, report, reached, .. } = pieces;
     let page = rows.page;
     let (mut numbers, mut count) = (Numbers::default(), 0_u64);
@@ -201,6 +230,7 @@ fn check_pieces(host: &dyn KvRead, pieces: Pieces<'_>, counts: Option<&Counts>) 
         if !reached.contains(&digest) {
             if let Some(counts) = counts
                 && counts.has_collected(number)
+                && !streamed.contains(&digest)
             {
                 let expected = "no piece that no commit leads to, after a collection";
                 report.add(page, key, expected, format!("number {number}"));

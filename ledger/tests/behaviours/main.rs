@@ -7,6 +7,7 @@ mod commits;
 mod history;
 mod rows;
 mod setting;
+mod streams;
 mod transactions;
 mod tree;
 mod values;

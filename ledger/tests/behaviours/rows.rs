@@ -6,9 +6,10 @@ use std::path::Path;
 
 const ROWS: &str = include_str!("rows.txt");
 
-const MODULES: [&str; 5] = [
+const MODULES: [&str; 6] = [
     include_str!("commits.rs"),
     include_str!("history.rs"),
+    include_str!("streams.rs"),
     include_str!("transactions.rs"),
     include_str!("tree.rs"),
     include_str!("values.rs"),

@@ -1,0 +1,181 @@
+//! Removes what values that were written in parts leave: rows that say which pieces they have.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use permazen_kv::{KvRead, TxOptions};
+
+use crate::error::Result;
+use crate::process::open_page::OpenPage;
+use crate::rows::counts::Round;
+use crate::rows::process::{StreamId, StreamState, lease};
+use crate::rows::streams::StreamedRow;
+
+/// A slice reads and removes at most so many rows.
+const READS: usize = 4_096;
+const REMOVALS: usize = 256;
+
+/// What is left to do.
+#[derive(Debug)]
+pub(super) struct Leftovers {
+    /// Streams that commits have taken. Their rows go when those of their pieces are gone.
+    over: Vec<StreamId>,
+    /// The last row that is done.
+    reached: Option<StreamedRow>,
+    /// How often something was given up before this was begun.
+    before: u64,
+    /// All rows were read.
+    is_read: bool,
+}
+
+/// Whether nobody wants a stream any more: its process has no lease, or has given it up.
+fn is_lost(page: &OpenPage, host: &dyn KvRead, stream: &StreamId) -> Result<bool> {
+    if stream.process == page.process.id() {
+        return Ok(!page.process.streams.has(page.rows.page, stream.number));
+    }
+    Ok(lease(host, &stream.process)?.is_none())
+}
+
+fn is_over(state: StreamState, now: &Round) -> bool {
+    match state {
+        StreamState::Open => false,
+        StreamState::Attached { round, .. } => now.is_after(round),
+    }
+}
+
+impl Leftovers {
+    /// Gives up the streams of processes without a lease, and those that this process has given up. `None`
+    /// if nothing else is to be done then, unless the rows are to be read in any case.
+    pub(super) fn new(page: &OpenPage, options: &TxOptions, always: bool) -> Result<Option<Self>> {
+        page.process.streams.forget_unheld(page.rows.page, page.process.now());
+        let (own, streams) = (page.process.id(), page.rows.streams(&*page.read()?)?);
+        if streams.iter().any(|(stream, _)| stream.process != own) {
+            page.process.take_ended(&*page.host)?;
+        }
+        let host = page.read()?;
+        let round = page.rows.counts(&host)?.round;
+        let (mut over, mut lost) = (Vec::new(), Vec::new());
+        for (stream, state) in streams {
+            if is_over(state, &round) {
+                over.push(stream);
+            } else if state == StreamState::Open && is_lost(page, &host, &stream)? {
+                lost.push(stream);
+            }
+        }
+        drop(host);
+        for slice in lost.chunks(REMOVALS) {
+            give_up(page, slice, options)?;
+        }
+        let before = page.leftovers.load(Ordering::Acquire);
+        let is_needed = always || before > 0 || !over.is_empty();
+        Ok(is_needed.then_some(Leftovers { over, reached: None, before, is_read: false }))
+    }
+
+    /// Does a part of it. `false` once all is done.
+    pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
+        if self.is_read {
+            self.end(page, options)?;
+            return Ok(false);
+        }
+        let (rows, reached, is_read) = self.find(page)?;
+        if !rows.is_empty() {
+            remove(page, &rows, options)?;
+        }
+        (self.reached, self.is_read) = (reached, is_read);
+        Ok(true)
+    }
+
+    /// The next rows of streams that are given up or over, how far they were looked for, and whether that is
+    /// all.
+    fn find(&self, page: &OpenPage) -> Result<(Vec<StreamedRow>, Option<StreamedRow>, bool)> {
+        let host = page.read()?;
+        let round = page.rows.counts(&host)?.round;
+        let streams: BTreeMap<_, _> = page.rows.streams(&host)?.into_iter().collect();
+        let (mut found, mut reached, mut count, mut is_all) = (Vec::new(), self.reached, 0, true);
+        page.rows.visit_streamed(&host, self.reached.as_ref(), |row| {
+            if streams.get(&row.stream).is_none_or(|state| is_over(*state, &round)) {
+                found.push(row);
+            }
+            (reached, count) = (Some(row), count + 1);
+            if count == READS || found.len() == REMOVALS {
+                is_all = false;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((found, reached, is_all))
+    }
+
+    /// Removes the rows of streams that commits have taken, of which nothing else is left.
+    fn end(&self, page: &OpenPage, options: &TxOptions) -> Result<()> {
+        for slice in self.over.chunks(REMOVALS) {
+            let mut tx = page.host.begin(options)?;
+            page.rows.check_there(&tx)?;
+            for stream in slice {
+                // What was over stays over, and no stream with a commit gets another piece.
+                page.rows.remove_stream(&mut tx, stream)?;
+            }
+            tx.commit()?;
+        }
+        // If a stream was given up since, its rows may lie before those that were read.
+        let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
+        let _ = page.leftovers.compare_exchange(self.before, 0, done, failed);
+        Ok(())
+    }
+}
+
+/// Removes the rows of streams without a commit. From here on, none can be attached.
+fn give_up(page: &OpenPage, streams: &[StreamId], options: &TxOptions) -> Result<()> {
+    let mut tx = page.host.begin(options)?;
+    page.rows.check_there(&tx)?;
+    for stream in streams {
+        // It may have been attached since.
+        if page.rows.stream(&tx, stream)? == Some(StreamState::Open) && is_lost(page, &tx, stream)?
+        {
+            page.rows.remove_stream(&mut tx, stream)?;
+        }
+    }
+    // Before the commit, since a failure may hide that it was made.
+    page.leftovers.fetch_add(1, Ordering::AcqRel);
+    Ok(tx.commit()?)
+}
+
+/// Removes rows of pieces, and notes what may be garbage then.
+fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<()> {
+    let mut tx = page.host.begin(options)?;
+    page.rows.check_there(&tx)?;
+    let mut counts = page.rows.counts(&tx)?;
+    let (mut written, mut found) = (0, false);
+    // Of each stream whether its rows go, and whether a commit has its pieces.
+    let mut streams = BTreeMap::new();
+    for row in rows {
+        let (goes, has_commit) = match streams.get(&row.stream) {
+            Some(known) => *known,
+            None => {
+                let known = match page.rows.stream(&tx, &row.stream)? {
+                    None => (true, false),
+                    Some(StreamState::Open) => (false, false),
+                    Some(state @ StreamState::Attached { commit, .. }) => {
+                        (is_over(state, &counts.round), page.rows.has_commit(&tx, &commit)?)
+                    }
+                };
+                streams.insert(row.stream, known);
+                known
+            }
+        };
+        if !goes {
+            continue;
+        }
+        match page.rows.remove_streamed(&mut tx, row)? {
+            Some(_) if has_commit => page.rows.settle_streamed(&mut tx, &row.digest)?,
+            Some(row) if row.is_written => written += 1,
+            // It was garbage that only the stream has kept, or has a commit.
+            Some(_) => found = true,
+            None => {}
+        }
+    }
+    counts.suspects += written + u64::from(found);
+    page.rows.put_counts(&mut tx, &counts)?;
+    Ok(tx.commit()?)
+}

@@ -1,0 +1,380 @@
+//! Writes values in parts, and lets transactions take them.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use permazen_kv::{KvWrite, TxOptions};
+
+use super::Page;
+use super::shared::Shared;
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::items::{Payload, REFERENCE};
+use crate::process::streams::{Content, Streamed};
+use crate::random::random;
+use crate::rows::counts::Counts;
+use crate::rows::process::{StreamId, StreamState, lease};
+use crate::value::reference::MAX_VALUE_LEN;
+use crate::value::split::{Piece, Splitter};
+
+/// A transaction writes at most so many bytes of pieces.
+const TRANSACTION: usize = 1 << 20;
+
+/// So many bytes are taken at once.
+const PORTION: usize = 1 << 18;
+
+/// How long a transaction waits for the right to write.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// With these bytes all references of the process begin. They are random, so no value begins with them.
+static MARK: OnceLock<[u8; 16]> = OnceLock::new();
+
+fn mark() -> Result<[u8; 16]> {
+    match MARK.get() {
+        Some(mark) => Ok(*mark),
+        None => {
+            let new = random()?;
+            Ok(*MARK.get_or_init(|| new))
+        }
+    }
+}
+
+/// A value that was written in parts, for transactions to take.
+///
+/// [`as_bytes`](ValueRef::as_bytes) is put in place of the value. The value stays while there is a clone
+/// of this, and for an hour after that.
+#[derive(Clone)]
+pub struct ValueRef {
+    bytes: [u8; 40],
+    len: u64,
+    _held: Arc<()>,
+}
+
+impl fmt::Debug for ValueRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueRef").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl ValueRef {
+    /// What a transaction on a branch of the page puts. The commit has the value in its place, under
+    /// each key with these bytes; the transaction itself reads these bytes until then.
+    ///
+    /// They mean something in this process only, and to this handle of the repository. On another page,
+    /// the commit is [`LedgerError::WrongPage`]; in any other store, they are stored as they are.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The length of the value in bytes.
+    pub fn value_len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// Writes a value in parts. [`finish`](ValueWriter::finish) ends it; without that, the value is given
+/// up when this is dropped, and the collector removes what was stored of it.
+///
+/// Holds at most about 2 MiB, whatever the length. Each MiB is stored in a transaction of the host of its
+/// own, so others write in between. `flush` does nothing. Errors of the page are inside of those of
+/// [`std::io`]; after one that is [retryable](LedgerError::is_retryable), the same bytes can be written
+/// again.
+pub struct ValueWriter {
+    page: Arc<Shared>,
+    number: u64,
+    /// `None` until something is stored.
+    stream: Option<StreamId>,
+    splitter: Splitter,
+    declared: Option<u64>,
+    len: u64,
+    /// What is not yet stored, and how many bytes that is.
+    pending: (Vec<Piece>, usize),
+    /// How many pieces had no row before.
+    stored: u32,
+    is_broken: bool,
+}
+
+impl fmt::Debug for ValueWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueWriter").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl Page {
+    /// Begins a value that is written in parts, of this length if it is known.
+    ///
+    /// When it is finished, transactions on branches of the page can take it, also together with other
+    /// changes, also under several keys. The result is the same as if they had put the whole value.
+    /// Write the value before the transaction that takes it begins.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    ///
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{MAIN, PageId, Repository};
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
+    /// let mut film = page.write_value(None)?;
+    /// for scene in 0..100 {
+    ///     film.write_all(&[scene; 10_000])?;
+    /// }
+    /// let film = film.finish()?;
+    ///
+    /// let db = page.database(MAIN)?;
+    /// let mut tx = db.begin(&TxOptions::writing())?;
+    /// tx.put(b"film", film.as_bytes())?;
+    /// tx.put(b"title", b"One hundred scenes")?;
+    /// tx.commit()?;
+    ///
+    /// let snapshot = page.snapshot(&page.head(MAIN)?)?;
+    /// assert_eq!(snapshot.value_len(b"film")?, Some(1_000_000));
+    /// # let mut all = Vec::new();
+    /// # snapshot.read_value(b"film")?.unwrap().read_to_end(&mut all)?;
+    /// # assert!(all[990_000..] == [99; 10_000]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no random
+    /// bytes. Nothing is stored yet, and the host not asked.
+    pub fn write_value(&self, len: Option<u64>) -> Result<ValueWriter> {
+        if len.is_some_and(|len| len > MAX_VALUE_LEN) {
+            return Err(LedgerError::ValueTooLong);
+        }
+        mark()?;
+        let page = Arc::clone(&self.shared);
+        let number = page.open.process.streams.begin(page.open.rows.page);
+        Ok(ValueWriter {
+            splitter: Splitter::new(&page.secret),
+            page,
+            number,
+            stream: None,
+            declared: len,
+            len: 0,
+            pending: (Vec::new(), 0),
+            stored: 0,
+            is_broken: false,
+        })
+    }
+}
+
+impl ValueWriter {
+    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit.
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if it has another length than was declared,
+    /// [`LedgerError::ValueGone`] if it could not be written, or the host fails.
+    pub fn finish(mut self) -> Result<ValueRef> {
+        self.check()?;
+        if let Some(declared) = self.declared
+            && declared != self.len
+        {
+            return Err(wrong_len(declared, &self.len.to_string()));
+        }
+        let content = match self.splitter.inline() {
+            Some(value) => Content::Short(value.to_vec()),
+            None => self.content()?,
+        };
+        let (process, page) = (&self.page.open.process, self.page.open.rows.page);
+        let held = process.streams.written(page, self.number, content);
+        let mut bytes = [0; 40];
+        bytes[..16].copy_from_slice(&mark()?);
+        bytes[16..32].copy_from_slice(&self.page.name());
+        bytes[32..].copy_from_slice(&self.number.to_be_bytes());
+        let len = self.len;
+        // It is not given up when it is dropped.
+        self.number = u64::MAX;
+        Ok(ValueRef { bytes, len, _held: held })
+    }
+
+    /// Stores the rest of a value that does not lie in a leaf.
+    fn content(&mut self) -> Result<Content> {
+        let splitter = std::mem::replace(&mut self.splitter, Splitter::new(&self.page.secret));
+        let (pieces, bytes) = &mut self.pending;
+        let value = splitter.finish(&mut |piece| {
+            *bytes += piece.bytes.len();
+            pieces.push(piece);
+            Ok(())
+        })?;
+        while !self.pending.0.is_empty() {
+            self.store()?;
+        }
+        match self.stream {
+            Some(stream) => Ok(Content::Long { stream, value, pieces: self.stored }),
+            None => Err(LedgerError::ValueGone),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_broken { Err(LedgerError::ValueGone) } else { Ok(()) }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check()?;
+        let len = self.len + bytes.len() as u64;
+        if let Some(declared) = self.declared.filter(|declared| len > *declared) {
+            return Err(wrong_len(declared, "more"));
+        }
+        if len > MAX_VALUE_LEN {
+            return Err(LedgerError::ValueTooLong);
+        }
+        // Before anything is taken, so that the caller can try again.
+        while self.pending.1 >= TRANSACTION {
+            self.store()?;
+        }
+        let (pieces, size) = &mut self.pending;
+        self.splitter.push(bytes, &mut |piece| {
+            *size += piece.bytes.len();
+            pieces.push(piece);
+            Ok(())
+        })?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Stores the first pieces of those that are not stored.
+    fn store(&mut self) -> Result<()> {
+        let (mut count, mut size) = (0, 0);
+        for piece in &self.pending.0 {
+            if count > 0 && size + piece.bytes.len() > TRANSACTION {
+                break;
+            }
+            (count, size) = (count + 1, size + piece.bytes.len());
+        }
+        let rest = self.pending.0.split_off(count);
+        let result = self.store_pieces();
+        match result {
+            Ok(()) => {
+                self.pending = (rest, self.pending.1 - size);
+                Ok(())
+            }
+            Err(error) => {
+                self.pending.0.extend(rest);
+                self.is_broken = !error.is_retryable();
+                Err(error)
+            }
+        }
+    }
+
+    /// Stores the pending pieces in one transaction.
+    fn store_pieces(&mut self) -> Result<()> {
+        let open = &self.page.open;
+        let mut pieces: Vec<&Piece> = self.pending.0.iter().collect();
+        // In the order of their keys, which a B+tree writes fastest.
+        pieces.sort_unstable_by_key(|piece| piece.part.digest);
+        let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        open.rows.check_there(&tx)?;
+        let stream = match self.stream {
+            None => {
+                let process = open.process.sign(&mut tx)?;
+                let stream = StreamId { process, number: self.number };
+                open.rows.put_stream(&mut tx, &stream, StreamState::Open)?;
+                stream
+            }
+            Some(stream) => {
+                if lease(&tx, &stream.process)?.is_none()
+                    || open.rows.stream(&tx, &stream)? != Some(StreamState::Open)
+                {
+                    return Err(LedgerError::ValueGone);
+                }
+                stream
+            }
+        };
+        let (mut counts, mut stored) = (open.rows.counts(&tx)?, self.stored);
+        for Piece { kind, part, bytes } in pieces {
+            let piece = (*kind, &part.digest);
+            let is_new = open.rows.add_streamed(&mut tx, &stream, piece, bytes, &mut counts)?;
+            stored = stored.saturating_add(u32::from(is_new));
+        }
+        open.rows.put_counts(&mut tx, &counts)?;
+        tx.commit()?;
+        (self.stream, self.stored) = (Some(stream), stored);
+        Ok(())
+    }
+}
+
+fn wrong_len(declared: u64, found: &str) -> LedgerError {
+    let what = format!("a value of {declared} bytes was announced, and {found} came");
+    LedgerError::InvalidArgument(what)
+}
+
+impl Write for ValueWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = &bytes[..bytes.len().min(PORTION)];
+        self.add(taken).map_err(io::Error::other)?;
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for ValueWriter {
+    fn drop(&mut self) {
+        let open = &self.page.open;
+        open.process.streams.give_up(open.rows.page, self.number);
+    }
+}
+
+impl Streamed {
+    /// What a leaf has of the value.
+    pub(super) fn with_payload<T>(&self, with: impl FnOnce(Payload<'_>) -> T) -> T {
+        match &self.content {
+            Content::Short(value) => with(Payload::inline(value)),
+            Content::Long { value, .. } => {
+                with(Payload { flags: REFERENCE, bytes: &value.to_bytes() })
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The value that was written in parts and has this reference. `None` if the bytes are none.
+    pub(super) fn streamed(&self, bytes: &[u8]) -> Result<Option<Arc<Streamed>>> {
+        let Some(rest) = MARK.get().and_then(|mark| bytes.strip_prefix(mark)) else {
+            return Ok(None);
+        };
+        let (Some((name, _)), Ok(reference)) =
+            (rest.split_first_chunk::<16>(), <[u8; 24]>::try_from(rest))
+        else {
+            let what = "a reference to a value that was written in parts has 40 bytes";
+            return Err(LedgerError::InvalidArgument(what.to_owned()));
+        };
+        if *name != self.name() {
+            return Err(LedgerError::WrongPage { page: self.open.rows.page });
+        }
+        let number = reference[16..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let found = self.open.process.streams.get(self.open.rows.page, number);
+        found.map(Some).ok_or(LedgerError::ValueGone)
+    }
+
+    /// Lets a commit take a value, and says how many of its pieces had no row before.
+    pub(super) fn take(
+        &self,
+        tx: &mut dyn KvWrite,
+        value: &Streamed,
+        commit: &CommitId,
+        counts: &Counts,
+    ) -> Result<u64> {
+        let Content::Long { stream, pieces, .. } = &value.content else { return Ok(0) };
+        let rows = &self.open.rows;
+        let before = match rows.stream(tx, stream)? {
+            Some(StreamState::Open) => {
+                let round = counts.round.running();
+                let state = StreamState::Attached { commit: *commit, round };
+                rows.put_stream(tx, stream, state)?;
+                return Ok(u64::from(*pieces));
+            }
+            Some(StreamState::Attached { commit, .. }) => Some(commit),
+            None => value.commit(),
+        };
+        // Another commit has it already, and keeps its pieces as long as it is there itself.
+        match before {
+            Some(before) if rows.has_commit(tx, &before)? => Ok(0),
+            _ => Err(LedgerError::ValueGone),
+        }
+    }
+}

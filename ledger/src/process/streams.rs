@@ -1,0 +1,127 @@
+//! The values that this process writes in parts, until commits have them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::ids::CommitId;
+use crate::rows::process::StreamId;
+use crate::value::reference::Reference;
+
+/// How many milliseconds a value stays after its last reference has gone. A transaction that has put it
+/// may still be open.
+const UNHELD: u64 = 60 * 60 * 1_000;
+
+/// A value that was written.
+#[derive(Debug)]
+pub(crate) struct Streamed {
+    /// Tells it apart from all others of the process.
+    pub(crate) number: u64,
+    pub(crate) content: Content,
+    /// The last commit that has taken it.
+    pub(crate) commit: Mutex<Option<CommitId>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// It belongs into a leaf.
+    Short(Vec<u8>),
+    /// Its pieces are stored. So many of them had no row before.
+    Long { stream: StreamId, value: Reference, pieces: u32 },
+}
+
+impl Streamed {
+    /// The last commit that has taken it.
+    pub(crate) fn commit(&self) -> Option<CommitId> {
+        *self.commit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a commit has taken it.
+    pub(crate) fn taken(&self, by: CommitId) {
+        *self.commit.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
+    }
+}
+
+/// The values of all pages, by the numbers of the page and of the value.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    values: HashMap<(u64, u64), Value>,
+}
+
+#[derive(Debug)]
+enum Value {
+    /// It is being written.
+    Begun,
+    Written {
+        value: Arc<Streamed>,
+        references: Weak<()>,
+        /// When it was first seen without references.
+        unheld: Option<u64>,
+    },
+}
+
+impl Streams {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number that nothing else has that this process holds in any page.
+    pub(crate) fn number(&self) -> u64 {
+        let mut state = self.lock();
+        state.next += 1;
+        state.next
+    }
+
+    /// Begins a value of a page.
+    pub(crate) fn begin(&self, page: u64) -> u64 {
+        let number = self.number();
+        self.lock().values.insert((page, number), Value::Begun);
+        number
+    }
+
+    /// Notes that a value was written. It stays as long as somebody has what this gives.
+    pub(crate) fn written(&self, page: u64, number: u64, content: Content) -> Arc<()> {
+        let held = Arc::new(());
+        let value = Arc::new(Streamed { number, content, commit: Mutex::new(None) });
+        let references = Arc::downgrade(&held);
+        let value = Value::Written { value, references, unheld: None };
+        self.lock().values.insert((page, number), value);
+        held
+    }
+
+    /// Gives a value up. What is stored of it goes with the next upkeep.
+    pub(crate) fn give_up(&self, page: u64, number: u64) {
+        self.lock().values.remove(&(page, number));
+    }
+
+    /// A value that was written and not given up.
+    pub(crate) fn get(&self, page: u64, number: u64) -> Option<Arc<Streamed>> {
+        match self.lock().values.get(&(page, number)) {
+            Some(Value::Written { value, .. }) => Some(Arc::clone(value)),
+            _ => None,
+        }
+    }
+
+    /// Whether the process still wants a value.
+    pub(crate) fn has(&self, page: u64, number: u64) -> bool {
+        self.lock().values.contains_key(&(page, number))
+    }
+
+    /// Gives up the values of a page that have had no reference for long.
+    pub(crate) fn forget_unheld(&self, page: u64, now: u64) {
+        self.lock().values.retain(|(of, _), value| match value {
+            Value::Written { references, unheld, .. } if *of == page => {
+                if references.strong_count() > 0 {
+                    return true;
+                }
+                now < unheld.get_or_insert(now).saturating_add(UNHELD)
+            }
+            _ => true,
+        });
+    }
+}

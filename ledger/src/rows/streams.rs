@@ -1,0 +1,179 @@
+//! The rows of values that are written in parts, which are *streams* until a commit has them.
+
+use std::ops::ControlFlow;
+
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+
+use super::counts::Counts;
+use super::page::Rows;
+use super::process::{HOLD, Hold, ProcessId, StreamId, StreamState, hold};
+use super::sealed;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+
+pub(super) const STREAMED: u8 = 0x26;
+
+/// A piece of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StreamedRow {
+    pub(crate) digest: Digest,
+    pub(crate) stream: StreamId,
+    /// The stream has written it, and has not found it there.
+    pub(crate) is_written: bool,
+}
+
+impl StreamedRow {
+    /// The row with this key, without its first byte, and value.
+    pub(super) fn parse(key: &[u8], value: &[u8]) -> Option<Self> {
+        let (digest, stream) = key.split_at_checked(Digest::LEN)?;
+        let (process, number) = stream.split_first_chunk()?;
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        let stream = StreamId { process: ProcessId(*process), number };
+        let is_written = match value {
+            [written @ 0..=1] => *written == 1,
+            _ => return None,
+        };
+        Some(StreamedRow { digest: Digest::from_slice(digest)?, stream, is_written })
+    }
+
+    fn key(&self) -> Vec<u8> {
+        let StreamId { process, number } = &self.stream;
+        [&[STREAMED][..], &self.digest.0, &process.0, &number.to_be_bytes()].concat()
+    }
+}
+
+fn stream_key(stream: &StreamId) -> Vec<u8> {
+    [&[HOLD][..], &stream.process.0, &stream.number.to_be_bytes()].concat()
+}
+
+impl Rows {
+    /// What a stream is. `None` if it was given up, or is over.
+    pub(crate) fn stream(
+        &self,
+        host: &dyn KvRead,
+        stream: &StreamId,
+    ) -> Result<Option<StreamState>> {
+        let key = stream_key(stream);
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        match hold(&key[1..], &value) {
+            Some(Hold::Stream(_, state)) => Ok(Some(state)),
+            _ => Err(self.damaged(&key, "it is no stream")),
+        }
+    }
+
+    pub(crate) fn put_stream(
+        &self,
+        host: &mut dyn KvWrite,
+        stream: &StreamId,
+        state: StreamState,
+    ) -> Result<()> {
+        self.put(host, &stream_key(stream), Hold::Stream(*stream, state).value())
+    }
+
+    pub(crate) fn remove_stream(&self, host: &mut dyn KvWrite, stream: &StreamId) -> Result<()> {
+        self.remove(host, &stream_key(stream))
+    }
+
+    /// The streams of all processes.
+    pub(crate) fn streams(&self, host: &dyn KvRead) -> Result<Vec<(StreamId, StreamState)>> {
+        let mut streams = Vec::new();
+        self.visit_holds(host, |hold| {
+            if let Hold::Stream(stream, state) = hold {
+                streams.push((stream, state));
+            }
+        })?;
+        Ok(streams)
+    }
+
+    /// Puts a piece of a stream, unless it is there. Says whether it was put.
+    pub(crate) fn add_streamed(
+        &self,
+        host: &mut dyn KvWrite,
+        stream: &StreamId,
+        (kind, digest): (Kind, &Digest),
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) -> Result<bool> {
+        let mut row = StreamedRow { digest: *digest, stream: *stream, is_written: false };
+        // A value can have the same piece twice.
+        if host.get(&self.stored(&row.key()))?.is_some() {
+            return Ok(false);
+        }
+        // What is found stays because of the row that follows, also if a round would remove it.
+        row.is_written = self.piece_number(host, kind, digest)?.is_none();
+        if row.is_written {
+            self.put_piece(host, (kind, digest), bytes, counts)?;
+            counts.pieces += 1;
+        }
+        self.put_streamed(host, &row)?;
+        Ok(row.is_written)
+    }
+
+    fn put_streamed(&self, host: &mut dyn KvWrite, row: &StreamedRow) -> Result<()> {
+        self.put(host, &row.key(), vec![u8::from(row.is_written)])
+    }
+
+    /// Removes the row of a piece of a stream. `None` if it is not there, otherwise the row as it was.
+    pub(crate) fn remove_streamed(
+        &self,
+        host: &mut dyn KvWrite,
+        row: &StreamedRow,
+    ) -> Result<Option<StreamedRow>> {
+        let key = row.key();
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        self.remove(host, &key)?;
+        Ok(StreamedRow::parse(&key[1..], &value))
+    }
+
+    /// Notes that a commit has this piece, so that no stream has it alone.
+    pub(crate) fn settle_streamed(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        let mut written = Vec::new();
+        self.visit(host, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {
+            let row = StreamedRow::parse(&[&digest.0[..], stream].concat(), value);
+            written.extend(row.filter(|row| row.is_written));
+            Ok(())
+        })?;
+        for row in written {
+            self.put_streamed(host, &StreamedRow { is_written: false, ..row })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a stream has this piece.
+    pub(crate) fn is_streamed(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        let (min, max) = self.span(&[&[STREAMED][..], &digest.0].concat());
+        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    }
+
+    /// Whether any stream has a piece.
+    pub(crate) fn has_streamed(&self, host: &dyn KvRead) -> Result<bool> {
+        let (min, max) = self.span(&[STREAMED]);
+        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    }
+
+    /// Calls `each` with the pieces of streams after this one, by their digests, until it breaks.
+    pub(crate) fn visit_streamed(
+        &self,
+        host: &dyn KvRead,
+        after: Option<&StreamedRow>,
+        mut each: impl FnMut(StreamedRow) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut min, max) = self.span(&[STREAMED]);
+        if let Some(after) = after {
+            // The least key after that of the row.
+            min = self.stored(&after.key());
+            min.push(0);
+        }
+        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            let (key, row) = pair?;
+            let key = key.get(self.all().0.len()..).unwrap_or_default();
+            let value = sealed::open(self.page, key, &row)?;
+            match StreamedRow::parse(key.get(1..).unwrap_or_default(), value) {
+                None => return Err(self.damaged(key, "it is no piece of a stream")),
+                Some(row) if each(row).is_break() => break,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
