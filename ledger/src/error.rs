@@ -151,6 +151,19 @@ pub enum LedgerError {
         /// Why.
         reason: String,
     },
+    /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is tried
+    /// again later.
+    #[error("the heads were not merged: {reason}")]
+    Resolver {
+        /// What has happened to the resolver.
+        reason: String,
+    },
+    /// A resolver decides about a merge that has ended.
+    #[error("the merge has ended: {reason}")]
+    MergeEnded {
+        /// Why.
+        reason: String,
+    },
     /// The branch that a watcher follows was removed.
     #[error("branch {branch}, which is watched, was removed")]
     BranchGone {
@@ -221,6 +234,8 @@ impl LedgerError {
             | LedgerError::Random(_)
             | LedgerError::Thread(_)
             | LedgerError::BranchGone { .. }
+            | LedgerError::Resolver { .. }
+            | LedgerError::MergeEnded { .. }
             | LedgerError::NoRepository
             | LedgerError::UnknownFormat { .. }
             | LedgerError::Host(_) => ErrorFamily::Failure,
@@ -275,6 +290,8 @@ mod tests {
             LedgerError::ManyHeads { branch: name.clone(), count: 2 },
             LedgerError::BranchMoved { branch: name.clone() },
             LedgerError::BranchGone { branch: name.clone() },
+            LedgerError::Resolver { reason: name.clone() },
+            LedgerError::MergeEnded { reason: name.clone() },
             LedgerError::CannotSquash { commit: CommitId::FIRST, reason: name.clone() },
             LedgerError::InvalidArgument(name.clone()),
             LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },

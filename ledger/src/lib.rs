@@ -22,6 +22,7 @@ mod node;
 mod page;
 #[doc(hidden)]
 pub mod parameters;
+mod policy;
 mod process;
 mod random;
 mod repository;
@@ -51,6 +52,10 @@ pub use page::history::Log;
 pub use page::snapshot::PageSnapshot;
 pub use page::stream::{ValueRef, ValueWriter};
 pub use page::value::ValueReader;
+pub use policy::factory::{Fallback, MergeFactory, MergePolicy, TimeLimit};
+pub use policy::merging::MergeWait;
+pub use policy::registry::MergeFactoryRegistration;
+pub use policy::resolver::{MergeResult, Merged, Resolver, SideChange, SideChanges};
 pub use process::clock::Clock;
 pub use repository::{MAIN, Repository, RepositoryBuilder};
 pub use rows::parameters::Retention;

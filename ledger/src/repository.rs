@@ -15,6 +15,9 @@ use crate::life::presence::Presence;
 use crate::page::Page;
 use crate::page::cache::NodeCache;
 use crate::page::shared::Shared;
+use crate::policy::factory::MergeFactory;
+use crate::policy::merging::PageMerging;
+use crate::policy::registry::{MergeFactoryRegistration, Merges};
 use crate::process::clock::{Clock, SystemClock};
 use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
@@ -60,8 +63,15 @@ pub struct Repository {
     cache: Arc<NodeCache>,
     process: Arc<Process>,
     keeper: Arc<Keeper>,
+    merges: Arc<Merges>,
     /// What the handles of each page share, while there are any.
-    pages: Arc<Mutex<HashMap<u64, Weak<Shared>>>>,
+    pages: Arc<Mutex<HashMap<u64, Open>>>,
+}
+
+/// A page that may be open.
+struct Open {
+    shared: Weak<Shared>,
+    merging: Weak<PageMerging>,
 }
 
 impl fmt::Debug for Repository {
@@ -120,8 +130,8 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Starts no thread for [`upkeep`](Repository::upkeep). The program calls it, about every ten
-    /// seconds.
+    /// Starts no thread for [`upkeep`](Repository::upkeep), and none that merges heads. The program calls
+    /// it, about every ten seconds.
     #[must_use]
     pub fn upkeep_by_hand(mut self) -> Self {
         self.by_hand = true;
@@ -162,12 +172,17 @@ impl RepositoryBuilder {
     fn repository(self) -> Result<Repository> {
         let process = Arc::new(Process::new(self.clock, self.is_alone)?);
         let presence = Presence::new(Arc::clone(&self.host), Arc::clone(&process));
-        let keeper = Keeper::new(Arc::new(presence), Arc::clone(&process), self.by_hand);
+        let merges = Arc::new(Merges::new(self.by_hand));
+        let also = Arc::clone(&merges);
+        let also = Box::new(move || also.keep());
+        let (presence, of) = (Arc::new(presence), Arc::clone(&process));
+        let keeper = Keeper::new(presence, of, self.by_hand, also);
         Ok(Repository {
             host: self.host,
             cache: Arc::new(NodeCache::new(self.cache_bytes)),
             process,
             keeper: Arc::new(keeper),
+            merges,
             pages: Arc::default(),
         })
     }
@@ -210,7 +225,8 @@ impl Repository {
     }
 
     /// Does for all open pages what a thread does every ten seconds: tells other processes that this one
-    /// lives and what it reads, and [collects](Page::collect) where there is much garbage.
+    /// lives and what it reads, [collects](Page::collect) where there is much garbage, and merges heads
+    /// that others have made.
     ///
     /// # Errors
     /// The first error, after the rest was done.
@@ -252,7 +268,7 @@ impl Repository {
         let first = Head { id: CommitId::FIRST, time: CommitTime::default() };
         page.put_head(&mut tx, MAIN, &first)?;
         tx.commit()?;
-        self.page_of(page, &parameters)
+        self.page_of(page, (ledger, id), &parameters)
     }
 
     /// Opens a page. Pages can be open any number of times. A process that opens a page that it does not
@@ -266,7 +282,7 @@ impl Repository {
         let rows = Rows::new(rows::page(&tx, ledger, &id)?.ok_or_else(no_such)?);
         let parameters = rows.parameters(&tx)?.ok_or_else(no_such)?;
         drop(tx);
-        match self.page_of(rows, &parameters) {
+        match self.page_of(rows, (ledger, id), &parameters) {
             // It was deleted meanwhile.
             Err(LedgerError::PageGone { .. }) => Err(no_such()),
             page => page,
@@ -302,19 +318,64 @@ impl Repository {
         }
     }
 
-    fn page_of(&self, rows: Rows, parameters: &Parameters) -> Result<Page> {
+    fn page_of(&self, rows: Rows, name: (&str, PageId), parameters: &Parameters) -> Result<Page> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let number = rows.page;
-        if let Some(shared) = pages.get(&number).and_then(Weak::upgrade) {
-            return Ok(Page { shared });
+        let open = pages.get(&number);
+        let shared = match open.and_then(|open| open.shared.upgrade()) {
+            Some(shared) => shared,
+            None => {
+                let open = OpenPage::new(Arc::clone(&self.host), rows, Arc::clone(&self.process));
+                let (cache, keeper) = (Arc::clone(&self.cache), Arc::clone(&self.keeper));
+                let here = keeper.presence().open(&open.rows)?;
+                Arc::new(Shared::new(open, cache, parameters, (keeper, here))?)
+            }
+        };
+        let known = pages.get(&number).and_then(|open| open.merging.upgrade());
+        let is_new = known.is_none();
+        let merging = known.unwrap_or_else(|| self.merges.add(&shared, name));
+        pages.retain(|_, page| page.shared.strong_count() > 0);
+        let open = Open { shared: Arc::downgrade(&shared), merging: Arc::downgrade(&merging) };
+        pages.insert(number, open);
+        // Whoever is asked may open pages.
+        drop(pages);
+        if is_new {
+            merging.begin();
         }
-        let open = OpenPage::new(Arc::clone(&self.host), rows, Arc::clone(&self.process));
-        let (cache, keeper) = (Arc::clone(&self.cache), Arc::clone(&self.keeper));
-        let here = keeper.presence().open(&open.rows)?;
-        let shared = Arc::new(Shared::new(open, cache, parameters, (keeper, here))?);
-        pages.retain(|_, page| page.strong_count() > 0);
-        pages.insert(number, Arc::downgrade(&shared));
-        Ok(Page { shared })
+        Ok(Page { shared, merging })
+    }
+
+    /// Lets a factory say how the heads of branches are merged without being asked, as long as the
+    /// registration is not dropped. If there are several, the first one is asked. Until the first is
+    /// added, the policy of all pages is [`MergePolicy::LastOneWins`](crate::MergePolicy::LastOneWins).
+    ///
+    /// Heads are merged on a thread of each page: after a commit of this process at once, after those
+    /// of other processes within ten seconds. [`upkeep_by_hand`](RepositoryBuilder::upkeep_by_hand)
+    /// leaves it to [`upkeep`](Repository::upkeep) and
+    /// [`Page::merge_by_policy`](crate::Page::merge_by_policy).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{MergeFactory, MergePolicy, PageId, Repository};
+    ///
+    /// /// Leaves all heads to the program.
+    /// struct ByHand;
+    ///
+    /// impl MergeFactory for ByHand {
+    ///     fn policy(&self, _ledger: &str, _page: &PageId) -> MergePolicy {
+    ///         MergePolicy::None
+    ///     }
+    /// }
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let registration = repository.add_merge_factory(Arc::new(ByHand));
+    /// # drop(registration);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    pub fn add_merge_factory(&self, factory: Arc<dyn MergeFactory>) -> MergeFactoryRegistration {
+        self.merges.register(factory)
     }
 
     /// The pages with the names of their ledgers, in the order in which they were made.

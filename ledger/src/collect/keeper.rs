@@ -186,11 +186,15 @@ pub(crate) struct Keeper {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// What else is to be done now and then.
+pub(crate) type Also = dyn Fn() -> Result<()> + Send + Sync;
+
 struct Inner {
     presence: Arc<Presence>,
     process: Arc<Process>,
     /// When others that have ended are looked for next.
     next_look: AtomicU64,
+    also: Box<Also>,
     pages: Mutex<Vec<Weak<Care>>>,
     is_over: Mutex<bool>,
     over: Condvar,
@@ -203,11 +207,18 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(presence: Arc<Presence>, process: Arc<Process>, by_hand: bool) -> Self {
+    /// A keeper that does something `also`, after the rest.
+    pub(crate) fn new(
+        presence: Arc<Presence>,
+        process: Arc<Process>,
+        by_hand: bool,
+        also: Box<Also>,
+    ) -> Self {
         let inner = Inner {
             presence,
             process,
             next_look: AtomicU64::new(0),
+            also,
             pages: Mutex::default(),
             is_over: Mutex::new(false),
             over: Condvar::new(),
@@ -298,6 +309,6 @@ impl Inner {
             }
             result = result.and(page.keep(&|| !self.is_over()));
         }
-        result
+        if self.is_over() { result } else { result.and((self.also)()) }
     }
 }

@@ -1,15 +1,21 @@
 //! Commits on branches that can have several heads.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use permazen_kv::TxOptions;
 
+use super::history::leads_to;
 use super::shared::{BranchState, Shared};
 use super::write::{Attempt, Draft};
 use crate::commit::encoding::Commit;
+use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::rows::page::Head;
+
+/// How often heads are read again because others have changed them.
+const ATTEMPTS: usize = 100;
 
 /// How long a commit is tried again after conflicts in the host, unless the transaction says.
 const WAIT: Duration = Duration::from_secs(30);
@@ -103,5 +109,42 @@ impl Shared {
         draft.made(&id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
+    }
+
+    /// Makes a commit a head of a branch, in place of those that lead to it. If it leads to one itself,
+    /// nothing is to be done.
+    pub(crate) fn add_head(self: &Arc<Self>, branch: &str, id: &CommitId) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let found = self.lookout.heads(branch)?;
+            if found.heads.is_empty() {
+                return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+            }
+            let mut replaced = Vec::new();
+            for head in &found.heads {
+                if leads_to(self, id, &head.id)? {
+                    return Ok(());
+                }
+                if leads_to(self, &head.id, id)? {
+                    replaced.push(head.id);
+                }
+            }
+            let mut tx = self.open.host.begin(&TxOptions::writing())?;
+            self.open.rows.check_there(&tx)?;
+            if self.open.rows.heads(&tx, branch)? != found.heads
+                || self.open.rows.resets(&tx, branch)? != found.resets
+            {
+                continue;
+            }
+            let time = self.commit_in(&tx, id)?.map_or(CommitTime::default(), |commit| commit.time);
+            for head in &replaced {
+                self.open.rows.remove_head(&mut tx, branch, head)?;
+            }
+            self.open.rows.put_head(&mut tx, branch, &Head { id: *id, time })?;
+            self.open.rows.raise_keeps(&mut tx)?;
+            tx.commit()?;
+            self.lookout.call();
+            return Ok(());
+        }
+        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
     }
 }

@@ -37,6 +37,7 @@ use self::words::{Words, check_words, say};
 use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
+use crate::policy::merging::PageMerging;
 use crate::store::branching::BranchingDatabase;
 use crate::store::linear::PageStore;
 use crate::verify::report::Verification;
@@ -47,6 +48,7 @@ use crate::verify::report::Verification;
 #[derive(Clone)]
 pub struct Page {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) merging: Arc<PageMerging>,
 }
 
 impl fmt::Debug for Page {
@@ -68,14 +70,17 @@ impl Page {
 
     /// A branch as a database whose commits never fail because of others: a transaction begins on the
     /// commit that this handle follows, and its own commit is made on that one. If others have
-    /// committed there meanwhile, the branch has one head more. [`merge_heads`](Page::merge_heads)
-    /// makes one of them.
+    /// committed there meanwhile, the branch has one head more. They become one as the policy of the
+    /// page says ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)), or with
+    /// [`merge_heads`](Page::merge_heads).
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{LastOneWins, MAIN, PageId, Repository};
     ///
-    /// let page = Repository::create(MemoryStore::new())?.create_page("list", PageId::ROOT)?;
+    /// // Without threads, nobody merges heads without being asked.
+    /// let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create()?;
+    /// let page = repository.create_page("list", PageId::ROOT)?;
     /// let (ann, bob) = (page.branching_database(MAIN)?, page.branching_database(MAIN)?);
     /// let mut of_ann = ann.begin(&TxOptions::writing())?;
     /// let mut of_bob = bob.begin(&TxOptions::writing())?;
@@ -93,7 +98,7 @@ impl Page {
     /// # Errors
     /// If there is no such branch, or the host fails.
     pub fn branching_database(&self, branch: &str) -> Result<BranchingDatabase> {
-        BranchingDatabase::new(Arc::clone(&self.shared), branch)
+        BranchingDatabase::new(Arc::clone(&self.shared), Arc::clone(&self.merging), branch)
     }
 
     /// The content at a commit.

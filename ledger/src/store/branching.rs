@@ -22,6 +22,7 @@ use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
+use crate::policy::merging::{PageMerging, Trigger};
 use crate::process::pins::Pin;
 use crate::watch::follow::{Position, Step};
 
@@ -50,6 +51,8 @@ const WAIT: Duration = Duration::from_secs(30);
 
 struct Handle {
     shared: Arc<Shared>,
+    /// Merges the heads.
+    merging: Arc<PageMerging>,
     branch: String,
     place: Mutex<Place>,
     turn: Arc<Turn>,
@@ -84,14 +87,20 @@ impl fmt::Debug for BranchingDatabase {
 }
 
 impl BranchingDatabase {
-    pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> LedgerResult<Self> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        merging: Arc<PageMerging>,
+        branch: &str,
+    ) -> LedgerResult<Self> {
         let heads = shared.lookout.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
         };
         let place = Mutex::new(Place { position, moves: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
-        Ok(BranchingDatabase { handle: Arc::new(Handle { shared, branch, place, turn, watching }) })
+        Ok(BranchingDatabase {
+            handle: Arc::new(Handle { shared, merging, branch, place, turn, watching }),
+        })
     }
 
     /// The commit at which the handle stands: that of its last transaction.
@@ -161,7 +170,7 @@ impl Handle {
             return Ok(());
         }
         let commit = shared.change(state, draft.root)?;
-        let (id, _) = shared.commit_beside(&self.branch, state, &commit, &draft, options)?;
+        let (id, heads) = shared.commit_beside(&self.branch, state, &commit, &draft, options)?;
         let mut place = self.place();
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
@@ -171,6 +180,9 @@ impl Handle {
             if let Some(watches) = watching.engine.store().watches() {
                 watches.note_others(writes);
             }
+        }
+        if heads > 1 {
+            self.merging.call(Trigger::Own);
         }
         Ok(())
     }

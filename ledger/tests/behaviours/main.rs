@@ -5,6 +5,7 @@
 
 mod commits;
 mod history;
+mod merging;
 mod rows;
 mod setting;
 mod streams;

@@ -1,0 +1,164 @@
+//! What is merged without being asked, and who says so.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::resolver::Resolver;
+use crate::error::{LedgerError, Result};
+use crate::ids::PageId;
+use crate::merge::merger::{LastOneWins, Merger};
+
+/// How the heads of a branch are merged without being asked.
+///
+/// It is not stored with the page: all copies of a page must be given the same one, or they make
+/// different merges, which are merged again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum MergePolicy {
+    /// Not at all: heads stay until somebody [merges](crate::Page::merge_heads) them.
+    None,
+    /// Where both sides have changed an entry in different ways, it is as the newer head has it.
+    #[default]
+    LastOneWins,
+    /// The [`Merger`] of the factory decides.
+    Merger,
+    /// If no entry was changed by both sides in different ways, both sides' changes are taken.
+    /// Otherwise a [`Resolver`] decides about the whole merge.
+    AutomaticWithFallback,
+    /// A [`Resolver`] decides about each merge in which both sides have changes.
+    Custom,
+}
+
+impl MergePolicy {
+    /// Whether it needs a resolver.
+    pub(super) fn has_resolver(self) -> bool {
+        matches!(self, MergePolicy::AutomaticWithFallback | MergePolicy::Custom)
+    }
+}
+
+/// How long a resolver has for a merge, and what happens after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// From the call of the resolver until it is done. `None` means without limit.
+    pub limit: Option<Duration>,
+    /// What happens after that.
+    pub fallback: Fallback,
+}
+
+impl Default for TimeLimit {
+    /// 30 seconds, then the last one wins.
+    fn default() -> Self {
+        TimeLimit { limit: Some(Duration::from_secs(30)), fallback: Fallback::LastOneWins }
+    }
+}
+
+/// What happens to a merge whose resolver has not decided in time.
+///
+/// Another copy of the page can come to another merge. Then neither has changes of its own, and the
+/// merge of both is the older one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fallback {
+    /// It is made as with [`MergePolicy::LastOneWins`].
+    LastOneWins,
+    /// The heads stay, and the resolver is asked again later.
+    Nothing,
+}
+
+/// Says for each page of a repository how its heads are merged:
+/// [`Repository::add_merge_factory`](crate::Repository::add_merge_factory).
+///
+/// No method is called under a lock or within a transaction of the host.
+pub trait MergeFactory: Send + Sync {
+    /// The policy of a page. Asked when the page is opened, and when the factory takes over.
+    fn policy(&self, ledger: &str, page: &PageId) -> MergePolicy;
+
+    /// A resolver of a page, for the policies that need one. Asked with the policy, and again after a
+    /// resolver has failed.
+    ///
+    /// # Errors
+    /// Its errors leave the heads as they are. It is asked again later.
+    fn resolver(&self, ledger: &str, page: &PageId) -> Result<Arc<dyn Resolver>> {
+        let reason = format!("the factory has none for page {ledger} {page}");
+        Err(LedgerError::Resolver { reason })
+    }
+
+    /// How long a resolver has.
+    fn time_limit(&self, ledger: &str, page: &PageId) -> TimeLimit {
+        let _ = (ledger, page);
+        TimeLimit::default()
+    }
+
+    /// A merger for a merge of a page. With all policies, it says which keys are counters or derived,
+    /// and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
+    fn merger(&self, ledger: &str, page: &PageId) -> Box<dyn Merger> {
+        let _ = (ledger, page);
+        Box::new(LastOneWins)
+    }
+}
+
+/// The factories of a repository.
+#[derive(Default)]
+pub(crate) struct Factories {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The first one is used.
+    factories: Vec<Factory>,
+    next: u64,
+}
+
+/// A factory, and a number that tells it apart from others.
+#[derive(Clone)]
+pub(super) struct Factory {
+    pub(super) number: u64,
+    pub(super) says: Arc<dyn MergeFactory>,
+}
+
+impl fmt::Debug for Factories {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Factories").field("count", &self.lock().factories.len()).finish()
+    }
+}
+
+impl Factories {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one that is used.
+    pub(super) fn first(&self) -> Option<Factory> {
+        self.lock().factories.first().cloned()
+    }
+
+    /// Whether there has been one.
+    pub(super) fn has_been(&self) -> bool {
+        self.lock().next > 0
+    }
+
+    /// Adds one. Gives its number, and whether it is used from now on.
+    pub(super) fn add(&self, says: Arc<dyn MergeFactory>) -> (u64, bool) {
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.factories.push(Factory { number, says });
+        (number, state.factories.len() == 1)
+    }
+
+    /// Takes one away. Whether another one is used from now on.
+    pub(super) fn remove(&self, number: u64) -> bool {
+        let mut state = self.lock();
+        let was_first = state.factories.first().is_some_and(|first| first.number == number);
+        let (gone, left) =
+            std::mem::take(&mut state.factories).into_iter().partition(|of| of.number == number);
+        state.factories = left;
+        let other = was_first && !state.factories.is_empty();
+        drop(state);
+        // Its own code may run now.
+        drop::<Vec<Factory>>(gone);
+        other
+    }
+}

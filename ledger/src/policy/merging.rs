@@ -1,0 +1,411 @@
+//! Merges the heads of the branches of a page as its policy says.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::backoff::Backoff;
+use super::factory::{Factories, MergePolicy};
+use super::rules::Rules;
+use super::strategy::{ByPolicy, Running};
+use crate::commit::encoding::Origin;
+use crate::error::{LedgerError, Result};
+use crate::ids::{CommitId, PageId};
+use crate::merge::heads::{Joined, join};
+use crate::page::shared::Shared;
+
+/// How often a merge is made again because others have changed the branch.
+const ATTEMPTS: usize = 100;
+
+/// How often somebody who waits for merges asks the host for those of other processes.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why heads are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trigger {
+    /// Somebody else may have committed.
+    Others,
+    /// This process has committed, or the policy has changed.
+    Own,
+    /// Somebody asks for it, and waits for nothing.
+    Asked,
+}
+
+/// How waiting for merges has ended: [`Page::wait_for_merges`](crate::Page::wait_for_merges).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MergeWait {
+    /// Every branch had one head.
+    NoConflicts,
+    /// Every branch has one head again.
+    Resolved,
+    /// The time was over before.
+    TimeOver,
+}
+
+/// What merges the heads of a page: one for all of its handles.
+pub(crate) struct PageMerging {
+    shared: Arc<Shared>,
+    ledger: Arc<str>,
+    page: PageId,
+    factories: Arc<Factories>,
+    /// `None` as long as no factory was asked.
+    rules: Mutex<Option<Rules>>,
+    running: Arc<Running>,
+    state: Arc<MergingState>,
+    /// No thread is wanted.
+    by_hand: bool,
+}
+
+/// What the thread waits for, which does not keep the page open.
+#[derive(Default)]
+struct MergingState {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The heads are to be looked at.
+    trigger: Option<Trigger>,
+    has_thread: bool,
+    /// Somebody merges at the moment.
+    is_merging: bool,
+    /// The page is closed.
+    is_over: bool,
+    branches: HashMap<String, BranchMerging>,
+}
+
+/// What is known of the merges of a branch.
+#[derive(Debug, Clone, Default)]
+struct BranchMerging {
+    /// After errors.
+    errors: Backoff,
+    /// Before merges of merges that others have made.
+    merges: Backoff,
+    /// The heads of which something is missing that each pair needs.
+    missing: Vec<CommitId>,
+}
+
+impl fmt::Debug for PageMerging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageMerging").field("page", &self.page).finish_non_exhaustive()
+    }
+}
+
+impl Drop for PageMerging {
+    fn drop(&mut self) {
+        self.state.lock().is_over = true;
+        self.state.news.notify_all();
+    }
+}
+
+impl MergingState {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the time in which nobody else merges.
+struct Merging<'m>(&'m MergingState);
+
+impl Drop for Merging<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_merging = false;
+        self.0.news.notify_all();
+    }
+}
+
+impl PageMerging {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        (ledger, page): (&str, PageId),
+        factories: Arc<Factories>,
+        by_hand: bool,
+    ) -> Self {
+        PageMerging {
+            shared,
+            ledger: ledger.into(),
+            page,
+            factories,
+            rules: Mutex::default(),
+            running: Arc::default(),
+            state: Arc::default(),
+            by_hand,
+        }
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Option<Rules>> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the factory how to merge, unless one was asked. Looks at the heads that there are.
+    pub(crate) fn begin(self: &Arc<Self>) {
+        if self.rules().is_none() {
+            self.choose_again();
+        }
+        // If the host fails here, whoever reads the page is told.
+        if self.is_unfinished().unwrap_or(false) {
+            self.call(Trigger::Others);
+        }
+    }
+
+    /// Asks the factory how to merge. A merge that is being made ends.
+    pub(crate) fn choose_again(&self) {
+        while let Some(factory) = self.factories.first() {
+            let number = factory.number;
+            let chosen = Rules::of(factory, &self.ledger, self.page);
+            let mut rules = self.rules();
+            // Another one may have taken over while this one was asked.
+            if self.factories.first().is_some_and(|first| first.number == number) {
+                *rules = Some(chosen);
+                drop(rules);
+                self.running.cancel();
+                return;
+            }
+        }
+    }
+
+    /// How to merge. `None` if nothing is to be merged.
+    fn chosen(&self) -> Option<Rules> {
+        let chosen = self.rules().clone();
+        let default = || Rules::without_factory(&self.ledger, self.page);
+        let rules = match chosen {
+            Some(rules) => rules,
+            // The page was opened after the last factory was gone.
+            None if self.factories.has_been() => return None,
+            None => default(),
+        };
+        (rules.policy != MergePolicy::None).then_some(rules)
+    }
+
+    /// The branches that have several heads.
+    fn several(&self) -> Result<Vec<(String, Vec<CommitId>)>> {
+        let mut branches = self.shared.open.rows.branches(&self.shared.read()?)?;
+        branches.retain(|(_, heads)| heads.len() > 1);
+        let ids = |(name, heads): (String, Vec<crate::rows::page::Head>)| {
+            (name, heads.iter().map(|head| head.id).collect())
+        };
+        Ok(branches.into_iter().map(ids).collect())
+    }
+
+    /// Whether a branch has several heads.
+    pub(crate) fn is_unfinished(&self) -> Result<bool> {
+        Ok(!self.several()?.is_empty())
+    }
+
+    /// Looks at the heads soon, on a thread.
+    pub(crate) fn call(self: &Arc<Self>, trigger: Trigger) {
+        let mut state = self.state.lock();
+        state.trigger = state.trigger.max(Some(trigger));
+        if self.by_hand {
+            return;
+        }
+        if state.has_thread {
+            self.state.news.notify_all();
+            return;
+        }
+        let (page, shared) = (Arc::downgrade(self), Arc::clone(&self.state));
+        let named = thread::Builder::new().name("permazen-ledger-merger".to_owned());
+        // Without a thread, the keeper tries again in ten seconds.
+        state.has_thread = named.spawn(move || run(&page, &shared)).is_ok();
+    }
+
+    /// Does what is to be done now and then: merges what others have committed.
+    pub(crate) fn keep(self: &Arc<Self>) -> Result<()> {
+        if !self.is_unfinished()? {
+            return Ok(());
+        }
+        if !self.by_hand {
+            self.call(Trigger::Others);
+            return Ok(());
+        }
+        let trigger = self.state.lock().trigger.take().unwrap_or(Trigger::Others);
+        match self.look(trigger) {
+            // Somebody else merges.
+            Err(LedgerError::Busy { .. }) => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Merges what is to be merged. Says when to look again: in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// The first error of a merge, after all branches were looked at.
+    pub(crate) fn look(&self, trigger: Trigger) -> Result<Option<u64>> {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.is_merging, true) {
+            let what = format!("the heads of page {} {} are being merged", self.ledger, self.page);
+            return Err(LedgerError::Busy { what });
+        }
+        drop(state);
+        let merging = Merging(&self.state);
+        let branches = self.several()?;
+        let names: Vec<&String> = branches.iter().map(|(name, _)| name).collect();
+        self.state.lock().branches.retain(|name, _| names.contains(&name));
+        let (mut next, mut failed) = (None, None);
+        for name in names {
+            let mut known = self.state.lock().branches.remove(name).unwrap_or_default();
+            let result = self.merge_branch(name, &mut known, trigger);
+            // It may be over by now.
+            let due = known.errors.until().or(known.merges.until());
+            next = [next, due].into_iter().flatten().min();
+            self.state.lock().branches.insert(name.clone(), known);
+            if let Err(error) = result {
+                failed.get_or_insert(error);
+            }
+        }
+        drop(merging);
+        match (failed, trigger) {
+            // It is tried again by itself.
+            (Some(error), Trigger::Asked) => Err(error),
+            (Some(error), _) if next.is_none() => Err(error),
+            _ => Ok(next),
+        }
+    }
+
+    fn merge_branch(
+        &self,
+        branch: &str,
+        known: &mut BranchMerging,
+        mut trigger: Trigger,
+    ) -> Result<()> {
+        let mut moved = 0;
+        while moved < ATTEMPTS {
+            let Some(rules) = self.chosen() else { return Ok(()) };
+            let heads = self.shared.lookout.heads(branch)?.heads;
+            let heads: Vec<CommitId> = heads.iter().map(|head| head.id).collect();
+            if heads.len() < 2 {
+                known.errors.reset();
+                known.missing.clear();
+                return Ok(());
+            }
+            let now = self.shared.open.process.now();
+            if trigger < Trigger::Asked && known.errors.pending(now).is_some() {
+                return Ok(());
+            }
+            known.errors.end();
+            if trigger == Trigger::Others && known.missing == heads {
+                return Ok(());
+            }
+            if self.are_merges(&heads)? {
+                if trigger == Trigger::Others {
+                    if known.merges.until().is_none() {
+                        known.merges.wait(now);
+                    }
+                    if known.merges.pending(now).is_some() {
+                        return Ok(());
+                    }
+                    known.merges.end();
+                }
+            } else {
+                known.merges.reset();
+            }
+            let (rules, running) = (&rules, &self.running);
+            let mut strategy =
+                ByPolicy { rules, running, resolver_failed: false, cancelled: false };
+            let joined = join(&self.shared, branch, &mut strategy);
+            let ByPolicy { resolver_failed, cancelled, .. } = strategy;
+            if resolver_failed {
+                self.forget_resolver(rules);
+            }
+            match joined {
+                // The heads are read again.
+                Ok(Joined::One(_)) => {}
+                Ok(Joined::Some) => {
+                    known.errors.reset();
+                    known.missing.clear();
+                    (trigger, moved) = (trigger.max(Trigger::Own), 0);
+                }
+                Ok(Joined::Moved) => moved += 1,
+                Ok(Joined::Missing(error)) => {
+                    known.missing = heads;
+                    return Err(error);
+                }
+                // The next attempt is as the new policy says.
+                Err(_) if cancelled => moved += 1,
+                // The branch was removed.
+                Err(LedgerError::NoSuch { what: "branch", .. }) => return Ok(()),
+                Err(error) => {
+                    known.errors.wait(now);
+                    return Err(error);
+                }
+            }
+        }
+        known.errors.wait(self.shared.open.process.now());
+        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+    }
+
+    /// Asks for another resolver with the next merge, unless the factory has given one since.
+    fn forget_resolver(&self, used: &Rules) {
+        if let Some(rules) = &mut *self.rules() {
+            let is_same = match (&rules.resolver, &used.resolver) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                _ => false,
+            };
+            if is_same {
+                rules.resolver = None;
+            }
+        }
+    }
+
+    /// Whether the two oldest heads are both merges.
+    fn are_merges(&self, heads: &[CommitId]) -> Result<bool> {
+        for head in heads.iter().take(2) {
+            match self.shared.commit(head)?.map(|commit| commit.origin) {
+                Some(Origin::Merge { .. }) => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until every branch has one head.
+    pub(crate) fn wait(&self, timeout: Duration) -> Result<MergeWait> {
+        let begun = Instant::now();
+        if !self.is_unfinished()? {
+            return Ok(MergeWait::NoConflicts);
+        }
+        loop {
+            let left = timeout.saturating_sub(begun.elapsed());
+            let state = self.state.lock();
+            drop(self.state.news.wait_timeout(state, left.min(LOOK)));
+            if !self.is_unfinished()? {
+                return Ok(MergeWait::Resolved);
+            }
+            if begun.elapsed() >= timeout {
+                return Ok(MergeWait::TimeOver);
+            }
+        }
+    }
+}
+
+/// Merges until nothing is left to do, or the page is closed.
+fn run(page: &Weak<PageMerging>, shared: &MergingState) {
+    loop {
+        let mut state = shared.lock();
+        let trigger = state.trigger.take().unwrap_or(Trigger::Others);
+        drop(state);
+        let Some(open) = page.upgrade() else { return };
+        // What fails is tried again, or waits for another commit. The heads say that it is not done.
+        let next = open.look(trigger).unwrap_or(None);
+        let now = open.shared.open.process.now();
+        drop(open);
+        let mut state = shared.lock();
+        if state.is_over {
+            return;
+        }
+        if state.trigger.is_some() {
+            continue;
+        }
+        let Some(next) = next else {
+            state.has_thread = false;
+            return;
+        };
+        let pause = Duration::from_millis(next.saturating_sub(now).max(1));
+        let is_quiet = |state: &mut State| state.trigger.is_none() && !state.is_over;
+        drop(shared.news.wait_timeout_while(state, pause, is_quiet));
+    }
+}

@@ -1,0 +1,356 @@
+//! Somebody outside decides about a merge.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{LedgerError, Result};
+use crate::merge::content::{Changed, changed, changes, read};
+use crate::merge::merger::{KeyClass, Merger};
+use crate::merge::strategy::ThreeVersions;
+use crate::node::items::MAX_KEY_LEN;
+use crate::page::shared::Shared;
+use crate::page::snapshot::PageSnapshot;
+use crate::tree::lookup::find;
+use crate::tree::nodes::root;
+use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+
+/// Decides about merges of a page: a program, or a person that it asks.
+///
+/// It must decide the same whenever it is asked the same, or copies of a page that merge the same heads
+/// differ.
+pub trait Resolver: Send + Sync {
+    /// Decides about one merge. `left` is the newer head, and the merge begins as this one; `right` is
+    /// the older head, and `common` what both came from. The merge is made when
+    /// [`done`](MergeResult::done) was called on `result`, here or by somebody who has a clone of it.
+    ///
+    /// Called on a thread of its own, one call at a time for each page, without any lock and outside of
+    /// any transaction of the host.
+    ///
+    /// # Errors
+    /// After an error or a panic, or if the last clone of `result` is dropped before `done`, the heads
+    /// stay as they are. The merge is tried again later with another resolver, which the factory is
+    /// asked for.
+    fn resolve(
+        &self,
+        left: &PageSnapshot,
+        right: &PageSnapshot,
+        common: &PageSnapshot,
+        result: &MergeResult,
+    ) -> Result<()>;
+}
+
+/// A merge that a [`Resolver`] decides about. Clones are the same merge.
+///
+/// Keys that are never named stay as they are on the left.
+#[derive(Clone)]
+pub struct MergeResult {
+    merge: Arc<OpenMerge>,
+    /// The last one that is dropped ends the merge.
+    _held: Arc<Held>,
+}
+
+/// What an entry becomes in a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Merged<'a> {
+    /// What the right side has. It must have the key.
+    Right,
+    /// This value.
+    New(&'a [u8]),
+    /// There is no entry.
+    Delete,
+}
+
+/// An entry that at least one side of a merge has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SideChange {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value that both sides came from; `None` if there was none.
+    pub base: Option<Vec<u8>>,
+    /// The value on the left, that of the newer head.
+    pub left: Option<Vec<u8>>,
+    /// The value on the right, that of the older head.
+    pub right: Option<Vec<u8>>,
+}
+
+/// A merge, as the thread has it that waits for the resolver.
+pub(super) struct OpenMerge {
+    shared: Arc<Shared>,
+    versions: ThreeVersions,
+    /// Makes mergers, which know the classes of keys.
+    merger: Box<dyn Fn() -> Box<dyn Merger> + Send + Sync>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    decisions: Decisions,
+    end: Option<End>,
+}
+
+/// What a resolver has decided.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Decisions {
+    pub(super) keys: BTreeMap<Vec<u8>, Decision>,
+    /// What only the right side has changed is taken too.
+    pub(super) rest: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Decision {
+    Right,
+    New(Vec<u8>),
+    Delete,
+}
+
+/// How a merge has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Done,
+    /// A call that cannot be.
+    Misused(String),
+    TimeOver,
+    /// The policy of the page has changed.
+    Cancelled,
+    /// The resolver has failed, or given up.
+    Failed(String),
+}
+
+impl End {
+    fn words(&self) -> String {
+        match self {
+            End::Done => "it is done".to_owned(),
+            End::Misused(what) => format!("a call could not be: {what}"),
+            End::TimeOver => "its time is over".to_owned(),
+            End::Cancelled => "the policy of the page has changed".to_owned(),
+            End::Failed(why) => why.clone(),
+        }
+    }
+}
+
+impl OpenMerge {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        versions: ThreeVersions,
+        merger: Box<dyn Fn() -> Box<dyn Merger> + Send + Sync>,
+    ) -> Arc<Self> {
+        let (state, ended) = (Mutex::default(), Condvar::new());
+        Arc::new(OpenMerge { shared, versions, merger, state, ended })
+    }
+
+    /// What the resolver gets.
+    pub(super) fn result(self: &Arc<Self>) -> MergeResult {
+        let held = Arc::new(Held(Arc::clone(self)));
+        MergeResult { merge: Arc::clone(self), _held: held }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, unless it has ended.
+    pub(super) fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.ended.notify_all();
+    }
+
+    /// Waits until it has ended. When the time is over, it ends.
+    pub(super) fn wait(&self, limit: Option<Duration>) -> (End, Decisions) {
+        let is_open = |state: &mut State| state.end.is_none();
+        let state = self.lock();
+        let mut state = match limit {
+            None => self.ended.wait_while(state, is_open).unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                let waited = self.ended.wait_timeout_while(state, limit, is_open);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        let end = state.end.get_or_insert(End::TimeOver).clone();
+        (end, std::mem::take(&mut state.decisions))
+    }
+
+    fn check_open(state: &State) -> Result<()> {
+        match &state.end {
+            None => Ok(()),
+            Some(end) => Err(LedgerError::MergeEnded { reason: end.words() }),
+        }
+    }
+
+    /// Ends it because of a call that cannot be.
+    fn misused(&self, error: LedgerError) -> LedgerError {
+        self.end(End::Misused(error.to_string()));
+        error
+    }
+}
+
+/// As long as this exists, somebody may decide.
+struct Held(Arc<OpenMerge>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.end(End::Failed("the resolver has given up".to_owned()));
+    }
+}
+
+impl fmt::Debug for MergeResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let versions = &self.merge.versions;
+        f.debug_struct("MergeResult")
+            .field("left", &versions.newer.commit)
+            .field("right", &versions.older.commit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All methods fail with [`LedgerError::MergeEnded`] after the merge has ended: it is done, its time is
+/// over, the policy of the page has changed, or a call could not be.
+impl MergeResult {
+    /// The entries that a side has changed, from this key on, by their keys. What is
+    /// [derived](KeyClass::Derived) is not among them.
+    ///
+    /// Loads only nodes that the sides do not share with the base, and one entry at a time.
+    ///
+    /// # Errors
+    /// If the merge has ended, or something cannot be loaded.
+    pub fn changes(&self, from: &[u8]) -> Result<SideChanges> {
+        self.compare(from, false)
+    }
+
+    /// The entries that both sides have changed in different ways, from this key on, by their keys.
+    ///
+    /// # Errors
+    /// As [`changes`](MergeResult::changes).
+    pub fn conflicts(&self, from: &[u8]) -> Result<SideChanges> {
+        self.compare(from, true)
+    }
+
+    fn compare(&self, from: &[u8], conflicts: bool) -> Result<SideChanges> {
+        let merge = &self.merge;
+        OpenMerge::check_open(&merge.lock())?;
+        let diff = changes(&merge.shared, &merge.versions, from)?;
+        let (merge, merger) = (Arc::clone(merge), (merge.merger)());
+        Ok(SideChanges { merge, diff, merger, conflicts, failed: false })
+    }
+
+    /// Says what an entry becomes. The last call for a key counts. The key need not be one that a side
+    /// has changed.
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the key,
+    /// and [`LedgerError::KeyTooLong`]. Both end the merge: the heads stay as they are, and it is tried
+    /// again later. [`LedgerError::MergeEnded`] if the merge has ended, or a node cannot be loaded.
+    pub fn set(&self, key: &[u8], becomes: Merged<'_>) -> Result<()> {
+        let merge = &self.merge;
+        OpenMerge::check_open(&merge.lock())?;
+        if key.len() > MAX_KEY_LEN {
+            let error = permazen_kv::KvError::KeyTooLong {
+                len: key.len(),
+                max: MAX_KEY_LEN,
+                start: permazen_kv::Hex(&key[..32]).to_string().into(),
+            };
+            return Err(merge.misused(error.into()));
+        }
+        let decision = match becomes {
+            Merged::New(value) => Decision::New(value.to_vec()),
+            Merged::Delete => Decision::Delete,
+            Merged::Right => {
+                let right = root(&*merge.shared, &merge.versions.older.root)?;
+                if find(&*merge.shared, &right, key)?.is_none() {
+                    let key = permazen_kv::Hex(&key[..key.len().min(32)]);
+                    let what = format!("the right side of the merge has no key {key}");
+                    return Err(merge.misused(LedgerError::InvalidArgument(what)));
+                }
+                Decision::Right
+            }
+        };
+        let mut state = merge.lock();
+        OpenMerge::check_open(&state)?;
+        state.decisions.keys.insert(key.to_vec(), decision);
+        Ok(())
+    }
+
+    /// Takes all changes of the right side that are no conflicts, also removed entries, except for keys
+    /// that were or will be [set](MergeResult::set).
+    ///
+    /// # Errors
+    /// If the merge has ended.
+    pub fn take_rest(&self) -> Result<()> {
+        let mut state = self.merge.lock();
+        OpenMerge::check_open(&state)?;
+        state.decisions.rest = true;
+        Ok(())
+    }
+
+    /// Ends the merge with what was decided. If the heads are still there, the merge is made.
+    ///
+    /// # Errors
+    /// If the merge has ended before.
+    pub fn done(&self) -> Result<()> {
+        let mut state = self.merge.lock();
+        OpenMerge::check_open(&state)?;
+        state.end = Some(End::Done);
+        drop(state);
+        self.merge.ended.notify_all();
+        Ok(())
+    }
+
+    /// Ends the merge because the resolver has failed.
+    pub(super) fn fail(&self, why: String) {
+        self.merge.end(End::Failed(why));
+    }
+}
+
+/// What [`MergeResult::changes`] and [`MergeResult::conflicts`] give, one entry after the other. An error
+/// ends it.
+pub struct SideChanges {
+    merge: Arc<OpenMerge>,
+    diff: ThreeWayDiff<Arc<Shared>>,
+    merger: Box<dyn Merger>,
+    conflicts: bool,
+    failed: bool,
+}
+
+impl fmt::Debug for SideChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SideChanges").field("conflicts", &self.conflicts).finish_non_exhaustive()
+    }
+}
+
+impl SideChanges {
+    fn find(&mut self) -> Result<Option<SideChange>> {
+        loop {
+            OpenMerge::check_open(&self.merge.lock())?;
+            let Some(found) = self.diff.next()? else { return Ok(None) };
+            let class = self.merger.class(&found.key);
+            let is_wanted = match self.conflicts {
+                true => changed(&found, class) == Changed::Both,
+                false => class != KeyClass::Derived,
+            };
+            if is_wanted {
+                let shared = &*self.merge.shared;
+                let ThreeWay { key, base, ours: older, theirs: newer } = found;
+                let (base, right) = (read(shared, &base)?, read(shared, &older)?);
+                let left = read(shared, &newer)?;
+                return Ok(Some(SideChange { key, base, left, right }));
+            }
+        }
+    }
+}
+
+impl Iterator for SideChanges {
+    type Item = Result<SideChange>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let found = self.find().transpose();
+        self.failed = !matches!(found, Some(Ok(_)));
+        found
+    }
+}

@@ -1,0 +1,103 @@
+//! How the heads of a page are merged, once a factory has said it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::KvWrite;
+
+use super::factory::{Factory, MergePolicy, TimeLimit};
+use super::resolver::Resolver;
+use crate::error::Result;
+use crate::ids::PageId;
+use crate::merge::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+
+/// What a page is merged by.
+#[derive(Clone)]
+pub(super) struct Rules {
+    /// `None` if no factory has ever been registered.
+    pub(super) factory: Option<Factory>,
+    pub(super) policy: MergePolicy,
+    pub(super) time_limit: TimeLimit,
+    /// `None` if it is to be asked for.
+    pub(super) resolver: Option<Arc<dyn Resolver>>,
+    /// The page that it is for.
+    pub(super) ledger: Arc<str>,
+    pub(super) page: PageId,
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+impl Rules {
+    /// What a factory says. An error of its resolver is met again when one is needed.
+    pub(super) fn of(factory: Factory, ledger: &Arc<str>, page: PageId) -> Self {
+        let policy = factory.says.policy(ledger, &page);
+        let resolver = match policy.has_resolver() {
+            true => factory.says.resolver(ledger, &page).ok(),
+            false => None,
+        };
+        let time_limit = factory.says.time_limit(ledger, &page);
+        let ledger = Arc::clone(ledger);
+        Rules { factory: Some(factory), policy, time_limit, resolver, ledger, page }
+    }
+
+    /// What holds while there has been no factory.
+    pub(super) fn without_factory(ledger: &Arc<str>, page: PageId) -> Self {
+        Rules {
+            factory: None,
+            policy: MergePolicy::default(),
+            time_limit: TimeLimit::default(),
+            resolver: None,
+            ledger: Arc::clone(ledger),
+            page,
+        }
+    }
+
+    /// A resolver: the present one, or a new one of the factory.
+    pub(super) fn resolver(&self) -> Result<Arc<dyn Resolver>> {
+        match (&self.resolver, &self.factory) {
+            (Some(resolver), _) => Ok(Arc::clone(resolver)),
+            (None, Some(factory)) => factory.says.resolver(&self.ledger, &self.page),
+            (None, None) => Err(crate::LedgerError::Resolver {
+                reason: format!("page {} {} has none", self.ledger, self.page),
+            }),
+        }
+    }
+
+    /// A merger as the factory has it.
+    pub(super) fn merger(&self) -> Box<dyn Merger> {
+        match &self.factory {
+            Some(factory) => factory.says.merger(&self.ledger, &self.page),
+            None => Box::new(LastOneWins),
+        }
+    }
+
+    /// The same, but the newer side wins conflicts.
+    pub(super) fn last_one_wins(&self) -> Box<dyn Merger> {
+        Box::new(NewerWins(self.merger()))
+    }
+}
+
+/// Knows what another merger knows of keys, and lets the newer side win.
+struct NewerWins(Box<dyn Merger>);
+
+impl Merger for NewerWins {
+    fn class(&self, key: &[u8]) -> KeyClass {
+        self.0.class(key)
+    }
+
+    fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
+        Ok(Resolution::Newer)
+    }
+
+    fn has_derived(&self) -> bool {
+        self.0.has_derived()
+    }
+
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        self.0.finish(merged)
+    }
+}

@@ -1,0 +1,224 @@
+//! What comes of a merge that the policy of a page decides.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::factory::{Fallback, MergePolicy};
+use super::resolver::{Decision, Decisions, End, OpenMerge};
+use super::rules::Rules;
+use crate::error::{LedgerError, Result};
+use crate::merge::content::{ByMerger, Changed, Content, Outcome, changed, changes};
+use crate::merge::strategy::{Strategy, ThreeVersions, Version};
+use crate::page::shared::Shared;
+use crate::page::snapshot::PageSnapshot;
+use crate::page::write::Draft;
+
+/// The resolver of a page that decides at the moment.
+#[derive(Default)]
+pub(super) struct Running {
+    state: Mutex<RunningState>,
+    came_back: Condvar,
+}
+
+#[derive(Default)]
+struct RunningState {
+    merge: Option<Arc<OpenMerge>>,
+    /// It was called and has not come back.
+    is_called: bool,
+    /// It has not decided in time.
+    is_late: bool,
+}
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, RunningState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the merge that is being decided.
+    pub(super) fn cancel(&self) {
+        let merge = self.lock().merge.clone();
+        if let Some(merge) = merge {
+            merge.end(End::Cancelled);
+        }
+    }
+
+    /// Begins a call. `false` if the resolver does not come back from the last one. One that was late is
+    /// not waited for.
+    fn begin(&self, merge: &Arc<OpenMerge>, limit: Option<Duration>) -> bool {
+        let is_called = |state: &mut RunningState| state.is_called && !state.is_late;
+        let state = self.lock();
+        let mut state = match limit {
+            None => self.came_back.wait_while(state, is_called),
+            Some(limit) => match self.came_back.wait_timeout_while(state, limit, is_called) {
+                Ok((state, _)) => Ok(state),
+                Err(poisoned) => Ok(poisoned.into_inner().0),
+            },
+        }
+        .unwrap_or_else(PoisonError::into_inner);
+        if state.is_called {
+            return false;
+        }
+        *state = RunningState { merge: Some(Arc::clone(merge)), is_called: true, is_late: false };
+        true
+    }
+
+    /// Notes that the resolver has come back.
+    fn end(&self) {
+        let mut state = self.lock();
+        (state.is_called, state.is_late) = (false, false);
+        drop(state);
+        self.came_back.notify_all();
+    }
+
+    /// Notes that the merge has ended, perhaps before the resolver has come back.
+    fn decided(&self, is_late: bool) {
+        let mut state = self.lock();
+        state.merge = None;
+        state.is_late = is_late && state.is_called;
+    }
+}
+
+/// Decides a merge as the policy of a page says.
+pub(super) struct ByPolicy<'p> {
+    pub(super) rules: &'p Rules,
+    pub(super) running: &'p Arc<Running>,
+    /// The resolver has failed, so that another one is to be asked for.
+    pub(super) resolver_failed: bool,
+    /// The policy of the page has changed meanwhile.
+    pub(super) cancelled: bool,
+}
+
+impl Strategy for ByPolicy<'_> {
+    fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        match self.rules.policy {
+            MergePolicy::None | MergePolicy::LastOneWins => self.last_one_wins(shared, versions),
+            MergePolicy::Merger => ByMerger(&mut *self.rules.merger()).content(shared, versions),
+            MergePolicy::AutomaticWithFallback if !self.has_conflict(shared, versions)? => {
+                self.last_one_wins(shared, versions)
+            }
+            MergePolicy::AutomaticWithFallback | MergePolicy::Custom => {
+                self.resolve(shared, versions)
+            }
+        }
+    }
+}
+
+impl ByPolicy<'_> {
+    fn last_one_wins(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        ByMerger(&mut *self.rules.last_one_wins()).content(shared, versions)
+    }
+
+    fn has_conflict(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<bool> {
+        let merger = self.rules.merger();
+        let mut changes = changes(shared, versions, &[])?;
+        while let Some(found) = changes.next()? {
+            if changed(&found, merger.class(&found.key)) == Changed::Both {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn resolve(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        let resolver = self.rules.resolver()?;
+        let rules = self.rules.clone();
+        let merger = Box::new(move || rules.merger());
+        let merge = OpenMerge::new(Arc::clone(shared), versions.clone(), merger);
+        let snapshot = |version: &Version| {
+            PageSnapshot::new(Arc::clone(shared), version.pin.clone(), &version.root)
+        };
+        let (left, right) = (snapshot(&versions.newer)?, snapshot(&versions.older)?);
+        let (common, result) = (snapshot(&versions.base)?, merge.result());
+        let limit = self.rules.time_limit.limit;
+        if !self.running.begin(&merge, limit) {
+            return self.fall_back(shared, versions);
+        }
+        let running = Arc::clone(self.running);
+        let call = move || {
+            let call = || resolver.resolve(&left, &right, &common, &result);
+            match catch_unwind(AssertUnwindSafe(call)) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => result.fail(format!("the resolver has failed: {error}")),
+                Err(_) => result.fail("the resolver has panicked".to_owned()),
+            }
+            drop((left, right, common, result, resolver));
+            running.end();
+        };
+        let named = thread::Builder::new().name("permazen-ledger-resolver".to_owned());
+        if let Err(error) = named.spawn(call) {
+            self.running.decided(false);
+            self.running.end();
+            return Err(LedgerError::Thread(error.to_string()));
+        }
+        let (end, decisions) = merge.wait(limit);
+        self.running.decided(end == End::TimeOver);
+        match end {
+            End::Done => self.decided(shared, versions, decisions),
+            End::TimeOver => self.fall_back(shared, versions),
+            End::Misused(what) => Err(LedgerError::InvalidArgument(what)),
+            End::Cancelled => {
+                self.cancelled = true;
+                let reason = "the policy of the page has changed".to_owned();
+                Err(LedgerError::MergeEnded { reason })
+            }
+            End::Failed(reason) => {
+                self.resolver_failed = true;
+                Err(LedgerError::Resolver { reason })
+            }
+        }
+    }
+
+    fn fall_back(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        match self.rules.time_limit.fallback {
+            Fallback::LastOneWins => self.last_one_wins(shared, versions),
+            Fallback::Nothing => {
+                let reason = "it has not decided in time".to_owned();
+                Err(LedgerError::Resolver { reason })
+            }
+        }
+    }
+
+    /// The content that a resolver has decided.
+    fn decided(
+        &self,
+        shared: &Arc<Shared>,
+        versions: &ThreeVersions,
+        decisions: Decisions,
+    ) -> Result<Draft> {
+        let mut merger = self.rules.merger();
+        let mut content = Content::new(shared, &versions.newer, merger.has_derived())?;
+        let (mut keys, rest) = (decisions.keys, decisions.rest);
+        let mut changes = changes(shared, versions, &[])?;
+        while let Some(found) = changes.next()? {
+            // Keys that no side has changed come between those that one has changed.
+            while let Some(entry) = keys.first_entry().filter(|first| *first.key() < found.key) {
+                let (key, decision) = entry.remove_entry();
+                content.set(key, unchanged(decision))?;
+            }
+            let outcome = match (keys.remove(&found.key), changed(&found, merger.class(&found.key)))
+            {
+                (Some(Decision::Right), _) => Outcome::Stored(found.ours),
+                (Some(decision), _) => unchanged(decision),
+                (None, Changed::Sum(sum)) => Outcome::Value(sum.to_be_bytes().to_vec()),
+                (None, Changed::Older) if rest => Outcome::Stored(found.ours),
+                (None, _) => Outcome::Newer,
+            };
+            content.set(found.key, outcome)?;
+        }
+        for (key, decision) in keys {
+            content.set(key, unchanged(decision))?;
+        }
+        content.draft(&versions.newer, &mut *merger)
+    }
+}
+
+/// What is decided about an entry that is the same on both sides.
+fn unchanged(decision: Decision) -> Outcome {
+    match decision {
+        Decision::Right => Outcome::Newer,
+        Decision::New(value) => Outcome::Value(value),
+        Decision::Delete => Outcome::Stored(None),
+    }
+}

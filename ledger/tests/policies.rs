@@ -1,0 +1,405 @@
+//! Heads that are merged without being asked: on threads, with resolvers that do not come back, and by
+//! policies that change meanwhile.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    Fallback, KeyClass, LedgerError, MAIN, MergeFactory, MergePolicy, MergeResult, MergeWait,
+    Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolver, Result, TimeLimit,
+};
+
+const LONG: Duration = Duration::from_secs(60);
+
+type Decide = dyn Fn(&MergeResult) -> Result<()> + Send + Sync;
+
+/// A factory and its resolver.
+struct Says {
+    policy: MergePolicy,
+    limit: TimeLimit,
+    calls: AtomicU64,
+    decide: Box<Decide>,
+    merger: fn() -> Box<dyn Merger>,
+}
+
+impl Says {
+    fn new(
+        policy: MergePolicy,
+        limit: Option<Duration>,
+        decide: impl Fn(&MergeResult) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let limit = TimeLimit { limit, fallback: Fallback::LastOneWins };
+        let (calls, decide) = (AtomicU64::new(0), Box::new(decide));
+        Says { policy, limit, calls, decide, merger: || Box::new(permazen_ledger::LastOneWins) }
+    }
+}
+
+struct Given(Arc<Says>);
+
+impl MergeFactory for Given {
+    fn policy(&self, _: &str, _: &PageId) -> MergePolicy {
+        self.0.policy
+    }
+
+    fn resolver(&self, _: &str, _: &PageId) -> Result<Arc<dyn Resolver>> {
+        Ok(Arc::new(Given(Arc::clone(&self.0))))
+    }
+
+    fn time_limit(&self, _: &str, _: &PageId) -> TimeLimit {
+        self.0.limit
+    }
+
+    fn merger(&self, _: &str, _: &PageId) -> Box<dyn Merger> {
+        (self.0.merger)()
+    }
+}
+
+impl Resolver for Given {
+    fn resolve(
+        &self,
+        _: &PageSnapshot,
+        _: &PageSnapshot,
+        _: &PageSnapshot,
+        result: &MergeResult,
+    ) -> Result<()> {
+        self.0.calls.fetch_add(1, Ordering::Relaxed);
+        (self.0.decide)(result)
+    }
+}
+
+/// A repository whose thread does nothing.
+fn by_hand() -> (Repository, Page) {
+    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    (repository, page)
+}
+
+fn put(tx: &mut dyn KvWrite, pairs: &[(&str, &str)]) {
+    pairs.iter().for_each(|(key, value)| tx.put(key.as_bytes(), value.as_bytes()).unwrap());
+}
+
+/// Two commits at one time make two heads.
+fn diverge(page: &Page, older: &[(&str, &str)], newer: &[(&str, &str)]) {
+    let both = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
+    let mut open = both.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+    put(&mut *open[0], older);
+    put(&mut *open[1], newer);
+    for tx in open {
+        tx.commit().unwrap();
+    }
+}
+
+fn content(page: &Page) -> Vec<(String, Vec<u8>)> {
+    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    let pairs = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    let words = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
+        let (key, value) = pair.unwrap();
+        (String::from_utf8(key.to_vec()).unwrap(), value.to_vec())
+    };
+    pairs.map(words).collect()
+}
+
+fn keys(page: &Page) -> Vec<String> {
+    content(page).into_iter().map(|(key, _)| key).collect()
+}
+
+/// Waits until the other side says so.
+fn gate() -> (Sender<()>, Mutex<Receiver<()>>) {
+    let (open, wait) = channel();
+    (open, Mutex::new(wait))
+}
+
+#[test]
+fn heads_are_merged_on_a_thread() {
+    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    for round in 0..20 {
+        let (one, two) = (format!("{round} one"), format!("{round} two"));
+        diverge(&page, &[(&one, "")], &[(&two, "")]);
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+        assert_eq!(keys(&page).len(), 2 * (round + 1));
+    }
+    assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn heads_that_are_there_are_merged_when_a_page_is_opened() {
+    let host = MemoryStore::new();
+    {
+        let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+        let page = repository.create_page("test", PageId::ROOT).unwrap();
+        diverge(&page, &[("a", "")], &[("b", "")]);
+        assert!(page.has_unfinished_merges().unwrap());
+    }
+    let page = Repository::open(host).unwrap().page("test", PageId::ROOT).unwrap();
+    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+    assert_eq!(keys(&page), ["a", "b"]);
+}
+
+#[test]
+fn handles_on_many_threads_end_in_one_head() {
+    let repository = Repository::create(MemoryStore::new()).unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let db = page.branching_database(MAIN).unwrap();
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                    put(&mut *tx, &[(&format!("{thread} {round}"), "")]);
+                    tx.commit().unwrap();
+                }
+            });
+        }
+    });
+    assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+    assert_eq!(keys(&page).len(), 100);
+    assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_closed_page_keeps_no_thread_that_waits() {
+    let host = MemoryStore::new();
+    let repository = Repository::create(host).unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let says =
+        Says::new(MergePolicy::Custom, None, |result| result.set(b"no such key", Merged::Right));
+    let says = Arc::new(says);
+    let registration = repository.add_merge_factory(Arc::new(Given(Arc::clone(&says))));
+    diverge(&page, &[("a", "")], &[("b", "")]);
+    // Each attempt fails and is tried again later.
+    while says.calls.load(Ordering::Relaxed) < 3 {
+        thread::yield_now();
+    }
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    drop((page, registration));
+    drop(repository);
+    // Whatever the thread still does, it lets go of the factory.
+    while Arc::strong_count(&says) > 1 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn after_the_time_limit_the_last_one_wins() {
+    let (repository, page) = by_hand();
+    let (open, wait) = gate();
+    let (late, ended) = channel();
+    let says = Says::new(MergePolicy::Custom, Some(Duration::from_millis(1)), move |result| {
+        wait.lock().unwrap().recv().unwrap();
+        let _ = late.send(result.set(b"key", Merged::New(b"late")));
+        let _ = late.send(result.done());
+        Ok(())
+    });
+    let says = Arc::new(says);
+    let _registration = repository.add_merge_factory(Arc::new(Given(Arc::clone(&says))));
+    diverge(&page, &[("key", "older"), ("a", "")], &[("key", "newer")]);
+    assert!(page.merge_by_policy().unwrap());
+    assert_eq!(keys(&page), ["a", "key"]);
+    let head = page.commit(&page.head(MAIN).unwrap()).unwrap().unwrap();
+    assert_eq!(head.parents().len(), 2);
+    // It has not come back, so it is not asked again, and nobody waits for it.
+    diverge(&page, &[("b", "")], &[("c", "")]);
+    assert!(page.merge_by_policy().unwrap());
+    assert_eq!(keys(&page), ["a", "b", "c", "key"]);
+    assert_eq!(says.calls.load(Ordering::Relaxed), 1);
+    // What it says now is not heard.
+    let before = content(&page);
+    open.send(()).unwrap();
+    for _ in 0..2 {
+        let result = ended.recv().unwrap();
+        assert!(matches!(result, Err(LedgerError::MergeEnded { .. })), "{result:?}");
+    }
+    assert_eq!(content(&page), before);
+}
+
+#[test]
+fn without_a_fallback_heads_wait_for_the_resolver() {
+    let (repository, page) = by_hand();
+    let (open, wait) = gate();
+    let (tell, told) = channel();
+    let mut says = Says::new(MergePolicy::Custom, Some(Duration::from_millis(1)), move |result| {
+        wait.lock().unwrap().recv().unwrap();
+        let _ = result.take_rest().and_then(|()| result.done());
+        tell.send(()).unwrap();
+        Ok(())
+    });
+    says.limit.fallback = Fallback::Nothing;
+    let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    diverge(&page, &[("a", "")], &[("b", "")]);
+    for _ in 0..2 {
+        let error = page.merge_by_policy().unwrap_err();
+        assert!(matches!(error, LedgerError::Resolver { .. }), "{error}");
+        assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    }
+    open.send(()).unwrap();
+    told.recv().unwrap();
+    // Now it comes back at once, sooner or later within the limit.
+    for _ in 0..1_000 {
+        open.send(()).unwrap();
+    }
+    while !page.merge_by_policy().unwrap_or(false) {
+        thread::yield_now();
+    }
+    assert_eq!(keys(&page), ["a", "b"]);
+}
+
+#[test]
+fn another_policy_ends_the_merge_that_is_being_decided() {
+    let (repository, page) = by_hand();
+    let (tell, told) = channel();
+    let (open, wait) = gate();
+    let (late, ended) = channel();
+    let says = Says::new(MergePolicy::Custom, None, move |result| {
+        tell.send(()).unwrap();
+        wait.lock().unwrap().recv().unwrap();
+        late.send(result.done()).unwrap();
+        Ok(())
+    });
+    let first = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    let then = Says::new(MergePolicy::LastOneWins, None, |_| panic!("nobody is asked"));
+    let _then = repository.add_merge_factory(Arc::new(Given(Arc::new(then))));
+    diverge(&page, &[("a", "")], &[("b", "")]);
+    thread::scope(|scope| {
+        let merging = scope.spawn(|| page.merge_by_policy().unwrap());
+        told.recv().unwrap();
+        drop(first);
+        // The new one has merged, and the old resolver is still there.
+        assert!(merging.join().unwrap());
+        open.send(()).unwrap();
+    });
+    assert!(matches!(ended.recv().unwrap(), Err(LedgerError::MergeEnded { .. })));
+    assert_eq!(keys(&page), ["a", "b"]);
+}
+
+#[test]
+fn a_resolver_may_use_the_page() {
+    let (repository, page) = by_hand();
+    let inside: Arc<Mutex<Option<Page>>> = Arc::default();
+    let of_resolver = Arc::clone(&inside);
+    let again = repository.clone();
+    let says = Says::new(MergePolicy::Custom, None, move |result| {
+        let page = of_resolver.lock().unwrap().clone().unwrap();
+        // It is asked while nobody holds a lock.
+        assert!(page.has_unfinished_merges()?);
+        assert!(matches!(page.merge_by_policy(), Err(LedgerError::Busy { .. })));
+        assert_eq!(page.wait_for_merges(Duration::ZERO)?, MergeWait::TimeOver);
+        again.page("test", PageId::ROOT)?;
+        again.upkeep()?;
+        drop(again.add_merge_factory(Arc::new(Given(Arc::new(Says::new(
+            MergePolicy::None,
+            None,
+            |_| Ok(()),
+        ))))));
+        page.create_branch("other", &page.heads(MAIN)?[0])?;
+        let db = page.database("other")?;
+        let mut tx = db.begin(&TxOptions::writing())?;
+        tx.put(b"other", b"")?;
+        tx.commit()?;
+        result.take_rest()?;
+        result.done()
+    });
+    let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    *inside.lock().unwrap() = Some(page.clone());
+    diverge(&page, &[("a", "")], &[("b", "")]);
+    assert!(page.merge_by_policy().unwrap());
+    assert_eq!(keys(&page), ["a", "b"]);
+    inside.lock().unwrap().take();
+}
+
+#[test]
+fn somebody_else_may_decide_later() {
+    let (repository, page) = by_hand();
+    let (give, given) = channel();
+    let says = Says::new(MergePolicy::Custom, None, move |result| {
+        give.send(result.clone()).unwrap();
+        Ok(())
+    });
+    let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    diverge(&page, &[("a", "1")], &[("b", "2")]);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let result = given.recv().unwrap();
+            let all: Vec<_> = result.changes(b"").unwrap().map(Result::unwrap).collect();
+            assert_eq!(all.len(), 2);
+            result.take_rest().unwrap();
+            result.done().unwrap();
+        });
+        assert!(page.merge_by_policy().unwrap());
+    });
+    assert_eq!(keys(&page), ["a", "b"]);
+}
+
+/// Keys with `#` are counters, and "count" is how many keys there are.
+struct Counting;
+
+impl Merger for Counting {
+    fn class(&self, key: &[u8]) -> KeyClass {
+        match key {
+            b"count" => KeyClass::Derived,
+            [b'#', ..] => KeyClass::Counter,
+            _ => KeyClass::Value,
+        }
+    }
+
+    fn has_derived(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        merged.remove(b"count")?;
+        let count = merged.scan(KeySpan::FULL, Direction::Forward)?.count();
+        Ok(merged.put(b"count", &[count as u8])?)
+    }
+}
+
+#[test]
+fn counters_and_what_is_derived_are_no_conflicts_whatever_the_policy() {
+    let policies = [
+        MergePolicy::LastOneWins,
+        MergePolicy::Merger,
+        MergePolicy::AutomaticWithFallback,
+        MergePolicy::Custom,
+    ];
+    for policy in policies {
+        let (repository, page) = by_hand();
+        let mut says = Says::new(policy, None, |result| {
+            assert_eq!(result.conflicts(b"")?.count(), 0);
+            let keys = result.changes(b"")?.map(|change| change.map(|change| change.key));
+            let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
+            assert_eq!(keys, [&b"#sum"[..], b"a", b"b"]);
+            result.take_rest()?;
+            result.done()
+        });
+        says.merger = || Box::new(Counting);
+        let says = Arc::new(says);
+        let _registration = repository.add_merge_factory(Arc::new(Given(Arc::clone(&says))));
+        let number = |n: i64| n.to_be_bytes();
+        let both = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
+        let mut tx = both[0].begin(&TxOptions::writing()).unwrap();
+        tx.put(b"#sum", &number(10)).unwrap();
+        tx.put(b"count", &[1]).unwrap();
+        tx.commit().unwrap();
+        let mut open = both.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+        for (tx, (key, by)) in open.iter_mut().zip([("a", 5), ("b", 7)]) {
+            tx.adjust_counter(b"#sum", by).unwrap();
+            tx.put(key.as_bytes(), b"").unwrap();
+            tx.put(b"count", &[2]).unwrap();
+        }
+        for tx in open {
+            tx.commit().unwrap();
+        }
+        assert!(page.merge_by_policy().unwrap());
+        let expected = [("#sum", &number(22)[..]), ("a", b""), ("b", b""), ("count", &[3])];
+        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_vec()));
+        assert_eq!(content(&page), expected, "{policy:?}");
+        let asked = u64::from(policy == MergePolicy::Custom);
+        assert_eq!(says.calls.load(Ordering::Relaxed), asked, "{policy:?}");
+    }
+}
