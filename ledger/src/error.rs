@@ -151,6 +151,12 @@ pub enum LedgerError {
         /// Why.
         reason: String,
     },
+    /// There is a transaction on the connection. It is not disturbed.
+    #[error("there is a transaction on this connection with branch {branch}; end it first")]
+    TransactionInProgress {
+        /// The branch.
+        branch: String,
+    },
     /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is tried
     /// again later.
     #[error("the heads were not merged: {reason}")]
@@ -222,6 +228,7 @@ impl LedgerError {
             | LedgerError::InvalidArgument(_)
             | LedgerError::KeyTooLong { .. }
             | LedgerError::CannotSquash { .. }
+            | LedgerError::TransactionInProgress { .. }
             | LedgerError::WrongPage { .. }
             | LedgerError::ValueTooLong => ErrorFamily::Caller,
             LedgerError::Integrity { .. }
@@ -291,6 +298,7 @@ mod tests {
             LedgerError::BranchMoved { branch: name.clone() },
             LedgerError::BranchGone { branch: name.clone() },
             LedgerError::Resolver { reason: name.clone() },
+            LedgerError::TransactionInProgress { branch: name.clone() },
             LedgerError::MergeEnded { reason: name.clone() },
             LedgerError::CannotSquash { commit: CommitId::FIRST, reason: name.clone() },
             LedgerError::InvalidArgument(name.clone()),
@@ -329,7 +337,7 @@ mod tests {
         };
         assert_eq!(of(KvError::is_retryable).len(), 4);
         assert_eq!(of(KvError::is_stale).len(), 2);
-        assert_eq!(of(KvError::is_caller_error).len(), 8);
+        assert_eq!(of(KvError::is_caller_error).len(), 9);
         assert_eq!(of(KvError::is_damage).len(), 3);
     }
 }

@@ -61,6 +61,7 @@ pub use repository::{MAIN, Repository, RepositoryBuilder};
 pub use rows::parameters::Retention;
 pub use secret::Secret;
 pub use store::branching::BranchingDatabase;
+pub use store::connection::Connection;
 pub use store::linear::PageStore;
 pub use verify::report::{Finding, Verification};
 pub use watch::{NewValue, Notification, Part, Subscription, Update, Watcher};

@@ -258,28 +258,72 @@ impl AtomicKvStore for Keys {
     }
 }
 
-impl KvDatabase for BranchingDatabase {
-    /// Waits for other transactions that write through this handle.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        let (begun, limit) = (Instant::now(), options.timeout);
-        let wait = options.wait.unwrap_or(WAIT);
-        let permit = match options.read_only {
-            true => None,
-            false => Some(self.handle.turn.take(wait)?),
-        };
+impl BranchingDatabase {
+    /// Begins a transaction, if nobody writes through this handle. The handle stays from here on.
+    pub(super) fn try_begin(
+        &self,
+        options: &TxOptions,
+    ) -> LedgerResult<Option<BranchingTransaction<'_>>> {
+        match self.handle.turn.take(Duration::ZERO) {
+            Err(_) => Ok(None),
+            Ok(permit) => Ok(Some(self.transaction(Some(permit), options)?)),
+        }
+    }
+
+    fn transaction(
+        &self,
+        permit: Option<Permit>,
+        options: &TxOptions,
+    ) -> LedgerResult<BranchingTransaction<'_>> {
         let (pin, state, version) = self.handle.begin(permit.is_some())?;
         let writing = permit.map(|permit| Writing { handle: &self.handle, _permit: permit });
         let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
         let base: SharedRead = Arc::new(snapshot);
-        Ok(Box::new(BranchingTransaction {
+        Ok(BranchingTransaction {
             handle: &self.handle,
             state,
             version,
             view: MutableView::untracked(base),
             writing,
-            wait,
-            deadline: Deadline { begun, limit },
-        }))
+            wait: options.wait.unwrap_or(WAIT),
+            deadline: Deadline { begun: Instant::now(), limit: options.timeout },
+        })
+    }
+
+    /// Whether a transaction writes through this handle.
+    pub(super) fn is_writing(&self) -> bool {
+        self.handle.place().stays
+    }
+
+    /// Goes along the commits that are new, unless a transaction writes. Gives what is there.
+    pub(super) fn snapshot(&self) -> LedgerResult<PageSnapshot> {
+        let (pin, state, _) = self.handle.begin(false)?;
+        PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)
+    }
+
+    /// Goes along the commits that are new, unless a transaction writes.
+    pub(crate) fn advance(&self) -> LedgerResult<Position> {
+        let (_, state, _) = self.handle.begin(false)?;
+        Ok(Position { commit: state.head, resets: state.resets })
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    pub(super) fn branch(&self) -> &str {
+        &self.handle.branch
+    }
+}
+
+impl KvDatabase for BranchingDatabase {
+    /// Waits for other transactions that write through this handle.
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        let permit = match options.read_only {
+            true => None,
+            false => Some(self.handle.turn.take(options.wait.unwrap_or(WAIT))?),
+        };
+        Ok(Box::new(self.transaction(permit, options)?))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -298,10 +342,9 @@ impl KvDatabase for BranchingDatabase {
     }
 
     fn statistics(&self) -> Result<Statistics> {
-        let shared = &self.handle.shared;
-        let (pin, state, _) = self.handle.begin(false)?;
-        let snapshot = PageSnapshot::new(Arc::clone(shared), pin, &state.root)?;
-        let mut statistics = shared.open.host.statistics().unwrap_or_default();
+        let snapshot = self.snapshot()?;
+        let host = &self.handle.shared.open.host;
+        let mut statistics = host.statistics().unwrap_or_default();
         statistics.entries = Some(snapshot.count(KeySpan::FULL)?);
         Ok(statistics)
     }
@@ -316,10 +359,8 @@ struct Writing<'db> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         self.handle.place().stays = false;
-        if self.handle.watching.get().is_some() {
-            // What others have done meanwhile shows from here on.
-            self.handle.shared.lookout.call_anew();
-        }
+        // What others have done meanwhile shows from here on.
+        self.handle.shared.lookout.call_anew();
     }
 }
 
@@ -340,7 +381,8 @@ impl Deadline {
     }
 }
 
-struct BranchingTransaction<'db> {
+/// A transaction on a handle.
+pub(super) struct BranchingTransaction<'db> {
     handle: &'db Arc<Handle>,
     state: BranchState,
     version: u64,

@@ -1,8 +1,9 @@
 //! Pages as stores of the key/value layer: `linear.rs` keeps one line of commits (`held.rs` is a transaction
 //! that nobody can overtake), `branching.rs` lets a branch have several heads (`turn.rs`: its transactions
-//! take turns), `watched_keys.rs` tells both what others have written.
+//! take turns), `connection.rs` adds watchers to it, `watched_keys.rs` tells both what others have written.
 
 pub(crate) mod branching;
+pub(crate) mod connection;
 mod held;
 pub(crate) mod linear;
 mod turn;

@@ -1,9 +1,11 @@
 //! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
-//! `notification.rs` has what is told, `subscription.rs` calls a function with it.
+//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `unanswered.rs` knows what
+//! a connection has to wait for.
 
 pub(crate) mod follow;
 mod notification;
-mod subscription;
+pub(crate) mod subscription;
+pub(crate) mod unanswered;
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,6 +18,7 @@ use self::follow::{Position, Step};
 use self::notification::Pending;
 pub use self::notification::{NewValue, Notification, Part, Update};
 pub use self::subscription::Subscription;
+use self::unanswered::Unanswered;
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
@@ -26,6 +29,7 @@ use crate::page::lookout::{BranchHeads, Onlooker};
 use crate::page::protected::Protected;
 use crate::page::shared::Shared;
 use crate::process::pins::Pin;
+use crate::store::branching::BranchingDatabase;
 
 /// After so many failures in a row, the watcher gets the error.
 const FAILURES: u32 = 3;
@@ -41,25 +45,11 @@ impl Page {
     /// # Errors
     /// If there is no such branch, the system gives no thread, or the host fails.
     pub fn watch(&self, branch: &str, prefix: &[u8]) -> Result<Watcher> {
-        let shared = Arc::clone(&self.shared);
-        let heads = shared.lookout.heads(branch)?;
+        let heads = self.shared.lookout.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
         };
-        let last = shared.pinned_root(&position.commit)?;
-        let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
-        shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
-        Ok(Watcher {
-            shared,
-            prefix: prefix.to_vec(),
-            news,
-            position,
-            last,
-            moved: false,
-            told: true,
-            pending: None,
-            failures: 0,
-        })
+        Watcher::new(&self.shared, (branch, prefix), position, None)
     }
 
     /// How often the host is asked for commits of others while somebody watches the page: every 100 ms
@@ -111,6 +101,16 @@ pub struct Watcher {
     moved: bool,
     pending: Option<Target>,
     failures: u32,
+    of: Option<Connected>,
+    /// Something was told, and not dealt with.
+    is_out: bool,
+}
+
+/// The connection that a watcher belongs to.
+pub(crate) struct Connected {
+    /// Where it goes. While a transaction is open, it stays.
+    pub(crate) handle: BranchingDatabase,
+    pub(crate) unanswered: Arc<Unanswered>,
 }
 
 /// What is being told in parts.
@@ -133,6 +133,34 @@ impl fmt::Debug for Watcher {
 }
 
 impl Watcher {
+    /// Begins at a position. With a connection, it follows that one.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        (branch, prefix): (&str, &[u8]),
+        position: Position,
+        of: Option<Connected>,
+    ) -> Result<Self> {
+        let shared = Arc::clone(shared);
+        let last = shared.pinned_root(&position.commit)?;
+        let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
+        shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
+        Ok(Watcher {
+            shared,
+            prefix: prefix.to_vec(),
+            news,
+            position,
+            last,
+            moved: false,
+            told: true,
+            pending: None,
+            of,
+            is_out: false,
+            failures: 0,
+        })
+    }
+}
+
+impl Watcher {
     /// The next notification. Waits for at most `timeout` until there is one; `None` if there is none
     /// by then. Asking for the next one means that the former one was dealt with.
     ///
@@ -146,8 +174,15 @@ impl Watcher {
     /// again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
         let begun = Instant::now();
+        if self.pending.is_none() {
+            self.answer();
+        }
         loop {
             if let Some(notification) = self.part()? {
+                if let Some(of) = self.of.as_ref().filter(|_| !self.is_out) {
+                    of.unanswered.add();
+                    self.is_out = true;
+                }
                 return Ok(Some(notification));
             }
             // The thread only says that it has looked: what it has seen can be older than what was told.
@@ -178,9 +213,29 @@ impl Watcher {
         self.position.commit
     }
 
+    /// What was told was dealt with.
+    fn answer(&mut self) {
+        if let Some(of) = self.of.as_ref().filter(|_| self.is_out) {
+            self.is_out = false;
+            of.unanswered.remove();
+        }
+    }
+
+    /// Where the path leads.
+    fn step(&self, heads: &BranchHeads) -> Result<Step> {
+        let Some(of) = &self.of else { return self.position.follow(&self.shared, heads) };
+        match of.handle.advance() {
+            Ok(position) if position == self.position => Ok(Step::Stay),
+            Ok(position) if position.resets == self.position.resets => Ok(Step::Along(position)),
+            Ok(position) => Ok(Step::Moved(position)),
+            Err(LedgerError::NoSuch { .. }) => Ok(Step::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Goes to the newest commit of its path. Whether there is something to tell.
     fn advance(&mut self, heads: &BranchHeads) -> Result<bool> {
-        let (position, moved) = match self.position.follow(&self.shared, heads)? {
+        let (position, moved) = match self.step(heads)? {
             Step::Stay if self.told => return Ok(false),
             // The differences could not be computed last time.
             Step::Stay => (self.position, self.moved),
@@ -243,6 +298,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
+        self.answer();
         self.closing().close();
         self.shared.lookout.call();
     }

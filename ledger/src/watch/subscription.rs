@@ -1,5 +1,6 @@
 //! Calls a function with each notification.
 
+use std::cell::Cell;
 use std::fmt;
 use std::thread;
 use std::time::Duration;
@@ -9,6 +10,16 @@ use crate::error::{LedgerError, Result};
 
 /// How long the thread waits for a notification before it waits again.
 const WAIT: Duration = Duration::from_secs(60);
+
+thread_local! {
+    /// Whether this thread calls a function with a notification.
+    static CALLS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a function that is told something.
+pub(crate) fn is_told() -> bool {
+    CALLS.get()
+}
 
 /// Calls a function with each notification of a watcher, until it is dropped.
 #[must_use = "dropping it ends the calls"]
@@ -71,6 +82,7 @@ impl Watcher {
     ) -> Result<Subscription> {
         let closing = self.closing();
         let call = move || {
+            CALLS.set(true);
             while !self.is_closed() {
                 match self.next(WAIT) {
                     Ok(None) => {}

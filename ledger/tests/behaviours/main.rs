@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod commits;
+mod connections;
 mod history;
 mod merging;
 mod rows;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 const ROWS: &str = include_str!("rows.txt");
 
-const MODULES: [&str; 7] = [
+const MODULES: [&str; 8] = [
     include_str!("commits.rs"),
+    include_str!("connections.rs"),
     include_str!("history.rs"),
     include_str!("merging.rs"),
     include_str!("streams.rs"),
