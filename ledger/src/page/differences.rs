@@ -24,10 +24,11 @@ pub struct Change {
     pub new: Option<Vec<u8>>,
 }
 
-/// The entries that differ, by their keys.
+/// The entries that differ, by their keys. It ends after an error.
 pub struct Differences {
     page: Arc<Protected>,
     diff: Diff<Arc<Protected>>,
+    has_failed: bool,
 }
 
 impl fmt::Debug for Differences {
@@ -46,7 +47,7 @@ impl Differences {
         span.check()?;
         let roots = (root(&*page, old)?, root(&*page, new)?);
         let diff = Diff::new(&page, (&roots.0, &roots.1), span, direction)?;
-        Ok(Differences { page, diff })
+        Ok(Differences { page, diff, has_failed: false })
     }
 
     fn change(&mut self) -> Result<Option<Change>> {
@@ -65,6 +66,11 @@ impl Iterator for Differences {
     type Item = Result<Change>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.change().transpose()
+        if self.has_failed {
+            return None;
+        }
+        let change = self.change().transpose();
+        self.has_failed = matches!(change, Some(Err(_)));
+        change
     }
 }
