@@ -48,8 +48,9 @@ pub fn reference(bytes: &[u8]) -> Option<Vec<u8>> {
     Reference::parse(bytes).ok().map(|reference| reference.to_bytes().to_vec())
 }
 
-/// A row with its checksum made right.
-fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
+/// A row with its checksum made right. The key is without the prefix of the page, which is 0 for a row of
+/// the repository.
+pub fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
     let mut row = row.to_vec();
     let at = checksum_at(key, row.len().saturating_sub(LEN));
     if row.len() >= at + LEN {

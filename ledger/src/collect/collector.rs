@@ -213,7 +213,7 @@ impl Collector {
             (Phase::Clearing, _) => State::Clear,
             _ => {
                 counts.round = Round {
-                    number: counts.round.number + 1,
+                    number: counts.round.number.wrapping_add(1),
                     phase: Phase::Marking,
                     process,
                     kept: counts.next,

@@ -170,7 +170,7 @@ impl Retire {
             slice.into_iter().filter(|at| free.contains(&self.history.commit(*at).id)).collect();
         let result = self.remove(page, &mut tx, &slice).and_then(|pieces| {
             // Commits without new pieces count too, since others may need what they have no more.
-            counts.suspects += pieces + slice.len() as u64;
+            counts.suspects = counts.suspects.saturating_add(pieces + slice.len() as u64);
             page.rows.put_counts(&mut tx, &counts)?;
             // Another process that has computed what is kept does it again.
             page.rows.raise_keeps(&mut tx)?;

@@ -63,7 +63,7 @@ impl BranchState {
     /// A number of this state of the branch: each commit adds one, a reset makes a number that no
     /// state had.
     pub(crate) fn version(&self) -> u64 {
-        (self.resets << 40) + self.generation
+        (self.resets << 40).wrapping_add(self.generation)
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) const KEEPS: u8 = 0x28;
 pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
 
+/// A branch can be reset or removed less often.
+const MAX_RESETS: u64 = 1 << 24;
+
 /// Before the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
 
@@ -192,7 +195,11 @@ impl Rows {
 
     /// How often a branch was reset or removed.
     pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
-        self.number(host, &[&[RESETS][..], branch.as_bytes()].concat())
+        let key = [&[RESETS][..], branch.as_bytes()].concat();
+        match self.number(host, &key)? {
+            resets if resets < MAX_RESETS => Ok(resets),
+            _ => Err(self.damaged(&key, "there cannot be as many resets")),
+        }
     }
 
     /// How often something began to keep an older commit.
@@ -203,7 +210,8 @@ impl Rows {
     /// Notes that something begins to keep an older commit.
     pub(crate) fn raise_keeps(&self, host: &mut dyn KvWrite) -> Result<()> {
         let keeps = self.keeps(host)?;
-        self.put(host, &[KEEPS], (keeps + 1).to_be_bytes().to_vec())
+        // It is only compared, so it may begin again.
+        self.put(host, &[KEEPS], keeps.wrapping_add(1).to_be_bytes().to_vec())
     }
 
     /// The number in a row; 0 without the row.
@@ -223,6 +231,10 @@ impl Rows {
         branch: &str,
         resets: u64,
     ) -> Result<()> {
+        if resets >= MAX_RESETS {
+            let text = format!("{branch:?} cannot be reset or removed: it was {resets} times");
+            return Err(LedgerError::InvalidArgument(text));
+        }
         let key = [&[RESETS][..], branch.as_bytes()].concat();
         self.put(host, &key, resets.to_be_bytes().to_vec())
     }

@@ -117,7 +117,7 @@ impl Rows {
             }
         };
         self.put_piece(host, (kind, digest), bytes, counts)?;
-        counts.pieces += u64::from(is_new);
+        counts.pieces = counts.pieces.saturating_add(u64::from(is_new));
         Ok(())
     }
 
