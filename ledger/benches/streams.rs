@@ -1,16 +1,19 @@
-//! A value of 1 GiB into a page on LMDB and out again, beside the same chunks in bare LMDB, in one run.
+//! A value of 1 GiB into a page on LMDB and out again, beside the same chunks in bare LMDB; both sides take turns.
 //!
 //! `cargo bench -p permazen-ledger --bench streams` prints a table; with `-- --quick` the value has 256 MiB.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{Digest, Kind, MAIN, Page, PageId, Repository};
+use permazen_ledger::{
+    Digest, Kind, MAIN, Page, PageId, Repository, Secret, ValueReader, ValueWriter,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -39,13 +42,23 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How long it takes, and how much more memory is in use meanwhile than before.
-fn measured<T>(body: impl FnOnce() -> T) -> (T, Duration, usize) {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    let begin = Instant::now();
-    let result = body();
-    (result, begin.elapsed(), MOST.load(Ordering::Relaxed) - before)
+/// Times of one side, and how much more memory was in use meanwhile than before.
+#[derive(Default)]
+struct Side {
+    time: Duration,
+    memory: usize,
+}
+
+impl Side {
+    fn run<T>(&mut self, body: impl FnOnce() -> T) -> T {
+        let before = NOW.load(Ordering::Relaxed);
+        MOST.store(before, Ordering::Relaxed);
+        let begin = Instant::now();
+        let result = body();
+        self.time += begin.elapsed();
+        self.memory = self.memory.max(MOST.load(Ordering::Relaxed) - before);
+        result
+    }
 }
 
 /// Bytes without order, a MiB at a time, of which no two are the same.
@@ -69,17 +82,11 @@ impl Noise {
     }
 }
 
-fn open(path: &std::path::Path) -> LmdbStore {
+fn open(path: &Path) -> LmdbStore {
     LmdbStore::builder().create(true).map_size(8 << 30).open(path).unwrap()
 }
 
-fn write(page: &Page, mib: usize) {
-    let (mut noise, mut portion) = (Noise::new(), vec![0; 1 << 20]);
-    let mut writer = page.write_value(Some((mib << 20) as u64)).unwrap();
-    for _ in 0..mib {
-        noise.next(&mut portion);
-        writer.write_all(&portion).unwrap();
-    }
+fn finish(page: &Page, writer: ValueWriter) {
     let value = writer.finish().unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -87,78 +94,143 @@ fn write(page: &Page, mib: usize) {
     tx.commit().unwrap();
 }
 
-/// Reads the value, and calls a function with each chunk.
-fn read(page: &Page, mut each: impl FnMut(&[u8])) {
-    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-    let mut reader = snapshot.read_value(b"value").unwrap().unwrap();
-    let mut chunk = vec![0; 65_536];
-    loop {
+/// Reads so many bytes of the value at most, and calls a function with each chunk.
+fn read(reader: &mut ValueReader, most: usize, mut each: impl FnMut(&[u8])) {
+    let (mut chunk, mut done) = (vec![0; 65_536], 0);
+    while done < most {
         match reader.read(&mut chunk).unwrap() {
             0 => return,
             len => each(&chunk[..len]),
         }
+        done += 65_536;
     }
 }
 
-/// Writes the same chunks, each MiB of them in a transaction.
-fn write_bare(host: &LmdbStore, chunks: &[(Digest, usize)]) {
-    let (mut noise, mut portion) = (Noise::new(), vec![0; 1 << 20]);
-    let (mut bytes, mut next) = (Vec::new(), 0);
-    while next < chunks.len() {
-        let mut batch = Vec::new();
-        let mut end = 0;
-        while next < chunks.len() && end + chunks[next].1 <= 1 << 20 {
-            batch.push((chunks[next].0, end..end + chunks[next].1));
-            end += chunks[next].1;
-            next += 1;
+fn reader(page: &Page) -> ValueReader {
+    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    snapshot.read_value(b"value").unwrap().unwrap()
+}
+
+/// The same chunks in bare LMDB.
+struct Bare {
+    host: LmdbStore,
+    chunks: Vec<(Digest, usize)>,
+    next: usize,
+    noise: Noise,
+    /// What is not yet written.
+    bytes: Vec<u8>,
+}
+
+impl Bare {
+    /// Writes the chunks of the next bytes.
+    fn write(&mut self, mib: usize) {
+        let mut portion = vec![0; 1 << 20];
+        for _ in 0..mib {
+            self.noise.next(&mut portion);
+            self.bytes.extend_from_slice(&portion);
+            while self.bytes.len() >= 1 << 20 {
+                self.store();
+            }
         }
-        while bytes.len() < end {
-            noise.next(&mut portion);
-            bytes.extend_from_slice(&portion);
+    }
+
+    /// Writes at most a MiB of chunks in a transaction.
+    fn store(&mut self) {
+        let (mut batch, mut end) = (Vec::new(), 0);
+        while let Some((digest, len)) = self.chunks.get(self.next)
+            && end + len <= self.bytes.len().min(1 << 20)
+        {
+            batch.push((*digest, end..end + len));
+            (end, self.next) = (end + len, self.next + 1);
         }
         batch.sort_unstable_by_key(|(digest, _)| *digest);
-        let mut tx = host.begin(&TxOptions::writing()).unwrap();
+        let mut tx = self.host.begin(&TxOptions::writing()).unwrap();
         for (digest, range) in batch {
-            tx.put(&digest.0, &bytes[range]).unwrap();
+            tx.put(&digest.0, &self.bytes[range]).unwrap();
         }
         tx.commit().unwrap();
-        bytes.drain(..end);
+        self.bytes.drain(..end);
+    }
+
+    /// Reads the chunks of so many bytes.
+    fn read(&mut self, most: usize) {
+        let (mut chunk, mut done) = (vec![0; 65_536], 0);
+        while let Some((digest, len)) = self.chunks.get(self.next)
+            && done < most
+        {
+            let tx = self.host.begin(&TxOptions::reading()).unwrap();
+            chunk[..*len].copy_from_slice(&tx.get(&digest.0).unwrap().unwrap());
+            std::hint::black_box(&mut chunk);
+            (done, self.next) = (done + len, self.next + 1);
+        }
     }
 }
 
-fn read_bare(host: &LmdbStore, chunks: &[(Digest, usize)]) {
-    let mut chunk = vec![0; 65_536];
-    for (digest, len) in chunks {
-        let tx = host.begin(&TxOptions::reading()).unwrap();
-        let found = tx.get(&digest.0).unwrap().unwrap();
-        chunk[..*len].copy_from_slice(&found);
-    }
+fn new_page(path: &Path) -> Page {
+    let repository = Repository::builder(open(path)).alone().create().unwrap();
+    repository.create_page_with("bench", PageId::ROOT, Secret::new([1; 32])).unwrap()
 }
+
+/// The chunks of the value, which a page finds out.
+fn chunks(mib: usize) -> Vec<(Digest, usize)> {
+    let dir = tempfile::tempdir().unwrap();
+    let page = new_page(dir.path());
+    let (mut noise, mut portion) = (Noise::new(), vec![0; 1 << 20]);
+    let mut writer = page.write_value(None).unwrap();
+    for _ in 0..mib {
+        noise.next(&mut portion);
+        writer.write_all(&portion).unwrap();
+    }
+    finish(&page, writer);
+    let mut chunks = Vec::new();
+    read(&mut reader(&page), usize::MAX, |chunk| {
+        chunks.push((Kind::Chunk.digest(chunk), chunk.len()));
+    });
+    chunks
+}
+
+/// So many MiB are written or read on one side, then on the other.
+const TURN: usize = 8;
 
 fn main() {
     let mib = if std::env::args().any(|arg| arg == "--quick") { 256 } else { 1_024 };
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let repository = Repository::builder(open(dirs[0].path())).alone().create().unwrap();
-    let page = repository.create_page("bench", PageId::ROOT).unwrap();
-    let ((), page_in, memory_in) = measured(|| write(&page, mib));
-    let mut chunks = Vec::new();
-    read(&page, |chunk| chunks.push((Kind::Chunk.digest(chunk), chunk.len())));
-    let bare = open(dirs[1].path());
-    let ((), bare_in, _) = measured(|| write_bare(&bare, &chunks));
-    let mut len = 0;
-    let ((), page_out, memory_out) = measured(|| read(&page, |chunk| len += chunk.len()));
-    assert_eq!(len, mib << 20);
-    let ((), bare_out, _) = measured(|| read_bare(&bare, &chunks));
-
-    let rate = |time: Duration| mib as f64 / time.as_secs_f64();
+    let chunks = chunks(mib);
     println!("{mib} MiB, {} chunks\n", chunks.len());
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let page = new_page(dirs[0].path());
+    let (host, noise) = (open(dirs[1].path()), Noise::new());
+    let mut bare = Bare { host, chunks, next: 0, noise, bytes: Vec::new() };
+
+    let [mut page_in, mut bare_in, mut page_out, mut bare_out] = [(); 4].map(|()| Side::default());
+    let (mut noise, mut portion) = (Noise::new(), vec![0; 1 << 20]);
+    let mut writer = page.write_value(Some((mib << 20) as u64)).unwrap();
+    for _ in 0..mib / TURN {
+        page_in.run(|| {
+            for _ in 0..TURN {
+                noise.next(&mut portion);
+                writer.write_all(&portion).unwrap();
+            }
+        });
+        bare_in.run(|| bare.write(TURN));
+    }
+    page_in.run(|| finish(&page, writer));
+    bare_in.run(|| bare.store());
+    assert!(bare.bytes.is_empty());
+    bare.next = 0;
+    let (mut reader, mut len) = (reader(&page), 0);
+    for _ in 0..2 * mib {
+        let each = |chunk: &[u8]| len += std::hint::black_box(chunk).len();
+        page_out.run(|| read(&mut reader, TURN << 20, each));
+        bare_out.run(|| bare.read(TURN << 20));
+    }
+    assert_eq!((len, bare.next), (mib << 20, bare.chunks.len()));
+
+    let rate = |side: &Side| mib as f64 / side.time.as_secs_f64();
     println!("| | page, MiB/s | bare LMDB, MiB/s | ratio | memory of the page, MiB |");
     println!("|---|---|---|---|---|");
-    for (what, page, bare, memory) in
-        [("in", page_in, bare_in, memory_in), ("out", page_out, bare_out, memory_out)]
-    {
-        let (page, bare, memory) = (rate(page), rate(bare), memory as f64 / (1 << 20) as f64);
-        println!("| {what} | {page:.0} | {bare:.0} | {:.2} | {memory:.1} |", page / bare);
+    for (what, page, bare) in [("in", &page_in, &bare_in), ("out", &page_out, &bare_out)] {
+        let (ratio, memory) = (rate(page) / rate(bare), page.memory as f64 / (1 << 20) as f64);
+        println!("| {what} | {:.0} | {:.0} | {ratio:.2} | {memory:.1} |", rate(page), rate(bare));
     }
-    assert!(memory_in < 16 << 20 && memory_out < 16 << 20);
+    assert!(page_in.memory < 16 << 20 && page_out.memory < 16 << 20);
 }

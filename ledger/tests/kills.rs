@@ -51,15 +51,15 @@ fn writes(number: u64) -> Map {
     writes
 }
 
-/// A value that some transactions store. What some have others have too.
+/// A value, every fifth so long that several transactions store it. What some have others have too.
 fn film(number: u64) -> Vec<u8> {
-    let mut film = vec![0; 200_000];
+    let mut film = vec![0; 30_000];
     StdRng::seed_from_u64(number % 3).fill_bytes(&mut film);
-    film.extend(vec![(number % 2) as u8; 1_500_000]);
+    film.extend(vec![(number % 2) as u8; if number % 5 == 1 { 1_500_000 } else { 70_000 }]);
     film
 }
 
-/// Writes a value in parts, attaches every second one, and ends some too early.
+/// Writes a value in parts, attaches two of three, and ends some too early.
 fn write_film(page: &Page, number: u64) -> permazen_ledger::Result<()> {
     let mut writer = page.write_value(None)?;
     for portion in film(number).chunks(1 << 18) {
@@ -67,11 +67,11 @@ fn write_film(page: &Page, number: u64) -> permazen_ledger::Result<()> {
             return Err(*error.into_inner().unwrap().downcast().unwrap());
         }
     }
-    if number % 5 == 1 {
+    if number % 7 == 6 {
         return Ok(());
     }
     let film = writer.finish()?;
-    if number.is_multiple_of(2) {
+    if number % 3 != 2 {
         let db = page.database(MAIN)?;
         let mut tx = db.begin(&TxOptions::writing())?;
         tx.put(b"film", film.as_bytes())?;
@@ -98,7 +98,10 @@ fn work(store: &str, path: &Path) {
     });
     let writer = page.clone();
     std::thread::spawn(move || {
-        for number in 0.. {
+        let snapshot = writer.snapshot(&writer.head(MAIN).unwrap()).unwrap();
+        let last = snapshot.get(b"film number").unwrap().map(|last| last.into_owned());
+        drop(snapshot);
+        for number in last.map_or(0, |last| u64::from_be_bytes(last.try_into().unwrap())) + 1.. {
             match write_film(&writer, number) {
                 Ok(()) => {}
                 Err(error) => assert!(error.is_retryable(), "{error}"),
@@ -138,8 +141,8 @@ fn start(store: &str, path: &Path) -> Child {
         .unwrap()
 }
 
-/// The number of the last commit, which is whole.
-fn check(store: &str, path: &Path, when: &str) -> u64 {
+/// The number of the last commit, which is whole, and whether there is a film.
+fn check(store: &str, path: &Path, when: &str) -> (u64, bool) {
     let repository =
         Repository::shared_builder(open(store, path)).upkeep_by_hand().create().unwrap();
     let page = page(&repository);
@@ -152,17 +155,18 @@ fn check(store: &str, path: &Path, when: &str) -> u64 {
         pairs.map(|pair| pair.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect();
     let found = content.remove(&b"film number"[..]);
     let found = found.map(|found| film(u64::from_be_bytes(found.try_into().unwrap())));
+    let has_film = found.is_some();
     assert!(content.remove(&b"film"[..]) == found, "{when}: the film is another one");
     let Some(number) = content.get(&b"number"[..]) else {
         assert!(content.is_empty(), "{when}");
-        return 0;
+        return (0, has_film);
     };
     let number = u64::from_be_bytes(number.clone().try_into().unwrap());
     // The last five commits have written all keys.
     let mut expected = Map::new();
     (number.saturating_sub(4).max(1)..=number).for_each(|number| expected.extend(writes(number)));
     assert!(content == expected, "{when}: commit {number} is not whole");
-    number
+    (number, has_film)
 }
 
 /// Nothing is left of what was not committed.
@@ -179,7 +183,7 @@ fn check_collected(store: &str, path: &Path, when: &str) {
 fn kills(store: &str) {
     let kills = std::env::var("PERMAZEN_KILLS").map_or(40, |kills| kills.parse().unwrap());
     let mut random = StdRng::seed_from_u64(5);
-    let (mut last, mut commits) = (0, 0);
+    let (mut last, mut commits, mut films) = (0, 0, 0);
     let mut directory = tempfile::tempdir().unwrap();
     for round in 0..kills {
         if round % 25 == 0 {
@@ -191,7 +195,7 @@ fn kills(store: &str) {
         if random.random_range(0..8) > 0 {
             while lines.next().is_some_and(|line| !line.unwrap().contains("committed")) {}
         }
-        std::thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+        std::thread::sleep(Duration::from_micros(random.random_range(0..80_000)));
         child.kill().unwrap();
         child.wait().unwrap();
         // Only whole lines were acknowledged.
@@ -199,7 +203,8 @@ fn kills(store: &str) {
         let number = |line: &String| line.strip_prefix("committed ")?.parse::<u64>().ok();
         let acknowledged = said.iter().rev().skip(1).find_map(number).unwrap_or(last);
         let when = format!("{store}, kill {round}");
-        let found = check(store, &path, &when);
+        let (found, has_film) = check(store, &path, &when);
+        films += u64::from(has_film);
         assert!(
             found >= acknowledged.max(last),
             "{when}: {acknowledged} was acknowledged, {found} is there"
@@ -211,7 +216,8 @@ fn kills(store: &str) {
         }
     }
     assert!(commits > kills, "{commits} commits");
-    println!("{store}: {kills} kills after {commits} commits");
+    assert!(films * 4 > kills, "{films} kills with a film");
+    println!("{store}: {kills} kills after {commits} commits, {films} with a film");
 }
 
 #[test]

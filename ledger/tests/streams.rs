@@ -10,8 +10,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, RepositoryBuilder, Retention,
-    Secret, ValueRef, ValueWriter,
+    Clock, CommitId, Conflict, LastOneWins, LedgerError, MAIN, Merger, Page, PageId, Repository,
+    RepositoryBuilder, Resolution, Retention, Secret, ValueRef, ValueWriter,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -234,6 +234,44 @@ fn a_transaction_that_conflicts_takes_the_value_when_it_runs_again() {
     put(&page, MAIN, &[(b"film", film.as_bytes())]).unwrap();
     assert!(reader.commit().unwrap_err().is_retryable());
     assert!(get(&page, b"film").unwrap() == value);
+}
+
+#[test]
+fn branches_with_several_heads_take_values_too() {
+    let (host, clock, Process { page, .. }) = setting();
+    let value = noise(40_000, 60);
+    let film = write(&page, &value, 40_000);
+    let [one, other] = [b"one", b"two"].map(|key| (page.branching_database(MAIN).unwrap(), key));
+    let [one, other] = [&one, &other].map(|(db, key)| {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(*key, film.as_bytes()).unwrap();
+        tx
+    });
+    one.commit().unwrap();
+    other.commit().unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert!(get(&page, b"one").unwrap() == value && get(&page, b"two").unwrap() == value);
+    check_nothing_left(&host, &page, &clock, "after a merge");
+    assert!(get(&page, b"one").unwrap() == value);
+}
+
+#[test]
+fn a_merge_takes_no_value_that_was_written_in_parts() {
+    struct Taking(Vec<u8>);
+    impl Merger for Taking {
+        fn resolve(&mut self, _: &Conflict<'_>) -> permazen_ledger::Result<Resolution> {
+            Ok(Resolution::Value(self.0.clone()))
+        }
+    }
+    let (_, _, Process { page, .. }) = setting();
+    page.create_branch("other", &CommitId::FIRST).unwrap();
+    put(&page, MAIN, &[(b"key", b"1")]).unwrap();
+    let from = put(&page, "other", &[(b"key", b"2")]).unwrap();
+    let film = write(&page, &noise(1_000, 61), 1_000);
+    let error = page.merge(MAIN, &from, &mut Taking(film.as_bytes().to_vec())).unwrap_err();
+    assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
+    assert_eq!(get(&page, b"key").unwrap(), b"1");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
             None => {}
         }
     }
-    counts.suspects += written + u64::from(found);
+    counts.suspects = counts.suspects.saturating_add(written + u64::from(found));
     page.rows.put_counts(&mut tx, &counts)?;
     Ok(tx.commit()?)
 }

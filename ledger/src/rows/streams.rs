@@ -103,7 +103,7 @@ impl Rows {
         row.is_written = self.piece_number(host, kind, digest)?.is_none();
         if row.is_written {
             self.put_piece(host, (kind, digest), bytes, counts)?;
-            counts.pieces += 1;
+            counts.pieces = counts.pieces.saturating_add(1);
         }
         self.put_streamed(host, &row)?;
         Ok(row.is_written)
