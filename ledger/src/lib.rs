@@ -15,8 +15,11 @@ mod commit;
 pub mod decoders;
 mod digest;
 mod error;
+mod host;
 mod ids;
 mod life;
+#[cfg(feature = "lmdb")]
+mod lmdb_pages;
 mod merge;
 mod node;
 mod page;
@@ -43,8 +46,11 @@ pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
 pub use error::{LedgerError, Result};
+pub use host::PageDatabases;
 pub use ids::{CommitId, PageId};
 pub use life::usage::PageUsage;
+#[cfg(feature = "lmdb")]
+pub use lmdb_pages::LmdbPages;
 pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 pub use page::Page;
 pub use page::differences::{Change, Differences};

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use permazen_kv::{KvDatabase, TxOptions};
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
 use crate::CommitTime;
 use crate::collect::keeper::Keeper;
 use crate::error::{LedgerError, Result};
+use crate::host::{Host, PageDatabases};
 use crate::ids::{CommitId, PageId};
-use crate::life::deletion;
+use crate::life::deletion::{self, Only};
 use crate::life::presence::Presence;
 use crate::page::Page;
 use crate::page::cache::NodeCache;
@@ -20,12 +21,12 @@ use crate::policy::merging::PageMerging;
 use crate::policy::registry::{MergeFactoryRegistration, Merges};
 use crate::process::clock::{Clock, SystemClock};
 use crate::process::lease::Process;
-use crate::process::open_page::OpenPage;
+use crate::process::open_page::{OpenPage, OpenedBy};
 use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::page::{Head, Rows};
 use crate::rows::parameters::{Parameters, Retention};
-use crate::rows::repository::{self as rows, PageState};
+use crate::rows::repository::{self as rows, PageRow, PageState};
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
@@ -59,7 +60,7 @@ pub const MAIN: &str = "main";
 /// ```
 #[derive(Clone)]
 pub struct Repository {
-    pub(crate) host: Arc<dyn KvDatabase>,
+    host: Arc<Host>,
     cache: Arc<NodeCache>,
     process: Arc<Process>,
     keeper: Arc<Keeper>,
@@ -100,15 +101,17 @@ pub struct RepositoryBuilder {
     clock: Arc<dyn Clock>,
     is_alone: bool,
     by_hand: bool,
+    pages: Option<Arc<dyn PageDatabases>>,
 }
 
 impl fmt::Debug for RepositoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RepositoryBuilder { cache_bytes, is_alone, by_hand, .. } = self;
+        let RepositoryBuilder { cache_bytes, is_alone, by_hand, pages, .. } = self;
         f.debug_struct("RepositoryBuilder")
             .field("cache_bytes", cache_bytes)
             .field("alone", is_alone)
             .field("upkeep_by_hand", by_hand)
+            .field("page_databases", pages)
             .finish_non_exhaustive()
     }
 }
@@ -145,6 +148,14 @@ impl RepositoryBuilder {
         self
     }
 
+    /// Gives each page a database of its own, instead of a part of this one. A repository is opened in the
+    /// way in which it was made.
+    #[must_use]
+    pub fn page_databases(mut self, pages: Arc<dyn PageDatabases>) -> Self {
+        self.pages = Some(pages);
+        self
+    }
+
     /// Makes a repository in an empty database. If it is one already, opens it.
     ///
     /// # Errors
@@ -152,7 +163,7 @@ impl RepositoryBuilder {
     pub fn create(self) -> Result<Repository> {
         let mut tx = self.host.begin(&TxOptions::writing())?;
         if !rows::is_there(&tx)? {
-            rows::create(&mut tx, random()?, random()?)?;
+            rows::create(&mut tx, (random()?, self.pages.is_some()), random()?)?;
             tx.commit()?;
         } else {
             tx.rollback();
@@ -170,15 +181,25 @@ impl RepositoryBuilder {
     }
 
     fn repository(self) -> Result<Repository> {
+        let (id, is_separate) = rows::identity(&self.host.begin(&TxOptions::reading())?)?;
+        if is_separate != self.pages.is_some() {
+            let what = match is_separate {
+                true => "each page has a database of its own: say where with `page_databases`",
+                false => {
+                    "the pages are in the database of the repository: leave out `page_databases`"
+                }
+            };
+            return Err(LedgerError::InvalidArgument(what.to_owned()));
+        }
+        let host = Arc::new(Host::new(self.host, self.pages, id));
         let process = Arc::new(Process::new(self.clock, self.is_alone)?);
-        let presence = Presence::new(Arc::clone(&self.host), Arc::clone(&process));
+        let presence = Arc::new(Presence::new(Arc::clone(&host), Arc::clone(&process)));
         let merges = Arc::new(Merges::new(self.by_hand));
         let also = Arc::clone(&merges);
         let also = Box::new(move || also.keep());
-        let (presence, of) = (Arc::new(presence), Arc::clone(&process));
-        let keeper = Keeper::new(presence, of, self.by_hand, also);
+        let keeper = Keeper::new(presence, Arc::clone(&process), self.by_hand, also);
         Ok(Repository {
-            host: self.host,
+            host,
             cache: Arc::new(NodeCache::new(self.cache_bytes)),
             process,
             keeper: Arc::new(keeper),
@@ -197,7 +218,7 @@ impl Repository {
     /// The same for a database that others use too.
     pub fn shared_builder(host: Arc<dyn KvDatabase>) -> RepositoryBuilder {
         let (clock, cache_bytes) = (Arc::new(SystemClock), CACHE_BYTES);
-        RepositoryBuilder { host, cache_bytes, clock, is_alone: false, by_hand: false }
+        RepositoryBuilder { host, cache_bytes, clock, is_alone: false, by_hand: false, pages: None }
     }
 
     /// Makes a repository in an empty database. If it is one already, opens it.
@@ -250,25 +271,64 @@ impl Repository {
     /// As [`create_page`](Repository::create_page).
     pub fn create_page_with(&self, ledger: &str, id: PageId, secret: Secret) -> Result<Page> {
         rows::check_ledger(ledger)?;
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        if let Some(number) = rows::page(&tx, ledger, &id)? {
-            let row = rows::page_row(&tx, number)?;
-            if row.is_none_or(|row| row.state != PageState::Deleting) {
-                return Err(LedgerError::Exists { what: "page", name: format!("{ledger} {id}") });
-            }
-            // The page of this name is deleted. Its name is free after that.
-            tx.rollback();
-            deletion::finish(&*self.host, number)?;
-            return self.create_page_with(ledger, id, secret);
-        }
-        let page = Rows::new(rows::add_page(&mut tx, ledger, &id)?);
         let parameters = Parameters { secret, retention: Retention::All };
-        page.put_parameters(&mut tx, &parameters)?;
-        page.put_counts(&mut tx, &Counts::default())?;
-        let first = Head { id: CommitId::FIRST, time: CommitTime::default() };
-        page.put_head(&mut tx, MAIN, &first)?;
+        let row = PageRow { state: PageState::InUse, ledger: ledger.to_owned(), id };
+        loop {
+            let mut tx = self.repository().begin(&TxOptions::writing())?;
+            if let Some(number) = rows::page(&tx, ledger, &id)? {
+                let there = rows::page_row(&tx, number)?;
+                if there.is_none_or(|there| there.state != PageState::Deleting) {
+                    let name = format!("{ledger} {id}");
+                    return Err(LedgerError::Exists { what: "page", name });
+                }
+                // The page of this name is deleted. Its name is free after that.
+                drop(tx);
+                deletion::finish(&self.host, number)?;
+                continue;
+            }
+            if self.host.is_separate() {
+                drop(tx);
+                return self.make_separate(row, &parameters);
+            }
+            let number = rows::add_page(&mut tx, &row)?;
+            put_new(&mut tx, &self.host.rows(number), &parameters)?;
+            tx.commit()?;
+            return self.page_of(number);
+        }
+    }
+
+    /// Makes a page with a database of its own. It gets its name when all is there.
+    fn make_separate(&self, row: PageRow, parameters: &Parameters) -> Result<Page> {
+        let mut tx = self.repository().begin(&TxOptions::writing())?;
+        let making = PageState::Making(self.process.sign(&mut tx)?);
+        let row = PageRow { state: making, ..row };
+        let number = rows::add_page(&mut tx, &row)?;
         tx.commit()?;
-        self.page_of(page, (ledger, id), &parameters)
+        let made = self.host.make(number).and_then(|database| {
+            let mut tx = database.begin(&TxOptions::writing())?;
+            put_new(&mut tx, &self.host.rows(number), parameters)?;
+            Ok(tx.commit()?)
+        });
+        let mut tx = self.repository().begin(&TxOptions::writing())?;
+        if rows::page_row(&tx, number)?.as_ref() != Some(&row) {
+            let what = "others took this process for dead while it made a page".to_owned();
+            return Err(LedgerError::Busy { what });
+        }
+        let name = format!("{} {}", row.ledger, row.id);
+        // Another process can have made a page of this name.
+        let result = match rows::page(&tx, &row.ledger, &row.id)? {
+            Some(_) => Err(LedgerError::Exists { what: "page", name }),
+            None => made,
+        };
+        match result {
+            Ok(()) => rows::name_page(&mut tx, number, &row)?,
+            Err(_) => rows::begin_removal(&mut tx, number, &row)?,
+        }
+        tx.commit()?;
+        match result {
+            Ok(()) => self.page_of(number),
+            Err(error) => deletion::finish(&self.host, number).and(Err(error)),
+        }
     }
 
     /// Opens a page. Pages can be open any number of times. A process that opens a page that it does not
@@ -278,11 +338,8 @@ impl Repository {
     /// If there is no such page, or the host fails.
     pub fn page(&self, ledger: &str, id: PageId) -> Result<Page> {
         let no_such = || LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") };
-        let tx = self.host.begin(&TxOptions::reading())?;
-        let rows = Rows::new(rows::page(&tx, ledger, &id)?.ok_or_else(no_such)?);
-        let parameters = rows.parameters(&tx)?.ok_or_else(no_such)?;
-        drop(tx);
-        match self.page_of(rows, (ledger, id), &parameters) {
+        let number = rows::page(&self.repository().begin(&TxOptions::reading())?, ledger, &id)?;
+        match self.page_of(number.ok_or_else(no_such)?) {
             // It was deleted meanwhile.
             Err(LedgerError::PageGone { .. }) => Err(no_such()),
             page => page,
@@ -318,22 +375,19 @@ impl Repository {
         }
     }
 
-    fn page_of(&self, rows: Rows, name: (&str, PageId), parameters: &Parameters) -> Result<Page> {
+    fn page_of(&self, number: u64) -> Result<Page> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = rows.page;
+        let gone = LedgerError::PageGone { page: number };
+        let row = rows::page_row(&self.repository().begin(&TxOptions::reading())?, number)?;
+        let name = row.map(|row| (row.ledger, row.id)).ok_or(gone)?;
         let open = pages.get(&number);
         let shared = match open.and_then(|open| open.shared.upgrade()) {
             Some(shared) => shared,
-            None => {
-                let open = OpenPage::new(Arc::clone(&self.host), rows, Arc::clone(&self.process));
-                let (cache, keeper) = (Arc::clone(&self.cache), Arc::clone(&self.keeper));
-                let here = keeper.presence().open(&open.rows)?;
-                Arc::new(Shared::new(open, cache, parameters, (keeper, here))?)
-            }
+            None => self.open_page(number)?,
         };
         let known = pages.get(&number).and_then(|open| open.merging.upgrade());
         let is_new = known.is_none();
-        let merging = known.unwrap_or_else(|| self.merges.add(&shared, name));
+        let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&name.0, name.1)));
         pages.retain(|_, page| page.shared.strong_count() > 0);
         let open = Open { shared: Arc::downgrade(&shared), merging: Arc::downgrade(&merging) };
         pages.insert(number, open);
@@ -343,6 +397,23 @@ impl Repository {
             merging.begin();
         }
         Ok(Page { shared, merging })
+    }
+
+    /// Opens a page that this process does not have open.
+    fn open_page(&self, number: u64) -> Result<Arc<Shared>> {
+        let keeper = Arc::clone(&self.keeper);
+        let (database, rows) = (self.host.of_page(number)?, self.host.rows(number));
+        let here = keeper.presence().open(number, &*database)?;
+        let parameters = rows.parameters(&database.begin(&TxOptions::reading())?)?;
+        let parameters = parameters.ok_or(LedgerError::PageGone { page: number })?;
+        let process = match self.host.is_separate() {
+            // The leases lie where the pins are.
+            true => OpenedBy::Own(Arc::new(self.process.again()?)),
+            false => OpenedBy::Repository(Arc::clone(&self.process)),
+        };
+        let open = OpenPage::new(database, rows, process);
+        let cache = Arc::clone(&self.cache);
+        Ok(Arc::new(Shared::new(open, cache, &parameters, (keeper, here))?))
     }
 
     /// Lets a factory say how the heads of branches are merged without being asked, as long as the
@@ -383,7 +454,7 @@ impl Repository {
     /// # Errors
     /// If the host fails.
     pub fn pages(&self) -> Result<Vec<(String, PageId)>> {
-        let rows = rows::page_rows(&self.host.begin(&TxOptions::reading())?)?;
+        let rows = rows::page_rows(&self.repository().begin(&TxOptions::reading())?)?;
         let in_use = rows.into_iter().filter(|(_, row)| row.state == PageState::InUse);
         Ok(in_use.map(|(_, row)| (row.ledger, row.id)).collect())
     }
@@ -412,9 +483,8 @@ impl Repository {
     /// or of something in it (a database, a snapshot, a watcher) is there, in this process or another.
     /// Another process closes a page up to ten seconds after its last handle.
     pub fn delete_page(&self, ledger: &str, id: PageId) -> Result<()> {
-        let page = (ledger, id);
-        match deletion::begin(self.presence(), &*self.host, page, |_, _| Ok(true))? {
-            Some(number) => deletion::finish(&*self.host, number),
+        match deletion::begin(self.presence(), (ledger, id), Only::All)? {
+            Some(number) => deletion::finish(&self.host, number),
             None => Ok(()),
         }
     }
@@ -422,4 +492,21 @@ impl Repository {
     pub(crate) fn presence(&self) -> &Arc<Presence> {
         self.keeper.presence()
     }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The database with the rows of the repository.
+    fn repository(&self) -> &dyn KvDatabase {
+        &*self.host.repository
+    }
+}
+
+/// Puts the rows that each page has from the beginning.
+fn put_new(host: &mut dyn KvWrite, page: &Rows, parameters: &Parameters) -> Result<()> {
+    page.put_parameters(host, parameters)?;
+    page.put_counts(host, &Counts::default())?;
+    let first = Head { id: CommitId::FIRST, time: CommitTime::default() };
+    page.put_head(host, MAIN, &first)
 }

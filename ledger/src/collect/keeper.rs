@@ -99,7 +99,7 @@ impl Care {
     /// Does what is to be done, and asks before each slice whether to go on.
     pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
-        let kept = there.and_then(|()| self.page.write_pins());
+        let kept = there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins());
         let cleared = kept.and_then(|()| self.clear_streams(goes_on));
         match cleared.and_then(|()| self.collect_if_due(goes_on)) {
             // Another process does it.
@@ -292,7 +292,7 @@ impl Inner {
 
     fn keep(&self) -> Result<()> {
         let host = self.presence.host();
-        let mut result = self.process.renew(host);
+        let mut result = self.process.renew(&*host.repository);
         result = result.and(self.presence.keep());
         let now = self.process.now();
         if now >= self.next_look.load(Ordering::Relaxed) {

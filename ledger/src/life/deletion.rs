@@ -1,65 +1,100 @@
-//! Deleting pages: it is decided in one transaction, and then the rows go in slices. Any process
-//! continues what another one has begun.
+//! Deleting pages: it is decided in one transaction, and then the rows go in slices, or the database of
+//! the page. Any process continues what another one has begun.
 
-use permazen_kv::{KvDatabase, KvRead, TxOptions};
+use permazen_kv::{KvRead, TxOptions};
 
 use super::presence::Presence;
 use crate::error::{LedgerError, Result};
+use crate::host::Host;
 use crate::ids::PageId;
 use crate::rows::page::Rows;
+use crate::rows::process::lease;
 use crate::rows::repository::{self as rows, PageRow, PageState};
 
 /// How many rows one transaction removes. Each is at most 80 KiB, and most are below 4 KiB.
 const SLICE: usize = 1_024;
 
-/// Decides that a page is deleted, if nobody has it open and `may_go` says so, and gives its number.
-/// `None` if it says not.
+/// Which pages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Only {
+    /// Any.
+    All,
+    /// Those without anything that is only here.
+    Empty,
+}
+
+/// Decides that a page is deleted, if nobody has it open, and gives its number. `None` if something would
+/// be lost that must not.
 ///
 /// # Errors
 /// If there is no such page, or it is open.
 pub(crate) fn begin(
     presence: &Presence,
-    host: &dyn KvDatabase,
     (ledger, id): (&str, PageId),
-    may_go: impl FnOnce(&dyn KvRead, &Rows) -> Result<bool>,
+    only: Only,
 ) -> Result<Option<u64>> {
+    let host = presence.host();
     let no_such = || LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") };
-    let number = rows::page(&*host.begin(&TxOptions::reading())?, ledger, &id)?;
+    let number = rows::page(&*host.repository.begin(&TxOptions::reading())?, ledger, &id)?;
     let number = number.ok_or_else(no_such)?;
-    let page = Rows::new(number);
+    let page = host.rows(number);
     let decided = presence.with_closed(number, |tx| {
         let row = rows::page_row(tx, number)?.ok_or_else(no_such)?;
         match row.state {
             PageState::InUse => {}
             // Another process has begun.
             PageState::Deleting => return Ok(true),
-            PageState::Changing => {
+            PageState::Changing | PageState::Making(_) => {
                 let what = format!("another process makes page {ledger} {id} or deletes it");
                 return Err(LedgerError::Busy { what });
             }
         }
-        if !may_go(tx, &page)? {
-            return Ok(false);
+        if host.is_separate() {
+            if only == Only::Empty {
+                // In one transaction: a process that others took for dead may still write. If the page is
+                // not deleted after this, who opens it takes that back.
+                let database = host.of_page(number)?;
+                let mut tx = database.begin(&TxOptions::writing())?;
+                if !loses_nothing(&tx, &page)? {
+                    return Ok(false);
+                }
+                page.put_going(&mut tx)?;
+                tx.commit()?;
+            }
+        } else {
+            if only == Only::Empty && !loses_nothing(tx, &page)? {
+                return Ok(false);
+            }
+            page.put_going(tx)?;
         }
         rows::begin_removal(tx, number, &row)?;
-        page.put_going(tx)?;
         rows::raise_epoch(tx)?;
         Ok(true)
     })?;
     Ok(decided.then_some(number))
 }
 
+/// Whether a page has nothing that is only here.
+fn loses_nothing(host: &dyn KvRead, page: &Rows) -> Result<bool> {
+    Ok(!page.has_commits(host)? && page.tags(host)?.is_empty())
+}
+
 /// Removes the rows of a page for which that was decided.
-pub(crate) fn finish(host: &dyn KvDatabase, number: u64) -> Result<()> {
-    let page = Rows::new(number);
+pub(crate) fn finish(host: &Host, number: u64) -> Result<()> {
+    let page = host.rows(number);
     loop {
-        let mut tx = host.begin(&TxOptions::writing())?;
+        if host.is_separate()
+            && is_deleted(&*host.repository.begin(&TxOptions::reading())?, number)?
+        {
+            host.remove(number)?;
+        }
+        let mut tx = host.repository.begin(&TxOptions::writing())?;
         let row: PageRow = match rows::page_row(&tx, number)? {
             Some(row) if row.state == PageState::Deleting => row,
             // Another process was faster.
             _ => return Ok(()),
         };
-        let is_more = page.remove_some(&mut tx, SLICE)?;
+        let is_more = !host.is_separate() && page.remove_some(&mut tx, SLICE)?;
         if !is_more {
             rows::remove_page(&mut tx, number, &row)?;
         }
@@ -70,12 +105,28 @@ pub(crate) fn finish(host: &dyn KvDatabase, number: u64) -> Result<()> {
     }
 }
 
-/// Continues what processes have begun and not ended.
-pub(crate) fn finish_all(host: &dyn KvDatabase) -> Result<()> {
-    let pages = rows::page_rows(&*host.begin(&TxOptions::reading())?)?;
+fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
+    Ok(rows::page_row(host, number)?.is_some_and(|row| row.state == PageState::Deleting))
+}
+
+/// Continues what processes have begun and not ended: pages that they deleted, and pages that they did not
+/// complete.
+pub(crate) fn finish_all(host: &Host) -> Result<()> {
+    let repository = &*host.repository;
+    let pages = rows::page_rows(&*repository.begin(&TxOptions::reading())?)?;
     for (number, row) in pages {
-        if row.state == PageState::Deleting {
-            finish(host, number)?;
+        match row.state {
+            PageState::Deleting => finish(host, number)?,
+            PageState::Making(process) => {
+                let mut tx = repository.begin(&TxOptions::writing())?;
+                let is_same = rows::page_row(&tx, number)?.as_ref() == Some(&row);
+                if is_same && lease(&tx, &process)?.is_none() {
+                    rows::begin_removal(&mut tx, number, &row)?;
+                    tx.commit()?;
+                    finish(host, number)?;
+                }
+            }
+            PageState::InUse | PageState::Changing => {}
         }
     }
     Ok(())

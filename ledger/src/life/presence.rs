@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
+use crate::host::Host;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
-use crate::rows::page::Rows;
 use crate::rows::process::{ProcessId, lease, remove_lease};
-use crate::rows::repository::{PageState, page_row};
+use crate::rows::repository::{PageState, device, page_row};
 
 /// The pages that this process has open, with a row for each.
 ///
 /// A page whose last handle was dropped stays open until the next upkeep, so who opens and closes a page
 /// again and again writes nothing.
 pub(crate) struct Presence {
-    host: Arc<dyn KvDatabase>,
+    host: Arc<Host>,
     process: Arc<Process>,
     pages: Mutex<HashMap<u64, Open>>,
 }
@@ -50,12 +50,16 @@ impl Drop for Here {
 }
 
 impl Presence {
-    pub(crate) fn new(host: Arc<dyn KvDatabase>, process: Arc<Process>) -> Self {
+    pub(crate) fn new(host: Arc<Host>, process: Arc<Process>) -> Self {
         Presence { host, process, pages: Mutex::default() }
     }
 
-    pub(crate) fn host(&self) -> &dyn KvDatabase {
-        &*self.host
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn repository(&self) -> &dyn KvDatabase {
+        &*self.host.repository
     }
 
     fn pages(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
@@ -66,8 +70,7 @@ impl Presence {
     ///
     /// # Errors
     /// If it was deleted or somebody is about to do that, or the host fails.
-    pub(crate) fn open(self: &Arc<Self>, rows: &Rows) -> Result<Here> {
-        let page = rows.page;
+    pub(crate) fn open(self: &Arc<Self>, page: u64, database: &dyn KvDatabase) -> Result<Here> {
         let here = || Here { presence: Arc::clone(self), page };
         let mut pages = self.pages();
         if let Some(open) = pages.get_mut(&page)
@@ -76,7 +79,7 @@ impl Presence {
             open.count += 1;
             return Ok(here());
         }
-        let named = match self.write(rows) {
+        let named = match self.write(page, database) {
             Ok(process) => Some(process),
             // Nothing protects what is read in a host that this process cannot write.
             Err(LedgerError::Host(KvError::Unsupported(_))) => None,
@@ -88,13 +91,24 @@ impl Presence {
         Ok(here())
     }
 
-    fn write(&self, rows: &Rows) -> Result<ProcessId> {
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        check_in_use(&tx, rows)?;
+    fn write(&self, page: u64, database: &dyn KvDatabase) -> Result<ProcessId> {
+        let mut tx = self.repository().begin(&TxOptions::writing())?;
+        check_in_use(&tx, page)?;
+        let (device, rows) = (device(&tx)?, self.host.rows(page));
+        if !self.host.is_separate() {
+            rows.check_there(&tx)?;
+            rows.begin_life(&mut tx, device)?;
+        }
         let process = self.process.sign(&mut tx)?;
-        rows.begin_life(&mut tx)?;
-        rows::put_opened(&mut tx, rows.page, &process)?;
+        rows::put_opened(&mut tx, page, &process)?;
         tx.commit()?;
+        if self.host.is_separate() {
+            // From here on nobody decides to delete the page. What somebody has not completed is void.
+            let mut tx = database.begin(&TxOptions::writing())?;
+            rows.take_going_back(&mut tx)?;
+            rows.begin_life(&mut tx, device)?;
+            tx.commit()?;
+        }
         Ok(process)
     }
 
@@ -104,17 +118,18 @@ impl Presence {
         let mut pages = self.pages();
         // Without a row there is nothing to write.
         pages.retain(|_, open| open.count > 0 || open.named.is_some());
-        let is_signed = self.process.is_signed(&*self.host.begin(&TxOptions::reading())?)?;
+        let is_signed =
+            self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
         let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || is_signed);
         if pages.values().all(is_done) {
             return Ok(());
         }
-        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         let process = self.process.sign(&mut tx)?;
         let others = |open: &Open| open.named.is_some_and(|named| named != process);
         for (page, open) in pages.iter().filter(|(_, open)| others(open)) {
             // Who has a page open that was deleted since is told so when it writes.
-            if open.count > 0 && check_in_use(&tx, &Rows::new(*page)).is_ok() {
+            if open.count > 0 && check_in_use(&tx, *page).is_ok() {
                 rows::put_opened(&mut tx, *page, &process)?;
             }
         }
@@ -144,7 +159,7 @@ impl Presence {
         if pages.get(&page).is_some_and(|open| open.count > 0) {
             return in_use();
         }
-        let mut tx = self.host.begin(&TxOptions::writing())?;
+        let mut tx = self.repository().begin(&TxOptions::writing())?;
         if let Some(open) = pages.get(&page) {
             close(&mut tx, page, open)?;
         }
@@ -169,12 +184,12 @@ impl Presence {
     /// the times away that have no page.
     pub(crate) fn close_ended(&self) -> Result<()> {
         let now = self.process.now();
-        self.process.take_ended(&*self.host)?;
-        let found = Ended::find(&*self.host.begin(&TxOptions::reading())?)?;
+        self.process.take_ended(self.repository())?;
+        let found = Ended::find(&*self.repository().begin(&TxOptions::reading())?)?;
         if found.open.is_empty() && found.lost.is_empty() {
             return Ok(());
         }
-        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         // Others may have opened a page meanwhile.
         let Ended { open, lost } = Ended::find(&tx)?;
         for (page, process) in open {
@@ -194,9 +209,9 @@ impl Presence {
         let mut pages = self.pages();
         pages.retain(|_, open| open.named.is_some());
         if pages.is_empty() {
-            return self.process.leave(&*self.host);
+            return self.process.leave(self.repository());
         }
-        let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         for (page, open) in pages.drain() {
             close(&mut tx, page, &open)?;
         }
@@ -241,12 +256,13 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
 }
 
 /// Refuses a page that cannot be opened.
-fn check_in_use(host: &dyn KvRead, rows: &Rows) -> Result<()> {
-    match page_row(host, rows.page)?.map(|row| row.state) {
-        Some(PageState::InUse) => rows.check_there(host),
-        Some(PageState::Changing) => Err(LedgerError::Busy {
-            what: format!("another process makes page {} or deletes it", rows.page),
-        }),
-        Some(PageState::Deleting) | None => Err(LedgerError::PageGone { page: rows.page }),
+fn check_in_use(host: &dyn KvRead, page: u64) -> Result<()> {
+    match page_row(host, page)?.map(|row| row.state) {
+        Some(PageState::InUse) => Ok(()),
+        Some(PageState::Changing | PageState::Making(_)) => {
+            let what = format!("another process makes page {page} or deletes it");
+            Err(LedgerError::Busy { what })
+        }
+        Some(PageState::Deleting) | None => Err(LedgerError::PageGone { page }),
     }
 }

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use permazen_kv::{KvRead, TxOptions};
+use permazen_kv::TxOptions;
 
-use super::deletion;
+use super::deletion::{self, Only};
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::repository::Repository;
 use crate::rows::opened;
-use crate::rows::page::Rows;
 use crate::rows::repository::{PageState, page_rows};
 
 /// A page, and when it was used last.
@@ -52,7 +51,7 @@ impl Repository {
     /// # Errors
     /// If the host fails.
     pub fn usage(&self) -> Result<Vec<PageUsage>> {
-        let host = self.host.begin(&TxOptions::reading())?;
+        let host = self.host().repository.begin(&TxOptions::reading())?;
         let mut usage = Vec::new();
         for (number, row) in page_rows(&host)? {
             if row.state != PageState::InUse {
@@ -77,9 +76,8 @@ impl Repository {
     /// If there is no such page, or the host fails.
     pub fn evict(&self, ledger: &str, id: PageId) -> Result<bool> {
         self.presence().keep()?;
-        let page = deletion::begin(self.presence(), &*self.host, (ledger, id), loses_nothing);
-        match page {
-            Ok(Some(number)) => deletion::finish(&*self.host, number).map(|()| true),
+        match deletion::begin(self.presence(), (ledger, id), Only::Empty) {
+            Ok(Some(number)) => deletion::finish(self.host(), number).map(|()| true),
             Ok(None) | Err(LedgerError::PageInUse { .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -102,9 +100,4 @@ impl Repository {
         }
         Ok(None)
     }
-}
-
-/// Whether a page has nothing that is only here.
-fn loses_nothing(host: &dyn KvRead, page: &Rows) -> Result<bool> {
-    Ok(!page.has_commits(host)? && page.tags(host)?.is_empty())
 }

@@ -54,6 +54,11 @@ impl Process {
         Ok(Process { clock, is_alone, streams, state: Mutex::new(state) })
     }
 
+    /// The same process with a lease of its own, for another database.
+    pub(crate) fn again(&self) -> Result<Self> {
+        Self::new(Arc::clone(&self.clock), self.is_alone)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -18,6 +18,8 @@ pub(crate) struct OpenPage {
     pub(crate) host: Arc<dyn KvDatabase>,
     pub(crate) rows: Rows,
     pub(crate) process: Arc<Process>,
+    /// Whether the lease is one for this page alone.
+    has_own_lease: bool,
     pub(crate) pins: Arc<Pins>,
     /// Raised when there may be pieces of streams that are given up; 0 if there are none.
     pub(crate) leftovers: AtomicU64,
@@ -29,11 +31,40 @@ impl fmt::Debug for OpenPage {
     }
 }
 
+/// Who has a page open.
+pub(crate) enum OpenedBy {
+    /// The process with its lease in the repository.
+    Repository(Arc<Process>),
+    /// The process with a lease in the database of the page.
+    Own(Arc<Process>),
+}
+
+impl Drop for OpenPage {
+    fn drop(&mut self) {
+        // Without it, others wait for the end of the lease.
+        if self.has_own_lease {
+            let _ = self.process.leave(&*self.host);
+        }
+    }
+}
+
 impl OpenPage {
-    pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows, process: Arc<Process>) -> Self {
+    pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows, opened_by: OpenedBy) -> Self {
+        let (process, has_own_lease) = match opened_by {
+            OpenedBy::Repository(process) => (process, false),
+            OpenedBy::Own(process) => (process, true),
+        };
         // Nobody knows what a process has left that was killed.
         let leftovers = AtomicU64::new(1);
-        OpenPage { host, rows, process, pins: Arc::default(), leftovers }
+        OpenPage { host, rows, process, has_own_lease, pins: Arc::default(), leftovers }
+    }
+
+    /// Renews the lease, if it is one for this page.
+    pub(crate) fn renew(&self) -> Result<()> {
+        match self.has_own_lease {
+            true => self.process.renew(&*self.host),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {

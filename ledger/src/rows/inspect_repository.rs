@@ -37,8 +37,10 @@ pub(crate) const ONCE: [(u8, &str); 4] = [
 /// The key of the next page number.
 pub(crate) const NEXT_PAGE_KEY: [u8; 1] = [NEXT_PAGE];
 
-/// The key of the device.
-pub(crate) const DEVICE_KEY: [u8; 1] = [DEVICE];
+/// Whether this is the lease of a process.
+pub(crate) fn is_lease(key: &[u8], row: &[u8]) -> bool {
+    matches!(repository_row(key, row), Ok(RepositoryRow::Lease))
+}
 
 /// The key of a page by its name.
 pub(crate) fn by_name_key(ledger: &str, page: &PageId) -> Vec<u8> {
@@ -68,8 +70,8 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow>
             false => wrong("the words and the format of this version", "others"),
         },
         (REPOSITORY, []) => match value {
-            [.., 0] if value.len() == 17 => Ok(RepositoryRow::Id),
-            _ => wrong("16 bytes and a zero: pages under prefixes", "another value"),
+            [.., 0 | 1] if value.len() == 17 => Ok(RepositoryRow::Id),
+            _ => wrong("16 bytes and 0 or 1, which says where the pages are", "another value"),
         },
         (DEVICE, []) => match value.len() {
             24 => Ok(RepositoryRow::Device),

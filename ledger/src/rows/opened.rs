@@ -4,7 +4,7 @@ use permazen_kv::{KvRead, KvWrite};
 
 use super::page::Rows;
 use super::process::ProcessId;
-use super::repository::{CLOSED, NO_PAGE, device, each, get, of_page, put};
+use super::repository::{CLOSED, NO_PAGE, each, get, of_page, put};
 use super::{number, sealed};
 use crate::error::Result;
 
@@ -94,9 +94,8 @@ impl Rows {
     }
 
     /// Notes the device and its epoch when the page is opened for the first time.
-    pub(crate) fn begin_life(&self, host: &mut dyn KvWrite) -> Result<()> {
+    pub(crate) fn begin_life(&self, host: &mut dyn KvWrite, device: [u8; 24]) -> Result<()> {
         if self.get(host, &[LIFE])?.is_none() {
-            let device = device(host)?;
             self.put(host, &[LIFE], device.to_vec())?;
         }
         Ok(())

@@ -42,8 +42,19 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 }
 
 impl Rows {
-    pub(crate) fn new(page: u64) -> Self {
+    /// The rows of a page that lies in the database of its repository.
+    pub(crate) fn under_prefix(page: u64) -> Self {
         Rows { page, prefix: [&[PAGES][..], &number::encode(page)].concat() }
+    }
+
+    /// The rows of a page that has a database of its own.
+    pub(crate) fn separate(page: u64) -> Self {
+        Rows { page, prefix: Vec::new() }
+    }
+
+    /// Whether the page has a database of its own.
+    pub(crate) fn is_separate(&self) -> bool {
+        self.prefix.is_empty()
     }
 
     /// The span of all rows of the page.

@@ -112,6 +112,22 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
+    /// Whether the page is deleted, and its parameters are still there.
+    pub(crate) fn is_going(&self, host: &dyn KvRead) -> Result<bool> {
+        let value = self.get(host, &[PARAMETERS])?;
+        Ok(value.is_some_and(|value| value.get(FLAGS).is_some_and(|flags| flags & GOING != 0)))
+    }
+
+    /// Takes back that the page is deleted.
+    pub(crate) fn take_going_back(&self, host: &mut dyn KvWrite) -> Result<()> {
+        let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
+        match value.get_mut(FLAGS) {
+            Some(flags) if *flags & GOING != 0 => *flags &= !GOING,
+            _ => return Ok(()),
+        }
+        self.put(host, &[PARAMETERS], value)
+    }
+
     /// Removes at most so many rows of a page that is deleted, the parameters last. `false` if nothing
     /// is left.
     pub(crate) fn remove_some(&self, host: &mut dyn KvWrite, at_most: usize) -> Result<bool> {

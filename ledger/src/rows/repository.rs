@@ -3,6 +3,7 @@
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
+use super::process::ProcessId;
 use super::{number, sealed};
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
@@ -60,13 +61,26 @@ pub(crate) fn is_there(host: &dyn KvRead) -> Result<bool> {
     }
 }
 
-/// Makes a repository with this ID, on a device with this fingerprint.
-pub(crate) fn create(host: &mut dyn KvWrite, id: [u8; 16], device: [u8; 16]) -> Result<()> {
+/// Makes a repository with this ID, on a device with this fingerprint. Its pages lie under prefixes, or
+/// have databases of their own.
+pub(crate) fn create(
+    host: &mut dyn KvWrite,
+    (id, is_separate): ([u8; 16], bool),
+    device: [u8; 16],
+) -> Result<()> {
     put(host, &[FORMAT_ROW], [WORDS, &FORMAT.to_be_bytes()].concat())?;
-    // Pages lie under prefixes.
-    put(host, &[REPOSITORY], [&id[..], &[0]].concat())?;
+    put(host, &[REPOSITORY], [&id[..], &[u8::from(is_separate)]].concat())?;
     put(host, &[DEVICE], [&device[..], &[0; 8]].concat())?;
     put(host, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())
+}
+
+/// The ID of the repository, and whether its pages have databases of their own.
+pub(crate) fn identity(host: &dyn KvRead) -> Result<([u8; 16], bool)> {
+    let value = get(host, &[REPOSITORY])?.unwrap_or_default();
+    match (value.first_chunk(), value.get(16..)) {
+        (Some(id), Some([is_separate @ (0 | 1)])) => Ok((*id, *is_separate == 1)),
+        _ => Err(sealed::damaged(NO_PAGE, &[REPOSITORY], "it is no ID of a repository")),
+    }
 }
 
 pub(super) fn by_name(ledger: &str, page: &PageId) -> Vec<u8> {
@@ -107,8 +121,10 @@ pub(crate) enum PageState {
     InUse,
     /// Its rows are removed.
     Deleting,
-    /// A process makes it, or wishes to delete it. This version does both in one transaction, and leaves
-    /// such a page alone.
+    /// This process makes its database. It has no name yet.
+    Making(ProcessId),
+    /// A process wishes to delete it. This version decides that in one transaction, and leaves such a page
+    /// alone.
     Changing,
 }
 
@@ -129,7 +145,8 @@ impl PageRow {
         let state = match (state, process.len()) {
             (0, 0) => PageState::InUse,
             (1, 0) => PageState::Deleting,
-            (2 | 3, 16) => PageState::Changing,
+            (2, 16) => PageState::Making(ProcessId(process.try_into().ok()?)),
+            (3, 16) => PageState::Changing,
             _ => return None,
         };
         let ledger = String::from_utf8(ledger.to_vec()).ok()?;
@@ -138,9 +155,17 @@ impl PageRow {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut value = vec![u8::from(self.state == PageState::Deleting), self.ledger.len() as u8];
+        let (state, process): (u8, &[u8]) = match &self.state {
+            PageState::InUse => (0, &[]),
+            PageState::Deleting => (1, &[]),
+            PageState::Making(process) => (2, &process.0),
+            // Nobody writes it.
+            PageState::Changing => (3, &[0; 16]),
+        };
+        let mut value = vec![state, self.ledger.len() as u8];
         value.extend_from_slice(self.ledger.as_bytes());
         value.extend_from_slice(&self.id.0);
+        value.extend_from_slice(process);
         value
     }
 }
@@ -149,17 +174,25 @@ pub(super) fn of_page(row: u8, number: u64) -> Vec<u8> {
     [&[row][..], &number::encode(number)].concat()
 }
 
-/// Gives a page a number.
-pub(crate) fn add_page(host: &mut dyn KvWrite, ledger: &str, page: &PageId) -> Result<u64> {
+/// Gives a page a number, and its name unless it is being made.
+pub(crate) fn add_page(host: &mut dyn KvWrite, row: &PageRow) -> Result<u64> {
     let next = get(host, &[NEXT_PAGE])?.and_then(|value| value.try_into().ok());
     let Some(next) = next.map(u64::from_be_bytes).filter(|next| *next <= number::MAX) else {
         return Err(sealed::damaged(NO_PAGE, &[NEXT_PAGE], "it is no page number"));
     };
     put(host, &[NEXT_PAGE], (next + 1).to_be_bytes().to_vec())?;
-    put(host, &by_name(ledger, page), next.to_be_bytes().to_vec())?;
-    let row = PageRow { state: PageState::InUse, ledger: ledger.to_owned(), id: *page };
-    put(host, &of_page(BY_NUMBER, next), row.to_bytes())?;
+    match row.state {
+        PageState::Making(_) => put(host, &of_page(BY_NUMBER, next), row.to_bytes())?,
+        _ => name_page(host, next, row)?,
+    }
     Ok(next)
+}
+
+/// Gives a page that was made its name.
+pub(crate) fn name_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
+    let row = PageRow { state: PageState::InUse, ..row.clone() };
+    put(host, &by_name(&row.ledger, &row.id), number.to_be_bytes().to_vec())?;
+    put(host, &of_page(BY_NUMBER, number), row.to_bytes())
 }
 
 /// What the repository knows of the page with this number. `None` if there is none.
@@ -178,7 +211,10 @@ pub(crate) fn begin_removal(host: &mut dyn KvWrite, number: u64, row: &PageRow) 
 
 /// Takes the rows of a page away that the repository has.
 pub(crate) fn remove_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
-    host.remove(&by_name(&row.ledger, &row.id))?;
+    // A page that was never completed has no name, and another can have it.
+    if page(host, &row.ledger, &row.id)? == Some(number) {
+        host.remove(&by_name(&row.ledger, &row.id))?;
+    }
     host.remove(&of_page(CLOSED, number))?;
     Ok(host.remove(&of_page(BY_NUMBER, number))?)
 }

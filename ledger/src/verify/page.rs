@@ -11,7 +11,7 @@ use super::report::Verification;
 use super::trees::Trees;
 use crate::commit::encoding::Commit;
 use crate::digest::{Digest, Kind};
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::page::shared::Shared;
@@ -19,10 +19,10 @@ use crate::rows::counts::Counts;
 use crate::rows::inspect::{
     COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, page_row, piece_key,
 };
-use crate::rows::inspect_repository::DEVICE_KEY;
+use crate::rows::inspect_repository::is_lease;
 use crate::rows::page::Rows;
 use crate::rows::process::{Hold, StreamState, lease};
-use crate::rows::repository::{NO_PAGE, device};
+use crate::rows::separate::OWN_KEY;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -36,19 +36,30 @@ const MAIN: &str = "main";
 /// Those of the host.
 pub(crate) fn verify(page: &Shared) -> Result<Verification> {
     let mut report = Verification::default();
-    check(&page.read()?, &page.open.rows, &mut report)?;
+    check(&page.read()?, &page.open.rows, None, &mut report)?;
     Ok(report)
 }
 
-/// Checks all rows of a page, in one transaction of its host.
+/// Checks all rows of a page, in one transaction of its host, and compares them with the device of the
+/// repository.
 ///
 /// # Errors
 /// Those of the host.
-pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -> Result<()> {
+pub(super) fn check(
+    host: &dyn KvRead,
+    rows: &Rows,
+    device: Option<[u8; 24]>,
+    report: &mut Verification,
+) -> Result<()> {
     let page = rows.page;
     let at = (page, &PARAMETERS_KEY[..]);
     let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
-    if let Some(None) = parameters {
+    // An eviction that was not completed leaves the flag in a database of its own. Who opens the page takes
+    // it away.
+    let is_half_evicted = || Ok::<_, LedgerError>(rows.is_separate() && rows.is_going(host)?);
+    if let Some(None) = parameters
+        && !is_half_evicted()?
+    {
         let found = "no row, or that of a page that is deleted";
         report.add(page, &PARAMETERS_KEY, "the parameters of the page", found);
     }
@@ -57,7 +68,7 @@ pub(super) fn check(host: &dyn KvRead, rows: &Rows, report: &mut Verification) -
     if let Some(found) = counts.as_ref().and_then(Counts::contradiction) {
         report.add(page, &COUNTS_KEY, "a state of the collector", found);
     }
-    let (graph, streamed) = check_small(host, rows, counts.as_ref(), report)?;
+    let (graph, streamed) = check_small((host, device), rows, counts.as_ref(), report)?;
     report.commits += graph.len();
     graph.check(report);
 
@@ -87,7 +98,7 @@ fn visit(
 
 /// Checks all rows but those of pieces by themselves. Gives the commits, and the pieces of streams.
 fn check_small(
-    host: &dyn KvRead,
+    (host, device): (&dyn KvRead, Option<[u8; 24]>),
     rows: &Rows,
     counts: Option<&Counts>,
     report: &mut Verification,
@@ -96,6 +107,10 @@ fn check_small(
     let (mut graph, mut keeps) = (Graph::new(page), 0);
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
     let mut each = |key: &[u8], row: &[u8]| {
+        // The row that says which page it is has been read. A lease says nothing else.
+        if rows.is_separate() && (key == OWN_KEY || is_lease(key, row)) {
+            return Ok(());
+        }
         match page_row(page, key, row) {
             Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
             Ok(PageRow::Merge { parents, merge }) => graph.add_merge(parents, merge),
@@ -115,7 +130,6 @@ fn check_small(
             Ok(PageRow::Pruned { id, pruned }) => graph.add_pruned(id, pruned),
             Ok(PageRow::Expiring { id }) => expiring.push((key.to_vec(), id)),
             Ok(PageRow::Life(life)) => {
-                let device = report.readable((NO_PAGE, &DEVICE_KEY), "a device", device(host))?;
                 if let Some(device) = device.filter(|device| device[..16] == life[..16])
                     && life > device
                 {

@@ -7,13 +7,15 @@ use permazen_kv::{Direction, KeySpan, KvRead, TxOptions};
 use super::page;
 use super::report::Verification;
 use crate::error::Result;
+use crate::host::Host;
 use crate::ids::PageId;
 use crate::repository::Repository;
 use crate::rows::inspect_repository::{
     NEXT_PAGE_KEY, ONCE, RepositoryRow, by_name_key, by_number_key, repository_row,
 };
 use crate::rows::page::Rows;
-use crate::rows::repository::{NO_PAGE, PageState};
+use crate::rows::repository::{NO_PAGE, PageState, device};
+use crate::rows::separate::OWN_KEY;
 
 impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
@@ -38,18 +40,28 @@ impl Repository {
     /// If the host fails.
     pub fn verify(&self) -> Result<Verification> {
         let mut report = Verification::default();
-        let tx = self.host.begin(&TxOptions::reading())?;
-        for number in check_rows(&tx, &mut report)? {
-            page::check(&tx, &Rows::new(number), &mut report)?;
+        let host = self.host();
+        let tx = host.repository.begin(&TxOptions::reading())?;
+        let device = report.readable((NO_PAGE, &[]), "a device", device(&tx))?;
+        for number in check_rows(&tx, host, &mut report)? {
+            let rows = host.rows(number);
+            if !host.is_separate() {
+                page::check(&tx, &rows, device, &mut report)?;
+                continue;
+            }
+            let at = (number, &OWN_KEY[..]);
+            if let Some(database) = report.readable(at, "this page", host.of_page(number))? {
+                page::check(&database.begin(&TxOptions::reading())?, &rows, device, &mut report)?;
+            }
         }
         Ok(report)
     }
 }
 
 /// Checks the rows of the repository, and gives the numbers of its pages that are not being deleted.
-fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> {
+fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
-    let (mut next_page, mut in_use) = (None, Vec::new());
+    let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), Vec::new());
     // The pages with a row that says when they were closed (`true`) or who has them open.
     let mut used = BTreeMap::new();
     let mut from = Vec::new();
@@ -78,16 +90,20 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
                 }
                 Ok(RepositoryRow::ByNumber { number, row }) => {
                     by_number.insert(number, (row.ledger, row.id));
-                    if row.state == PageState::InUse {
-                        in_use.push(number);
+                    match row.state {
+                        PageState::InUse => in_use.push(number),
+                        // It was never completed, or has lost its name to the page that is.
+                        PageState::Making(_) => unnamed.push(number),
+                        PageState::Deleting if places.is_separate() => unnamed.push(number),
+                        PageState::Deleting | PageState::Changing => {}
                     }
                 }
                 Ok(RepositoryRow::OfPage(number)) => {
-                    if !by_number.contains_key(&number) {
-                        let found = format!("rows of page {number}, and no row 05 of it");
+                    if places.is_separate() || !by_number.contains_key(&number) {
+                        let found = format!("rows of page {number}, which is not here");
                         report.add(NO_PAGE, &key, "rows of pages that there are", found);
                     }
-                    match Rows::new(number).all().1 {
+                    match Rows::under_prefix(number).all().1 {
                         Some(after) => from = after,
                         None => break 'rows,
                     }
@@ -103,9 +119,13 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
             report.add(NO_PAGE, &[row], what, "no row");
         }
     }
+    let last_number = by_number.last_key_value().map(|(number, _)| *number);
+    by_number.retain(|number, name| !unnamed.contains(number) || by_name.get(name) == Some(number));
     check_names(&by_name, &by_number, report);
-    for number in &in_use {
-        let (was_opened, is_used) = (Rows::new(*number).has_life(host)?, used.contains_key(number));
+    // With databases of their own, pages have row 2b after row 08.
+    for number in in_use.iter().filter(|_| !places.is_separate()) {
+        let was_opened = places.rows(*number).has_life(host)?;
+        let is_used = used.contains_key(number);
         if was_opened != is_used {
             let expected = "rows 2b and 06 or 08 of a page that was opened, none of another";
             let found = match was_opened {
@@ -115,8 +135,8 @@ fn check_rows(host: &dyn KvRead, report: &mut Verification) -> Result<Vec<u64>> 
             report.add(NO_PAGE, &by_number_key(*number), expected, found);
         }
     }
-    if let (Some(next), Some((last, _))) = (next_page, by_number.last_key_value())
-        && next <= *last
+    if let (Some(next), Some(last)) = (next_page, last_number)
+        && next <= last
     {
         let expected = format!("a number above {last}, that of a page");
         report.add(NO_PAGE, &NEXT_PAGE_KEY, expected, next.to_string());

@@ -1,0 +1,132 @@
+//! Where the rows of pages lie: in the database of the repository, or in a database for each page.
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::{KvDatabase, TxOptions};
+
+use crate::error::Result;
+use crate::rows::page::Rows;
+
+/// A database for each page of a repository, by the number of the page. Numbers are never used again.
+///
+/// With `LmdbPages` (feature `lmdb`), each is an LMDB environment in a directory. A database for each page
+/// lets pages be written at the same time, and damage or the deletion of one does not touch the others.
+/// Many small pages are better off in the one database of their repository.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::{Arc, Mutex};
+///
+/// use permazen_kv::{KvDatabase, memory::MemoryStore};
+/// use permazen_ledger::{PageDatabases, PageId, Repository};
+///
+/// #[derive(Debug, Default)]
+/// struct InMemory(Mutex<HashMap<u64, MemoryStore>>);
+///
+/// impl PageDatabases for InMemory {
+///     fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+///         Ok(Arc::new(self.0.lock().unwrap().entry(page).or_default().clone()))
+///     }
+///     fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+///         self.0.lock().unwrap().remove(&page);
+///         Ok(())
+///     }
+/// }
+///
+/// let builder = Repository::builder(MemoryStore::new());
+/// let repository = builder.page_databases(Arc::new(InMemory::default())).create()?;
+/// let page = repository.create_page("films", PageId::ROOT)?;
+/// # drop(page);
+/// # Ok::<(), permazen_ledger::LedgerError>(())
+/// ```
+pub trait PageDatabases: fmt::Debug + Send + Sync {
+    /// Opens the database of a page; makes an empty one if there is none. If it is open in this process
+    /// already, what is opened shares it.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
+
+    /// Removes the database of a page, if there is one. This process does not have it open.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    fn remove(&self, page: u64) -> permazen_kv::Result<()>;
+}
+
+/// The databases of a repository.
+pub(crate) struct Host {
+    /// It has the rows of the repository.
+    pub(crate) repository: Arc<dyn KvDatabase>,
+    separate: Option<Separate>,
+}
+
+/// The pages have databases of their own.
+struct Separate {
+    databases: Arc<dyn PageDatabases>,
+    /// The ID of the repository.
+    id: [u8; 16],
+}
+
+impl Host {
+    /// The databases of the repository with this ID.
+    pub(crate) fn new(
+        repository: Arc<dyn KvDatabase>,
+        pages: Option<Arc<dyn PageDatabases>>,
+        id: [u8; 16],
+    ) -> Self {
+        let separate = pages.map(|databases| Separate { databases, id });
+        Host { repository, separate }
+    }
+
+    /// Whether pages have databases of their own.
+    pub(crate) fn is_separate(&self) -> bool {
+        self.separate.is_some()
+    }
+
+    /// The rows of a page, in [`of_page`](Host::of_page).
+    pub(crate) fn rows(&self, page: u64) -> Rows {
+        match self.separate {
+            Some(_) => Rows::separate(page),
+            None => Rows::under_prefix(page),
+        }
+    }
+
+    /// The database with the rows of a page.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or it belongs to another page.
+    pub(crate) fn of_page(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
+        let Some(Separate { databases, id }) = &self.separate else {
+            return Ok(Arc::clone(&self.repository));
+        };
+        let database = databases.open(page)?;
+        self.rows(page).check_own(&database.begin(&TxOptions::reading())?, id)?;
+        Ok(database)
+    }
+
+    /// Makes the database of a page, if pages have such, and says in it what it is.
+    pub(crate) fn make(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
+        let Some(Separate { databases, id }) = &self.separate else {
+            return Ok(Arc::clone(&self.repository));
+        };
+        let database = databases.open(page)?;
+        let mut tx = database.begin(&TxOptions::writing())?;
+        self.rows(page).put_own(&mut tx, id)?;
+        tx.commit()?;
+        Ok(database)
+    }
+
+    /// Removes the database of a page. Who has it open is told that the page is gone.
+    pub(crate) fn remove(&self, page: u64) -> Result<()> {
+        let Some(Separate { databases, .. }) = &self.separate else { return Ok(()) };
+        // A database that is not there, or is damaged, tells nobody.
+        if let Ok(database) = self.of_page(page) {
+            let mut tx = database.begin(&TxOptions::writing())?;
+            self.rows(page).put_going(&mut tx)?;
+            tx.commit()?;
+        }
+        Ok(databases.remove(page)?)
+    }
+}

@@ -1,0 +1,39 @@
+//! The row that a database of one page begins with: it says which page that is.
+
+use permazen_kv::{KvRead, KvWrite};
+
+use super::page::Rows;
+use super::repository::{FORMAT, FORMAT_ROW};
+use crate::error::{LedgerError, Result};
+
+const WORDS: &[u8] = b"permazen-ledger page";
+
+/// Its key.
+pub(crate) const OWN_KEY: [u8; 1] = [FORMAT_ROW];
+
+impl Rows {
+    fn own(&self, repository: &[u8; 16]) -> Vec<u8> {
+        [WORDS, &FORMAT.to_be_bytes(), repository, &self.page.to_be_bytes()].concat()
+    }
+
+    /// Says that the database belongs to this page of this repository.
+    pub(crate) fn put_own(&self, host: &mut dyn KvWrite, repository: &[u8; 16]) -> Result<()> {
+        self.put(host, &OWN_KEY, self.own(repository))
+    }
+
+    /// Refuses a database that belongs to another page.
+    pub(crate) fn check_own(&self, host: &dyn KvRead, repository: &[u8; 16]) -> Result<()> {
+        let value = self.get(host, &OWN_KEY)?;
+        let words = value.as_ref().and_then(|value| value.strip_prefix(WORDS));
+        let format =
+            words.and_then(|rest| rest.first_chunk()).map(|found| u32::from_be_bytes(*found));
+        match (value, format) {
+            (_, Some(found)) if found != FORMAT => {
+                Err(LedgerError::UnknownFormat { found, known: FORMAT })
+            }
+            (Some(value), _) if value == self.own(repository) => Ok(()),
+            (Some(_), _) => Err(self.damaged(&OWN_KEY, "it is the database of another page")),
+            (None, _) => Err(self.damaged(&OWN_KEY, "it is missing")),
+        }
+    }
+}

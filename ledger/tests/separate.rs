@@ -1,0 +1,346 @@
+//! Repositories with a database for each page.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use permazen_kv::fault::{FaultStore, Faults};
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::testsuite::Fixture;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    Clock, LastOneWins, LedgerError, MAIN, Page, PageDatabases, PageId, PageStore, Repository,
+    Retention,
+};
+
+const ROOT: PageId = PageId::ROOT;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl TestClock {
+    fn new() -> Arc<Self> {
+        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
+    }
+
+    fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Databases in memory, which survive the processes.
+#[derive(Debug, Clone, Default)]
+struct Disk {
+    repository: MemoryStore,
+    pages: Arc<Mutex<BTreeMap<u64, MemoryStore>>>,
+}
+
+impl Disk {
+    fn numbers(&self) -> Vec<u64> {
+        self.pages.lock().unwrap().keys().copied().collect()
+    }
+
+    /// How many rows of the repository begin with this byte.
+    fn rows(&self, first: u8) -> usize {
+        let (min, max) = ([first], [first + 1]);
+        let snapshot = self.repository.snapshot();
+        snapshot.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
+    }
+}
+
+/// The disk as one process has it: all of its databases fail together.
+#[derive(Debug, Clone)]
+struct Pages {
+    disk: Disk,
+    faults: FaultStore<MemoryStore>,
+}
+
+/// A database of a page, whose transactions count as those of the repository.
+struct Together {
+    page: MemoryStore,
+    faults: FaultStore<MemoryStore>,
+}
+
+impl PageDatabases for Pages {
+    fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        // A look at the other store fails if this process is to fail.
+        self.faults.begin(&TxOptions::reading())?.get(b"")?;
+        let mut pages = self.disk.pages.lock().unwrap();
+        Ok(Arc::new(Together {
+            page: pages.entry(page).or_default().clone(),
+            faults: self.faults.clone(),
+        }))
+    }
+
+    fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+        self.faults.begin(&TxOptions::reading())?.get(b"")?;
+        self.disk.pages.lock().unwrap().remove(&page);
+        Ok(())
+    }
+}
+
+impl KvDatabase for Together {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn permazen_kv::KvTransaction + Send + 'db>> {
+        self.faults.begin(&TxOptions::reading())?.get(b"")?;
+        self.page.begin(options)
+    }
+
+    fn capabilities(&self) -> permazen_kv::Capabilities {
+        self.page.capabilities()
+    }
+}
+
+/// A process, and what makes its operations fail.
+fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
+    let faults = FaultStore::new(disk.repository.clone());
+    let pages = Pages { disk: disk.clone(), faults: faults.clone() };
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    let builder = Repository::builder(faults.clone()).upkeep_by_hand().clock(clock);
+    (builder.page_databases(Arc::new(pages)).create().unwrap(), faults.faults())
+}
+
+fn put(page: &Page, key: &[u8], value: &[u8]) {
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+}
+
+fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
+    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    snapshot.get(key).unwrap().map(|value| value.to_vec())
+}
+
+fn assert_clean(repository: &Repository) {
+    let verification = repository.verify().unwrap();
+    assert!(verification.is_clean(), "{:#?}", verification.findings);
+}
+
+#[test]
+fn each_page_has_a_database() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (repository, _) = process(&disk, &clock);
+    let names = ["films", "books", "songs"];
+    let pages = names.map(|name| repository.create_page(name, ROOT).unwrap());
+    for (page, name) in pages.iter().zip(names) {
+        put(page, b"name", name.as_bytes());
+        let base = page.head(MAIN).unwrap();
+        page.create_branch("other", &base).unwrap();
+        put(page, b"name", b"changed");
+        page.merge("other", &page.head(MAIN).unwrap(), &mut LastOneWins).unwrap();
+        page.set_retention(Retention::Heads).unwrap();
+        clock.advance(HOUR / 10);
+        page.collect().unwrap();
+        clock.advance(HOUR / 10);
+        page.collect().unwrap();
+        put(page, b"name", name.as_bytes());
+    }
+    // Nothing of a page is in the database of the repository.
+    assert_eq!((disk.rows(0x10), disk.rows(0x05), disk.numbers()), (0, 3, vec![1, 2, 3]));
+    assert_clean(&repository);
+    assert!(matches!(repository.create_page("films", ROOT), Err(LedgerError::Exists { .. })));
+    assert_eq!(disk.numbers(), [1, 2, 3]);
+    drop(pages);
+    drop(repository);
+    let (repository, _) = process(&disk, &clock);
+    for name in names {
+        assert_eq!(
+            get(&repository.page(name, ROOT).unwrap(), b"name"),
+            Some(name.as_bytes().to_vec())
+        );
+    }
+    repository.delete_page("books", ROOT).unwrap();
+    assert_eq!(disk.numbers(), [1, 3]);
+    assert!(matches!(repository.page("books", ROOT), Err(LedgerError::NoSuch { .. })));
+    assert_eq!(repository.pages().unwrap().len(), 2);
+    assert_clean(&repository);
+    // A number is never used again.
+    drop(repository.create_page("books", ROOT).unwrap());
+    assert_eq!(disk.numbers(), [1, 3, 4]);
+}
+
+#[test]
+fn equal_contents_have_equal_roots_in_both_hosts() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (separate, _) = process(&disk, &clock);
+    let together = Repository::create(MemoryStore::new()).unwrap();
+    let secret = || permazen_ledger::Secret::new([7; 32]);
+    let pages = [&separate, &together]
+        .map(|repository| repository.create_page_with("films", ROOT, secret()).unwrap());
+    let roots = pages.each_ref().map(|page| {
+        for number in 0..500_u32 {
+            put(page, &(number * 7919 % 1_000).to_be_bytes(), &[number as u8; 90]);
+        }
+        page.snapshot(&page.head(MAIN).unwrap()).unwrap().root()
+    });
+    assert_eq!(roots[0], roots[1]);
+}
+
+#[test]
+fn a_repository_is_opened_in_the_way_in_which_it_was_made() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    drop(process(&disk, &clock));
+    let error = Repository::open(disk.repository.clone()).unwrap_err();
+    assert!(error.to_string().contains("page_databases"), "{error}");
+    let together = MemoryStore::new();
+    drop(Repository::create(together.clone()).unwrap());
+    let pages = Pages { disk: disk.clone(), faults: FaultStore::new(MemoryStore::new()) };
+    let builder = Repository::builder(together).page_databases(Arc::new(pages));
+    assert!(matches!(builder.open(), Err(LedgerError::InvalidArgument(_))));
+    // A database of a page is no repository.
+    let (repository, _) = process(&disk, &clock);
+    drop(repository.create_page("films", ROOT).unwrap());
+    let page = disk.pages.lock().unwrap()[&1].clone();
+    assert!(matches!(Repository::create(page), Err(LedgerError::NoRepository)));
+}
+
+#[test]
+fn a_database_in_the_place_of_another_is_refused() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (repository, _) = process(&disk, &clock);
+    for name in ["films", "books"] {
+        put(&repository.create_page(name, ROOT).unwrap(), b"name", name.as_bytes());
+    }
+    repository.upkeep().unwrap();
+    let pages = disk.pages.lock().unwrap().clone();
+    let swapped = BTreeMap::from([(1, pages[&2].clone()), (2, pages[&1].clone())]);
+    *disk.pages.lock().unwrap() = swapped;
+    for name in ["films", "books"] {
+        let error = repository.page(name, ROOT).unwrap_err();
+        assert!(matches!(error, LedgerError::DamagedRow { .. }), "{error}");
+    }
+    assert_eq!(repository.verify().unwrap().findings.len(), 2);
+    // One that is gone is not made anew without a word.
+    *disk.pages.lock().unwrap() = BTreeMap::from([(1, pages[&1].clone())]);
+    assert!(repository.page("books", ROOT).is_err());
+    assert_eq!(get(&repository.page("films", ROOT).unwrap(), b"name"), Some(b"films".to_vec()));
+    *disk.pages.lock().unwrap() = pages;
+    assert_clean(&repository);
+}
+
+#[test]
+fn what_another_process_has_open_stays() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
+    let page = one.create_page("films", ROOT).unwrap();
+    put(&page, b"name", b"films");
+    let first = page.head(MAIN).unwrap();
+    let old = page.snapshot(&first).unwrap();
+    clock.advance(2 * Duration::from_secs(60));
+    one.upkeep().unwrap();
+    // The pin of the snapshot and its lease are in the database of the page.
+    let other = two.page("films", ROOT).unwrap();
+    put(&other, b"name", b"changed");
+    other.set_retention(Retention::Heads).unwrap();
+    for _ in 0..3 {
+        clock.advance(3 * Duration::from_secs(60));
+        one.upkeep().unwrap();
+        other.collect().unwrap();
+    }
+    assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
+    assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
+    drop((old, other));
+    two.upkeep().unwrap();
+    assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
+    drop(page);
+    one.upkeep().unwrap();
+    two.delete_page("films", ROOT).unwrap();
+    assert_eq!(disk.numbers(), []);
+    assert_clean(&one);
+}
+
+#[test]
+fn making_deleting_and_evicting_survive_each_failure() {
+    type Work = fn(&Repository) -> Result<(), LedgerError>;
+    let works: [(&str, Work); 4] = [
+        ("make", |repository| repository.create_page("new", ROOT).map(drop)),
+        ("delete", |repository| repository.delete_page("films", ROOT)),
+        ("evict", |repository| repository.evict("empty", ROOT).map(drop)),
+        ("evict what is not empty", |repository| repository.evict("films", ROOT).map(drop)),
+    ];
+    for (name, work) in works {
+        for nth in 1.. {
+            let (disk, clock) = (Disk::default(), TestClock::new());
+            let (repository, faults) = process(&disk, &clock);
+            put(&repository.create_page("films", ROOT).unwrap(), b"name", b"films");
+            drop(repository.create_page("empty", ROOT).unwrap());
+            repository.upkeep().unwrap();
+            faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+            let result = work(&repository);
+            let is_over = faults.hits() == 0;
+            assert_eq!(result.is_ok(), is_over, "{name}, operation {nth}");
+            // The process ends, and what it held is over some time later.
+            std::mem::forget(repository);
+            let (other, _) = process(&disk, &clock);
+            assert_clean(&other);
+            clock.advance(2 * HOUR);
+            other.upkeep().unwrap();
+            clock.advance(HOUR);
+            other.upkeep().unwrap();
+            assert_clean(&other);
+            // Each database is that of a page.
+            let pages = other.pages().unwrap();
+            assert_eq!(disk.numbers().len(), pages.len(), "{name}, operation {nth}");
+            assert_eq!((disk.rows(0x04), disk.rows(0x05)), (pages.len(), pages.len()));
+            for (ledger, id) in pages {
+                let page = other.page(&ledger, id).unwrap();
+                let expected = (ledger == "films").then(|| b"films".to_vec());
+                assert_eq!(get(&page, b"name"), expected, "{name}, operation {nth}");
+                put(&page, b"more", b"written");
+            }
+            if name != "delete" {
+                assert!(other.page("films", ROOT).is_ok(), "{name}, operation {nth}");
+            }
+            drop(other.page_or_create("new", ROOT).unwrap());
+            assert_clean(&other);
+            if is_over {
+                assert!(nth > 5, "{name}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn many_processes_make_a_page_of_one_name() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let processes: Vec<_> = (0..4).map(|_| process(&disk, &clock).0).collect();
+    std::thread::scope(|scope| {
+        for (number, repository) in processes.iter().enumerate() {
+            scope.spawn(move || {
+                for round in 0..10_u8 {
+                    let page = repository.page_or_create(&format!("{}", round % 5), ROOT).unwrap();
+                    put(&page, &[number as u8, round], b"");
+                }
+            });
+        }
+    });
+    assert_eq!(disk.numbers().len(), 5);
+    assert_clean(&processes[0]);
+    let count = |name: usize| {
+        let page = processes[0].page(&name.to_string(), ROOT).unwrap();
+        page.log(page.head(MAIN).unwrap()).unwrap().count()
+    };
+    assert_eq!((0..5).map(count).sum::<usize>(), 40);
+}
+
+fn store() -> OptimisticDatabase<PageStore> {
+    let (repository, _) = process(&Disk::default(), &TestClock::new());
+    repository.create_page("test", ROOT).unwrap().database(MAIN).unwrap()
+}
+
+permazen_kv::conformance!(separate, || Fixture::new(store()));
