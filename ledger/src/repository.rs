@@ -368,8 +368,8 @@ impl Repository {
                 opened => return opened,
             }
             match self.create_page(ledger, id) {
-                // Another thread or process was faster.
-                Err(LedgerError::Exists { .. }) => {}
+                // Another process was faster, or has deleted it at once.
+                Err(LedgerError::Exists { .. } | LedgerError::PageGone { .. }) => {}
                 created => return created,
             }
         }

@@ -72,6 +72,10 @@ struct Known {
     content: Map,
 }
 
+fn pairs(of: &BTreeSet<CommitId>) -> Vec<(CommitId, CommitId)> {
+    of.iter().flat_map(|one| of.range(one..).skip(1).map(|other| (*one, *other))).collect()
+}
+
 struct Model {
     page: Page,
     clock: Arc<TestClock>,
@@ -130,11 +134,50 @@ impl Model {
     /// Whether history ends on one side, before what both have in common. That is so if a branch was made
     /// at a commit that was kept for a tag or a reader, and not what is between it and the others.
     fn ends_before_base(&self, one: &CommitId, other: &CommitId) -> bool {
-        let (one, other) = (self.ancestors(&[*one]), self.ancestors(&[*other]));
-        one.symmetric_difference(&other).any(|id| {
-            let mut parents = self.commits[id].parents.iter();
-            parents.any(|id| *id != CommitId::FIRST && !self.commits.contains_key(id))
-        })
+        let mut bases = BTreeSet::from([*one, *other]);
+        while bases.len() > 1 {
+            for (one, other) in pairs(&bases) {
+                let (one, other) = (self.ancestors(&[one]), self.ancestors(&[other]));
+                let ends = one.symmetric_difference(&other).any(|id| {
+                    let mut parents = self.commits[id].parents.iter();
+                    parents.any(|id| *id != CommitId::FIRST && !self.commits.contains_key(id))
+                });
+                if ends {
+                    return true;
+                }
+            }
+            bases = self.bases(&bases);
+        }
+        false
+    }
+
+    /// The latest commits that any two of these have in common.
+    fn bases(&self, of: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
+        let mut bases = BTreeSet::new();
+        for (one, other) in pairs(of) {
+            let (one, other) = (self.ancestors(&[one]), self.ancestors(&[other]));
+            let common: BTreeSet<_> = one.intersection(&other).copied().collect();
+            let below: BTreeSet<_> =
+                common.iter().flat_map(|id| self.commits[id].parents.clone()).collect();
+            bases.extend(common.difference(&below).copied());
+        }
+        bases
+    }
+
+    /// What not all of these lead back to, and the latest of what all lead back to.
+    fn to_latest(&self, of: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
+        let of_each: Vec<_> = of.iter().map(|head| self.ancestors(&[*head])).collect();
+        let of_all: BTreeSet<_> = self
+            .commits
+            .keys()
+            .filter(|id| !of_each.is_empty() && of_each.iter().all(|of| of.contains(id)))
+            .copied()
+            .collect();
+        let below: BTreeSet<_> =
+            of_all.iter().flat_map(|id| self.commits[id].parents.clone()).collect();
+        let mut kept: BTreeSet<_> = of_each.into_iter().flatten().collect();
+        kept.retain(|id| !of_all.contains(id) || !below.contains(id));
+        kept
     }
 
     /// What is kept, by the rules as they are written.
@@ -169,17 +212,15 @@ impl Model {
         kept.remove(&CommitId::FIRST);
         let heads: BTreeSet<_> =
             heads.into_iter().filter(|head| *head != CommitId::FIRST).collect();
-        let of_each: Vec<_> = heads.iter().map(|head| self.ancestors(&[*head])).collect();
-        let of_all: BTreeSet<_> = self
-            .commits
-            .keys()
-            .filter(|id| !of_each.is_empty() && of_each.iter().all(|of| of.contains(id)))
-            .copied()
-            .collect();
-        kept.extend(of_each.iter().flatten().filter(|id| !of_all.contains(id)));
-        let below: BTreeSet<_> =
-            of_all.iter().flat_map(|id| self.commits[id].parents.clone()).collect();
-        kept.extend(of_all.difference(&below));
+        kept.extend(self.to_latest(&heads));
+        for (one, other) in pairs(&heads) {
+            // Several of them are merged with each other first.
+            let mut bases = self.bases(&BTreeSet::from([one, other]));
+            while bases.len() > 1 {
+                kept.extend(self.to_latest(&bases));
+                bases = self.bases(&bases);
+            }
+        }
         kept
     }
 

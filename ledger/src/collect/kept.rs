@@ -1,8 +1,9 @@
 //! Which commits of a page are kept.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use super::history::{History, Parent};
+use super::bases::keep_for_merges;
+use super::history::{History, Parent, Place, parents, place};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
 
@@ -48,7 +49,8 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
     for at in names.all().filter_map(|id| history.place(id)) {
         kept[at] = true;
     }
-    keep_for_merges(history, names, &mut kept);
+    let heads = names.branches.iter().flatten().filter_map(|id| history.place(id));
+    keep_for_merges(history, &heads.collect(), &mut kept);
     kept
 }
 
@@ -65,21 +67,6 @@ fn reached(history: &History, names: &Names) -> Vec<bool> {
     reached
 }
 
-fn parents(history: &History, at: usize) -> impl Iterator<Item = usize> {
-    history.parents(at).filter_map(|parent| match parent {
-        Parent::Here(at) => Some(at),
-        Parent::Pruned(_) => None,
-    })
-}
-
-/// A commit in the order of walks: parents are before their children.
-type Place = (u64, CommitId, usize);
-
-fn place(history: &History, at: usize) -> Place {
-    let commit = history.commit(at);
-    (commit.generation, commit.id, at)
-}
-
 /// Keeps the last commits of a branch.
 fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
     let heads = heads.iter().filter_map(|id| history.place(id));
@@ -88,59 +75,6 @@ fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
         let Some((_, _, at)) = ahead.pop_last() else { break };
         kept[at] = true;
         ahead.extend(parents(history, at).map(|at| place(history, at)));
-    }
-}
-
-/// Some of the heads, one bit for each.
-type Heads = Vec<u64>;
-
-/// A commit that a walk from all heads has reached.
-#[derive(Debug, Default)]
-struct Reached {
-    /// The heads that lead back to it.
-    by: Heads,
-    /// The most heads that lead back to one of its children.
-    most: u32,
-}
-
-fn count(heads: &Heads) -> u32 {
-    heads.iter().map(|word| word.count_ones()).sum()
-}
-
-/// Keeps what merging any two heads needs: what not all heads lead back to, and the latest of what all
-/// lead back to.
-fn keep_for_merges(history: &History, names: &Names, kept: &mut [bool]) {
-    let heads: BTreeSet<_> =
-        names.branches.iter().flatten().filter_map(|id| history.place(id)).collect();
-    let all = heads.len() as u32;
-    let mut ahead: BTreeMap<Place, Reached> = BTreeMap::new();
-    for (bit, at) in heads.iter().enumerate() {
-        let mut by = vec![0; heads.len().div_ceil(64)];
-        by[bit / 64] |= 1 << (bit % 64);
-        ahead.insert(place(history, *at), Reached { by, most: 0 });
-    }
-    // How many of those ahead are not below a commit that all heads lead back to.
-    let mut open = ahead.len();
-    while open > 0 {
-        let Some(((_, _, at), Reached { by, most })) = ahead.pop_last() else { break };
-        if most < all {
-            open -= 1;
-        }
-        let found = count(&by);
-        // With as many as one of its children has, it has the same heads as this child.
-        if found < all || most < found {
-            kept[at] = true;
-        }
-        for parent in parents(history, at) {
-            let is_new = !ahead.contains_key(&place(history, parent));
-            let reached = ahead.entry(place(history, parent)).or_default();
-            let was_open = !is_new && reached.most < all;
-            reached.by.resize(by.len(), 0);
-            reached.by.iter_mut().zip(&by).for_each(|(word, more)| *word |= more);
-            reached.most = reached.most.max(found);
-            open += usize::from(reached.most < all);
-            open -= usize::from(was_open);
-        }
     }
 }
 

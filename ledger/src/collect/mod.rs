@@ -1,9 +1,11 @@
 //! The collector: removes commits that are not kept, and pieces that no commit leads to.
 //!
-//! `history.rs` has the graph of commits, `kept.rs` says which of them are kept, `retire.rs` removes the others,
-//! `streams.rs` removes what values leave that were written in parts, `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. `collector.rs` does one slice
-//! after the other, `keeper.rs` is the thread that lets it.
+//! `history.rs` has the graph of commits, `kept.rs` says which of them are kept, and `bases.rs` which of these
+//! merges need; `retire.rs` removes the others, `streams.rs` what values leave that were written in parts.
+//! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. `collector.rs` does one
+//! slice after the other, `keeper.rs` is the thread that lets it.
 
+mod bases;
 pub(crate) mod collector;
 mod history;
 pub(crate) mod keeper;
