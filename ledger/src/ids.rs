@@ -42,3 +42,7 @@ impl fmt::Debug for PageId {
         fmt::Display::fmt(self, f)
     }
 }
+
+/// A process that has the repository open: random bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ProcessId(pub(crate) [u8; 16]);

@@ -7,9 +7,10 @@ use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
+use crate::ids::ProcessId;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
-use crate::rows::process::{ProcessId, lease, remove_lease};
+use crate::rows::process::{lease, remove_lease};
 use crate::rows::repository::{PageState, device, page_row};
 
 /// The pages that this process has open, with a row for each.

@@ -9,8 +9,9 @@ use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use super::clock::{Clock, millis};
 use super::streams::Streams;
 use crate::error::Result;
+use crate::ids::ProcessId;
 use crate::random::random;
-use crate::rows::process::{self as rows, ProcessId};
+use crate::rows::process as rows;
 
 /// How long a lease lasts.
 const LEASE: Duration = Duration::from_secs(60 * 60);

@@ -9,9 +9,9 @@ use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
 use super::lease::{Process, WAIT};
 use super::pins::{Pin, Pins};
 use crate::error::{LedgerError, Result};
-use crate::ids::CommitId;
+use crate::ids::{CommitId, ProcessId};
 use crate::rows::page::Rows;
-use crate::rows::process::{PinRow, ProcessId};
+use crate::rows::process::PinRow;
 
 /// A page that a process has open: one for all of its handles.
 pub(crate) struct OpenPage {

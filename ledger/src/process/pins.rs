@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::ids::CommitId;
-use crate::rows::process::{PinRow, ProcessId};
+use crate::ids::{CommitId, ProcessId};
+use crate::rows::process::PinRow;
 
 /// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use for
 /// two minutes, so none that was of use when it was pinned.

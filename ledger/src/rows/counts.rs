@@ -3,9 +3,9 @@
 use permazen_kv::{KeySpan, KvRead, KvWrite};
 
 use super::page::Rows;
-use super::process::ProcessId;
 use crate::digest::Digest;
 use crate::error::Result;
+use crate::ids::ProcessId;
 
 pub(super) const COUNTS: u8 = 0x32;
 pub(super) const MARKS: u8 = 0x33;

@@ -3,10 +3,10 @@
 use permazen_kv::{KvRead, KvWrite};
 
 use super::page::Rows;
-use super::process::ProcessId;
 use super::repository::{CLOSED, NO_PAGE, each, get, of_page, put};
 use super::{number, sealed};
 use crate::error::Result;
+use crate::ids::ProcessId;
 
 pub(super) const OPENED: u8 = 0x08;
 pub(super) const LIFE: u8 = 0x2b;

@@ -7,14 +7,10 @@ use super::repository::{NO_PAGE, each};
 use super::sealed;
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::ids::CommitId;
+use crate::ids::{CommitId, ProcessId};
 
 pub(super) const LEASE: u8 = 0x07;
 pub(super) const HOLD: u8 = 0x31;
-
-/// A process that has the repository open: random bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ProcessId(pub(crate) [u8; 16]);
 
 /// A commit that a process protects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

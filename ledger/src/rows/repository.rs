@@ -3,10 +3,9 @@
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
-use super::process::ProcessId;
 use super::{number, sealed};
 use crate::error::{LedgerError, Result};
-use crate::ids::PageId;
+use crate::ids::{PageId, ProcessId};
 
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;

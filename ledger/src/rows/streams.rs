@@ -6,10 +6,11 @@ use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::counts::Counts;
 use super::page::Rows;
-use super::process::{HOLD, Hold, ProcessId, StreamId, StreamState, hold};
+use super::process::{HOLD, Hold, StreamId, StreamState, hold};
 use super::sealed;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
+use crate::ids::ProcessId;
 
 pub(super) const STREAMED: u8 = 0x26;
 
