@@ -282,7 +282,8 @@ fn making_deleting_and_evicting_survive_each_failure() {
             faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
             let result = work(&repository);
             let is_over = faults.hits() == 0;
-            assert_eq!(result.is_ok(), is_over, "{name}, operation {nth}");
+            // What fails after it is done is done again by others.
+            assert!(result.is_ok() || !is_over, "{name}, operation {nth}");
             // The process ends, and what it held is over some time later.
             std::mem::forget(repository);
             let (other, _) = process(&disk, &clock);
