@@ -186,6 +186,7 @@ pub(crate) fn look_without_writing(path: &Path, store: Store, all_read_only: boo
         Store::Sqlite => {
             SqliteStore::builder().read_only(true).open(path).map(|kv| Arc::new(kv) as _)
         }
+        Store::Page => unreachable!("no page is opened read-only"),
     };
     let read = opened.and_then(|kv| {
         kv.begin(&TxOptions::reading())?;

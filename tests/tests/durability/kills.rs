@@ -101,6 +101,11 @@ fn kills_on_sqlite() {
     kills(Store::Sqlite);
 }
 
+#[test]
+fn kills_on_a_page() {
+    kills(Store::Page);
+}
+
 /// One of two writers is killed, and the other one continues.
 fn two_writers(store: Store) {
     let seed = seed(&format!("two writers, {store:?}"));
@@ -174,6 +179,11 @@ fn kills_while_the_file_grows_on_lmdb() {
 #[test]
 fn kills_while_the_file_grows_on_sqlite() {
     growth(Store::Sqlite);
+}
+
+#[test]
+fn kills_while_the_file_grows_on_a_page() {
+    growth(Store::Page);
 }
 
 /// The operations have effects, and the same ones on the objects as on the model.

@@ -11,6 +11,7 @@ use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, Result};
 use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaRemoval;
+use permazen_ledger::{MAIN, PageId, Repository};
 
 use crate::model::Model;
 use crate::workload::{Workload, config};
@@ -21,6 +22,8 @@ use crate::{copies, creating, damage, disk, upgrades};
 pub(crate) enum Store {
     Lmdb,
     Sqlite,
+    /// A page of a ledger in LMDB.
+    Page,
 }
 
 impl Store {
@@ -28,7 +31,21 @@ impl Store {
         Ok(match self {
             Store::Lmdb => Arc::new(LmdbStore::open_or_create(path)?),
             Store::Sqlite => Arc::new(SqliteStore::open_or_create(path)?),
+            Store::Page => {
+                let repository = Repository::create(LmdbStore::open_or_create(path)?)?;
+                let page = repository.page_or_create("objects", PageId::ROOT)?;
+                Arc::new(page.database(MAIN)?)
+            }
         })
+    }
+
+    /// Its name for a process that is started.
+    fn name(self) -> &'static str {
+        match self {
+            Store::Lmdb => "lmdb",
+            Store::Sqlite => "sqlite",
+            Store::Page => "page",
+        }
     }
 }
 
@@ -65,7 +82,7 @@ impl Role {
 
     fn start_by(&self, mut command: Command) -> Process {
         let Workload { seed, partition, large } = self.workload;
-        let store = if self.store == Store::Lmdb { "lmdb" } else { "sqlite" };
+        let store = self.store.name();
         let mut child = command
             .args(["--exact", "processes::child", "--nocapture", "--test-threads=1"])
             .env(ENV, format!("{} {store} {seed} {partition} {large}", self.name))
@@ -172,7 +189,9 @@ fn child() {
     let path = PathBuf::from(std::env::var_os("PERMAZEN_CHILD_PATH").unwrap());
     let mut words = role.split(' ');
     let name = words.next().unwrap();
-    let store = if words.next() == Some("lmdb") { Store::Lmdb } else { Store::Sqlite };
+    let store = words.next();
+    let named = |it: &Store| Some(it.name()) == store;
+    let store = [Store::Lmdb, Store::Sqlite, Store::Page].into_iter().find(named).unwrap();
     let mut number = || words.next().unwrap().parse::<u64>().unwrap();
     let (seed, partition) = (number(), number() as u8);
     let large = words.next() == Some("true");
