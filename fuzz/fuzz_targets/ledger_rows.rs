@@ -177,4 +177,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(found.is_err() || found.is_ok_and(|it| it == *CONTENT), "other content");
     }
     let _ = everything(&repository, &page);
+    drop(page);
+    let _ = repository.delete_page("golden", PageId::ROOT);
+    let _ = repository.verify();
 });
