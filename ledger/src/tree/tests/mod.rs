@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 mod costs;
+mod definition;
 mod differences;
 mod edits;
 mod in_memory;
