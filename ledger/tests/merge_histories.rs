@@ -18,6 +18,7 @@ use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite
 use permazen_ledger::{
     BranchingDatabase, Clock, CommitId, Conflict, KeyClass, MergeFactory, MergePolicy, MergeResult,
     Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolution, Resolver, Result,
+    Retention,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -96,7 +97,8 @@ impl MergeFactory for Policy {
 }
 
 fn open(host: &MemoryStore) -> (Repository, Page) {
-    let builder = Repository::builder(host.clone()).upkeep_by_hand().cache_bytes(1 << 20);
+    // Nobody else has it open, so what is not kept is removed at once.
+    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand().cache_bytes(1 << 20);
     let repository = builder.clock(Arc::new(Steps(AtomicU64::new(3_000)))).create().unwrap();
     let page = repository.page("test", PageId::ROOT);
     let page = page.or_else(|_| repository.create_page("test", PageId::ROOT)).unwrap();
@@ -141,6 +143,8 @@ struct History {
     how: How,
     /// What was sent to a copy and has not arrived.
     mail: Vec<(usize, Vec<CommitId>)>,
+    /// History is removed now and then.
+    prunes: bool,
     sum: i64,
     /// What each handle has written under keys that are its own.
     written: Map,
@@ -172,8 +176,26 @@ impl History {
             2 => How::Larger,
             _ => How::Policy(policies[random.random_range(0..3)]),
         };
+        let prunes = seed % 7 == 3;
+        if prunes {
+            let rules = [Retention::Heads, Retention::Last(3)];
+            page.set_retention(rules[random.random_range(0..2)]).unwrap();
+        }
         let (mail, sum, written, step) = (Vec::new(), 0, Map::new(), 0);
-        History { random, host, repository, page, copies, handles, how, mail, sum, written, step }
+        History {
+            random,
+            host,
+            repository,
+            page,
+            copies,
+            handles,
+            how,
+            mail,
+            prunes,
+            sum,
+            written,
+            step,
+        }
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -248,6 +270,13 @@ impl History {
         }
     }
 
+    /// Removes history that merges do not need.
+    fn collect(&mut self) {
+        // Handles go along first: they would not find their way without the commits in between.
+        self.handles.iter().flatten().for_each(|db| drop(db.begin(&TxOptions::reading()).unwrap()));
+        self.page.collect().unwrap();
+    }
+
     /// A copy merges its heads, or all do, and another repository comes to the same.
     fn merge_some(&mut self) {
         let other = (self.below(4) == 0).then(|| copy(&self.host));
@@ -302,7 +331,14 @@ impl History {
         for _ in 0..self.below(30) + 3 {
             match self.below(9) {
                 0..3 => self.commit(),
-                3..5 => self.send(),
+                3..5 => {
+                    self.send();
+                    // What is on its way is kept by nobody.
+                    if self.prunes {
+                        self.receive();
+                    }
+                }
+                5 if self.prunes => self.collect(),
                 5..7 => self.receive(),
                 _ => self.merge_some(),
             }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     Fallback, KeyClass, LedgerError, MAIN, MergeFactory, MergePolicy, MergeResult, MergeWait,
     Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolver, Result, TimeLimit,
@@ -161,6 +162,77 @@ fn handles_on_many_threads_end_in_one_head() {
     assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
     assert_eq!(keys(&page).len(), 100);
     assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn two_processes_merge_the_same_heads() {
+    let host = MemoryStore::new();
+    let open = || {
+        let repository = Repository::create(host.clone()).unwrap();
+        let page = repository.page_or_create("test", PageId::ROOT).unwrap();
+        (repository, page)
+    };
+    let both = [open(), open()];
+    thread::scope(|scope| {
+        for (n, (_, page)) in both.iter().enumerate() {
+            let db = page.branching_database(MAIN).unwrap();
+            scope.spawn(move || {
+                for round in 0..30 {
+                    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                    put(&mut *tx, &[(&format!("{n} {round}"), "")]);
+                    tx.commit().unwrap();
+                }
+            });
+        }
+    });
+    for (_, page) in &both {
+        assert_ne!(page.wait_for_merges(LONG).unwrap(), MergeWait::TimeOver);
+        assert_eq!(keys(page).len(), 60);
+        assert!(page.verify().unwrap().findings.is_empty());
+    }
+}
+
+#[test]
+fn a_host_that_fails_anywhere_loses_nothing() {
+    for n in 1.. {
+        let host = MemoryStore::new();
+        let failing = FaultStore::new(host);
+        let faults = failing.faults();
+        let repository = Repository::builder(failing).upkeep_by_hand().create().unwrap();
+        let page = repository.create_page("test", PageId::ROOT).unwrap();
+        let handles = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
+        faults.fail_nth(n, || KvError::Stale("broken".into()));
+        let mut made = Vec::new();
+        // All that begin do so with the first commit.
+        let open = handles.each_ref().map(|db| db.begin(&TxOptions::writing()));
+        for (tx, key) in open.into_iter().zip(["a", "b", "c"]) {
+            let Ok(mut tx) = tx else { continue };
+            put(&mut *tx, &[(key, "")]);
+            if tx.commit().is_ok() {
+                made.push(key);
+            }
+        }
+        let merged = page.merge_by_policy();
+        let hits = faults.hits();
+        faults.fail_nth(u64::MAX, || KvError::Stale("never".into()));
+        let mut left = Vec::new();
+        for head in page.heads(MAIN).unwrap() {
+            let snapshot = page.snapshot(&head).unwrap();
+            let found = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
+            left.extend(found.map(|pair| pair.unwrap().0.to_vec()));
+        }
+        for key in &made {
+            assert!(left.contains(&key.as_bytes().to_vec()), "operation {n}: {key}");
+        }
+        assert!(page.verify().unwrap().findings.is_empty(), "operation {n}");
+        assert!(page.merge_by_policy().unwrap());
+        assert_eq!(keys(&page), made, "operation {n}");
+        if hits == 0 {
+            assert!(merged.unwrap());
+            assert_eq!(made.len(), 3);
+            break;
+        }
+    }
 }
 
 #[test]

@@ -40,7 +40,8 @@ impl MergePolicy {
 /// How long a resolver has for a merge, and what happens after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
-    /// From the call of the resolver until it is done. `None` means without limit.
+    /// From the call of the resolver until it is done. `None` means without limit; the page stays open
+    /// as long, and its other heads wait.
     pub limit: Option<Duration>,
     /// What happens after that.
     pub fallback: Fallback,

@@ -160,8 +160,10 @@ impl PageMerging {
             let mut rules = self.rules();
             // Another one may have taken over while this one was asked.
             if self.factories.first().is_some_and(|first| first.number == number) {
-                *rules = Some(chosen);
+                let former = rules.replace(chosen);
                 drop(rules);
+                // Its own code may run now.
+                drop(former);
                 self.running.cancel();
                 return;
             }
@@ -340,15 +342,14 @@ impl PageMerging {
 
     /// Asks for another resolver with the next merge, unless the factory has given one since.
     fn forget_resolver(&self, used: &Rules) {
-        if let Some(rules) = &mut *self.rules() {
-            let is_same = match (&rules.resolver, &used.resolver) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                _ => false,
-            };
-            if is_same {
-                rules.resolver = None;
-            }
-        }
+        let mut rules = self.rules();
+        let known = rules.as_mut().map(|rules| &mut rules.resolver);
+        let failed = match (known, &used.resolver) {
+            (Some(known), Some(used)) => known.take_if(|known| Arc::ptr_eq(known, used)),
+            _ => None,
+        };
+        drop(rules);
+        drop(failed);
     }
 
     /// Whether the two oldest heads are both merges.

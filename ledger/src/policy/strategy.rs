@@ -75,8 +75,11 @@ impl Running {
     /// Notes that the merge has ended, perhaps before the resolver has come back.
     fn decided(&self, is_late: bool) {
         let mut state = self.lock();
-        state.merge = None;
+        let merge = state.merge.take();
         state.is_late = is_late && state.is_called;
+        drop(state);
+        // Code of a factory may run now.
+        drop(merge);
     }
 }
 
