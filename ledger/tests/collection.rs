@@ -72,6 +72,7 @@ struct Known {
     content: Map,
 }
 
+/// Each two of these.
 fn pairs(of: &BTreeSet<CommitId>) -> Vec<(CommitId, CommitId)> {
     of.iter().flat_map(|one| of.range(one..).skip(1).map(|other| (*one, *other))).collect()
 }
@@ -164,20 +165,27 @@ impl Model {
         bases
     }
 
-    /// What not all of these lead back to, and the latest of what all lead back to.
-    fn to_latest(&self, of: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
-        let of_each: Vec<_> = of.iter().map(|head| self.ancestors(&[*head])).collect();
-        let of_all: BTreeSet<_> = self
-            .commits
-            .keys()
-            .filter(|id| !of_each.is_empty() && of_each.iter().all(|of| of.contains(id)))
-            .copied()
-            .collect();
-        let below: BTreeSet<_> =
-            of_all.iter().flat_map(|id| self.commits[id].parents.clone()).collect();
-        let mut kept: BTreeSet<_> = of_each.into_iter().flatten().collect();
-        kept.retain(|id| !of_all.contains(id) || !below.contains(id));
-        kept
+    /// What merges of these heads need: everything down to the latest commit that all heads have, and
+    /// past which no way leads to an earlier one.
+    fn for_merges(&self, heads: &BTreeSet<CommitId>) -> BTreeSet<CommitId> {
+        let place = |id: &CommitId| (self.commits[id].generation, *id);
+        let of_each: Vec<_> = heads.iter().map(|head| self.ancestors(&[*head])).collect();
+        let all: BTreeSet<CommitId> = of_each.iter().flatten().copied().collect();
+        let is_narrow = |id: &&CommitId| {
+            let mut past = BTreeSet::new();
+            let mut ahead: Vec<_> = heads.iter().filter(|head| head != id).copied().collect();
+            while let Some(next) = ahead.pop() {
+                if self.commits.contains_key(&next) && past.insert(next) {
+                    let parents = self.commits[&next].parents.iter();
+                    ahead.extend(parents.filter(|parent| parent != id));
+                }
+            }
+            past.iter().all(|other| place(other) > place(id))
+        };
+        match all.iter().filter(is_narrow).map(place).max() {
+            Some(last) => all.into_iter().filter(|id| place(id) >= last).collect(),
+            None => all,
+        }
     }
 
     /// What is kept, by the rules as they are written.
@@ -212,15 +220,7 @@ impl Model {
         kept.remove(&CommitId::FIRST);
         let heads: BTreeSet<_> =
             heads.into_iter().filter(|head| *head != CommitId::FIRST).collect();
-        kept.extend(self.to_latest(&heads));
-        for (one, other) in pairs(&heads) {
-            // Several of them are merged with each other first.
-            let mut bases = self.bases(&BTreeSet::from([one, other]));
-            while bases.len() > 1 {
-                kept.extend(self.to_latest(&bases));
-                bases = self.bases(&bases);
-            }
-        }
+        kept.extend(self.for_merges(&heads));
         kept
     }
 

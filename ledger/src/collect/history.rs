@@ -48,27 +48,6 @@ pub(super) enum Parent {
     Pruned(usize),
 }
 
-#[cfg(test)]
-impl History {
-    /// A history of commits with these parents, each after its parents.
-    pub(super) fn with_parents(commits: &[[Option<usize>; 2]]) -> Self {
-        let mut history = History { sorted: commits.len(), ..History::default() };
-        for (at, parents) in commits.iter().enumerate() {
-            let generation = |parent: &usize| history.commits[*parent].generation;
-            let mut id = [0; 32];
-            id[..8].copy_from_slice(&(at as u64 + 1).to_be_bytes());
-            history.commits.push(Known {
-                id: CommitId(crate::digest::Digest(id)),
-                generation: parents.iter().flatten().map(generation).max().unwrap_or(0) + 1,
-                time: CommitTime::default(),
-                pieces: 0,
-                parents: parents.map(|parent| parent.map_or(FIRST, |parent| parent as u32)),
-            });
-        }
-        history
-    }
-}
-
 impl History {
     /// Reads the commits of a page, in portions. Then `found` are the commits that came meanwhile and
     /// that are named by `names`, with all that leads to them.
