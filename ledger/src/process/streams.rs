@@ -1,6 +1,7 @@
 //! The values that this process writes in parts, until commits have them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::ids::CommitId;
@@ -41,6 +42,9 @@ impl Streamed {
     }
 }
 
+/// The next number. A reference to a value of a page that was closed is never one of a later value.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// The values of all pages, by the numbers of the page and of the value.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
@@ -49,7 +53,6 @@ pub(crate) struct Streams {
 
 #[derive(Debug, Default)]
 struct State {
-    next: u64,
     values: HashMap<(u64, u64), Value>,
 }
 
@@ -70,11 +73,9 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that nothing else has that this process holds in any page.
+    /// A number that nothing else has that this process holds or has held, in any page of any repository.
     pub(crate) fn number(&self) -> u64 {
-        let mut state = self.lock();
-        state.next += 1;
-        state.next
+        NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Begins a value of a page.
