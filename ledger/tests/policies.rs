@@ -276,6 +276,10 @@ fn after_the_time_limit_the_last_one_wins() {
     assert_eq!(keys(&page), ["a", "key"]);
     let head = page.commit(&page.head(MAIN).unwrap()).unwrap().unwrap();
     assert_eq!(head.parents().len(), 2);
+    // Its thread may begin late.
+    while says.calls.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
+    }
     // It has not come back, so it is not asked again, and nobody waits for it.
     diverge(&page, &[("b", "")], &[("c", "")]);
     assert!(page.merge_by_policy().unwrap());

@@ -162,6 +162,7 @@ impl Handle {
         state: &BranchState,
         writes: &Writes,
         options: &TxOptions,
+        mut writing: Writing<'_>,
     ) -> LedgerResult<()> {
         let shared = &self.shared;
         let draft = shared.draft(&state.root, writes);
@@ -174,7 +175,10 @@ impl Handle {
         let mut place = self.place();
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
+        // Whoever is told of the commit may begin the next transaction at once.
+        writing.end(&mut place);
         drop(place);
+        drop(writing);
         if let Some(watching) = self.watching.get() {
             watching.told.advance(&state.root, draft.root);
             if let Some(watches) = watching.engine.store().watches() {
@@ -276,7 +280,7 @@ impl BranchingDatabase {
         options: &TxOptions,
     ) -> LedgerResult<BranchingTransaction<'_>> {
         let (pin, state, version) = self.handle.begin(permit.is_some())?;
-        let writing = permit.map(|permit| Writing { handle: &self.handle, _permit: permit });
+        let writing = permit.map(|permit| Writing { handle: &self.handle, permit: Some(permit) });
         let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
         let base: SharedRead = Arc::new(snapshot);
         Ok(BranchingTransaction {
@@ -353,12 +357,23 @@ impl KvDatabase for BranchingDatabase {
 /// As long as this exists, the handle stays, and no other transaction writes through it.
 struct Writing<'db> {
     handle: &'db Handle,
-    _permit: Permit,
+    /// `None` once it is over.
+    permit: Option<Permit>,
+}
+
+impl Writing<'_> {
+    fn end(&mut self, place: &mut Place) {
+        place.stays = false;
+        self.permit = None;
+    }
 }
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.handle.place().stays = false;
+        if self.permit.is_some() {
+            let handle = self.handle;
+            self.end(&mut handle.place());
+        }
         // What others have done meanwhile shows from here on.
         self.handle.shared.lookout.call_anew();
     }
@@ -492,12 +507,13 @@ impl KvTransaction for BranchingTransaction<'_> {
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         let BranchingTransaction { handle, state, view, writing, wait, .. } = *self;
-        if writing.is_none() || view.writes().is_empty() {
-            return Ok(());
+        match writing {
+            Some(writing) if !view.writes().is_empty() => {
+                let options = TxOptions::writing().with_wait(wait);
+                Ok(handle.commit(&state, view.writes(), &options, writing)?)
+            }
+            _ => Ok(()),
         }
-        handle.commit(&state, view.writes(), &TxOptions::writing().with_wait(wait))?;
-        drop(writing);
-        Ok(())
     }
 
     fn rollback(self: Box<Self>) {}
