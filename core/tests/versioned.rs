@@ -10,7 +10,7 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::model::{Base, Versioned};
-use permazen::{Counter, Error, OldValues, Permazen, PermazenObject, Ref, Result, Tx, object};
+use permazen::{Counter, Error, Obj, OldValues, Permazen, PermazenObject, Ref, Result, Tx, object};
 
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 struct Person {
@@ -770,4 +770,59 @@ fn threads_store_and_count_at_the_same_time() {
         assert_eq!(after.visits.0, 10 + 2 * 20 + 2 * 20 * 10);
         assert_eq!(after.tags.len(), 2 + 2 * 20);
     }
+}
+
+#[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+#[permazen(hooks)]
+struct Folding {
+    email: String,
+    tags: BTreeSet<String>,
+    steps: Vec<i32>,
+    visits: Counter,
+    changes: i32,
+}
+
+#[permazen::hooks]
+impl Folding {
+    #[on_change(fields(email))]
+    fn fold(this: Obj<'_, Self>) -> Result<()> {
+        this.set_changes(this.changes()? + 1)?;
+        match &*this.email()? {
+            "gone" => this.delete().map(drop),
+            email => this.set_email(email.to_lowercase()),
+        }
+    }
+
+    #[on_change(fields(tags, steps))]
+    fn trim(this: Obj<'_, Self>) -> Result<()> {
+        this.tags()?.remove("bad")?;
+        let steps = this.steps()?;
+        steps.remove_range(steps.len()?.min(2), steps.len()?)
+    }
+}
+
+#[test]
+fn a_stored_value_has_what_hooks_have_written() {
+    let db = Permazen::builder(MemoryStore::new()).model::<Folding>().build().unwrap();
+    let id = db.write(|tx| Ok(tx.create(Folding::default())?.to_ref())).unwrap();
+    let mut form = db.read(|tx| tx.get(id)?.load_versioned()).unwrap();
+    form.email = "BOB".into();
+    form.tags = ["bad".to_owned(), "good".to_owned()].into();
+    form.steps = vec![1, 2, 3];
+    form.visits.0 += 3;
+    let mut form = db.write(|tx| form.store(tx)).unwrap();
+    assert_eq!(*form, db.read(|tx| tx.get(id)?.load()).unwrap());
+    assert_eq!((&*form.email, &form.steps[..], form.tags.len()), ("bob", &[1, 2][..], 1));
+    // Nobody else has changed the object, so there is no conflict.
+    form.email = "Carl".into();
+    form.steps.push(5);
+    let form = db.write(|tx| form.store(tx)).unwrap();
+    assert_eq!(*form, db.read(|tx| tx.get(id)?.load()).unwrap());
+    assert_eq!((&*form.email, form.visits.0), ("carl", 3));
+    // A hook may delete the object. The value is then as it was stored.
+    let mut form = form;
+    form.email = "gone".into();
+    let form = db.write(|tx| form.store(tx)).unwrap();
+    assert_eq!(&*form.email, "gone");
+    assert!(!db.read(|tx| tx.get(id)?.exists()).unwrap());
 }

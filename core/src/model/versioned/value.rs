@@ -168,7 +168,9 @@ impl<M: Model> Versioned<M> {
     /// be read where the object is, the returned value has in it what this one has.
     ///
     /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed counter
-    /// that of [`CounterOf::add`](crate::model::CounterOf::add). If nothing was changed, nothing is written.
+    /// that of [`CounterOf::add`](crate::model::CounterOf::add); if something was changed in a transaction
+    /// with hooks or observers, that of `load` once more, because these may have changed the object too. If
+    /// nothing was changed, nothing is written.
     ///
     /// # Errors
     /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject) if
@@ -223,7 +225,9 @@ impl<M: Model> Versioned<M> {
             after.forget(field);
             after.write_counter(field, count);
         }
-        let stored = Versioned::of(id, binding, seen.schema, &after.finish())?;
+        let after = after.finish();
+        // What does not fit the struct is refused before anything is written.
+        let stored = Versioned::of(id, binding, seen.schema, &after)?;
         if !changed.is_empty() && !handle.store_in_place(&content, &changed, seen)? {
             if !may_move {
                 return Ok(None);
@@ -233,7 +237,29 @@ impl<M: Model> Versioned<M> {
         for &(position, by) in &counters {
             handle.counter(position).add(by)?;
         }
+        let is_written = !changed.is_empty() || !counters.is_empty();
+        // Hooks and observers may have written to the object too, or have deleted it.
+        if is_written && !handle.tx.core.tells_nobody() && handle.tx.core.exists(handle.id)? {
+            return self.as_it_is(handle, &after).map(Some);
+        }
         Ok(Some(stored))
+    }
+
+    /// The object as it is after it was stored. What cannot be read where it is, is as it was stored.
+    fn as_it_is(&self, handle: &Handle<'_>, stored: &ObjectData) -> Result<Versioned<M>> {
+        let (seen, binding) = (handle.seen()?, handle.binding);
+        if seen.unread.is_empty() {
+            return Versioned::of(handle.id, binding, seen.schema, &seen.data);
+        }
+        let mut now = ObjectBuilder::new(Arc::clone(&binding.object_type));
+        for position in 0..binding.info.fields.len() {
+            let field = binding.field(position)?;
+            let from = if seen.unread.contains(&position) { stored } else { &seen.data };
+            for (key, value) in pairs_of(from, field) {
+                now.push_pair(field.storage_id, key, value);
+            }
+        }
+        Versioned::of(handle.id, binding, seen.schema, &now.finish())
     }
 }
 

@@ -109,6 +109,11 @@ impl Transaction<'_> {
         self.notifier.listeners()
     }
 
+    /// Whether nobody is told of changes: there are no listeners and no hooks.
+    pub(crate) fn tells_nobody(&self) -> bool {
+        self.notifier.is_idle()
+    }
+
     /// Replaces all listeners by a set. After that, single listeners cannot be added or removed,
     /// but the set can be replaced. A set that was made for other recorded schemas follows the items
     /// it names, as [`ListenerSet`] says.
