@@ -161,6 +161,11 @@ impl Bindings {
         &self.watched
     }
 
+    /// The same with other recorded schemas.
+    pub(crate) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
+        watched(self.models.iter(), bundle)
+    }
+
     /// The listeners that call the hooks of the models.
     pub(crate) fn hooks(&self) -> &Arc<ListenerSet> {
         &self.hooks

@@ -354,11 +354,8 @@ impl<'t> Handle<'t> {
     fn moving_first<R>(&self, change: impl FnOnce() -> object::Result<R>) -> object::Result<R> {
         let core = &self.tx.core;
         core.mutate(|| {
-            if !core.is_current(self.id)? {
-                core.require_current(self.id)?;
-                // It moves to be changed, so all its rules are checked, as for a new object.
-                core.notes.moved(self.id, None);
-            }
+            // It moves to be changed, so all its rules are checked, as for a new object.
+            core.migrate_to_change(self.id)?;
             change()
         })
     }

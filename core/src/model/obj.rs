@@ -178,6 +178,12 @@ impl<'t, M: Model> Obj<'t, M> {
     /// where the object is (docs/src/evolution.md). [`Evolution::AsJava`](super::Evolution::AsJava)
     /// moves an object at each access to a field.
     ///
+    /// This move alone is no change for the rules (docs/src/rules.md): an object that could not move
+    /// would be missing in the indexes of the new schema, and while an index lacks entries, no
+    /// object can get another value in a unique field. What breaks a rule afterwards,
+    /// [`Permazen::check_rules`](super::Permazen::check_rules) finds; [`Obj::revalidate`] has the
+    /// transaction check this object.
+    ///
     /// Cost: nothing if the object is in this schema and known in the transaction; otherwise one
     /// seek, a scan of the object's pairs, and one put or delete for each pair that differs.
     ///

@@ -20,8 +20,8 @@ use super::target::{Any, Handles, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView, ListenerSet};
-use crate::schema::Schema;
+use crate::object::{self, IndexView, ListenerSet, WatchedFields};
+use crate::schema::{Schema, SchemaBundle};
 
 /// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
 ///
@@ -65,6 +65,7 @@ impl Tx {
             Box::new(state),
             |core, hook, event| hook::call(Tx::of(core), hook, event),
             |core| check_rules(Tx::of(core)),
+            |core, bundle| watched_with(Tx::of(core), bundle),
         );
         if !hooks.is_empty() {
             core.set_hooks(hooks);
@@ -340,11 +341,21 @@ fn check_rules(tx: &Tx) -> object::Result<()> {
         Ok(rules) if rules.validation == Validation::Off => Ok(()),
         _ => rules::check(tx),
     };
-    checked.map_err(|error| match error {
+    checked.map_err(in_object_layer)
+}
+
+/// What must be noted for the rules of the models, with these recorded schemas.
+fn watched_with(tx: &Tx, bundle: &SchemaBundle) -> object::Result<WatchedFields> {
+    tx.bindings().and_then(|bindings| bindings.watched_with(bundle)).map_err(in_object_layer)
+}
+
+/// An error of the rules that passes through the object layer.
+fn in_object_layer(error: Error) -> object::Error {
+    match error {
         Error::Object(error) => error,
         error @ Error::Hook { .. } => object::Error::Hook(Box::new(error)),
         error => object::Error::RulesBroken(Box::new(error)),
-    })
+    }
 }
 
 /// A transaction that can be committed. Dropping it rolls it back.

@@ -10,15 +10,20 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::calls::{Hook, Running};
+use super::notes::WatchedFields;
 use super::notify::{CreateListener, DeleteListener, FieldChange, FieldListener};
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
+use crate::schema::SchemaBundle;
 
 /// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
 pub(crate) type CallHook<'db> = fn(&Transaction<'db>, &Hook, &Event<'_>) -> Result<()>;
 
 /// Checks the rules of the layer above for the objects that were noted.
 pub(crate) type CheckRules<'db> = fn(&Transaction<'db>) -> Result<()>;
+
+/// What must be noted for the rules of the layer above, with these recorded schemas.
+pub(crate) type WatchFor<'db> = fn(&Transaction<'db>, &SchemaBundle) -> Result<WatchedFields>;
 
 /// Of what a hook is told. `observers` are the objects from which the path of the listener leads to
 /// the object, in ascending order; without a path, the object itself.
@@ -47,6 +52,7 @@ pub(super) struct Above<'db> {
     state: Box<dyn Any + Send>,
     call: CallHook<'db>,
     check: CheckRules<'db>,
+    watch: WatchFor<'db>,
 }
 
 pub(super) type AboveCell<'db> = OnceCell<Above<'db>>;
@@ -58,8 +64,17 @@ impl<'db> Transaction<'db> {
         state: Box<dyn Any + Send>,
         call: CallHook<'db>,
         check: CheckRules<'db>,
+        watch: WatchFor<'db>,
     ) {
-        self.above.get_or_init(|| Above { state, call, check });
+        self.above.get_or_init(|| Above { state, call, check, watch });
+    }
+
+    /// What must be noted for the rules of the layer above, with these recorded schemas.
+    pub(super) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
+        match self.above.get() {
+            Some(above) => (above.watch)(self, bundle),
+            None => Ok(WatchedFields::default()),
+        }
     }
 
     /// Checks the rules of the layer above for the objects that were noted. Does nothing if none

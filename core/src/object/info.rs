@@ -240,20 +240,10 @@ impl Transaction<'_> {
         id: ObjId,
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
-        let info = self.info(id)?;
-        self.type_after(id, info, migrate)
-    }
-
-    fn type_after(
-        &self,
-        id: ObjId,
-        info: ObjectInfo,
-        migrate: Migrate,
-    ) -> Result<Arc<ResolvedType>> {
+        let mut info = self.info(id)?;
         if migrate == Migrate::Yes && info.schema != self.schema_index() {
             self.migrate_for_good(id)?;
-            let info = self.info(id)?;
-            return self.type_of_info(id, info);
+            info = self.info(id)?;
         }
         self.type_of_info(id, info)
     }
@@ -266,7 +256,7 @@ impl Transaction<'_> {
 
     /// Refuses an object that was moved to the transaction's schema, but that a listener to the
     /// move has deleted or moved to another schema.
-    pub(super) fn check_current(&self, id: ObjId) -> Result<()> {
+    pub(in crate::object) fn check_current(&self, id: ObjId) -> Result<()> {
         if self.is_current(id)? {
             return Ok(());
         }
@@ -288,8 +278,12 @@ impl Transaction<'_> {
         id: ObjId,
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
-        let info = self.find_info(id)?.ok_or_else(|| self.deleted(id))?;
-        self.type_after(id, info, migrate)
+        let mut info = self.find_info(id)?.ok_or_else(|| self.deleted(id))?;
+        if migrate == Migrate::Yes && info.schema != self.schema_index() {
+            self.migrate_to_change(id)?;
+            info = self.info(id)?;
+        }
+        self.type_of_info(id, info)
     }
 
     /// Moves an object to the transaction's schema if it has another one. The object must exist.

@@ -5,7 +5,7 @@
 //! layer then note each creation and each change of a watched field here. An operation that is
 //! undone leaves its notes: then an object is checked once too often, which does no harm.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -31,14 +31,48 @@ pub(crate) struct WatchedType {
     pub(crate) required_in: Vec<NullIn>,
 }
 
-/// The bytes of null in a simple field that may not be null.
+impl WatchedType {
+    /// The fields that have null in `new`, and had values in `old`, which is in another schema.
+    fn lost(&self, old: &ObjectData, new: &ObjectData) -> impl Iterator<Item = StorageId> {
+        let simple = self.required.iter().filter(|to| to.is_null_in(new) == Some(true));
+        let simple = simple.map(|to| to.field).filter(|field| {
+            let mut before = self.required.iter().filter(|from| from.field == *field);
+            before.any(|from| from.is_null_in(old) == Some(false))
+        });
+        let collections = self.required_in.iter().filter(|to| to.is_in_any(new));
+        let collections = collections.map(|to| to.field).filter(|field| {
+            let mut before = self.required_in.iter().filter(|from| from.field == *field);
+            !before.any(|from| from.is_in_any(old))
+        });
+        simple.chain(collections)
+    }
+}
+
+/// How a simple field that may not be null can be null in the database.
 #[derive(Debug, Clone)]
 pub(crate) struct NullAs {
-    /// The field that gets them. In another schema, it may be another one.
+    /// The field that is null. In another schema, it may be another one, of another kind.
     pub(crate) stored: StorageId,
-    pub(crate) null: Vec<u8>,
+    /// The bytes of null; `None` if the field cannot be null there.
+    pub(crate) null: Option<Vec<u8>>,
     /// The field that is noted.
     pub(crate) field: StorageId,
+}
+
+impl NullAs {
+    /// Whether this is null.
+    fn is(&self, value: &[u8]) -> bool {
+        self.null.as_deref() == Some(value)
+    }
+
+    /// Whether the field is null, or an empty collection; `None` if the object lacks it.
+    fn is_null_in(&self, content: &ObjectData) -> Option<bool> {
+        let field = content.object_type().field_by_storage_id(self.stored)?;
+        Some(match content.simple_or_default(field) {
+            Some(value) => self.is(value),
+            None => !field.is_counter() && content.pairs(field).len() == 0,
+        })
+    }
 }
 
 /// The bytes of null in the pairs of a collection, where it may not have any.
@@ -59,6 +93,11 @@ impl NullIn {
     #[inline]
     pub(crate) fn is_in(&self, (key, value): (&[u8], &[u8])) -> bool {
         self.key.as_deref() == Some(key) || self.value.as_deref() == Some(value)
+    }
+
+    /// Whether there is one in the collection.
+    fn is_in_any(&self, content: &ObjectData) -> bool {
+        content.pairs_of(self.stored).any(|pair| self.is_in(pair))
     }
 }
 
@@ -88,7 +127,7 @@ pub(crate) type TouchedObjects = BTreeMap<ObjId, Touched>;
 /// What a transaction notes.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    watched: OnceCell<Arc<WatchedFields>>,
+    watched: RefCell<Option<Arc<WatchedFields>>>,
     /// Whether nothing is noted by itself.
     paused: Cell<bool>,
     /// Whether each operation is checked at its end.
@@ -103,9 +142,8 @@ pub(crate) struct Notes {
 impl Notes {
     /// From now on, notes these changes.
     pub(crate) fn watch(&self, watched: &Arc<WatchedFields>) {
-        if !watched.0.is_empty() {
-            self.watched.get_or_init(|| Arc::clone(watched));
-        }
+        let watched = (!watched.0.is_empty()).then(|| Arc::clone(watched));
+        self.watched.replace(watched);
     }
 
     /// Sets whether changes are noted, and whether each operation is checked at its end.
@@ -116,9 +154,14 @@ impl Notes {
 
     /// What is watched of an object.
     #[inline]
-    fn watched(&self, id: ObjId) -> Option<&WatchedType> {
-        let watched = self.watched.get()?;
-        if self.paused.get() { None } else { watched.0.get(&id.storage_id()) }
+    fn watched(&self, id: ObjId) -> Option<Ref<'_, WatchedType>> {
+        if self.paused.get() { None } else { self.always_watched(id) }
+    }
+
+    /// What is watched of an object while changes are noted.
+    #[inline]
+    fn always_watched(&self, id: ObjId) -> Option<Ref<'_, WatchedType>> {
+        Ref::filter_map(self.watched.borrow(), |all| all.as_ref()?.0.get(&id.storage_id())).ok()
     }
 
     /// Whether changes of an object may be noted.
@@ -133,7 +176,7 @@ impl Notes {
         let Some(watched) = self.watched(id) else { return };
         let is_watched = watched.any || watched.fields.contains(&field);
         let null = new.and_then(|new| {
-            let null = watched.required.iter().find(|it| it.stored == field && it.null == new);
+            let null = watched.required.iter().find(|it| it.stored == field && it.is(new));
             null.map(|it| it.field)
         });
         if is_watched || null.is_some() {
@@ -165,11 +208,10 @@ impl Notes {
     pub(crate) fn created(&self, id: ObjId, content: &ObjectData) {
         let Some(watched) = self.watched(id) else { return };
         let simple = watched.required.iter();
-        let simple = simple.filter(|it| content.simple_value(it.stored) == Some(&*it.null));
+        let simple = simple.filter(|it| it.is_null_in(content) == Some(true));
         let simple = simple.map(|it| it.field);
         let collections = watched.required_in.iter();
-        let collections =
-            collections.filter(|null| content.pairs_of(null.stored).any(|pair| null.is_in(pair)));
+        let collections = collections.filter(|null| null.is_in_any(content));
         let mut nulls = simple.chain(collections.map(|null| null.field)).peekable();
         if watched.created || nulls.peek().is_some() {
             let mut objects = self.objects.borrow_mut();
@@ -179,28 +221,28 @@ impl Notes {
         }
     }
 
-    /// Notes that an object has moved to another schema to be changed, or to get a value in a
-    /// field. Other fields may have been null before, which is not the fault of the change.
-    pub(crate) fn moved(&self, id: ObjId, given: Option<(StorageId, &[u8])>) {
-        if self.watched(id).is_some_and(|watched| watched.created) {
-            let touched = Touched { whole: true, ..Touched::default() };
-            self.put_back([(id, touched)]);
-        }
-        if let Some((field, value)) = given {
-            self.field(id, field, Some(value));
+    /// Notes that an object has moved to another schema to be changed. Its content was `old` and is
+    /// `new`. Values that it lacked before are not the fault of the change.
+    pub(crate) fn moved(&self, id: ObjId, old: &ObjectData, new: &ObjectData) {
+        let Some(watched) = self.watched(id) else { return };
+        let touched = Touched {
+            whole: watched.created,
+            fields: BTreeSet::new(),
+            nulls: watched.lost(old, new).collect(),
+        };
+        if touched.whole || !touched.nulls.is_empty() {
+            self.add(id, touched);
         }
     }
 
     /// Notes that everything about an object is to be checked, even while nothing is noted by
     /// itself.
     pub(crate) fn everything(&self, id: ObjId) {
-        let Some(watched) = self.watched.get().and_then(|all| all.0.get(&id.storage_id())) else {
-            return;
-        };
+        let Some(watched) = self.always_watched(id) else { return };
         let simple = watched.required.iter().map(|it| it.field);
         let nulls = simple.chain(watched.required_in.iter().map(|null| null.field)).collect();
         let touched = Touched { whole: true, fields: BTreeSet::new(), nulls };
-        self.put_back([(id, touched)]);
+        self.add(id, touched);
     }
 
     /// Until the returned guard is dropped, an assignment of the same value is no change.
@@ -220,17 +262,31 @@ impl Notes {
         self.objects.borrow().is_empty()
     }
 
+    /// The first object that is noted.
+    pub(crate) fn first(&self) -> Option<ObjId> {
+        self.objects.borrow().keys().next().copied()
+    }
+
     /// Takes what is noted.
     pub(crate) fn take(&self) -> TouchedObjects {
         self.objects.take()
     }
 
-    /// Adds what was taken earlier.
-    pub(crate) fn put_back(&self, objects: impl IntoIterator<Item = (ObjId, Touched)>) {
+    /// Adds what was taken earlier. Hooks that check can create many objects, each of which is
+    /// noted, so what is moved is the smaller of the two.
+    pub(crate) fn put_back(&self, mut objects: TouchedObjects) {
         let mut all = self.objects.borrow_mut();
+        if all.len() < objects.len() {
+            std::mem::swap(&mut *all, &mut objects);
+        }
         for (id, touched) in objects {
             all.entry(id).or_default().add(touched);
         }
+    }
+
+    /// Adds one object.
+    pub(crate) fn add(&self, id: ObjId, touched: Touched) {
+        self.objects.borrow_mut().entry(id).or_default().add(touched);
     }
 
     /// Begins a check, or an operation that ends with one. Until the returned guard is dropped, no

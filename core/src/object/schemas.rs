@@ -164,15 +164,15 @@ impl Transaction<'_> {
         self.check_open()?;
         let old = self.bundle();
         let new = self.operation(|| {
-            let new = self.store.read(|kv| Ok(change(kv, &old)?))?;
-            if let Some(new) = &new {
-                self.write_tables(old.tables(), new.tables())?;
-            }
-            Ok::<_, Error>(new)
+            let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
+            let watched = self.watched_with(&new)?;
+            self.write_tables(old.tables(), new.tables())?;
+            Ok::<_, Error>(Some((new, watched)))
         })?;
-        let Some(new) = new else { return Ok(false) };
+        let Some((new, watched)) = new else { return Ok(false) };
         self.schemas.changed.set(true);
         self.set_bundle(Arc::new(new));
+        self.notes.watch(&Arc::new(watched));
         Ok(true)
     }
 

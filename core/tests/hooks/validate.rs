@@ -294,11 +294,71 @@ fn a_hook_that_changes_its_object_must_come_to_an_end() {
     let five = create(1).unwrap();
     assert_eq!(db.read(|tx| tx.get(five)?.n()).unwrap(), 5);
     let endless = create(6).unwrap_err().to_string();
-    assert!(endless.contains("hooks that validate have changed objects 100 times"), "{endless}");
+    assert!(
+        endless.contains("hooks that validate have changed objects in 100 rounds"),
+        "{endless}"
+    );
     let nested = create(-2).unwrap_err();
     let Error::Hook { hook, calls, .. } = &nested else { panic!("{nested}") };
     assert_eq!((&**hook, calls.len()), ("Endless::count", 32));
     assert!(nested.to_string().contains("hooks ran inside each other"), "{nested}");
+}
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Multiplying {
+    #[permazen(indexed, unique)]
+    k: i32,
+    copies: bool,
+    checks: i32,
+}
+
+#[permazen::hooks]
+impl Multiplying {
+    #[on_validate]
+    fn multiply(this: Obj<'_, Self>) -> Result<()> {
+        match this.copies()? {
+            true => {
+                let next = Multiplying { k: this.k()? + 1, copies: true, checks: 0 };
+                this.tx().create(next).map(drop)
+            }
+            false => Ok(()),
+        }
+    }
+
+    #[on_validate(fields(k))]
+    fn count(this: Obj<'_, Self>) -> Result<()> {
+        this.set_checks(this.checks()? + 1)
+    }
+}
+
+/// Each check of an object that breaks the rule makes one more such object.
+#[test]
+fn objects_that_hooks_create_cannot_multiply_for_ever() {
+    let db = builder().model::<Multiplying>().build().unwrap();
+    let refused = db.write(|tx| {
+        tx.create(Multiplying { k: 1, copies: true, checks: 0 })?;
+        tx.create(Multiplying { k: 20, copies: false, checks: 0 })?;
+        Ok(())
+    });
+    let Err(Error::Invalid(violations)) = refused else { panic!("{refused:?}") };
+    assert!(violations.iter().all(|it| it.path == "Multiplying.k"), "{violations}");
+    assert_eq!(db.read(|tx| tx.all::<Multiplying>()?.count()).unwrap(), 0);
+}
+
+/// A hook that changes its object in each check does not hide what is wrong.
+#[test]
+fn violations_are_told_although_hooks_do_not_come_to_an_end() {
+    let db = builder().model::<Multiplying>().build().unwrap();
+    let create = |k| Multiplying { k, ..Default::default() };
+    let refused = db.write(|tx| {
+        tx.create(create(1))?;
+        tx.create(create(1))?;
+        Ok(())
+    });
+    let Err(Error::Invalid(violations)) = refused else { panic!("{refused:?}") };
+    assert_eq!(violations.iter().len(), 2, "{violations}");
+    db.write(|tx| Ok(tx.create(create(1))?.id())).unwrap();
 }
 
 #[derive(PermazenObject, Default)]

@@ -6,6 +6,7 @@
 mod commit;
 mod costs;
 mod early;
+mod lost_values;
 mod nulls_inside;
 mod other_schemas;
 mod random;

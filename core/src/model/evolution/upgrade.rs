@@ -427,7 +427,7 @@ pub(in crate::model) fn after_move(
 pub(super) fn is_given(binding: &Binding, moving: &Moving<'_>, position: usize) -> bool {
     let field = binding.field(position);
     match moving.given {
-        Given::Nothing => false,
+        Given::Nothing | Given::Later => false,
         Given::All(_, Counters::Given) => true,
         Given::All(_, Counters::Kept) => field.is_ok_and(|field| !field.is_counter()),
         Given::Field(id, _) => field.is_ok_and(|field| field.storage_id == id),

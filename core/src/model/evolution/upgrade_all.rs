@@ -39,6 +39,11 @@ impl Permazen {
     /// Objects need not be moved: without this, each one moves when it must. Moving all of them
     /// makes queries complete, and lets the other schemas be removed.
     ///
+    /// These moves alone are no changes for the rules: an object that could not move would be missing
+    /// in the indexes of the new schema, and while an index lacks entries, no object can get another
+    /// value in a unique field. So run [`Permazen::check_rules`] afterwards, if fields have become
+    /// unique or required, or values that are unique or required are converted.
+    ///
     /// ```
     /// use permazen::kv::memory::MemoryStore;
     /// use permazen::{Permazen, PermazenObject};

@@ -19,72 +19,63 @@ use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
 use crate::object::{self, IndexView, Migrate, Touched};
 
-/// How often hooks may change objects that must then be checked, until this counts as endless.
+/// How often objects may be checked again because hooks have changed some, until this counts as
+/// endless.
 const ROUNDS: usize = 100;
+/// In how many more checks than there were in the first round hooks may change objects, until this
+/// counts as endless: the objects that hooks create can multiply in each round.
+const MORE_CHANGES: usize = 100_000;
 
 /// Checks the rules for all objects that are noted. Objects that break one stay noted.
 ///
 /// # Errors
 /// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
-    let notes = &tx.core.notes;
-    let mut check = Check { tx, partial: BTreeMap::new(), unchecked: false, hooks_changed: false };
-    let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
-    let mut rounds = 0;
+    let mut check = Check::new(tx);
+    let mut failed = Failed::new();
+    let (mut rounds, mut first) = (0, 0);
     // A hook that checks an object may change others. These are then noted, and what was wrong may
     // be right.
-    loop {
-        let changed = !notes.is_empty() || (check.hooks_changed && !failed.is_empty());
-        let again = if changed { Ok(true) } else { check.is_completed() };
-        match again {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                notes.put_back(failed.into_iter().map(|(id, (touched, _))| (id, touched)));
-                return Err(error);
-            }
+    let end = loop {
+        let is_over = check.is_over(&failed);
+        if !matches!(is_over, Ok(false)) {
+            break is_over.map(drop);
+        }
+        if rounds >= ROUNDS || check.changes > first + MORE_CHANGES {
+            // What is wrong says more than that hooks do not come to an end.
+            break if failed.is_empty() { Err(endless(tx, rounds)) } else { Ok(()) };
         }
         rounds += 1;
-        let mut queue = notes.take();
-        check.partial.clear();
-        check.hooks_changed = false;
-        for (id, (touched, _)) in std::mem::take(&mut failed) {
-            queue.entry(id).or_default().add(touched);
+        if let Err(error) = check.round(&mut failed) {
+            break Err(error);
         }
-        if rounds > ROUNDS {
-            let first = queue.keys().next().map(ObjId::to_string).unwrap_or_default();
-            notes.put_back(queue);
-            return Err(Error::other(format!(
-                "hooks that validate have changed objects {ROUNDS} times, and object {first} must be checked again: \
-                 they must come to an end, for example by writing only a value that differs"
-            )));
+        if rounds == 1 {
+            first = check.changes;
         }
-        while let Some((id, touched)) = queue.pop_first() {
-            match check.object(id, &touched) {
-                Ok(found) if found.is_empty() && !std::mem::take(&mut check.unchecked) => {}
-                Ok(found) => {
-                    check.unchecked = false;
-                    failed.insert(id, (touched, found));
-                }
-                Err(error) => {
-                    notes.put_back(queue);
-                    notes.put_back([(id, touched)]);
-                    notes.put_back(failed.into_iter().map(|(id, (touched, _))| (id, touched)));
-                    return Err(error);
-                }
-            }
-        }
-    }
-    if failed.is_empty() {
-        return Ok(());
-    }
+    };
+    let all_right = failed.is_empty();
     let mut violations = Vec::new();
     for (id, (touched, found)) in failed {
-        notes.put_back([(id, touched)]);
+        tx.core.notes.add(id, touched);
         violations.extend(found);
     }
-    Err(Error::Invalid(Violations(violations)))
+    end?;
+    if all_right { Ok(()) } else { Err(Error::Invalid(Violations(violations))) }
 }
+
+/// The error of hooks that change objects again and again.
+fn endless(tx: &Tx, rounds: usize) -> Error {
+    let noted = tx.core.notes.first();
+    let object = noted.map(|id| format!(", and object {id} must be checked again"));
+    Error::other(format!(
+        "hooks that validate have changed objects in {rounds} rounds of checks{}: they must come to an end, for \
+         example by writing only a value that differs",
+        object.unwrap_or_default()
+    ))
+}
+
+/// Objects that break rules, with what was changed and the rules.
+type Failed = BTreeMap<ObjId, (Touched, Vec<Violation>)>;
 
 /// One check of several objects.
 struct Check<'t> {
@@ -94,11 +85,50 @@ struct Check<'t> {
     partial: BTreeMap<&'t str, (&'t Unique, u64)>,
     /// Whether the last object was not checked because of such an index. It must be checked again.
     unchecked: bool,
-    /// Whether hooks have changed something.
+    /// Whether hooks have changed something in this round.
     hooks_changed: bool,
+    /// In how many checks hooks have changed something.
+    changes: usize,
 }
 
 impl<'t> Check<'t> {
+    fn new(tx: &'t Tx) -> Self {
+        Check { tx, partial: BTreeMap::new(), unchecked: false, hooks_changed: false, changes: 0 }
+    }
+
+    /// Whether another round of checks would find nothing else.
+    fn is_over(&self, failed: &Failed) -> Result<bool> {
+        let is_changed =
+            !self.tx.core.notes.is_empty() || (self.hooks_changed && !failed.is_empty());
+        Ok(!is_changed && !self.is_completed()?)
+    }
+
+    /// Checks all objects that are noted, and those that have failed.
+    fn round(&mut self, failed: &mut Failed) -> Result<()> {
+        let notes = &self.tx.core.notes;
+        let mut queue = notes.take();
+        self.partial.clear();
+        self.hooks_changed = false;
+        for (id, (touched, _)) in std::mem::take(failed) {
+            queue.entry(id).or_default().add(touched);
+        }
+        while let Some((id, touched)) = queue.pop_first() {
+            match self.object(id, &touched) {
+                Ok(found) if found.is_empty() && !std::mem::take(&mut self.unchecked) => {}
+                Ok(found) => {
+                    self.unchecked = false;
+                    failed.insert(id, (touched, found));
+                }
+                Err(error) => {
+                    notes.put_back(queue);
+                    notes.add(id, touched);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an index that was partial is complete: the check itself, a hook or a function of the
     /// model may have moved or deleted the objects that it lacked.
     fn is_completed(&self) -> Result<bool> {
@@ -175,6 +205,7 @@ impl<'t> Check<'t> {
                 }
                 core.notes.put_back(noted);
                 self.hooks_changed |= changed;
+                self.changes += usize::from(changed);
                 Ok(None)
             }
             judged => {

@@ -78,10 +78,10 @@ pub(super) fn null_of(encoding: &dyn Encoding) -> Option<Vec<u8>> {
     encoding.supports_null().then(|| encoding.encode_all(&Value::Null).ok()).flatten()
 }
 
-/// That a field of a model may not be null, where it is stored as `stored`.
-fn required(field: &ResolvedField, stored: &ResolvedField) -> Option<NullAs> {
-    let null = null_of(&*stored.simple()?.encoding)?;
-    Some(NullAs { stored: stored.storage_id, null, field: field.storage_id })
+/// How a field of a model that requires a value can be null, where it is stored as `stored`.
+fn required(field: &ResolvedField, stored: &ResolvedField) -> NullAs {
+    let null = stored.simple().and_then(|simple| null_of(&*simple.encoding));
+    NullAs { stored: stored.storage_id, null, field: field.storage_id }
 }
 
 /// The null of a part of a field, if the struct cannot have it there.
@@ -127,7 +127,7 @@ impl Binding {
         }
         for position in &rules.required {
             let field = self.field(*position)?;
-            watched.required.extend(required(field, field));
+            watched.required.push(required(field, field));
         }
         watched.required_in.extend(rules.required_in.iter().map(|(_, nulls)| nulls.clone()));
         // A field that is defined differently in another recorded schema has another ID there.
@@ -139,7 +139,7 @@ impl Binding {
                     watched.fields.insert(from.storage_id);
                 }
                 if rules.required.contains(&position) {
-                    watched.required.extend(required(self.field(position)?, from));
+                    watched.required.push(required(self.field(position)?, from));
                 }
                 if let Some(decl) = self.info.fields.get(position) {
                     let nulls = required_in_of(self.field(position)?, from, &decl.shape);

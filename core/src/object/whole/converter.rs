@@ -42,12 +42,21 @@ pub(crate) struct Moving<'a> {
 /// What an object gets as it moves to another schema.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
-    /// Nothing: it has its own content.
+    /// Nothing: it moves to be read, or because that is asked for.
     Nothing,
+    /// Nothing yet: it moves to be changed after that.
+    Later,
     /// This encoded value in this simple field.
     Field(StorageId, &'a [u8]),
     /// Other content.
     All(&'a ObjectData, Counters),
+}
+
+impl Given<'_> {
+    /// Whether the object moves with its own content.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Given::Nothing | Given::Later)
+    }
 }
 
 /// Which numbers the counters of an object have when its content is replaced.

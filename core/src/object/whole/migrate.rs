@@ -71,6 +71,16 @@ impl Transaction<'_> {
         self.migrate_giving(id, schema, Given::Nothing)
     }
 
+    /// Moves an object to the schema of the transaction, if it has another one, so that the caller
+    /// can change it there. It must exist.
+    pub(crate) fn migrate_to_change(&self, id: ObjId) -> Result<()> {
+        if !self.is_current(id)? {
+            self.migrate_giving(id, &self.schema(), Given::Later)?;
+            self.check_current(id)?;
+        }
+        Ok(())
+    }
+
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
     /// Listeners are called for the differences as changes of the fields.
@@ -134,12 +144,12 @@ impl Transaction<'_> {
         // if a key is too long. In both cases the object stays in its schema.
         let (converted, before) = self.converted_alone(id, &old, &kept, given)?;
         let by_move = match given {
-            Given::Nothing => ByMove::All,
+            Given::Nothing | Given::Later => ByMove::All,
             Given::Field(field, _) => ByMove::AllBut(field),
             Given::All(..) => ByMove::None,
         };
         let replaced = match given {
-            Given::Nothing => converted.map(Cow::Owned),
+            Given::Nothing | Given::Later => converted.map(Cow::Owned),
             Given::Field(field, value) => {
                 let mut new = ObjectBuilder::of(converted.as_ref().unwrap_or(&kept));
                 new.push_pair(field, &[], value);
@@ -157,7 +167,11 @@ impl Transaction<'_> {
         // An object that moves to be read was not changed by anybody, so it is not checked.
         match given {
             Given::Nothing => {}
-            Given::Field(field, value) => self.notes.moved(id, Some((field, value))),
+            Given::Later => self.notes.moved(id, &old, new),
+            Given::Field(field, value) => {
+                self.notes.moved(id, &old, new);
+                self.notes.field(id, field, Some(value));
+            }
             Given::All(..) => self.notes.created(id, new),
         }
         let (from, to) = (layout::object_info(old_index), layout::object_info(schema.index));
@@ -342,9 +356,7 @@ impl Transaction<'_> {
         given: Given<'_>,
     ) -> Result<Option<ObjectData>> {
         match self.converter() {
-            Some(converter)
-                if !matches!(given, Given::Nothing) && self.watches_content(kept.object_type()) =>
-            {
+            Some(converter) if !given.is_own() && self.watches_content(kept.object_type()) => {
                 converter.before(self, &Moving { id, old, kept, given })
             }
             _ => Ok(None),
