@@ -6,6 +6,7 @@ use super::bases::keep_for_merges;
 use super::history::{History, Parent, Place, parents, place};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
+use crate::rows::statuses::Remote;
 
 /// What names commits.
 #[derive(Debug, Default)]
@@ -15,6 +16,9 @@ pub(super) struct Names {
     pub(super) tags: Vec<CommitId>,
     /// What somebody reads.
     pub(super) pins: Vec<CommitId>,
+    pub(super) remote: Remote,
+    /// The commits that are not at the remote yet, once the page is attached to one.
+    pub(super) unsynced: Vec<CommitId>,
 }
 
 impl Names {
@@ -49,9 +53,30 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
     for at in names.all().filter_map(|id| history.place(id)) {
         kept[at] = true;
     }
+    keep_unsynced(history, names, &mut kept);
     let heads = names.branches.iter().flatten().filter_map(|id| history.place(id));
     keep_for_merges(history, &heads.collect(), &mut kept);
     kept
+}
+
+/// Keeps what is not at the remote yet and a head or a tag leads back to, and what it was made on.
+fn keep_unsynced(history: &History, names: &Names, kept: &mut [bool]) {
+    match names.remote {
+        Remote::None => {}
+        // Not all have their rows yet.
+        Remote::Attaching(_) => {
+            let reached = reached(history, names);
+            kept.iter_mut().zip(reached).for_each(|(kept, reached)| *kept |= reached);
+        }
+        Remote::Attached => {
+            let reached = reached(history, names);
+            let unsynced = names.unsynced.iter().filter_map(|id| history.place(id));
+            for at in unsynced.filter(|at| reached[*at]) {
+                kept[at] = true;
+                parents(history, at).for_each(|parent| kept[parent] = true);
+            }
+        }
+    }
 }
 
 /// What a head or a tag leads back to.

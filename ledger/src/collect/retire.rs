@@ -9,10 +9,11 @@ use super::kept::{Children, Names, kept};
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
-use crate::rows::counts::Phase;
+use crate::rows::counts::{Counts, Phase};
 use crate::rows::parameters::Retention;
 use crate::rows::process::{lease, leases};
 use crate::rows::retention::Pruned;
+use crate::rows::statuses::Remote;
 
 /// How many commits a slice removes or marks at most.
 const SLICE: usize = 128;
@@ -92,6 +93,10 @@ impl Retire {
             names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
             let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
             let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+            names.remote = rows.remote(host)?;
+            if names.remote == Remote::Attached {
+                names.unsynced = rows.all_unsynced(host)?;
+            }
             names.pins = pins.map(|pin| pin.commit).chain(page.pins.commits()).collect();
             Ok(names.all().copied().collect())
         })?;
@@ -168,7 +173,7 @@ impl Retire {
         let free: BTreeSet<_> = page.pins.begin_removal(&ids).into_iter().collect();
         let slice: Vec<_> =
             slice.into_iter().filter(|at| free.contains(&self.history.commit(*at).id)).collect();
-        let result = self.remove(page, &mut tx, &slice).and_then(|pieces| {
+        let result = self.remove(page, &mut tx, &slice, &mut counts).and_then(|pieces| {
             // Commits without new pieces count too, since others may need what they have no more.
             counts.suspects = counts.suspects.saturating_add(pieces + slice.len() as u64);
             page.rows.put_counts(&mut tx, &counts)?;
@@ -197,7 +202,13 @@ impl Retire {
     }
 
     /// Removes commits. Gives the number of pieces that had no row before them.
-    fn remove(&mut self, page: &OpenPage, tx: &mut dyn KvWrite, slice: &[usize]) -> Result<u64> {
+    fn remove(
+        &mut self,
+        page: &OpenPage,
+        tx: &mut dyn KvWrite,
+        slice: &[usize],
+        counts: &mut Counts,
+    ) -> Result<u64> {
         let mut pieces = 0;
         // The pruned parents whose last children go.
         let mut over = BTreeSet::new();
@@ -220,6 +231,7 @@ impl Retire {
                 }
             }
             page.rows.remove_commit(tx, &commit.id, &parents)?;
+            page.rows.remove_unsynced(tx, &commit.id, counts)?;
         }
         for id in over {
             // Of a parent that is here, or goes in this slice, there is no such row.

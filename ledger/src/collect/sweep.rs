@@ -10,6 +10,7 @@ use crate::digest::Digest;
 use crate::error::Result;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Counts;
+use crate::rows::statuses::Remote;
 
 /// A slice reads at most so many rows.
 const ROWS: usize = 16_384;
@@ -77,6 +78,7 @@ impl Sweep {
     ) -> Result<u64> {
         let (begin, mut removed) = (Instant::now(), 0);
         let has_streamed = page.rows.has_streamed(tx)?;
+        let has_remote = page.rows.remote(tx)? != Remote::None;
         for (at, digest) in garbage.pieces.iter().enumerate() {
             // It may have been written again since, with another number, or removed by others.
             let number = page.rows.number_of(tx, digest)?;
@@ -84,6 +86,9 @@ impl Sweep {
                 && !(has_streamed && page.rows.is_streamed(tx, digest)?)
             {
                 page.rows.remove_piece(tx, digest)?;
+                if has_remote {
+                    page.rows.remove_local(tx, digest, counts)?;
+                }
                 removed += 1;
             }
             if begin.elapsed() >= LONGEST && at + 1 < garbage.pieces.len() {

@@ -10,9 +10,13 @@ use crate::ids::PageId;
 use crate::rows::page::Rows;
 use crate::rows::process::lease;
 use crate::rows::repository::{self as rows, PageRow, PageState};
+use crate::rows::statuses::Remote;
 
 /// How many rows one transaction removes. Each is at most 80 KiB, and most are below 4 KiB.
 const SLICE: usize = 1_024;
+
+/// The branch that a page is made with, as `repository.rs` has it too, which is above this file.
+const MAIN: &str = "main";
 
 /// Which pages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +78,25 @@ pub(crate) fn begin(
     Ok(decided.then_some(number))
 }
 
-/// Whether a page has nothing that is only here.
+/// Whether a page has nothing that is only here. Nobody has it open, so what was streamed and no commit has is
+/// garbage.
 fn loses_nothing(host: &dyn KvRead, page: &Rows) -> Result<bool> {
-    Ok(!page.has_commits(host)? && page.tags(host)?.is_empty())
+    if !page.tags(host)?.is_empty() {
+        return Ok(false);
+    }
+    if page.remote(host)? != Remote::Attached {
+        return Ok(!page.has_commits(host)?);
+    }
+    // No remote knows of other branches, and of what a branch has left.
+    if page.has_resets(host)? || page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
+        return Ok(false);
+    }
+    let mut has_local = false;
+    page.visit_local(host, None, |digest| {
+        has_local = !page.is_transient(host, &digest)?;
+        Ok(!has_local)
+    })?;
+    Ok(!has_local && !page.has_unsynced(host)?)
 }
 
 /// Removes the rows of a page for which that was decided.

@@ -69,8 +69,9 @@ impl Repository {
 
     /// Removes a page that nobody has open, if nothing is lost by that, and says whether it was removed.
     ///
-    /// Nothing is lost if the page has no commit. What is in a page is only here as long as a page cannot
-    /// be synchronised with a remote.
+    /// Nothing is lost if the page has neither commits nor tags. Nothing is lost either if it is attached to a
+    /// [remote](crate::PageRemote) and all of its commits and pieces are there, it has no tag, no branch but
+    /// `main`, and none that was ever reset, squashed or removed: no remote knows of these.
     ///
     /// # Errors
     /// If there is no such page, or the host fails.

@@ -12,7 +12,8 @@ use crate::page::Page;
 use crate::page::shared::BranchState;
 use crate::page::words::check_words;
 use crate::page::write::Draft;
-use crate::rows::page::Head;
+use crate::rows::page::{Head, Rows};
+use crate::rows::statuses::Remote;
 
 impl Page {
     /// Replaces the commits of a branch after `onto` by one with the content of the head, and gives
@@ -46,7 +47,7 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if a commit that would be
-    /// replaced has another branch or a tag. If there is no such branch or commit, the branch has
+    /// replaced has another branch or a tag, or is at the remote. If there is no such branch or commit, the branch has
     /// several heads or is changed at the same time, the message is longer than 4,096 bytes with the
     /// author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
@@ -77,6 +78,7 @@ impl Page {
             return Err(moved());
         }
         self.check_names(&tx, &range, &state.head, branch)?;
+        check_unsynced(&self.shared.open.rows, &tx, &range)?;
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {
@@ -144,4 +146,18 @@ impl Page {
         }
         Ok(())
     }
+}
+
+/// Fails if a commit that would be replaced is at the remote, where others may have it.
+fn check_unsynced(rows: &Rows, host: &dyn KvRead, range: &BTreeSet<CommitId>) -> Result<()> {
+    if rows.remote(host)? != Remote::Attached {
+        return Ok(());
+    }
+    for commit in range {
+        if rows.unsynced(host, commit)?.is_none() {
+            let reason = "it is at the remote".to_owned();
+            return Err(LedgerError::CannotSquash { commit: *commit, reason });
+        }
+    }
+    Ok(())
 }

@@ -16,6 +16,7 @@ use crate::process::streams::{Content, Streamed};
 use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::process::{StreamId, StreamState, lease};
+use crate::rows::statuses::Written;
 use crate::value::reference::MAX_VALUE_LEN;
 use crate::value::split::{Piece, Splitter};
 
@@ -283,9 +284,13 @@ impl ValueWriter {
             }
         };
         let (mut counts, mut stored) = (open.rows.counts(&tx)?, self.stored);
+        let statuses = Written::begin(&open.rows, &tx)?;
         for Piece { kind, part, bytes } in pieces {
             let piece = (*kind, &part.digest);
             let is_new = open.rows.add_streamed(&mut tx, &stream, piece, bytes, &mut counts)?;
+            if is_new {
+                statuses.new_piece((&open.rows, &mut tx), &part.digest, &mut counts)?;
+            }
             stored = stored.saturating_add(u32::from(is_new));
         }
         open.rows.put_counts(&mut tx, &counts)?;

@@ -17,6 +17,7 @@ use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE}
 use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
+use crate::rows::statuses::Written;
 use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::{NewNode, root};
@@ -277,14 +278,15 @@ impl Shared {
             }
         }
         let mut counts = self.open.rows.counts(tx)?;
-        let before = counts.pieces;
+        let (before, mut statuses) = (counts.pieces, Written::begin(&self.open.rows, tx)?);
         let nodes = draft.nodes.iter().map(|node| (Kind::Node, node.digest, &node.bytes));
         let pieces = draft.pieces.iter().map(|piece| (piece.kind, piece.part.digest, &piece.bytes));
         let mut new: Vec<_> = nodes.chain(pieces).collect();
         // In the order of their keys, which a B+tree writes fastest.
         new.sort_unstable_by_key(|(_, digest, _)| *digest);
         for (kind, digest, bytes) in new {
-            self.open.rows.add_piece(tx, (kind, &digest), bytes, &mut counts)?;
+            let is_new = self.open.rows.add_piece(tx, (kind, &digest), bytes, &mut counts)?;
+            statuses.piece((&self.open.rows, tx), &digest, is_new, &mut counts)?;
         }
         let mut written = counts.pieces - before;
         for value in draft.streamed.values() {
@@ -292,6 +294,7 @@ impl Shared {
         }
         let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
+        statuses.commit((&self.open.rows, tx), (id, commit.generation), &mut counts)?;
         self.open.rows.put_counts(tx, &counts)
     }
 

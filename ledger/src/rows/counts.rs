@@ -25,6 +25,10 @@ pub(crate) struct Counts {
     pub(crate) pieces: u64,
     /// How many may be garbage. 0 if no commit was removed since the last round began.
     pub(crate) suspects: u64,
+    /// How many commits are not at the remote yet.
+    pub(crate) unsynced: u64,
+    /// How many pieces are not at the remote yet.
+    pub(crate) local: u64,
     pub(crate) round: Round,
 }
 
@@ -92,10 +96,9 @@ impl Counts {
     }
 
     fn to_bytes(self) -> Vec<u8> {
-        let Counts { next, pieces, suspects, round } = self;
+        let Counts { next, pieces, suspects, unsynced, local, round } = self;
         let mut bytes = next.to_be_bytes()[2..].to_vec();
-        // Nothing of this version has a remote, so the numbers of what is not there yet are 0.
-        for number in [pieces, suspects, 0, 0, round.number] {
+        for number in [pieces, suspects, unsynced, local, round.number] {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
         bytes.push(round.phase as u8);
@@ -124,9 +127,14 @@ impl Counts {
             kept: u48(kept),
             reached: Some(Digest::from_slice(reached)?).filter(|reached| *reached != NOWHERE),
         };
-        let known = number(2) == 0 && number(3) == 0;
-        let counts = Counts { next: u48(next), pieces: number(0), suspects: number(1), round };
-        known.then_some(counts)
+        Some(Counts {
+            next: u48(next),
+            pieces: number(0),
+            suspects: number(1),
+            unsynced: number(2),
+            local: number(3),
+            round,
+        })
     }
 }
 
@@ -226,7 +234,14 @@ mod tests {
             kept: 1 << 40,
             reached: Some(Digest([9; 32])),
         };
-        let counts = Counts { next: (1 << 48) - 1, pieces: 5, suspects: u64::MAX, round };
+        let counts = Counts {
+            next: (1 << 48) - 1,
+            pieces: 5,
+            suspects: u64::MAX,
+            unsynced: 1,
+            local: 2,
+            round,
+        };
         for counts in [counts, Counts::default()] {
             let bytes = counts.to_bytes();
             assert_eq!(bytes.len(), 6 + 5 * 8 + 1 + 16 + 6 + 32);

@@ -12,6 +12,7 @@ use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
 use super::process::{HOLD, Hold, hold};
 use super::retention::{EXPIRING, PRUNED, Pruned};
 use super::sealed;
+use super::statuses::{LOCAL, NOTE, REMOTE, Remote, UNSYNCED};
 use super::streams::{STREAMED, StreamedRow};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -69,6 +70,19 @@ pub(crate) enum PageRow<'r> {
     Expiring {
         id: CommitId,
     },
+    /// A commit that is not at the remote yet.
+    Unsynced {
+        id: CommitId,
+        generation: u64,
+    },
+    /// A piece that is not at the remote yet.
+    Local {
+        digest: Digest,
+    },
+    /// Kept for sync.
+    Note,
+    /// Its value is read by [`Rows::remote`].
+    Remote,
     /// The device and its epoch.
     Life([u8; 24]),
     /// Its value is read by [`Rows::parameters`].
@@ -193,6 +207,25 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             let [id] = rest.digests()?;
             number(value).map(|_| PageRow::Expiring { id })
         }
+        UNSYNCED => {
+            let [id] = rest.digests()?;
+            number(value).map(|generation| PageRow::Unsynced { id, generation })
+        }
+        LOCAL => {
+            let [digest] = rest.digests()?;
+            match value {
+                [] => Ok(PageRow::Local { digest: digest.0 }),
+                _ => wrong("an empty value", format!("{} bytes", value.len())),
+            }
+        }
+        NOTE => match rest.0.len() {
+            1..=255 => Ok(PageRow::Note),
+            len => wrong("a name of 1 to 255 bytes", format!("{len} bytes")),
+        },
+        REMOTE => match Remote::parse(value) {
+            Some(_) => rest.nothing().map(|()| PageRow::Remote),
+            None => wrong("1 and a digest, or 2", format!("{value:02x?}")),
+        },
         LIFE => match value.try_into() {
             Ok(life) => rest.nothing().map(|()| PageRow::Life(life)),
             Err(_) => wrong("24 bytes", format!("{} bytes", value.len())),
@@ -261,6 +294,14 @@ pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
 pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
     [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
 }
+
+/// The key of the row of a commit that is not at the remote yet, without the prefix of the page.
+pub(crate) fn unsynced_key(id: &CommitId) -> Vec<u8> {
+    [&[UNSYNCED][..], &id.0.0].concat()
+}
+
+/// The key of the row of the remote, without the prefix of the page.
+pub(crate) const REMOTE_KEY: [u8; 1] = [REMOTE];
 
 /// The key of the row of a pruned parent, without the prefix of the page.
 pub(crate) fn pruned_key(id: &CommitId) -> Vec<u8> {

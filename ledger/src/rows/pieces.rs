@@ -75,6 +75,15 @@ impl Rows {
         Ok(self.kind_and_number(host, digest)?.map(|(_, number)| number))
     }
 
+    /// The kind of a piece. `None` if it is not here.
+    pub(crate) fn kind_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<Kind>> {
+        let Some((kind, _)) = self.kind_and_number(host, digest)? else { return Ok(None) };
+        match Kind::from_byte(kind) {
+            Some(kind) => Ok(Some(kind)),
+            None => Err(self.damaged(&Self::piece_key(digest), "its kind is not known")),
+        }
+    }
+
     fn kind_and_number(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<(u8, u64)>> {
         let key = Self::piece_key(digest);
         let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
@@ -96,14 +105,14 @@ impl Rows {
         })
     }
 
-    /// Puts a piece with the next number, unless it has a row that stays.
+    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none.
     pub(crate) fn add_piece(
         &self,
         host: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
         counts: &mut Counts,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let key = Self::piece_key(digest);
         let stored = self.stored(&key);
         let is_new = match host.get(&stored)? {
@@ -111,14 +120,14 @@ impl Rows {
             Some(row) => {
                 let ([_, _, number @ ..], _) = self.opened(&key, &row)?;
                 if !counts.renews(u48(number)) {
-                    return Ok(());
+                    return Ok(false);
                 }
                 false
             }
         };
         self.put_piece(host, (kind, digest), bytes, counts)?;
         counts.pieces = counts.pieces.saturating_add(u64::from(is_new));
-        Ok(())
+        Ok(is_new)
     }
 
     /// Puts a piece with the next number, in place of its row if it has one.

@@ -103,6 +103,28 @@ impl Graph {
         *id == CommitId::FIRST || self.commits.contains_key(id)
     }
 
+    /// Whether there is a row of the commit.
+    pub(super) fn is_here(&self, id: &CommitId) -> bool {
+        self.commits.contains_key(id)
+    }
+
+    /// The generation of a commit that can be read.
+    pub(super) fn generation(&self, id: &CommitId) -> Option<u64> {
+        self.place(id).map(|(_, generation)| generation)
+    }
+
+    /// The commits of a set that are parents of commits which are not in it, each with one of these.
+    pub(super) fn below_others(&self, set: &BTreeSet<CommitId>) -> BTreeMap<CommitId, CommitId> {
+        let mut below = BTreeMap::new();
+        for (id, facts) in self.commits.iter().filter(|(id, _)| !set.contains(id)) {
+            let parents = facts.iter().flat_map(|facts| facts.parents.iter().flatten());
+            for parent in parents.filter(|parent| set.contains(parent)) {
+                below.insert(*parent, *id);
+            }
+        }
+        below
+    }
+
     /// Time and generation of a commit that can be read.
     fn place(&self, id: &CommitId) -> Option<(CommitTime, u64)> {
         match id {

@@ -8,6 +8,7 @@ use super::commits::Graph;
 use super::numbers::Numbers;
 use super::pieces::Pieces;
 use super::report::Verification;
+use super::statuses::Statuses;
 use super::trees::Trees;
 use crate::commit::encoding::Commit;
 use crate::digest::{Digest, Kind};
@@ -105,6 +106,7 @@ fn check_small(
 ) -> Result<(Graph, HashSet<Digest>)> {
     let page = rows.page;
     let (mut graph, mut keeps) = (Graph::new(page), 0);
+    let mut statuses = Statuses::default();
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
     let mut each = |key: &[u8], row: &[u8]| {
         // The row that says which page it is has been read. A lease says nothing else.
@@ -146,12 +148,24 @@ fn check_small(
                     report.add(page, key, "a piece with a row", format!("piece {}", row.digest));
                 }
             }
+            Ok(PageRow::Unsynced { id, generation }) => {
+                statuses.unsynced.push((key.to_vec(), id, generation));
+            }
+            Ok(PageRow::Local { digest }) => {
+                statuses.local += 1;
+                statuses.first_local.get_or_insert_with(|| key.to_vec());
+                if rows.inspect_piece(host, &digest)?.is_none() {
+                    report.add(page, key, "a piece with a row", format!("piece {digest}"));
+                }
+            }
             Ok(PageRow::Marks { round }) => check_round(round, key, counts, report, page),
             // No piece lies here, the others have been read or say nothing else.
             Ok(
                 PageRow::Hold(Hold::Stream(..))
                 | PageRow::Piece { .. }
                 | PageRow::Resets
+                | PageRow::Note
+                | PageRow::Remote
                 | PageRow::Parameters
                 | PageRow::Counts,
             ) => {}
@@ -167,6 +181,7 @@ fn check_small(
     };
     visit(host, rows, Part::BeforePieces, &mut each)?;
     visit(host, rows, Part::AfterPieces, &mut each)?;
+    statuses.check((host, rows), &graph, counts, report)?;
     let least = graph.kept(MAIN);
     if keeps < least {
         let expected = format!("{least} or more, for as many branches and tags");

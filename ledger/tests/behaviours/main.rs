@@ -9,6 +9,7 @@ mod history;
 mod merging;
 mod rows;
 mod setting;
+mod statuses;
 mod streams;
 mod transactions;
 mod tree;

@@ -1,4 +1,4 @@
-//! Rows 55, 69 and 109: values that are written in parts.
+//! Rows 69 and 109: values that are written in parts.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use permazen_ledger::{LedgerError, MAIN, PageId, Repository};
 use super::setting::{Setting, noise};
 
 #[test]
-fn t055_pieces_of_a_value_that_nothing_has_are_transient() {
+fn rows_say_which_pieces_nothing_has() {
     let setting = Setting::new();
     // The second half is there already.
     setting.put(b"half", &[0; 65_536]);

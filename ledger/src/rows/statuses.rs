@@ -1,0 +1,316 @@
+//! The rows of what is not at the remote yet, and of the remote itself.
+
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+
+use super::counts::Counts;
+use super::page::Rows;
+use crate::digest::Digest;
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+
+pub(super) const UNSYNCED: u8 = 0x25;
+pub(super) const LOCAL: u8 = 0x27;
+pub(super) const NOTE: u8 = 0x29;
+pub(super) const REMOTE: u8 = 0x2a;
+
+/// Whether a page has a remote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Remote {
+    #[default]
+    None,
+    /// What was there before gets its rows. Up to this digest it has them; `None` at the beginning.
+    Attaching(Option<Digest>),
+    /// What has no row is there.
+    Attached,
+}
+
+impl Remote {
+    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+        match value {
+            [1, reached @ ..] => {
+                let reached = Digest::from_slice(reached)?;
+                Some(Remote::Attaching(Some(reached).filter(|reached| reached.0 != [0; 32])))
+            }
+            [2] => Some(Remote::Attached),
+            _ => None,
+        }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Remote::None => Vec::new(),
+            Remote::Attaching(reached) => {
+                let reached = reached.map_or([0; 32], |reached| reached.0);
+                [&[1][..], &reached].concat()
+            }
+            Remote::Attached => vec![2],
+        }
+    }
+}
+
+/// The name of a row for sync.
+pub(crate) fn check_note(name: &[u8]) -> Result<()> {
+    match name.len() {
+        1..=255 => Ok(()),
+        len => {
+            let what = format!("the name of a note has 1 to 255 bytes, and not {len}");
+            Err(LedgerError::InvalidArgument(what))
+        }
+    }
+}
+
+/// Gives what one transaction writes anew its status.
+#[derive(Debug)]
+pub(crate) struct Written {
+    has_remote: bool,
+    has_streamed: Option<bool>,
+}
+
+impl Written {
+    pub(crate) fn begin(rows: &Rows, host: &dyn KvRead) -> Result<Self> {
+        Ok(Written { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
+    }
+
+    /// A piece that this process has made. If it had a row before, a stream may have put it, which has it no
+    /// longer alone once a commit has it.
+    pub(crate) fn piece(
+        &mut self,
+        (rows, host): (&Rows, &mut dyn KvWrite),
+        digest: &Digest,
+        is_new: bool,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        if is_new {
+            return self.new_piece((rows, host), digest, counts);
+        }
+        let has_streamed = match self.has_streamed {
+            Some(known) => known,
+            None => *self.has_streamed.insert(rows.has_streamed(host)?),
+        };
+        if has_streamed { rows.settle_streamed(host, digest) } else { Ok(()) }
+    }
+
+    /// A piece that this process has made and that had no row.
+    pub(crate) fn new_piece(
+        &self,
+        (rows, host): (&Rows, &mut dyn KvWrite),
+        digest: &Digest,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        if self.has_remote { rows.put_local(host, digest, counts) } else { Ok(()) }
+    }
+
+    /// A commit that this process has made.
+    pub(crate) fn commit(
+        &self,
+        (rows, host): (&Rows, &mut dyn KvWrite),
+        (id, generation): (&CommitId, u64),
+        counts: &mut Counts,
+    ) -> Result<()> {
+        if self.has_remote { rows.put_unsynced(host, id, generation, counts) } else { Ok(()) }
+    }
+}
+
+fn unsynced_key(id: &CommitId) -> Vec<u8> {
+    [&[UNSYNCED][..], &id.0.0].concat()
+}
+
+fn local_key(digest: &Digest) -> Vec<u8> {
+    [&[LOCAL][..], &digest.0].concat()
+}
+
+fn note_key(name: &[u8]) -> Vec<u8> {
+    [&[NOTE][..], name].concat()
+}
+
+impl Rows {
+    pub(crate) fn remote(&self, host: &dyn KvRead) -> Result<Remote> {
+        match self.get(host, &[REMOTE])? {
+            None => Ok(Remote::None),
+            Some(value) => Remote::parse(&value)
+                .ok_or_else(|| self.damaged(&[REMOTE], "it is no remote that is known")),
+        }
+    }
+
+    pub(crate) fn put_remote(&self, host: &mut dyn KvWrite, remote: Remote) -> Result<()> {
+        match remote {
+            Remote::None => self.remove(host, &[REMOTE]),
+            remote => self.put(host, &[REMOTE], remote.to_bytes()),
+        }
+    }
+
+    /// The generation of a commit that is not at the remote yet. `None` if it has no such row.
+    pub(crate) fn unsynced(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<u64>> {
+        let key = unsynced_key(id);
+        let Some(value) = self.get(host, &key)? else { return Ok(None) };
+        match <[u8; 8]>::try_from(&*value) {
+            Ok(generation) => Ok(Some(u64::from_be_bytes(generation))),
+            Err(_) => Err(self.damaged(&key, "it is no generation")),
+        }
+    }
+
+    /// Notes that a commit is not at the remote yet.
+    pub(crate) fn put_unsynced(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        generation: u64,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        if self.unsynced(host, id)?.is_none() {
+            self.put(host, &unsynced_key(id), generation.to_be_bytes().to_vec())?;
+            counts.unsynced = counts.unsynced.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Takes away that a commit is not at the remote yet. `false` if that was not so.
+    pub(crate) fn remove_unsynced(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        counts: &mut Counts,
+    ) -> Result<bool> {
+        let is_there = self.unsynced(host, id)?.is_some();
+        if is_there {
+            self.remove(host, &unsynced_key(id))?;
+            counts.unsynced = counts.unsynced.saturating_sub(1);
+        }
+        Ok(is_there)
+    }
+
+    /// The commits that are not at the remote yet, by their IDs.
+    pub(crate) fn all_unsynced(&self, host: &dyn KvRead) -> Result<Vec<CommitId>> {
+        let mut all = Vec::new();
+        self.visit(host, &[UNSYNCED], |id, _| match Digest::from_slice(id) {
+            Some(id) => {
+                all.push(CommitId(id));
+                Ok(())
+            }
+            None => Err(self.damaged(&[&[UNSYNCED][..], id].concat(), "it is no commit")),
+        })?;
+        Ok(all)
+    }
+
+    /// Whether any commit is not at the remote yet.
+    pub(crate) fn has_unsynced(&self, host: &dyn KvRead) -> Result<bool> {
+        let (min, max) = self.span(&[UNSYNCED]);
+        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    }
+
+    /// Whether a piece has a row that says that it is not at the remote yet.
+    pub(crate) fn is_local(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        Ok(self.get(host, &local_key(digest))?.is_some())
+    }
+
+    /// Notes that a piece is not at the remote yet.
+    pub(crate) fn put_local(
+        &self,
+        host: &mut dyn KvWrite,
+        digest: &Digest,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        if !self.is_local(host, digest)? {
+            self.put(host, &local_key(digest), Vec::new())?;
+            counts.local = counts.local.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Takes away that a piece is not at the remote yet. `false` if that was not so.
+    pub(crate) fn remove_local(
+        &self,
+        host: &mut dyn KvWrite,
+        digest: &Digest,
+        counts: &mut Counts,
+    ) -> Result<bool> {
+        let is_there = self.is_local(host, digest)?;
+        if is_there {
+            self.remove(host, &local_key(digest))?;
+            counts.local = counts.local.saturating_sub(1);
+        }
+        Ok(is_there)
+    }
+
+    /// Calls `each` with the pieces after this one that are not at the remote yet, until it is `false`.
+    pub(crate) fn visit_local(
+        &self,
+        host: &dyn KvRead,
+        after: Option<&Digest>,
+        mut each: impl FnMut(Digest) -> Result<bool>,
+    ) -> Result<()> {
+        use std::ops::ControlFlow::{Break, Continue};
+        self.visit_digests(host, LOCAL, after, |digest, key, row| {
+            super::sealed::open(self.page, key, row)?;
+            Ok(if each(digest)? { Continue(()) } else { Break(()) })
+        })
+    }
+
+    /// Whether no commit has put the piece yet, but a stream has.
+    pub(crate) fn is_transient(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        use super::process::StreamState;
+        use super::streams::StreamedRow;
+        let mut rows = Vec::new();
+        self.visit(host, &[&[super::streams::STREAMED][..], &digest.0].concat(), |rest, value| {
+            let key = [&digest.0[..], rest].concat();
+            let row = StreamedRow::parse(&key, value);
+            rows.push(row.ok_or_else(|| self.damaged(&key, "it is no piece of a stream"))?);
+            Ok(())
+        })?;
+        if !rows.iter().any(|row| row.is_written) {
+            return Ok(false);
+        }
+        for row in rows {
+            if let Some(StreamState::Attached { .. }) = self.stream(host, &row.stream)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes rows that say what is not at the remote yet, at most so many. `false` if there are more.
+    pub(crate) fn remove_statuses(
+        &self,
+        host: &mut dyn KvWrite,
+        most: usize,
+        counts: &mut Counts,
+    ) -> Result<bool> {
+        let mut keys = Vec::new();
+        for first in [UNSYNCED, LOCAL] {
+            let (min, max) = self.span(&[first]);
+            let span = KeySpan::new(&min, max.as_deref());
+            for pair in host.scan(span, Direction::Forward)? {
+                if keys.len() == most {
+                    break;
+                }
+                keys.push((first, pair?.0.into_owned()));
+            }
+        }
+        let is_all = keys.len() < most;
+        for (first, key) in keys {
+            host.remove(&key)?;
+            let count = if first == LOCAL { &mut counts.local } else { &mut counts.unsynced };
+            *count = count.saturating_sub(1);
+        }
+        Ok(is_all)
+    }
+
+    /// A row that is kept for sync.
+    pub(crate) fn note(&self, host: &dyn KvRead, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get(host, &note_key(name))
+    }
+
+    pub(crate) fn put_note(&self, host: &mut dyn KvWrite, name: &[u8], note: &[u8]) -> Result<()> {
+        self.put(host, &note_key(name), note.to_vec())
+    }
+
+    pub(crate) fn remove_note(&self, host: &mut dyn KvWrite, name: &[u8]) -> Result<()> {
+        self.remove(host, &note_key(name))
+    }
+
+    /// Whether a branch was ever reset, squashed or removed.
+    pub(crate) fn has_resets(&self, host: &dyn KvRead) -> Result<bool> {
+        let (min, max) = self.span(&[super::page::RESETS]);
+        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    }
+}

@@ -1,0 +1,73 @@
+//! Where a piece or a commit is.
+
+use permazen_kv::KvRead;
+
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::page::Page;
+use crate::rows::page::Rows;
+use crate::rows::statuses::Remote;
+
+/// Where a piece (a node, or a part of a long value) or a commit is. It only rises, as long as the piece or
+/// commit stays and the page is not [detached](crate::PageRemote::detach).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Not here.
+    Unknown,
+    /// A piece of a value that was [written in parts](Page::write_value), and that no commit has yet.
+    Transient,
+    /// Here, and not known to be at a remote.
+    Local,
+    /// Here and at the remote.
+    Synced,
+}
+
+/// The status of a piece.
+pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Result<Status> {
+    if rows.number_of(host, digest)?.is_none() {
+        return Ok(Status::Unknown);
+    }
+    if rows.is_transient(host, digest)? {
+        return Ok(Status::Transient);
+    }
+    Ok(match rows.remote(host)? == Remote::Attached && !rows.is_local(host, digest)? {
+        true => Status::Synced,
+        false => Status::Local,
+    })
+}
+
+/// The status of a commit.
+pub(crate) fn of_commit(rows: &Rows, host: &dyn KvRead, id: &CommitId) -> Result<Status> {
+    if !rows.has_commit(host, id)? {
+        return Ok(Status::Unknown);
+    }
+    Ok(match rows.remote(host)? == Remote::Attached && rows.unsynced(host, id)?.is_none() {
+        true => Status::Synced,
+        false => Status::Local,
+    })
+}
+
+impl Page {
+    /// Where a piece is: a node, or a part of a value of more than 512 bytes. The empty node is never stored, so
+    /// it is [`Unknown`](Status::Unknown).
+    ///
+    /// Gets three rows, and two for each stream that has the piece.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn piece_status(&self, digest: &Digest) -> Result<Status> {
+        of_piece(&self.shared.open.rows, &*self.shared.read()?, digest)
+    }
+
+    /// Where a commit is. Never [`Transient`](Status::Transient). The first commit, which is the same on all
+    /// pages, is at the remote as soon as there is one.
+    ///
+    /// Gets three rows.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn commit_status(&self, id: &CommitId) -> Result<Status> {
+        of_commit(&self.shared.open.rows, &*self.shared.read()?, id)
+    }
+}

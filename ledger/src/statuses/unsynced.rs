@@ -1,0 +1,148 @@
+//! What is not at the remote yet, and what has arrived there.
+
+use std::collections::BTreeSet;
+
+use permazen_kv::TxOptions;
+
+use super::remote::{PageRemote, WAIT};
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::rows::statuses::check_note;
+
+/// A commit that is not at the remote yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnsyncedCommit {
+    /// Its ID.
+    pub id: CommitId,
+    /// Its generation: larger than those of its parents.
+    pub generation: u64,
+}
+
+/// A piece that is not at the remote yet: a node, or a part of a long value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LocalPiece {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+impl PageRemote {
+    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation: each after its
+    /// parents. What no head or tag leads to is about to be removed.
+    ///
+    /// Gets two rows for each of them; 40 bytes of memory for each.
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, or the host fails.
+    pub fn unsynced_commits(&self) -> Result<Vec<UnsyncedCommit>> {
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        self.check_attached(&*host)?;
+        let heads = rows.branches(&*host)?.into_iter().flat_map(|(_, heads)| heads);
+        let mut ahead: Vec<CommitId> = heads.map(|head| head.id).collect();
+        ahead.extend(rows.tags(&*host)?.into_iter().map(|(_, id)| id));
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = ahead.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            // What is there has no parent that is not.
+            let Some(generation) = rows.unsynced(&*host, &id)? else { continue };
+            found.insert((generation, id));
+            ahead.extend(rows.commit(&*host, &id)?.iter().flat_map(|commit| commit.parents()));
+        }
+        Ok(found.into_iter().map(|(generation, id)| UnsyncedCommit { id, generation }).collect())
+    }
+
+    /// The pieces that are not at the remote yet, by their digests: at most so many after this one. Pieces of
+    /// values that no commit has are not among them.
+    ///
+    /// Gets two rows for each.
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, or the host fails.
+    pub fn local_pieces(&self, after: Option<&Digest>, at_most: usize) -> Result<Vec<LocalPiece>> {
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        self.check_attached(&*host)?;
+        let mut found = Vec::new();
+        if at_most == 0 {
+            return Ok(found);
+        }
+        rows.visit_local(&*host, after, |digest| {
+            if !rows.is_transient(&*host, &digest)?
+                && let Some(kind) = rows.kind_of(&*host, &digest)?
+            {
+                found.push(LocalPiece { digest, kind });
+            }
+            Ok(found.len() < at_most)
+        })?;
+        Ok(found)
+    }
+
+    /// Notes that commits and pieces are at the remote, and puts notes, all in one transaction. A note with an
+    /// empty value is removed. Commits and pieces that are not here any more, or are marked, stay as they are.
+    ///
+    /// What a commit leads to must be at the remote before it: its parents, which is checked, and its pieces, which
+    /// is not.
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, if a parent of a commit is not at
+    /// the remote, or if the name of a note is empty or longer than 255 bytes. If the page is gone, or the host
+    /// fails. Nothing is changed then.
+    pub fn mark_synced(
+        &self,
+        commits: &[CommitId],
+        pieces: &[Digest],
+        notes: &[(&[u8], &[u8])],
+    ) -> Result<()> {
+        let rows = &self.page.open.rows;
+        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        rows.check_there(&tx)?;
+        self.check_attached(&tx)?;
+        let (mut counts, mut marked) = (rows.counts(&tx)?, Vec::new());
+        for id in commits {
+            if rows.remove_unsynced(&mut tx, id, &mut counts)? {
+                marked.push(*id);
+            }
+        }
+        // After all of them are marked, in whatever order they came.
+        for id in &marked {
+            let parents = rows.commit(&tx, id)?;
+            for parent in parents.iter().flat_map(|commit| commit.parents()) {
+                if rows.unsynced(&tx, parent)?.is_some() {
+                    let what = format!("parent {parent} of commit {id} is not at the remote yet");
+                    return Err(LedgerError::InvalidArgument(what));
+                }
+            }
+        }
+        for digest in pieces {
+            rows.remove_local(&mut tx, digest, &mut counts)?;
+        }
+        for (name, note) in notes {
+            check_note(name)?;
+            match note {
+                [] => rows.remove_note(&mut tx, name)?,
+                note => rows.put_note(&mut tx, name, note)?,
+            }
+        }
+        rows.put_counts(&mut tx, &counts)?;
+        if !marked.is_empty() {
+            // What is there need not be kept, and cannot be squashed.
+            rows.raise_keeps(&mut tx)?;
+        }
+        Ok(tx.commit()?)
+    }
+
+    /// A note: what [`mark_synced`](PageRemote::mark_synced) has put last under this name.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn note(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        check_note(name)?;
+        self.page.open.rows.note(&*self.page.read()?, name)
+    }
+}
