@@ -131,7 +131,12 @@ fn sample() -> Map {
     page.set_tag("tag", &base).unwrap();
     page.create_branch("gone", &base).unwrap();
     page.remove_branch("gone").unwrap();
-    drop((page, repository));
+    let remote = page.remote();
+    remote.attach().unwrap();
+    let pieces = remote.local_pieces(None, 5).unwrap();
+    let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
+    remote.mark_synced(&[base], &pieces, &[(b"note", b"of sync")]).unwrap();
+    drop((remote, page, repository));
     rows(&host)
 }
 
@@ -153,7 +158,7 @@ fn is_piece(key: &[u8]) -> bool {
 
 /// Makes the checksum of a row right.
 fn seal(key: &[u8], row: &mut [u8]) {
-    let at = if is_piece(key) { 8 } else { row.len() - 4 };
+    let at = if is_piece(key) && row.len() >= 12 { 8 } else { row.len() - 4 };
     let checksum = checksum(key, &row[..at]);
     row[at..at + 4].copy_from_slice(&checksum);
 }
@@ -165,8 +170,8 @@ fn a_row_that_is_gone_is_found() {
     for key in sample.keys() {
         let mut rows = sample.clone();
         rows.remove(key);
-        // That there was a branch or tag, and how often a branch was reset, is said nowhere else.
-        let is_said_once = matches!(place(key), (1, [0x20 | 0x2c | 0x2e, ..]));
+        // That there was a branch, tag or note, and how often a branch was reset, is said nowhere else.
+        let is_said_once = matches!(place(key), (1, [0x20 | 0x29 | 0x2c | 0x2e, ..]));
         assert_eq!(found(&rows).is_empty(), is_said_once, "{key:02x?}");
     }
 }
@@ -185,7 +190,7 @@ fn is_free(key: &[u8], (old, new): (&[u8], &[u8]), at: usize) -> bool {
         (1, [0x2b]) => at < 16 || new[16..24] < old[16..24],
         // How many pieces were new.
         (1, [0x22, ..]) => at >= old.len() - 8,
-        (1, [0x28 | 0x2c, ..]) => true,
+        (1, [0x28 | 0x29 | 0x2c, ..]) => true,
         // Numbers of pieces that were never used.
         (1, [0x32]) if at < 6 => old[..6] < new[..6],
         // Pieces that may be garbage, the number of the round, and which pieces it kept.
@@ -229,16 +234,60 @@ fn a_byte_that_differs_is_found() {
             if rows.insert(other.clone(), row).is_some() {
                 continue;
             }
-            // A branch, a tag or a branch that was reset with another name.
+            // A branch, a tag, a note or a branch that was reset with another name.
             let name = match place(key) {
                 (1, [0x20, name @ ..]) => 3..3 + name.len() - 33,
-                (1, [0x2c | 0x2e, name @ ..]) => 3..3 + name.len(),
+                (1, [0x29 | 0x2c | 0x2e, name @ ..]) => 3..3 + name.len(),
                 _ => 0..0,
             };
             let is_found = !found(&rows).is_empty();
             assert!(is_found || name.contains(&at), "{key:02x?}, byte {at} of the key");
         }
     }
+}
+
+#[test]
+fn statuses_that_contradict_others_are_found() {
+    let sample = sample();
+    let is = |key: &[u8], first: u8| place(key).0 == 1 && place(key).1.first() == Some(&first);
+    let commits = sample.keys().filter(|key| is(key, 0x25)).cloned().collect::<Vec<_>>();
+    let counts = [&PAGE[..], &[0x32]].concat();
+    let with = |change: &dyn Fn(&mut Map)| {
+        let mut rows = sample.clone();
+        change(&mut rows);
+        found(&rows)
+    };
+    // One row less, and the count is right. The last commit leads to all others.
+    let words = commits.iter().map(|key| {
+        with(&|rows| {
+            rows.remove(key);
+            let row = rows.get_mut(&counts).unwrap();
+            row[29] -= 1;
+            seal(&counts, row);
+        })
+    });
+    let told = words.filter(|found| !found.is_empty()).collect::<Vec<_>>();
+    assert!(told.len() + 2 >= commits.len() && !told.is_empty(), "{told:?}");
+    assert!(told.iter().flatten().all(|text| text.contains("which it leads to")), "{told:?}");
+    // A piece that is not there, with a count that is right.
+    let found = with(&|rows| {
+        let key = [&PAGE[..], &[0x27], &[7; 32]].concat();
+        let mut row = vec![0; 4];
+        seal(&key, &mut row);
+        rows.insert(key, row);
+        let row = rows.get_mut(&counts).unwrap();
+        row[37] += 1;
+        seal(&counts, row);
+    });
+    assert!(found.len() == 1 && found[0].contains("a piece with a row"), "{found:?}");
+    // While the page is being attached, some have no rows yet.
+    let key = [&PAGE[..], &[0x2a]].concat();
+    let found = with(&|rows| {
+        let mut row = [&[1][..], &[9; 32], &[0; 4]].concat();
+        seal(&key, &mut row);
+        rows.insert(key.clone(), row);
+    });
+    assert_eq!(found, Vec::<String>::new());
 }
 
 #[test]
