@@ -22,7 +22,7 @@ pub fn node(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut items = Items::default();
     for at in 0..node.len() {
         let key = node.key(at);
-        items.push(&[key.prefix, key.rest], node.payload(at));
+        items.push(&key.to_vec(), node.payload(at));
     }
     Some(write::encode(node.level(), &items).to_vec())
 }

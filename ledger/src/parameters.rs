@@ -72,7 +72,7 @@ impl Tree {
     ) -> Result<Vec<(Digest, Vec<u8>)>> {
         let mut puts = Items::default();
         for (key, value) in entries {
-            puts.push(&[key], Payload::inline(value));
+            puts.push(key, Payload::inline(value));
         }
         let edits = Edits { puts, ..Edits::default() };
         let edited = edit(&InMemory(&self.nodes), &self.boundaries, &self.root, edits)?;

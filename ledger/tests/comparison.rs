@@ -89,3 +89,31 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     // A path in each tree; a scan would load some 300 leaves.
     assert!(loaded <= 8, "{loaded}");
 }
+
+/// The nodes that a commit has made are in the cache, whatever the cache has evicted before.
+#[test]
+fn what_was_committed_is_read_and_changed_again_without_loads() {
+    let host = Arc::new(CountingStore::new(MemoryStore::new()));
+    // The tree has 1.2 MB, so each commit replaces half of it, and there is no room for both.
+    let repository = Repository::builder(Arc::clone(&host)).cache_bytes(2 << 20).create().unwrap();
+    let page = repository.create_page("a", PageId::ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());
+    tx.commit().unwrap();
+    let mut loads = Vec::new();
+    for value in 1..30 {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        (0..10_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[value; 40]).unwrap());
+        tx.commit().unwrap();
+        let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+        host.counter().take();
+        for key in (0..10_000_u32).step_by(50) {
+            assert_eq!(snapshot.get(&key.to_be_bytes()).unwrap(), Some(vec![value; 40].into()));
+        }
+        loads.push(host.counter().take().gets);
+    }
+    // The cache may choose otherwise now and then. Without these nodes in it, there are 145 each time.
+    let few = loads.iter().filter(|loads| **loads <= 15).count();
+    assert!(few >= 25, "{loads:?}");
+}

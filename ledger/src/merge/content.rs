@@ -66,7 +66,7 @@ impl<'s> Content<'s> {
                     let to = End::Included(key.clone());
                     edits.drops.push(Drop { from: key, to });
                 }
-                Outcome::Stored(Some(stored)) => edits.puts.push(&[&key], stored.payload()),
+                Outcome::Stored(Some(stored)) => edits.puts.push(&key, stored.payload()),
                 Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces)?,
             },
             Content::View { shared, view } => match outcome {

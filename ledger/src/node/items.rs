@@ -8,6 +8,9 @@ pub(crate) const MAX_KEY_LEN: usize = 8_192;
 /// The longest value that lies in a leaf.
 pub(crate) const MAX_INLINE_LEN: usize = 512;
 
+/// What an item counts for the boundaries of levels, besides its key and payload.
+pub(crate) const ITEM_SIZE: u64 = 8;
+
 /// How many bytes a reference to a long value and one to a child have.
 pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
 
@@ -33,7 +36,7 @@ impl<'a> Payload<'a> {
 
     /// The size of an item with this payload and a key of so many bytes.
     pub(crate) fn size(&self, key_len: usize) -> u64 {
-        (key_len + self.bytes.len() + 8) as u64
+        (key_len + self.bytes.len()) as u64 + ITEM_SIZE
     }
 
     /// The child, if this is the payload of an inner item.
@@ -61,6 +64,27 @@ impl Child {
     }
 }
 
+/// An item as it lies in a node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeItem<'a> {
+    /// [`LAZY`] and [`REFERENCE`].
+    pub(crate) flags: u16,
+    /// How many bytes of its key follow the prefix of the node.
+    pub(crate) rest_len: usize,
+    /// The rest of its key, and the payload.
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> NodeItem<'a> {
+    pub(crate) fn payload(&self) -> Payload<'a> {
+        Payload { flags: self.flags, bytes: &self.bytes[self.rest_len..] }
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[..self.rest_len]
+    }
+}
+
 /// A list of items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Items {
@@ -70,12 +94,22 @@ pub(crate) struct Items {
 }
 
 impl Items {
-    /// Appends an item, whose key is given in parts.
-    pub(crate) fn push(&mut self, key: &[&[u8]], payload: Payload<'_>) {
-        key.iter().for_each(|part| self.bytes.extend_from_slice(part));
+    /// Appends an item.
+    pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) {
+        self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(payload.bytes);
         self.ends.push((key_end, self.bytes.len(), payload.flags));
+    }
+
+    /// Appends an item of a node, whose key is in two parts. The second one and the payload lie side by
+    /// side.
+    pub(crate) fn push_from(&mut self, prefix: &[u8], item: NodeItem<'_>) {
+        self.bytes.reserve(prefix.len() + item.bytes.len());
+        self.bytes.extend_from_slice(prefix);
+        let key_end = self.bytes.len() + item.rest_len;
+        self.bytes.extend_from_slice(item.bytes);
+        self.ends.push((key_end, self.bytes.len(), item.flags));
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -98,6 +132,17 @@ impl Items {
     /// The key at this position, which is below [`len`](Items::len).
     pub(crate) fn key(&self, at: usize) -> &[u8] {
         &self.bytes[self.start(at)..self.ends[at].0]
+    }
+
+    /// The key without its first bytes, and the payload.
+    pub(crate) fn without_prefix(&self, at: usize, prefix: usize) -> NodeItem<'_> {
+        let ((key_end, end, flags), start) = (self.ends[at], self.start(at) + prefix);
+        NodeItem { flags, rest_len: key_end - start, bytes: &self.bytes[start..end] }
+    }
+
+    /// How many bytes the keys and payloads up to this position have, which is included.
+    pub(crate) fn end(&self, at: usize) -> usize {
+        self.ends[at].1
     }
 
     /// The payload at this position, which is below [`len`](Items::len).

@@ -28,7 +28,7 @@ fn items(random: &mut StdRng, level: u8) -> Items {
         let digest = Kind::Chunk.digest(&key);
         if level > 0 {
             let child = Child { digest, entries: random.random_range(1..9) }.to_bytes();
-            items.push(&[&key], Payload::inline(&child));
+            items.push(&key, Payload::inline(&child));
             continue;
         }
         let lazy = LAZY * random.random_range(0..2);
@@ -36,10 +36,10 @@ fn items(random: &mut StdRng, level: u8) -> Items {
             let len = random.random_range(4_097..65_536);
             let bytes =
                 Reference { top: digest, levels: random.random_range(0..3), len }.to_bytes();
-            items.push(&[&key], Payload { flags: REFERENCE | lazy, bytes: &bytes });
+            items.push(&key, Payload { flags: REFERENCE | lazy, bytes: &bytes });
         } else {
             let len = if long { 512 } else { random.random_range(0..30) };
-            items.push(&[&key], Payload { flags: lazy, bytes: &vec![1; len] });
+            items.push(&key, Payload { flags: lazy, bytes: &vec![1; len] });
         }
     }
     items
@@ -50,7 +50,7 @@ fn items_of(node: &Node) -> Items {
     let mut items = Items::default();
     for at in 0..node.len() {
         let key = node.key(at);
-        items.push(&[key.prefix, key.rest], node.payload(at));
+        items.push(&key.to_vec(), node.payload(at));
     }
     items
 }

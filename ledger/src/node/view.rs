@@ -1,13 +1,16 @@
 //! A node, searched as it lies.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 
-use super::items::{Child, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
+use super::items::{
+    Child, ITEM_SIZE, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, NodeItem, Payload, REFERENCE,
+};
 use super::write;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -82,8 +85,20 @@ impl Node {
         Node::parse(bytes).map_err(|found| LedgerError::integrity(Kind::Node, digest, found))
     }
 
+    /// The node with these bytes, which [`write::encode`] has made.
+    pub(crate) fn made(bytes: Bytes, entries: u64) -> std::result::Result<Self, &'static str> {
+        Ok(Node { entries, ..Node::laid_out(bytes)? })
+    }
+
     /// The node with these bytes, or what is wrong with them.
     pub(crate) fn parse(bytes: Bytes) -> std::result::Result<Self, &'static str> {
+        let mut node = Node::laid_out(bytes)?;
+        node.entries = node.check()?;
+        Ok(node)
+    }
+
+    /// A node with a header, a prefix and offsets. Its items are not checked.
+    fn laid_out(bytes: Bytes) -> std::result::Result<Self, &'static str> {
         let header: &[u8; HEADER] = bytes.first_chunk().ok_or("less than a header")?;
         let [level, c0, c1, c2, c3, p0, p1, wide] = *header;
         if level > MAX_LEVEL {
@@ -106,13 +121,12 @@ impl Node {
         }
         let words = if level == 0 { 0 } else { len.div_ceil(64) };
         let known = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let mut node = Node { bytes, len, prefix_end, items_at, entries: 0, known };
-        node.entries = node.check(level)?;
-        Ok(node)
+        Ok(Node { bytes, len, prefix_end, items_at, entries: 0, known })
     }
 
     /// Checks the items, and counts the entries.
-    fn check(&self, level: u8) -> std::result::Result<u64, &'static str> {
+    fn check(&self) -> std::result::Result<u64, &'static str> {
+        let level = self.level();
         let (mut end, mut entries) = (self.items_at, 0_u64);
         for at in 0..self.len {
             let next = self.items_at + self.offset(at);
@@ -184,7 +198,8 @@ impl Node {
         self.entries
     }
 
-    fn prefix(&self) -> &[u8] {
+    /// What all keys begin with.
+    pub(crate) fn prefix(&self) -> &[u8] {
         &self.bytes[HEADER..self.prefix_end]
     }
 
@@ -203,17 +218,24 @@ impl Node {
         }
     }
 
-    /// The flags of an item, and what follows them.
-    fn item(&self, at: usize) -> (u16, &[u8], &[u8]) {
+    /// The size of the items up to this one, which is included: what the boundaries of levels count.
+    pub(crate) fn size_to(&self, at: usize) -> u64 {
+        // Without the head of each item, and with its prefix and the constant of an item.
+        let bytes = self.offset(at) + (at + 1) * (self.prefix().len() + ITEM_SIZE as usize - 2);
+        bytes as u64
+    }
+
+    /// The item at this position, which is below [`len`](Node::len).
+    pub(crate) fn item(&self, at: usize) -> NodeItem<'_> {
         let start = at.checked_sub(1).map_or(0, |before| self.offset(before));
-        let (head, item) = split_head(&self.items()[start..self.offset(at)]);
-        let (rest, payload) = item.split_at(usize::from(head & !(LAZY | REFERENCE)));
-        (head & (LAZY | REFERENCE), rest, payload)
+        let (head, bytes) = split_head(&self.items()[start..self.offset(at)]);
+        let flags = head & (LAZY | REFERENCE);
+        NodeItem { flags, rest_len: usize::from(head & !flags), bytes }
     }
 
     /// The key at this position, which is below [`len`](Node::len).
     pub(crate) fn key(&self, at: usize) -> SplitKey<'_> {
-        SplitKey { prefix: self.prefix(), rest: self.item(at).1 }
+        SplitKey { prefix: self.prefix(), rest: self.item(at).rest() }
     }
 
     /// The greatest key.
@@ -223,15 +245,14 @@ impl Node {
 
     /// The payload at this position, which is below [`len`](Node::len).
     pub(crate) fn payload(&self, at: usize) -> Payload<'_> {
-        let (flags, _, bytes) = self.item(at);
-        Payload { flags, bytes }
+        self.item(at).payload()
     }
 
     /// The key without the prefix, and the payload, at this position, which is below
     /// [`len`](Node::len).
     pub(crate) fn entry(&self, at: usize) -> (&[u8], Payload<'_>) {
-        let (flags, rest, bytes) = self.item(at);
-        (rest, Payload { flags, bytes })
+        let item = self.item(at);
+        (item.rest(), item.payload())
     }
 
     /// The child at this position. `None` if this is a leaf, or there is no such item.
@@ -244,21 +265,45 @@ impl Node {
 
     /// The position of the first item whose key is at least this one, and whether it is this one.
     pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
+        self.search_in(0..self.len, key)
+    }
+
+    /// The same position, which is known to be at least `from`. It is fast if it is close to `from`.
+    pub(crate) fn search_from(&self, from: usize, key: &[u8]) -> usize {
+        let (mut low, mut step) = (from, 1);
+        loop {
+            let probe = low + step - 1;
+            if probe >= self.len {
+                return self.search_in(low..self.len, key).0;
+            }
+            if self.key(probe).cmp_key(key).is_ge() {
+                return self.search_in(low..probe, key).0;
+            }
+            (low, step) = (probe + 1, step * 2);
+        }
+    }
+
+    /// Searches some of the items.
+    fn search_in(&self, range: Range<usize>, key: &[u8]) -> (usize, bool) {
         let prefix = self.prefix();
         let Some((start, rest)) = key.split_at_checked(prefix.len()) else {
-            let at = if prefix < key { self.len } else { 0 };
+            let at = if prefix < key { range.end } else { range.start };
             return (at, false);
         };
         match start.cmp(prefix) {
-            Ordering::Less => return (0, false),
-            Ordering::Greater => return (self.len, false),
+            Ordering::Less => return (range.start, false),
+            Ordering::Greater => return (range.end, false),
             Ordering::Equal => {}
         }
         let (offsets, items) = (&self.bytes[self.prefix_end..self.items_at], self.items());
         match self.bytes[HEADER - 1] {
-            0 => search(items, offsets.as_chunks().0, |end| u16::from_be_bytes(*end).into(), rest),
+            0 => {
+                let end = |end: &[u8; 2]| u16::from_be_bytes(*end).into();
+                search(items, offsets.as_chunks().0, range, end, rest)
+            }
             _ => {
-                search(items, offsets.as_chunks().0, |end| u32::from_be_bytes(*end) as usize, rest)
+                let end = |end: &[u8; 4]| u32::from_be_bytes(*end) as usize;
+                search(items, offsets.as_chunks().0, range, end, rest)
             }
         }
     }
@@ -282,14 +327,15 @@ impl Node {
     }
 }
 
-/// Searches items, whose ends these are, for the rest of a key.
+/// Searches some of the items, whose ends these are, for the rest of a key.
 fn search<const N: usize>(
     items: &[u8],
     ends: &[[u8; N]],
+    range: Range<usize>,
     end: impl Fn(&[u8; N]) -> usize,
     rest: &[u8],
 ) -> (usize, bool) {
-    let (mut low, mut high) = (0, ends.len());
+    let (mut low, mut high) = (range.start, range.end);
     while low < high {
         let middle = low.midpoint(high);
         let start = middle.checked_sub(1).map_or(0, |before| end(&ends[before]));

@@ -11,8 +11,9 @@ pub(crate) fn encode(level: u8, items: &Items) -> Bytes {
         Some(last) => common(items.key(0), items.key(last)),
         None => 0,
     };
-    let item_len = |at: usize| 2 + items.key(at).len() - prefix + items.payload(at).bytes.len();
-    let total: usize = (0..count).map(item_len).sum();
+    // An item has two bytes before the rest of its key.
+    let end_of = |at: usize| items.end(at) + 2 * (at + 1) - prefix * (at + 1);
+    let total = count.checked_sub(1).map_or(0, end_of);
     let wide = total > usize::from(u16::MAX);
     let width = if wide { 4 } else { 2 };
     let mut bytes = Vec::with_capacity(8 + prefix + count * width + total);
@@ -23,16 +24,13 @@ pub(crate) fn encode(level: u8, items: &Items) -> Bytes {
     if count > 0 {
         bytes.extend_from_slice(&items.key(0)[..prefix]);
     }
-    let mut end = 0;
     for at in 0..count {
-        end += item_len(at);
-        bytes.extend_from_slice(&(end as u32).to_be_bytes()[4 - width..]);
+        bytes.extend_from_slice(&(end_of(at) as u32).to_be_bytes()[4 - width..]);
     }
     for at in 0..count {
-        let (rest, payload) = (&items.key(at)[prefix..], items.payload(at));
-        bytes.extend_from_slice(&(payload.flags | rest.len() as u16).to_be_bytes());
-        bytes.extend_from_slice(rest);
-        bytes.extend_from_slice(payload.bytes);
+        let item = items.without_prefix(at, prefix);
+        bytes.extend_from_slice(&(item.flags | item.rest_len as u16).to_be_bytes());
+        bytes.extend_from_slice(item.bytes);
     }
     Bytes::from(bytes)
 }

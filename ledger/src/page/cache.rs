@@ -10,6 +10,7 @@ use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::digest::Digest;
 use crate::node::view::Node;
+use crate::tree::nodes::NewNode;
 
 /// Nodes that were checked, up to a number of bytes.
 pub(crate) struct NodeCache {
@@ -48,6 +49,20 @@ impl NodeCache {
     pub(crate) fn insert(&self, digest: Digest, node: Arc<Node>) {
         self.nodes.insert(digest, node);
     }
+
+    /// Inserts nodes that were made in place of others. It removes these unless a quarter of the cache
+    /// is free: the cache would rather keep them, because they were used more often.
+    pub(crate) fn replace(&self, old: &[Digest], new: &[NewNode]) {
+        let more: u64 = new.iter().map(|node| weight(&node.bytes)).sum();
+        if self.nodes.weight() + more > self.nodes.capacity() / 4 * 3 {
+            old.iter().for_each(|digest| drop(self.nodes.remove(digest)));
+        }
+        for node in new {
+            if let Ok(made) = Node::made(node.bytes.clone(), node.entries) {
+                self.insert(node.digest, Arc::new(made));
+            }
+        }
+    }
 }
 
 impl fmt::Debug for NodeCache {
@@ -61,8 +76,13 @@ struct Bytes;
 
 impl Weighter<Digest, Arc<Node>> for Bytes {
     fn weight(&self, _: &Digest, node: &Arc<Node>) -> u64 {
-        node.as_bytes().len() as u64 + 128
+        weight(node.as_bytes())
     }
+}
+
+/// What a node with these bytes occupies, in bytes.
+fn weight(bytes: &[u8]) -> u64 {
+    bytes.len() as u64 + 128
 }
 
 /// A digest is a hash already.

@@ -74,7 +74,7 @@ impl Shared {
         rows.put_head(&mut tx, branch, &Head { id: *id, time: commit.time })?;
         self.put_draft(&mut tx, (id, commit), draft)?;
         self.end(tx, id)?;
-        draft.made(id);
+        self.made(draft, id);
         Ok(heads.len() + usize::from(!replaced))
     }
 
@@ -106,7 +106,7 @@ impl Shared {
             rows.raise_keeps(&mut tx)?;
         }
         self.end(tx, &id)?;
-        draft.made(&id);
+        self.made(draft, &id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }

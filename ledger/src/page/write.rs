@@ -28,6 +28,8 @@ use crate::value::split::{Piece, Splitter};
 pub(crate) struct Draft {
     pub(crate) root: Digest,
     pub(crate) nodes: Vec<NewNode>,
+    /// Nodes of the base that this content does not have.
+    pub(crate) replaced: Vec<Digest>,
     pub(crate) pieces: Vec<Piece>,
     /// Values that were written in parts, by their numbers.
     pub(crate) streamed: BTreeMap<u64, Arc<Streamed>>,
@@ -36,18 +38,13 @@ pub(crate) struct Draft {
 impl Draft {
     /// A content that was edited, with these pieces of values.
     pub(crate) fn new(edited: Edited, pieces: Vec<Piece>) -> Self {
-        let Edited { root, nodes } = edited;
-        Draft { root, nodes, pieces, streamed: BTreeMap::new() }
+        let Edited { root, nodes, replaced } = edited;
+        Draft { root, nodes, replaced, pieces, streamed: BTreeMap::new() }
     }
 
     /// A content that is there already.
     pub(crate) fn unchanged(root: Digest) -> Self {
-        Draft::new(Edited { root, nodes: Vec::new() }, Vec::new())
-    }
-
-    /// Notes that a commit with the content was made.
-    pub(super) fn made(&self, commit: &CommitId) {
-        self.streamed.values().for_each(|value| value.taken(*commit));
+        Draft::new(Edited::unchanged(root), Vec::new())
     }
 }
 
@@ -98,7 +95,7 @@ impl Shared {
                 None => self.put_bytes(&mut edits.puts, key, value, &mut pieces)?,
                 Some(value) => {
                     check_key(key)?;
-                    value.with_payload(|payload| edits.puts.push(&[key], payload));
+                    value.with_payload(|payload| edits.puts.push(key, payload));
                     streamed.insert(value.number, value);
                 }
             }
@@ -131,7 +128,7 @@ impl Shared {
     ) -> Result<()> {
         check_key(key)?;
         if value.len() <= MAX_INLINE_LEN {
-            puts.push(&[key], Payload::inline(value));
+            puts.push(key, Payload::inline(value));
             return Ok(());
         }
         let mut splitter = Splitter::new(&self.secret);
@@ -141,7 +138,7 @@ impl Shared {
         };
         splitter.push(value, &mut add)?;
         let reference = splitter.finish(&mut add)?;
-        puts.push(&[key], Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
+        puts.push(key, Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
         Ok(())
     }
 
@@ -225,7 +222,7 @@ impl Shared {
         }
         self.put_draft(&mut tx, (&id, commit), draft)?;
         self.end(tx, &id)?;
-        draft.made(&id);
+        self.made(draft, &id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }
@@ -260,7 +257,7 @@ impl Shared {
             self.open.rows.raise_keeps(&mut tx)?;
             self.put_draft(&mut tx, (&id, commit), draft)?;
             self.end(tx, &id)?;
-            draft.made(&id);
+            self.made(draft, &id);
         }
         Ok(id)
     }
@@ -296,6 +293,13 @@ impl Shared {
         self.open.rows.put_commit(tx, (id, commit), written)?;
         statuses.commit((&self.open.rows, tx), (id, commit.generation), &mut counts)?;
         self.open.rows.put_counts(tx, &counts)
+    }
+
+    /// Notes that a commit with this content was made. The next commit probably needs its nodes, and
+    /// not those that it has replaced.
+    pub(super) fn made(&self, draft: &Draft, commit: &CommitId) {
+        draft.streamed.values().for_each(|value| value.taken(*commit));
+        self.cache.replace(&draft.replaced, &draft.nodes);
     }
 
     /// Commits to the host. If the host does not know how that has ended, the row of the commit says.

@@ -1,6 +1,7 @@
 //! Changes of a tree.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::boundaries::Boundaries;
@@ -63,6 +64,15 @@ pub(crate) struct Edited {
     pub(crate) root: Digest,
     /// The nodes of the tree that the edit has made. Some may be in the old tree too.
     pub(crate) nodes: Vec<NewNode>,
+    /// Nodes of the old tree that were loaded and are not in the new one, unless it has made them anew.
+    pub(crate) replaced: Vec<Digest>,
+}
+
+impl Edited {
+    /// A tree that is there already.
+    pub(crate) fn unchanged(root: Digest) -> Self {
+        Edited { root, nodes: Vec::new(), replaced: Vec::new() }
+    }
 }
 
 /// The tree with this root and these changes.
@@ -79,7 +89,7 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
     edits: Edits,
 ) -> Result<Edited> {
     let old = root(nodes, digest)?;
-    let mut new = Vec::new();
+    let (mut new, mut replaced) = (Vec::new(), Vec::new());
     let mut edits = edits;
     let mut level = 0;
     // The levels of the old tree.
@@ -88,9 +98,10 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
         run.apply()?;
         if run.drops.is_empty() && run.writer.nodes.is_empty() {
             // Nothing has changed at this level. Nodes of lower levels are those of the old tree.
-            return Ok(Edited { root: *digest, nodes: Vec::new() });
+            return Ok(Edited::unchanged(*digest));
         }
         new.append(&mut run.writer.nodes);
+        replaced.append(&mut run.replaced);
         edits = Edits { drops: run.drops, puts: run.writer.children };
         level += 1;
     }
@@ -98,20 +109,25 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
     let mut top = edits.puts;
     while top.len() > 1 {
         let mut writer = LevelWriter::new(level, boundaries);
-        (0..top.len()).for_each(|at| writer.push(&[top.key(at)], top.payload(at)));
+        (0..top.len()).for_each(|at| writer.push(top.key(at), top.payload(at)));
         writer.finish();
         new.append(&mut writer.nodes);
         top = writer.children;
         level += 1;
     }
     let Some(child) = (!top.is_empty()).then(|| top.payload(0).child()).flatten() else {
-        return Ok(Edited { root: Node::empty().0, nodes: Vec::new() });
+        return Ok(Edited { root: Node::empty().0, nodes: Vec::new(), replaced });
     };
-    lower(nodes, child.digest, new)
+    let (root, new) = lower(nodes, child.digest, new)?;
+    Ok(Edited { root, nodes: new, replaced })
 }
 
-/// A root with one item is replaced by its child.
-fn lower<N: Nodes>(nodes: &N, mut root: Digest, mut new: Vec<NewNode>) -> Result<Edited> {
+/// A root with one item is replaced by its child. Returns the root and the nodes that stay.
+fn lower<N: Nodes>(
+    nodes: &N,
+    mut root: Digest,
+    mut new: Vec<NewNode>,
+) -> Result<(Digest, Vec<NewNode>)> {
     let made: HashMap<Digest, usize> =
         new.iter().enumerate().map(|(at, node)| (node.digest, at)).collect();
     let mut gone = Vec::new();
@@ -135,7 +151,7 @@ fn lower<N: Nodes>(nodes: &N, mut root: Digest, mut new: Vec<NewNode>) -> Result
         root = below;
     }
     new.retain(|node| !gone.contains(&node.digest));
-    Ok(Edited { root, nodes: new })
+    Ok((root, new))
 }
 
 /// The changes of one level, while they are made.
@@ -151,11 +167,14 @@ struct LevelEdit<'e, N, B> {
     /// The last keys of the first and the last old node that went since the writer met the boundaries
     /// of the old level.
     run: Option<(Vec<u8>, Vec<u8>)>,
+    /// The digests of the old nodes that go, as far as they were loaded.
+    replaced: Vec<Digest>,
 }
 
-/// An item of a node with its changes.
-enum Item {
-    Old(usize),
+/// A part of a node with its changes.
+enum Part {
+    /// Items that stay.
+    Old(Range<usize>),
     Put(usize),
 }
 
@@ -169,6 +188,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
             put: 0,
             drops: Vec::new(),
             run: None,
+            replaced: Vec::new(),
         }
     }
 
@@ -184,14 +204,15 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 break;
             };
             let is_last = self.cursor.is_at_end();
-            let (items, changes) = self.merged(&node, is_last);
+            let (parts, changes) = self.merged(&node, is_last);
             if !changes && self.writer.is_aligned() {
                 // The node stays. What went before it, in a range that ends here, went without it.
                 if let Some((from, _)) = self.run.take() {
                     self.drops.push(Drop { from, to: End::Excluded(last.to_vec()) });
                 }
             } else {
-                self.write(&node, &items);
+                self.write(&node, parts);
+                self.replaced.extend(self.cursor.digest());
                 let last = last.to_vec();
                 match &mut self.run {
                     Some((_, to)) => *to = last,
@@ -255,11 +276,12 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
     }
 
     /// The items of a node with its changes, and whether there are any.
-    fn merged(&mut self, node: &Node, is_last: bool) -> (Vec<Item>, bool) {
+    fn merged(&mut self, node: &Node, is_last: bool) -> (Vec<Part>, bool) {
         let Edits { drops, puts } = self.edits;
-        let mut items = Vec::with_capacity(node.len() + 1);
+        let mut parts = Vec::new();
         let mut changes = false;
-        for at in 0..node.len() {
+        let mut at = 0;
+        while at < node.len() {
             let key = node.key(at);
             // Also before an item that is put again: after the last one, the range that goes on after
             // the node is looked for.
@@ -267,20 +289,26 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 self.drop += 1;
             }
             while self.put < puts.len() && key.cmp_key(puts.key(self.put)).is_gt() {
-                items.push(Item::Put(self.put));
+                parts.push(Part::Put(self.put));
                 (self.put, changes) = (self.put + 1, true);
             }
             if self.put < puts.len() && key.cmp_key(puts.key(self.put)).is_eq() {
-                items.push(Item::Put(self.put));
+                parts.push(Part::Put(self.put));
                 changes |= puts.payload(self.put) != node.payload(at);
-                self.put += 1;
+                (self.put, at) = (self.put + 1, at + 1);
                 continue;
             }
             if drops.get(self.drop).is_some_and(|drop| !drop.begins_after(key)) {
-                changes = true;
-            } else {
-                items.push(Item::Old(at));
+                (changes, at) = (true, at + 1);
+                continue;
             }
+            // Up to the next change, items stay.
+            let to = match self.next_key() {
+                Some(next) => node.search_from(at + 1, next),
+                None => node.len(),
+            };
+            parts.push(Part::Old(at..to));
+            at = to;
         }
         // A range that goes on after the node begins with it in the level above.
         let goes_on = |drop: &Drop, last| !drop.begins_after(last) && !drop.ends_at(last);
@@ -288,21 +316,18 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         changes |= drop.zip(node.last_key()).is_some_and(|(drop, last)| goes_on(drop, last));
         if is_last {
             changes |= self.put < puts.len();
-            items.extend((self.put..puts.len()).map(Item::Put));
+            parts.extend((self.put..puts.len()).map(Part::Put));
             self.put = puts.len();
         }
-        (items, changes)
+        (parts, changes)
     }
 
-    fn write(&mut self, node: &Node, items: &[Item]) {
+    fn write(&mut self, node: &Node, parts: Vec<Part>) {
         let puts = &self.edits.puts;
-        for item in items {
-            match *item {
-                Item::Old(at) => {
-                    let SplitKey { prefix, rest } = node.key(at);
-                    self.writer.push(&[prefix, rest], node.payload(at));
-                }
-                Item::Put(at) => self.writer.push(&[puts.key(at)], puts.payload(at)),
+        for part in parts {
+            match part {
+                Part::Old(range) => self.writer.push_old(node, range),
+                Part::Put(at) => self.writer.push(puts.key(at), puts.payload(at)),
             }
         }
     }
@@ -311,7 +336,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         let puts = &self.edits.puts;
         for at in self.put..puts.len() {
             let payload: Payload<'_> = puts.payload(at);
-            self.writer.push(&[puts.key(at)], payload);
+            self.writer.push(puts.key(at), payload);
         }
         self.put = puts.len();
     }

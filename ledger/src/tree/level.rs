@@ -1,10 +1,11 @@
 //! One level of a tree: going through its nodes, and making new ones.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::boundaries::{Boundaries, Group};
 use super::nodes::{NewNode, Nodes, child};
-use crate::digest::Kind;
+use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::node::items::{Child, Items, Payload};
 use crate::node::view::Node;
@@ -63,6 +64,12 @@ impl<'n, N: Nodes> LevelCursor<'n, N> {
         Ok(Some(node))
     }
 
+    /// The digest of the node that was given last. `None` if it is the root.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        let (above, at) = self.above.last()?;
+        above.child(*at).map(|child| child.digest)
+    }
+
     /// Whether the node that was given last is the last of the level.
     pub(crate) fn is_at_end(&self) -> bool {
         self.above.iter().all(|(node, at)| at + 1 == node.len())
@@ -98,19 +105,42 @@ impl<'b, B: Boundaries> LevelWriter<'b, B> {
         }
     }
 
-    /// Appends an item, whose key is given in parts.
-    pub(crate) fn push(&mut self, key: &[&[u8]], payload: Payload<'_>) {
-        let item = payload.size(key.iter().map(|part| part.len()).sum());
+    /// Appends an item.
+    pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) {
         self.group.push(key, payload);
+        let group = self.grown(payload.size(key.len()), payload);
+        if self.boundaries.cuts(self.level, &[key], group) {
+            self.cut();
+        }
+    }
+
+    /// Appends some items of an old node.
+    pub(crate) fn push_old(&mut self, node: &Node, range: Range<usize>) {
+        let prefix = node.prefix();
+        for at in range {
+            let item = node.item(at);
+            self.group.push_from(prefix, item);
+            let payload = item.payload();
+            let group = self.grown(payload.size(prefix.len() + item.rest_len), payload);
+            // The old node was not cut here. A smaller one is not either, so its key is not hashed.
+            let was_uncut = at + 1 < node.len();
+            if was_uncut && group.total <= node.size_to(at) && group.count <= at + 1 {
+                continue;
+            }
+            if self.boundaries.cuts(self.level, &[prefix, item.rest()], group) {
+                self.cut();
+            }
+        }
+    }
+
+    /// Counts an item that was appended.
+    fn grown(&mut self, item: u64, payload: Payload<'_>) -> Group {
         self.size += item;
         self.entries += match self.level {
             0 => 1,
             _ => payload.child().map_or(0, |child| child.entries),
         };
-        let group = Group { item, total: self.size, count: self.group.len() };
-        if self.boundaries.cuts(self.level, key, group) {
-            self.cut();
-        }
+        Group { item, total: self.size, count: self.group.len() }
     }
 
     /// Whether the last item was the end of a node.
@@ -130,8 +160,8 @@ impl<'b, B: Boundaries> LevelWriter<'b, B> {
         let digest = Kind::Node.digest(&bytes);
         let child = Child { digest, entries: self.entries }.to_bytes();
         let last = self.group.key(self.group.len() - 1);
-        self.children.push(&[last], Payload::inline(&child));
-        self.nodes.push(NewNode { digest, bytes });
+        self.children.push(last, Payload::inline(&child));
+        self.nodes.push(NewNode { digest, bytes, entries: self.entries });
         self.group.clear();
         (self.size, self.entries) = (0, 0);
     }

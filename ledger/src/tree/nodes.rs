@@ -25,6 +25,8 @@ impl<N: Nodes + ?Sized> Nodes for &N {
 pub(crate) struct NewNode {
     pub(crate) digest: Digest,
     pub(crate) bytes: Bytes,
+    /// How many entries it has, or are below it.
+    pub(crate) entries: u64,
 }
 
 /// The root of a tree.

@@ -58,7 +58,7 @@ impl Tree {
         let nodes = Counted::default();
         let mut puts = Items::default();
         for number in 0..entries {
-            puts.push(&[&key(number).to_be_bytes()], Payload::inline(&[0; 24]));
+            puts.push(&key(number).to_be_bytes(), Payload::inline(&[0; 24]));
         }
         let edits = Edits { puts, ..Edits::default() };
         let edited = edit(&&nodes, &boundaries, &Node::empty().0, edits).unwrap();
@@ -82,7 +82,7 @@ impl Tree {
                 Change::Remove => {
                     edits.drops.push(Drop { from: key.to_vec(), to: End::Included(key.to_vec()) });
                 }
-                _ => edits.puts.push(&[&key], Payload::inline(&[1; 24])),
+                _ => edits.puts.push(&key, Payload::inline(&[1; 24])),
             }
         }
         let edited = edit(&&self.nodes, &self.boundaries, &self.root, edits).unwrap();

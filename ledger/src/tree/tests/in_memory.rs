@@ -28,8 +28,10 @@ impl Counted {
     pub(super) fn add(&self, new: Vec<NewNode>) -> usize {
         let mut nodes = self.nodes.lock().unwrap();
         let before = nodes.len();
-        for NewNode { digest, bytes } in new {
-            nodes.insert(digest, Arc::new(Node::checked(&digest, bytes).unwrap()));
+        for NewNode { digest, bytes, entries } in new {
+            let node = Node::checked(&digest, bytes).unwrap();
+            assert_eq!(node.entries(), entries);
+            nodes.insert(digest, Arc::new(node));
         }
         nodes.len() - before
     }
@@ -64,7 +66,7 @@ impl Nodes for Counted {
 pub(super) fn items<'a>(entries: impl IntoIterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>) -> Items {
     let mut items = Items::default();
     for (key, value) in entries {
-        items.push(&[key], Payload::inline(value));
+        items.push(key, Payload::inline(value));
     }
     items
 }
@@ -74,7 +76,7 @@ pub(super) fn from_scratch<B: Boundaries>(boundaries: &B, map: &Map) -> (Digest,
     let (mut level, mut list, mut all) = (0, items(map), Vec::new());
     loop {
         let mut writer = LevelWriter::new(level, boundaries);
-        (0..list.len()).for_each(|at| writer.push(&[list.key(at)], list.payload(at)));
+        (0..list.len()).for_each(|at| writer.push(list.key(at), list.payload(at)));
         writer.finish();
         all.append(&mut writer.nodes);
         list = writer.children;
