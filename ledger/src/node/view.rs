@@ -308,6 +308,24 @@ impl Node {
         }
     }
 
+    /// How many items from a position on are the same as those of another node from another position
+    /// on, as far as their bytes show it without a look at each: fewer than there are if the prefixes
+    /// of the nodes differ.
+    pub(crate) fn same_items(&self, at: usize, other: &Node, other_at: usize) -> usize {
+        if self.prefix() != other.prefix() {
+            return 0;
+        }
+        let start_of = |node: &Node, at: usize| at.checked_sub(1).map_or(0, |at| node.offset(at));
+        let (start, other_start) = (start_of(self, at), start_of(other, other_at));
+        let same = write::common(&self.items()[start..], &other.items()[other_start..]);
+        // The bytes alone do not tell where a payload ends.
+        let is_same = |count: &usize| {
+            let end = self.offset(at + count) - start;
+            end <= same && end == other.offset(other_at + count) - other_start
+        };
+        (0..(self.len - at).min(other.len - other_at)).take_while(is_same).count()
+    }
+
     fn items(&self) -> &[u8] {
         &self.bytes[self.items_at..]
     }

@@ -18,6 +18,11 @@ pub(crate) struct NodeCache {
     number: u64,
 }
 
+/// Which part of the cache belongs to nodes that were asked for again since they came. The rest is for
+/// nodes that are new: the next commit, merge or reader asks for many of those of the last commit,
+/// while those that it replaced were asked for often.
+const HOT: f64 = 0.3;
+
 /// The number of the next cache of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -26,6 +31,7 @@ impl NodeCache {
         let options = OptionsBuilder::new()
             .estimated_items_capacity((bytes / 4_096) as usize)
             .weight_capacity(bytes)
+            .hot_allocation(HOT)
             .build();
         let cache = match options {
             Ok(options) => {
@@ -50,14 +56,9 @@ impl NodeCache {
         self.nodes.insert(digest, node);
     }
 
-    /// Inserts nodes that were made in place of others. It removes these unless a quarter of the cache
-    /// is free: the cache would rather keep them, because they were used more often.
-    pub(crate) fn replace(&self, old: &[Digest], new: &[NewNode]) {
-        let more: u64 = new.iter().map(|node| weight(&node.bytes)).sum();
-        if self.nodes.weight() + more > self.nodes.capacity() / 4 * 3 {
-            old.iter().for_each(|digest| drop(self.nodes.remove(digest)));
-        }
-        for node in new {
+    /// Inserts nodes that a commit has made.
+    pub(crate) fn insert_new(&self, nodes: &[NewNode]) {
+        for node in nodes {
             if let Ok(made) = Node::made(node.bytes.clone(), node.entries) {
                 self.insert(node.digest, Arc::new(made));
             }
@@ -76,13 +77,8 @@ struct Bytes;
 
 impl Weighter<Digest, Arc<Node>> for Bytes {
     fn weight(&self, _: &Digest, node: &Arc<Node>) -> u64 {
-        weight(node.as_bytes())
+        node.as_bytes().len() as u64 + 128
     }
-}
-
-/// What a node with these bytes occupies, in bytes.
-fn weight(bytes: &[u8]) -> u64 {
-    bytes.len() as u64 + 128
 }
 
 /// A digest is a hash already.

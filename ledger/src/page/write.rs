@@ -28,8 +28,6 @@ use crate::value::split::{Piece, Splitter};
 pub(crate) struct Draft {
     pub(crate) root: Digest,
     pub(crate) nodes: Vec<NewNode>,
-    /// Nodes of the base that this content does not have.
-    pub(crate) replaced: Vec<Digest>,
     pub(crate) pieces: Vec<Piece>,
     /// Values that were written in parts, by their numbers.
     pub(crate) streamed: BTreeMap<u64, Arc<Streamed>>,
@@ -38,8 +36,8 @@ pub(crate) struct Draft {
 impl Draft {
     /// A content that was edited, with these pieces of values.
     pub(crate) fn new(edited: Edited, pieces: Vec<Piece>) -> Self {
-        let Edited { root, nodes, replaced } = edited;
-        Draft { root, nodes, replaced, pieces, streamed: BTreeMap::new() }
+        let Edited { root, nodes } = edited;
+        Draft { root, nodes, pieces, streamed: BTreeMap::new() }
     }
 
     /// A content that is there already.
@@ -295,11 +293,10 @@ impl Shared {
         self.open.rows.put_counts(tx, &counts)
     }
 
-    /// Notes that a commit with this content was made. The next commit probably needs its nodes, and
-    /// not those that it has replaced.
+    /// Notes that a commit with this content was made.
     pub(super) fn made(&self, draft: &Draft, commit: &CommitId) {
         draft.streamed.values().for_each(|value| value.taken(*commit));
-        self.cache.replace(&draft.replaced, &draft.nodes);
+        self.cache.insert_new(&draft.nodes);
     }
 
     /// Commits to the host. If the host does not know how that has ended, the row of the commit says.

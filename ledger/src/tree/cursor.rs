@@ -75,6 +75,18 @@ impl<N: Nodes> Cursor<N> {
         self.step();
     }
 
+    /// Steps over so many items of the node, of which there are as many in this direction.
+    pub(crate) fn step_over(&mut self, count: usize) {
+        let Some(more) = count.checked_sub(1) else { return };
+        if let Some((_, at)) = self.path.last_mut() {
+            match self.direction {
+                Direction::Forward => *at += more,
+                Direction::Reverse => *at -= more,
+            }
+        }
+        self.step();
+    }
+
     /// Goes to the next item, above if it was the last one of its node.
     pub(crate) fn step(&mut self) {
         while let Some((node, at)) = self.path.last_mut() {

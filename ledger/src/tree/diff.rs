@@ -107,6 +107,10 @@ impl<N: Nodes + Clone> Diff<N> {
                     if self.is_after_end() {
                         break;
                     }
+                    // What follows a run may be after the end.
+                    if self.skip_run() {
+                        continue;
+                    }
                     if let Some(difference) = self.compare() {
                         return Ok(Some(difference));
                     }
@@ -134,6 +138,25 @@ impl<N: Nodes + Clone> Diff<N> {
         }
         self.old.step();
         self.new.step();
+    }
+
+    /// Steps over entries that lie in the same way in both leaves, up to the last ones of a leaf. Returns
+    /// false if there are none.
+    fn skip_run(&mut self) -> bool {
+        if self.direction == Direction::Reverse {
+            return false;
+        }
+        if let (Some((old, old_at)), Some((new, new_at))) = (self.old.place(), self.new.place())
+            && old.level() == 0
+            && new.level() == 0
+        {
+            let rest = (old.len() - old_at).min(new.len() - new_at) - 1;
+            let same = old.same_items(old_at, new, new_at).min(rest);
+            self.old.step_over(same);
+            self.new.step_over(same);
+            return same > 0;
+        }
+        false
     }
 
     /// Whether all keys of both items are outside.

@@ -64,14 +64,12 @@ pub(crate) struct Edited {
     pub(crate) root: Digest,
     /// The nodes of the tree that the edit has made. Some may be in the old tree too.
     pub(crate) nodes: Vec<NewNode>,
-    /// Nodes of the old tree that were loaded and are not in the new one, unless it has made them anew.
-    pub(crate) replaced: Vec<Digest>,
 }
 
 impl Edited {
     /// A tree that is there already.
     pub(crate) fn unchanged(root: Digest) -> Self {
-        Edited { root, nodes: Vec::new(), replaced: Vec::new() }
+        Edited { root, nodes: Vec::new() }
     }
 }
 
@@ -89,7 +87,7 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
     edits: Edits,
 ) -> Result<Edited> {
     let old = root(nodes, digest)?;
-    let (mut new, mut replaced) = (Vec::new(), Vec::new());
+    let mut new = Vec::new();
     let mut edits = edits;
     let mut level = 0;
     // The levels of the old tree.
@@ -101,7 +99,6 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
             return Ok(Edited::unchanged(*digest));
         }
         new.append(&mut run.writer.nodes);
-        replaced.append(&mut run.replaced);
         edits = Edits { drops: run.drops, puts: run.writer.children };
         level += 1;
     }
@@ -116,18 +113,13 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
         level += 1;
     }
     let Some(child) = (!top.is_empty()).then(|| top.payload(0).child()).flatten() else {
-        return Ok(Edited { root: Node::empty().0, nodes: Vec::new(), replaced });
+        return Ok(Edited::unchanged(Node::empty().0));
     };
-    let (root, new) = lower(nodes, child.digest, new)?;
-    Ok(Edited { root, nodes: new, replaced })
+    lower(nodes, child.digest, new)
 }
 
-/// A root with one item is replaced by its child. Returns the root and the nodes that stay.
-fn lower<N: Nodes>(
-    nodes: &N,
-    mut root: Digest,
-    mut new: Vec<NewNode>,
-) -> Result<(Digest, Vec<NewNode>)> {
+/// A root with one item is replaced by its child.
+fn lower<N: Nodes>(nodes: &N, mut root: Digest, mut new: Vec<NewNode>) -> Result<Edited> {
     let made: HashMap<Digest, usize> =
         new.iter().enumerate().map(|(at, node)| (node.digest, at)).collect();
     let mut gone = Vec::new();
@@ -151,7 +143,7 @@ fn lower<N: Nodes>(
         root = below;
     }
     new.retain(|node| !gone.contains(&node.digest));
-    Ok((root, new))
+    Ok(Edited { root, nodes: new })
 }
 
 /// The changes of one level, while they are made.
@@ -167,8 +159,6 @@ struct LevelEdit<'e, N, B> {
     /// The last keys of the first and the last old node that went since the writer met the boundaries
     /// of the old level.
     run: Option<(Vec<u8>, Vec<u8>)>,
-    /// The digests of the old nodes that go, as far as they were loaded.
-    replaced: Vec<Digest>,
 }
 
 /// A part of a node with its changes.
@@ -188,7 +178,6 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
             put: 0,
             drops: Vec::new(),
             run: None,
-            replaced: Vec::new(),
         }
     }
 
@@ -212,7 +201,6 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 }
             } else {
                 self.write(&node, parts);
-                self.replaced.extend(self.cursor.digest());
                 let last = last.to_vec();
                 match &mut self.run {
                     Some((_, to)) => *to = last,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::boundaries::{Boundaries, Group};
 use super::nodes::{NewNode, Nodes, child};
-use crate::digest::{Digest, Kind};
+use crate::digest::Kind;
 use crate::error::Result;
 use crate::node::items::{Child, Items, Payload};
 use crate::node::view::Node;
@@ -62,12 +62,6 @@ impl<'n, N: Nodes> LevelCursor<'n, N> {
             node = below;
         }
         Ok(Some(node))
-    }
-
-    /// The digest of the node that was given last. `None` if it is the root.
-    pub(crate) fn digest(&self) -> Option<Digest> {
-        let (above, at) = self.above.last()?;
-        above.child(*at).map(|child| child.digest)
     }
 
     /// Whether the node that was given last is the last of the level.
