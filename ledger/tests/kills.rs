@@ -1,5 +1,5 @@
-//! Processes that commit, write values in parts and collect garbage are killed at random instants, on LMDB and on SQLite. What
-//! they acknowledged is there, and `verify` finds nothing.
+//! Processes that commit, write values in parts, collect garbage, attach the page to a remote and detach it are killed at
+//! random instants, on LMDB and on SQLite. What they acknowledged is there, and `verify` finds nothing.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
@@ -14,7 +14,7 @@ use std::time::Duration;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository, Retention};
+use permazen_ledger::{LedgerError, MAIN, Page, PageId, PageRemote, Repository, Retention};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -81,6 +81,19 @@ fn write_film(page: &Page, number: u64) -> permazen_ledger::Result<()> {
     Ok(())
 }
 
+/// Attaches the page to a remote, brings all there several times, and detaches it.
+fn sync(remote: &PageRemote) -> permazen_ledger::Result<()> {
+    remote.attach()?;
+    for _ in 0..20 {
+        let commits = remote.unsynced_commits()?;
+        let commits: Vec<_> = commits.iter().map(|commit| commit.id).collect();
+        let pieces = remote.local_pieces(None, 1_000)?;
+        let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
+        remote.mark_synced(&commits, &pieces, &[])?;
+    }
+    remote.detach()
+}
+
 /// Commits one number after the other while other threads write values and collect.
 fn work(store: &str, path: &Path) {
     let repository = Repository::shared_builder(open(store, path)).alone().create().unwrap();
@@ -103,6 +116,15 @@ fn work(store: &str, path: &Path) {
         drop(snapshot);
         for number in last.map_or(0, |last| u64::from_be_bytes(last.try_into().unwrap())) + 1.. {
             match write_film(&writer, number) {
+                Ok(()) => {}
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+        }
+    });
+    let remote = page.remote();
+    std::thread::spawn(move || {
+        loop {
+            match sync(&remote) {
                 Ok(()) => {}
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }

@@ -120,6 +120,17 @@ fn put(page: &Page, key: &[u8], value: &[u8]) {
     tx.commit().unwrap();
 }
 
+/// Attaches the page to a remote, and says that all is there.
+fn sync(page: &Page) {
+    let remote = page.remote();
+    remote.attach().unwrap();
+    let commits = remote.unsynced_commits().unwrap();
+    let commits: Vec<_> = commits.iter().map(|commit| commit.id).collect();
+    let pieces = remote.local_pieces(None, 100).unwrap();
+    let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
+    remote.mark_synced(&commits, &pieces, &[]).unwrap();
+}
+
 fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     snapshot.get(key).unwrap().map(|value| value.to_vec())
@@ -266,10 +277,11 @@ fn what_another_process_has_open_stays() {
 #[test]
 fn making_deleting_and_evicting_survive_each_failure() {
     type Work = fn(&Repository) -> Result<(), LedgerError>;
-    let works: [(&str, Work); 4] = [
+    let works: [(&str, Work); 5] = [
         ("make", |repository| repository.create_page("new", ROOT).map(drop)),
         ("delete", |repository| repository.delete_page("films", ROOT)),
         ("evict", |repository| repository.evict("empty", ROOT).map(drop)),
+        ("evict what is at a remote", |repository| repository.evict("remote", ROOT).map(drop)),
         ("evict what is not empty", |repository| repository.evict("films", ROOT).map(drop)),
     ];
     for (name, work) in works {
@@ -278,6 +290,10 @@ fn making_deleting_and_evicting_survive_each_failure() {
             let (repository, faults) = process(&disk, &clock);
             put(&repository.create_page("films", ROOT).unwrap(), b"name", b"films");
             drop(repository.create_page("empty", ROOT).unwrap());
+            let page = repository.create_page("remote", ROOT).unwrap();
+            put(&page, b"at", b"the remote");
+            sync(&page);
+            drop(page);
             repository.upkeep().unwrap();
             faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
             let result = work(&repository);
@@ -301,8 +317,13 @@ fn making_deleting_and_evicting_survive_each_failure() {
                 let page = other.page(&ledger, id).unwrap();
                 let expected = (ledger == "films").then(|| b"films".to_vec());
                 assert_eq!(get(&page, b"name"), expected, "{name}, operation {nth}");
+                let expected = (ledger == "remote").then(|| b"the remote".to_vec());
+                assert_eq!(get(&page, b"at"), expected, "{name}, operation {nth}");
                 put(&page, b"more", b"written");
             }
+            let is_gone = other.page("remote", ROOT).is_err();
+            assert!(name == "evict what is at a remote" || !is_gone, "{name}, operation {nth}");
+            assert!(!is_over || is_gone == (name == "evict what is at a remote"), "{name}");
             if name != "delete" {
                 assert!(other.page("films", ROOT).is_ok(), "{name}, operation {nth}");
             }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, Digest, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState,
     Repository, Retention, Secret, Status, ValueRef,
@@ -455,4 +456,65 @@ fn two_processes_attach_a_page_among_others() {
     let dir = tempfile::tempdir().unwrap();
     let lmdb = LmdbStore::builder().create(true).map_size(1 << 28).open(dir.path()).unwrap();
     attach_among_others(&(Arc::new(lmdb) as Arc<dyn KvDatabase>));
+}
+
+type MakeError = fn() -> KvError;
+
+#[test]
+fn attaching_marking_and_detaching_survive_each_failure_of_the_host() {
+    let errors: [(&str, MakeError, bool); 4] = [
+        ("failure", || KvError::Stale("broken".into()), false),
+        ("retry", || KvError::Retry("busy".into()), false),
+        ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
+        ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
+    ];
+    for (name, error, loses) in errors {
+        for nth in 1.. {
+            let what = format!("{name}, operation {nth}");
+            let host = MemoryStore::new();
+            let failing = FaultStore::new(host.clone());
+            let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
+            let process = Process::new(&(Arc::new(failing.clone()) as Arc<dyn KvDatabase>), &clock);
+            for number in 0..10_u32 {
+                write(&process.page, MAIN, |tx| tx.put(&number.to_be_bytes(), &[1; 600]).unwrap());
+            }
+            let faults = failing.faults();
+            faults.lose_commits(loses);
+            faults.fail_nth(nth, error);
+            let remote = process.page.remote();
+            let result = remote.attach().and_then(|()| {
+                let commits = remote.unsynced_commits()?;
+                let commits: Vec<_> = commits[..5].iter().map(|commit| commit.id).collect();
+                let pieces = remote.local_pieces(None, 5)?;
+                let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
+                remote.mark_synced(&commits, &pieces, &[(b"at", b"1")])?;
+                remote.detach()
+            });
+            let is_over = faults.hits() == 0;
+            assert_eq!(result.is_ok(), is_over, "{what}: {result:?}");
+            drop(process);
+            let host: Arc<dyn KvDatabase> = Arc::new(host);
+            let page = Process::new(&host, &clock).page;
+            assert!(page.verify().unwrap().is_clean(), "{what}");
+            let is_marked = page.remote().note(b"at").unwrap().is_some();
+            if page.remote().state().unwrap() == RemoteState::Attached {
+                let count = page.remote().unsynced_commits().unwrap().len();
+                assert_eq!(count, if is_marked { 5 } else { 10 }, "{what}");
+            }
+            // Either is continued.
+            if nth % 2 == 0 {
+                page.remote().detach().unwrap();
+                assert!(digests(&*host, 0x25).is_empty() && digests(&*host, 0x27).is_empty());
+            } else {
+                page.remote().attach().unwrap();
+                let count = page.remote().unsynced_commits().unwrap().len();
+                assert!(count == 10 || count == 5 && is_marked, "{what}: {count}");
+            }
+            assert!(page.verify().unwrap().is_clean(), "{what}");
+            if is_over {
+                assert!(nth > 20, "{name}");
+                break;
+            }
+        }
+    }
 }
