@@ -150,6 +150,8 @@ impl PageRemote {
 
     /// Detaches the page from its remote: everything counts as only here again, also what is at the remote.
     ///
+    /// Before, everything that is only at the remote must be fetched: without a remote, what is not here is missing.
+    ///
     /// Takes the rows away in slices. If the process ends in between, the page is in the state
     /// [`Attaching`](RemoteState::Attaching), and either can be continued. [Notes](PageRemote::note) stay.
     ///

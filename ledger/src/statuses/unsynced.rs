@@ -59,7 +59,7 @@ impl PageRemote {
     }
 
     /// The pieces that are not at the remote yet, by their digests: at most so many after this one. Pieces of
-    /// values that no commit has are not among them.
+    /// values that no commit has are not among them; what nothing leads to any more is, until it is collected.
     ///
     /// Gets two rows for each.
     ///
@@ -81,6 +81,30 @@ impl PageRemote {
             Ok(found.len() < at_most)
         })?;
         Ok(found)
+    }
+
+    /// The bytes of a piece, which have its digest ([`Kind::digest`]). `None` if it is not here.
+    ///
+    /// # Errors
+    /// If other bytes are in its place, or the host fails.
+    pub fn piece_bytes(&self, digest: &Digest) -> Result<Option<Vec<u8>>> {
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        let Some(kind) = rows.kind_of(&*host, digest)? else { return Ok(None) };
+        let Some(bytes) = rows.piece(&*host, kind, digest)? else { return Ok(None) };
+        match kind.digest(&bytes) {
+            found if found == *digest => Ok(Some(bytes)),
+            found => Err(LedgerError::integrity(kind, digest, format!("digest {found}"))),
+        }
+    }
+
+    /// The bytes of a commit, whose digest is its ID. `None` if it is not here, or is the first one.
+    ///
+    /// # Errors
+    /// If other bytes are in its place, or the host fails.
+    pub fn commit_bytes(&self, id: &CommitId) -> Result<Option<Vec<u8>>> {
+        let commit = self.page.open.rows.commit(&*self.page.read()?, id)?;
+        // A commit has one encoding.
+        Ok(commit.map(|commit| commit.to_bytes()))
     }
 
     /// Notes that commits and pieces are at the remote, and puts notes, all in one transaction. A note with an

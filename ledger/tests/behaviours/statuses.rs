@@ -1,16 +1,16 @@
 //! Rows 55 to 57, 68, 112, 115 and 119: what is at a remote, and what is only here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, LedgerError, MAIN, Page, PageId, RemoteState, Repository, Retention, Secret,
-    Status,
+    CommitId, Digest, Kind, LedgerError, MAIN, Page, PageId, RemoteState, Repository, Retention,
+    Secret, Status,
 };
 
-use super::setting::{Setting, content, noise};
+use super::setting::{Setting, content, many, noise};
 
 /// Marks all that is only here.
 fn sync(page: &Page) {
@@ -141,6 +141,37 @@ fn t057_unsynced_commits_come_by_generation() {
     remote.mark_synced(&[ids[0], unknown], &[Digest([1; 32])], &[(b"at", b"")]).unwrap();
     assert_eq!((remote.unsynced_commits().unwrap().len(), remote.note(b"at").unwrap()), (1, None));
     assert_clean(&setting.page);
+}
+
+#[test]
+fn what_is_only_here_can_be_read_as_it_is() {
+    let setting = Setting::new();
+    let remote = setting.page.remote();
+    remote.attach().unwrap();
+    setting.put(b"long", &noise(200_000, 4));
+    setting.put_all(&many(500));
+    let pieces = remote.local_pieces(None, usize::MAX).unwrap();
+    let kinds: BTreeSet<_> = pieces.iter().map(|piece| piece.kind.to_string()).collect();
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+    for piece in &pieces {
+        let bytes = remote.piece_bytes(&piece.digest).unwrap().unwrap();
+        assert_eq!(piece.kind.digest(&bytes), piece.digest);
+    }
+    for commit in remote.unsynced_commits().unwrap() {
+        let bytes = remote.commit_bytes(&commit.id).unwrap().unwrap();
+        assert_eq!(Kind::Commit.digest(&bytes), commit.id.0);
+    }
+    assert_eq!(remote.piece_bytes(&Digest([1; 32])).unwrap(), None);
+    assert_eq!(remote.commit_bytes(&CommitId::FIRST).unwrap(), None);
+    // Damage is not brought anywhere.
+    let (key, mut row) = setting.rows(&[0x23]).pop_first().unwrap();
+    *row.last_mut().unwrap() ^= 1;
+    let mut tx = setting.host.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[&[0x10, 1], &key[..]].concat(), &row).unwrap();
+    tx.commit().unwrap();
+    let digest = Digest(key[1..].try_into().unwrap());
+    let error = remote.piece_bytes(&digest).unwrap_err();
+    assert!(matches!(error, LedgerError::Integrity { .. }), "{error}");
 }
 
 #[test]
