@@ -147,17 +147,18 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
     page.rows.check_there(&tx)?;
     let mut counts = page.rows.counts(&tx)?;
     let (mut written, mut found) = (0, false);
-    // Of each stream whether its rows go, and whether a commit has its pieces.
+    // Of each stream whether its rows go, whether a commit has taken it, and whether that is here.
     let mut streams = BTreeMap::new();
     for row in rows {
-        let (goes, has_commit) = match streams.get(&row.stream) {
+        let (goes, is_taken, has_commit) = match streams.get(&row.stream) {
             Some(known) => *known,
             None => {
                 let known = match page.rows.stream(&tx, &row.stream)? {
-                    None => (true, false),
-                    Some(StreamState::Open) => (false, false),
+                    None => (true, false, false),
+                    Some(StreamState::Open) => (false, false, false),
                     Some(state @ StreamState::Attached { commit, .. }) => {
-                        (is_over(state, &counts.round), page.rows.has_commit(&tx, &commit)?)
+                        let has_commit = page.rows.has_commit(&tx, &commit)?;
+                        (is_over(state, &counts.round), true, has_commit)
                     }
                 };
                 streams.insert(row.stream, known);
@@ -167,8 +168,13 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
         if !goes {
             continue;
         }
-        match page.rows.remove_streamed(&mut tx, row)? {
-            Some(_) if has_commit => page.rows.settle_streamed(&mut tx, &row.digest)?,
+        let removed = page.rows.remove_streamed(&mut tx, row)?;
+        if is_taken && removed.is_some() {
+            // Also if the commit is gone: later ones may have the value.
+            page.rows.settle_streamed(&mut tx, &row.digest)?;
+        }
+        match removed {
+            Some(_) if has_commit => {}
             Some(row) if row.is_written => written += 1,
             // It was garbage that only the stream has kept, or has a commit.
             Some(_) => found = true,

@@ -256,6 +256,17 @@ fn check_pieces(
         if digest == Node::empty().0 {
             report.add(page, key, "no row for the empty node", "one");
         }
+        if reached.contains(&digest) && streamed.contains(&digest) {
+            match rows.is_transient(host, &digest) {
+                Ok(true) => {
+                    let expected = "a piece that streams do not have alone, since a commit has it";
+                    report.add(page, key, expected, "a row 26 with 1, and no stream with a commit");
+                }
+                // The check of that row says what is wrong with it.
+                Ok(false) | Err(LedgerError::DamagedRow { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         if !reached.contains(&digest) {
             if let Some(counts) = counts
                 && counts.has_collected(number)

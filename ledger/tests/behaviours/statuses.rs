@@ -82,6 +82,32 @@ fn a_piece_that_a_stream_has_put_and_a_commit_has_is_not_transient() {
 }
 
 #[test]
+fn what_a_later_commit_has_is_not_transient_once_the_first_one_is_gone() {
+    let setting = Setting::new();
+    let page = &setting.page;
+    let stream = || {
+        let mut writer = page.write_value(None).unwrap();
+        writer.write_all(&noise(3_000, 1)).unwrap();
+        writer.finish().unwrap()
+    };
+    let (first, second) = (stream(), stream());
+    page.remote().attach().unwrap();
+    setting.write(MAIN, |tx| tx.put(b"key", second.as_bytes()).unwrap());
+    sync(page);
+    setting.put(b"other", b"");
+    sync(page);
+    page.set_retention(Retention::Heads).unwrap();
+    // The first commit goes before what the second stream has left.
+    page.collect().unwrap();
+    page.collect().unwrap();
+    assert_eq!(page.log(setting.head()).unwrap().count(), 1);
+    assert_eq!(setting.rows(&[0x26]).len(), 1);
+    assert_clean(page);
+    assert!(statuses(&setting).values().all(|status| *status == Status::Synced));
+    drop(first);
+}
+
+#[test]
 fn t056_a_status_does_not_fall() {
     let setting = Setting::new();
     setting.put(b"key", &noise(3_000, 2));
