@@ -130,8 +130,8 @@ impl Tx {
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
-    /// [`Error::Object`] if a reference is to an object that does not exist. Nothing is created in
-    /// these cases. If a listener fails, its error is returned, but the object exists.
+    /// [`Error::Object`] if a reference is to an object that does not exist, or if a hook deletes the
+    /// object while it is created. Nothing is created in these cases. If a listener fails, its error is returned, but the object exists.
     pub fn create<M: Model>(&self, value: impl PlainData<M>) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let value = value.plain();
@@ -191,7 +191,7 @@ impl Tx {
     /// composite index.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`].
+    /// [`Error::NotRegistered`]; [`Error::Object`] if a hook deletes the object while it is created.
     pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let id = match binding.defaults()? {

@@ -289,6 +289,11 @@ impl Notes {
         self.objects.borrow_mut().entry(id).or_default().add(touched);
     }
 
+    /// Whether each operation is checked at its end.
+    pub(super) fn checks_early(&self) -> bool {
+        self.early.get()
+    }
+
     /// Begins a check, or an operation that ends with one. Until the returned guard is dropped, no
     /// other begins. `None` if one has begun.
     pub(super) fn begin_check(&self) -> Option<Checking<'_>> {

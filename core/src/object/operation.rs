@@ -10,6 +10,7 @@
 //! | [`Transaction::mutate_then`] | the same | as with `mutate`, but after `tell` |
 //! | [`Transaction::operation_told`] | the same, also if a hook fails in `tell` | by `tell` |
 //! | [`Transaction::operation_then_tell`] | the same | after all of several changes |
+//! | [`Transaction::creating`] | the same, also if a hook or a check has deleted what `body` has created | not by this method |
 //! | [`Transaction::undone`] | undoes its changes in any case | never |
 //!
 //! An error of a hook undoes the whole operation of which the hook was told
@@ -18,6 +19,7 @@
 
 use super::notify::Pending;
 use super::{Error, Result, Transaction};
+use crate::id::ObjId;
 
 impl Transaction<'_> {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
@@ -43,17 +45,22 @@ impl Transaction<'_> {
         &self,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        let mark = self.notifier.mark();
-        let callbacks = self.callbacks.borrow().len();
-        let result = match self.notes.begin_early() {
-            None => self.store.operation(body),
-            Some(_until_the_end) => self.store.operation(|| {
+        match self.notes.begin_early() {
+            None => self.as_a_whole(body),
+            Some(_until_the_end) => self.as_a_whole(|| {
                 // In an operation of its own, because even a single write may have to be undone.
                 let result = self.store.operation(body)?;
                 self.check_rules()?;
                 Ok(result)
             }),
-        };
+        }
+    }
+
+    /// Does the same, without a check of rules at its end.
+    fn as_a_whole<R, E: From<Error>>(&self, body: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+        let mark = self.notifier.mark();
+        let callbacks = self.callbacks.borrow().len();
+        let result = self.store.operation(body);
         if result.is_err() {
             self.notifier.forget_since(&mark);
             self.callbacks.borrow_mut().undo_after(callbacks);
@@ -77,6 +84,41 @@ impl Transaction<'_> {
             let result = body()?;
             Ok((result, self.store.has_changed_since(mark)))
         })
+    }
+
+    /// Runs `create`, which is an operation, or several. If hooks or a check of rules have meanwhile
+    /// deleted an object that it has created, everything is undone, because the caller gets the object.
+    /// `created` gives these objects.
+    pub(crate) fn creating<R, I: IntoIterator<Item = ObjId>>(
+        &self,
+        create: impl FnOnce() -> Result<R>,
+        created: impl FnOnce(&R) -> I,
+    ) -> Result<R> {
+        if !self.notifier.has_hooks() && !self.notes.checks_early() {
+            return create();
+        }
+        let created: Result<Result<R>> = self.as_a_whole(|| {
+            let result = create();
+            // What fails has undone itself. After the error of a listener, the object stays.
+            if let Ok(result) = &result {
+                for id in created(result) {
+                    self.check_created(id)?;
+                }
+            }
+            Ok(result)
+        });
+        created?
+    }
+
+    /// Refuses to create an object that was deleted while it was created.
+    fn check_created(&self, id: ObjId) -> Result<()> {
+        if self.exists(id)? {
+            return Ok(());
+        }
+        let attempted = "the new object was deleted while it was created (to refuse a creation, \
+                         return an error from the hook)";
+        let attempted = attempted.into();
+        Err(Error::DeletedObject { id, type_name: self.type_name_of(id), attempted })
     }
 
     /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although the

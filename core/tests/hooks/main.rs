@@ -9,6 +9,7 @@ mod errors;
 mod events;
 mod kinds;
 mod mixins;
+mod new_objects;
 mod observers;
 mod other_schemas;
 mod recursion;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cascade::Cascade;
 use crate::id::ObjId;
 use crate::model::any_obj::AnyObj;
-use crate::model::error::{Error, Result};
+use crate::model::error::Result;
 use crate::model::obj::Obj;
 use crate::model::target::Model;
 use crate::model::tx::Tx;
@@ -101,7 +101,7 @@ impl Tx {
     /// objects. If an object does not exist, or an object that is not copied is missing at the
     /// destination and a reference to it may not dangle there (in a [`Detached`](super::Detached)
     /// transaction any may); [`SchemaMismatch`](object::Error::SchemaMismatch) if the destination
-    /// does not record the schema of an object; errors of listeners.
+    /// does not record the schema of an object; if a hook deletes a copy that is new; errors of listeners.
     pub fn copy_all(
         &self,
         objects: impl IntoIterator<Item = impl Into<ObjId>>,
@@ -115,8 +115,9 @@ impl Tx {
             true => cascade.limit(0).ids()?,
             false => cascade.ids()?,
         };
-        let copied = dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
-        copied.map_err(Error::from)
+        let copy_all = || dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
+        let copied = dest.core.creating(copy_all, |(_, created)| created.clone());
+        Ok(copied?.0)
     }
 }
 
@@ -132,13 +133,14 @@ impl From<AnyObj<'_>> for ObjId {
     }
 }
 
-/// Copies these objects.
+/// Copies these objects. Returns the ID of each copy by that of its source, and the copies that did not
+/// exist before.
 fn copy_each(
     tx: &Tx,
     ids: &[ObjId],
     dest: &Tx,
     copy: &Copy,
-) -> object::Result<BTreeMap<ObjId, ObjId>> {
+) -> object::Result<(BTreeMap<ObjId, ObjId>, Vec<ObjId>)> {
     let mut new_ids = IdMap::new();
     if copy.new_ids {
         // All IDs are known before the first object is copied, because objects may refer to each
@@ -157,6 +159,7 @@ fn copy_each(
     }
     let mut missing = MissingTargets::new();
     let mut copied = BTreeMap::new();
+    let mut created = Vec::new();
     for id in ids {
         let mut options = CopyOptions::new().noting_missing(&mut missing);
         if copy.new_ids {
@@ -168,8 +171,10 @@ fn copy_each(
         if copy.migrate {
             options = options.migrating(Migrate::Yes);
         }
-        tx.core.copy_to(*id, &dest.core, &mut options)?;
-        copied.insert(*id, new_ids.get(id).copied().flatten().unwrap_or(*id));
+        let is_new = tx.core.copy_to(*id, &dest.core, &mut options)?;
+        let copy = new_ids.get(id).copied().flatten().unwrap_or(*id);
+        copied.insert(*id, copy);
+        created.extend(is_new.then_some(copy));
     }
     for (id, field) in missing {
         if !dest.core.exists(id)? {
@@ -179,5 +184,5 @@ fn copy_each(
             return Err(object::Error::DeletedObject { id, type_name, attempted });
         }
     }
-    Ok(copied)
+    Ok((copied, created))
 }

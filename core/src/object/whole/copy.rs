@@ -189,24 +189,27 @@ impl Transaction<'_> {
         remapped: bool,
         options: &mut CopyOptions<'_>,
     ) -> Result<bool> {
-        let (created, heard) = self.mutate(|| {
-            self.with_copy_state(options, || {
-                let changes = if remapped {
-                    CollectionChanges::ClearedAndFilled
-                } else {
-                    CollectionChanges::Differences
-                };
-                // A creation checks the references itself.
-                if self.exists(id)? {
-                    self.check_references(id, data)?;
-                    self.replace_content(id, data, changes)?;
-                    return Ok((false, Ok(())));
-                }
-                Ok((true, self.put_new(id, data, changes)?))
-            })
-            .map_err(|error| error.about(|| self.named(id)))
-        })?;
-        heard.map(|()| created)
+        let receive = || {
+            let (created, heard) = self.mutate(|| {
+                self.with_copy_state(options, || {
+                    let changes = if remapped {
+                        CollectionChanges::ClearedAndFilled
+                    } else {
+                        CollectionChanges::Differences
+                    };
+                    // A creation checks the references itself.
+                    if self.exists(id)? {
+                        self.check_references(id, data)?;
+                        self.replace_content(id, data, changes)?;
+                        return Ok((false, Ok(())));
+                    }
+                    Ok((true, self.put_new(id, data, changes)?))
+                })
+                .map_err(|error| error.about(|| self.named(id)))
+            })?;
+            heard.map(|()| created)
+        };
+        self.creating(receive, |created| created.then_some(id))
     }
 
     /// Runs `body`. If the options say so, notes missing objects meanwhile, and does not call

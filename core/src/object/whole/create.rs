@@ -127,10 +127,13 @@ impl Transaction<'_> {
                 id
             }
         };
-        self.mutate(|| {
-            self.put_new_keeping(id, data, CollectionChanges::Differences, set)
-                .map_err(|error| error.about(|| format!("new {}", self.named(id))))
-        })??;
+        let create = || {
+            self.mutate(|| {
+                self.put_new_keeping(id, data, CollectionChanges::Differences, set)
+                    .map_err(|error| error.about(|| format!("new {}", self.named(id))))
+            })?
+        };
+        self.creating(create, |()| Some(id))?;
         Ok(Some(id))
     }
 
@@ -152,13 +155,16 @@ impl Transaction<'_> {
     /// not exist.
     fn create_default(&self, id: ObjId, object_type: &Arc<ResolvedType>) -> Result<()> {
         let data = ObjectBuilder::new(Arc::clone(object_type)).finish();
-        self.operation_told(
-            || {
-                let put = self.put_object(id, &data);
-                put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
-            },
-            |()| self.tell_created(id),
-        )
+        let create = || {
+            self.operation_told(
+                || {
+                    let put = self.put_object(id, &data);
+                    put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
+                },
+                |()| self.tell_created(id),
+            )
+        };
+        self.creating(create, |()| Some(id))
     }
 
     /// Writes an object, and queues the changes for listeners. The object must not exist. Call it

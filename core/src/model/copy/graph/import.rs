@@ -61,7 +61,8 @@ impl Tx {
     /// [`Error::Graph`], which names object, field and value: for a type, field or schema that is
     /// not recorded here, a value that the field cannot hold, elements or keys that occur twice, an
     /// object that occurs twice or exists, and a reference that may not dangle to an object that
-    /// neither the graph nor the database has. Errors of hooks and listeners.
+    /// neither the graph nor the database has. Errors of hooks and listeners; if a hook deletes a new
+    /// object.
     pub fn import_graph(&self, graph: &Graph, how: Import) -> Result<BTreeMap<ObjId, ObjId>> {
         let types = graph.objects.iter().map(|object| {
             self.type_of(object)
@@ -76,18 +77,21 @@ impl Tx {
         });
         let contents: Vec<_> = contents.collect::<Result<_>>()?;
         let mut refused = None;
-        let stored = self.core.mutate(|| {
-            let missing = store_all(self, &contents, how)?;
-            // What dangles is only known when all objects are there. The error of the object layer
-            // undoes them; the caller gets the one that knows the graph.
-            match dangling(&contents, &missing)? {
-                None => Ok(()),
-                Some((error, target)) => {
-                    refused = Some(error);
-                    Err(self.core.deleted(target))
+        let import = || {
+            self.core.mutate(|| {
+                let (created, missing) = store_all(self, &contents, how)?;
+                // What dangles is only known when all objects are there. The error of the object
+                // layer undoes them; the caller gets the one that knows the graph.
+                match dangling(&contents, &missing)? {
+                    None => Ok(created),
+                    Some((error, target)) => {
+                        refused = Some(error);
+                        Err(self.core.deleted(target))
+                    }
                 }
-            }
-        });
+            })
+        };
+        let stored = self.core.creating(import, Clone::clone);
         match (refused, stored) {
             (Some(refused), Err(_)) => Err(refused.into()),
             (_, stored) => {
@@ -171,16 +175,23 @@ impl Tx {
 /// An object: its ID in the graph, its ID here, and its content.
 type Content = (ObjId, ObjId, ObjectData);
 
-/// Stores the objects. Returns objects that did not exist when another was stored that may not
-/// dangle.
-fn store_all(tx: &Tx, contents: &[Content], how: Import) -> object::Result<BTreeSet<ObjId>> {
+/// Stores the objects. Returns those that are new, and objects that did not exist when another was
+/// stored that may not dangle.
+fn store_all(
+    tx: &Tx,
+    contents: &[Content],
+    how: Import,
+) -> object::Result<(Vec<ObjId>, BTreeSet<ObjId>)> {
     let mut missing = MissingTargets::new();
+    let mut created = Vec::new();
     for (_, id, data) in contents {
         let mut options = CopyOptions::new().noting_missing(&mut missing);
         if how.silent {
             options = options.silent();
         }
-        tx.core.replace_object(*id, data, &mut options)?;
+        if tx.core.replace_object(*id, data, &mut options)? {
+            created.push(*id);
+        }
     }
     let mut still = BTreeSet::new();
     for id in missing.into_keys() {
@@ -188,7 +199,7 @@ fn store_all(tx: &Tx, contents: &[Content], how: Import) -> object::Result<BTree
             still.insert(id);
         }
     }
-    Ok(still)
+    Ok((created, still))
 }
 
 /// The first reference to one of these objects that may not dangle.
