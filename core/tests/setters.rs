@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
-use permazen::{Any, Error, Obj, Permazen, PermazenObject, Ref, Result, Tx};
+use permazen::{Any, AnyObj, Error, Obj, Permazen, PermazenObject, Ref, Result, Tx};
 
 #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
 struct Person {
@@ -59,6 +59,58 @@ fn what_may_be_null_is_set_from_options() {
         assert_eq!(ann.maybe()?.load::<Vec<_>>()?, [Some("Annie".to_owned()), None]);
         Ok(())
     });
+}
+
+/// What an accessor of any reference returns is what its setter takes.
+#[test]
+fn any_object_is_a_value_for_any_reference() {
+    #[derive(PermazenObject)]
+    struct Holder {
+        #[permazen(indexed)]
+        one: Ref<Any>,
+        maybe: Option<Ref<Any>>,
+        things: BTreeSet<Ref<Any>>,
+        list: Vec<Option<Ref<Any>>>,
+        map: BTreeMap<Ref<Any>, Ref<Any>>,
+    }
+
+    let db = Permazen::builder(MemoryStore::new()).model::<Person>().model::<Holder>().build();
+    db.unwrap()
+        .write(|tx| {
+            let (ann, bob) = (tx.create(Person::default())?, tx.create(Person::default())?);
+            let holder = tx.create_default::<Holder>()?;
+            holder.set_one(ann.any())?;
+            holder.set_one(holder.one()?)?;
+            assert_eq!(holder.one()?, ann.any());
+            holder.set_maybe(bob.any())?;
+            holder.set_maybe(&holder.maybe()?)?;
+            assert_eq!(holder.maybe()?, Some(bob.any()));
+            holder.set_maybe(&Some(ann.any()))?;
+            assert_eq!(holder.maybe()?, Some(ann.any()));
+            holder.set_maybe(&None::<AnyObj<'_>>)?;
+            assert_eq!(holder.maybe()?, None);
+
+            holder.set_things([ann.any(), bob.any()])?;
+            assert!(holder.things()?.contains(ann.any())? && holder.things()?.remove(ann.any())?);
+            assert!(!holder.things()?.add(bob.any())?);
+            holder.things()?.extend([ann.any()])?;
+            let both = BTreeSet::from([ann.to_ref().any(), bob.to_ref().any()]);
+            assert_eq!(holder.things()?.load::<BTreeSet<_>>()?, both);
+            holder.list()?.push(bob.any())?;
+            holder.list()?.push(&Some(ann.any()))?;
+            assert_eq!(holder.list()?.position(ann.any())?, Some(1));
+            holder.set_list([&None, &Some(ann.any())])?;
+            assert_eq!(holder.list()?.load::<Vec<_>>()?, [None, Some(ann.to_ref().any())]);
+            holder.set_map([(ann.any(), bob.any())])?;
+            holder.map()?.insert(bob.any(), ann.any())?;
+            assert_eq!(holder.map()?.get(ann.any())?, Some(bob.to_ref().any()));
+
+            assert_eq!(tx.find(Holder::ONE, ann.any())?, Some(holder));
+            assert_eq!(tx.index(Holder::ONE)?.get(bob.any())?.count()?, 0);
+            assert_eq!(Ref::<Any>::from(ann.any()), ann.to_ref().any());
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]

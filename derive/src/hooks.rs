@@ -526,6 +526,21 @@ fn event(attribute: &Attribute) -> Option<String> {
 
 /// Whether an attribute looks like one of a hook, and is none. Reports it.
 fn is_unknown(attribute: &Attribute, errors: &mut Errors) -> bool {
+    if attribute.path().is_ident("cfg_attr") {
+        // The compiler evaluates it only after this macro.
+        let tokens = attribute.meta.require_list().map(|list| list.tokens.to_string());
+        let event = EVENTS.iter().find(|event| {
+            let mut words = tokens.iter().flat_map(|it| it.split(|it: char| !is_of_word(it)));
+            words.any(|word| word == **event)
+        });
+        if let Some(event) = event {
+            let message = format!(
+                "write `#[cfg(…)] #[{event}]`: the method is then compiled under this condition only"
+            );
+            errors.at(attribute, message);
+        }
+        return event.is_some();
+    }
     let Some(name) = attribute.path().get_ident() else { return false };
     let is_unknown = name.to_string().starts_with("on_");
     if is_unknown {
@@ -533,6 +548,10 @@ fn is_unknown(attribute: &Attribute, errors: &mut Errors) -> bool {
         errors.at(attribute, format!("there is no hook `#[{name}]`; known are {known}"));
     }
     is_unknown
+}
+
+fn is_of_word(it: char) -> bool {
+    it.is_alphanumeric() || it == '_'
 }
 
 /// What a declaration needs of a function; `None` after reporting a mistake.

@@ -116,7 +116,8 @@ impl<'t, T: Target> Objs<'t, T> {
     }
 
     /// A page of objects by ascending ID: the first `limit` of those after the token of the previous
-    /// page. `None` gives the first page. See [`Index::page`](super::Index::page).
+    /// page. `None` gives the first page. A limit of 0 counts as 1. See
+    /// [`Index::page`](super::Index::page).
     ///
     /// Cost: that of reading the objects of the page, and one more to see whether there are more.
     ///
@@ -143,7 +144,7 @@ impl<'t, T: Target> Objs<'t, T> {
         limit: usize,
         mut ids: impl Iterator<Item = crate::object::Result<ObjId>>,
     ) -> Result<Page<T::Live<'t>>> {
-        let read: Vec<ObjId> = ids.by_ref().take(limit).collect::<Result<_, _>>()?;
+        let read: Vec<ObjId> = ids.by_ref().take(limit.max(1)).collect::<Result<_, _>>()?;
         let more = ids.next().transpose()?.is_some();
         let from = Handles::many::<T>(self.tx);
         let entries = read.iter().map(|id| T::live(from, *id)).collect::<Result<_>>()?;

@@ -497,10 +497,9 @@ impl Permazen {
         &self,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> Result<ObserverId> {
-        let bindings = self.bindings();
-        let places = M::AMONG.places(bindings.models())?;
-        let types = places.into_iter().map(|(binding, _)| binding.storage_id()).collect();
-        Ok(self.shared.observers.add_committed::<M>(types, observer))
+        // Refuses here what would make each later transaction fail.
+        M::AMONG.places(self.bindings().models())?;
+        Ok(self.shared.observers.add_committed::<M>(observer))
     }
 
     /// Ends what [`observe`](Permazen::observe) or [`observe_committed`](Permazen::observe_committed)

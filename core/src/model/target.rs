@@ -290,6 +290,12 @@ impl<'t, M: Model + Within<T>, T: Target> From<Obj<'t, M>> for Ref<T> {
     }
 }
 
+impl From<AnyObj<'_>> for Ref<Any> {
+    fn from(object: AnyObj<'_>) -> Ref<Any> {
+        object.to_ref()
+    }
+}
+
 /// What is known about a registered model at run time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelInfo {

@@ -4,9 +4,10 @@
 use std::ops::{AddAssign, SubAssign};
 use std::str::FromStr;
 
+use super::any_obj::AnyObj;
 use super::kind::{Becomes, Within};
 use super::obj::Obj;
-use super::target::{Model, Ref, Target};
+use super::target::{Any, Model, Ref, Target};
 use crate::encoding::{
     AsText, Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm,
     Value, uint,
@@ -155,8 +156,9 @@ impl EncodeAs<Option<String>> for &Option<&str> {
     }
 }
 
-/// An `Option` of a handle of a model or kind: each handle can have itself, and nothing else that is a
-/// value can.
+/// An `Option` of a handle of a model or kind, or of an [`AnyObj`]: each handle can have itself, and
+/// nothing else that is a value can.
+#[diagnostic::do_not_recommend]
 impl<H: Becomes<H> + EncodeAs<Option<Ref<T>>>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<H> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -183,6 +185,20 @@ impl<M: Model + Within<T>, T: Target> EncodeAs<Ref<T>> for Obj<'_, M> {
 }
 
 impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for Obj<'_, M> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+impl EncodeAs<Ref<Any>> for AnyObj<'_> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+impl EncodeAs<Option<Ref<Any>>> for AnyObj<'_> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
         write_id(self.id(), out)

@@ -1,8 +1,10 @@
 //! Typed transactions in memory, and their bytes.
 
-use permazen::Permazen;
+use permazen::encoding::Value;
 use permazen::kv::memory::MemoryStore;
 use permazen::model::{Copy, Detached};
+use permazen::object::Migrate;
+use permazen::{Permazen, Ref};
 
 use super::{Node, node, open};
 
@@ -69,6 +71,21 @@ mod newer {
         pub(super) parent: Option<Ref<Node>>,
         pub(super) rank: i32,
     }
+}
+
+/// Nothing has changed in objects that come from bytes, so their rules are checked if one asks for it.
+#[test]
+fn objects_from_bytes_are_checked_after_revalidate() {
+    let db = open();
+    let memory = db.read(|tx| tx.detached()).unwrap();
+    let node = memory.create_default::<Node>().unwrap();
+    memory.core().set(node.id(), "name", &Value::Null, Migrate::No).unwrap();
+    assert!(memory.validate().is_err());
+    let again = db.detached_from_bytes(&memory.to_bytes().unwrap()).unwrap();
+    again.validate().unwrap();
+    again.get(Ref::<Node>::new(node.id())).unwrap().revalidate().unwrap();
+    let error = again.validate().unwrap_err();
+    assert!(error.to_string().starts_with("Node.name of object"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-use permazen::kv::KvError;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, KvError};
 use permazen::model::Committed::{self, Changed, Created, Deleted};
 use permazen::{Counter, Error, Obj, Permazen, PermazenObject, Ref, Result};
 
@@ -129,6 +130,43 @@ fn an_observer_may_write_and_can_be_removed() {
     add();
     assert_eq!(take(&told).len(), 2);
     assert_eq!(db.read(|tx| tx.all::<Other>()?.count()).unwrap(), 1);
+}
+
+#[derive(PermazenObject, Default)]
+struct First {
+    n: i32,
+}
+
+#[derive(PermazenObject, Default)]
+struct Second {
+    a: i32,
+    b: i32,
+    c: i32,
+}
+
+/// A type gets another storage ID, if a program without it has removed its schema.
+#[test]
+fn a_type_that_got_another_storage_id_is_still_told() {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let open = || Permazen::builder_shared(Arc::clone(&store));
+    let db = open().model::<Person>().model::<Other>().build().unwrap();
+    let told = Told::default();
+    let log = Arc::clone(&told);
+    db.observe_committed::<Person>(move |person, what| log.lock().unwrap().push((person, what)))
+        .unwrap();
+    let add = || db.write(|tx| Ok(tx.create_default::<Person>()?.to_ref())).unwrap();
+    let first = add();
+    db.write(|tx| tx.get(first)?.delete()).unwrap();
+    assert_eq!(take(&told), [(first, Created), (first, Deleted)]);
+    // A program removes the schema, and takes its storage IDs.
+    let schema = db.read(|tx| Ok(tx.schema().id)).unwrap();
+    let other = open().model::<First>().build().unwrap();
+    other.write(|tx| Ok(tx.core().remove_schema(schema)?)).unwrap();
+    let other = open().model::<Second>().build().unwrap();
+    other.write(|tx| tx.create_default::<Second>().map(drop)).unwrap();
+    let second = add();
+    assert_ne!(first.id().storage_id(), second.id().storage_id());
+    assert_eq!(take(&told), [(second, Created)]);
 }
 
 #[derive(PermazenObject, Default)]

@@ -222,9 +222,12 @@ fn a_page_is_left_by_either_end() {
     let last = names.page_back(2, None).unwrap();
     let last: Vec<_> = last.entries.into_iter().map(|(name, _)| name.unwrap()).collect();
     assert_eq!(last, ["Cid", "Bob"]);
-    // Nothing was asked for.
-    let none = names.page(0, None).unwrap();
-    assert!(none.entries.is_empty() && none.next.is_none() && none.start.is_none());
+    // An empty page could not say where the next one begins.
+    assert_eq!(names.page(0, None).unwrap(), names.page(1, None).unwrap());
+    assert_eq!(names.page_back(0, None).unwrap(), names.page_back(1, None).unwrap());
+    let all = tx.all::<Person>().unwrap();
+    assert_eq!(all.page(0, None).unwrap(), all.page(1, None).unwrap());
+    assert_eq!(all.page_back(0, None).unwrap(), all.page_back(1, None).unwrap());
 }
 
 #[test]

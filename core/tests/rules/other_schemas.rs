@@ -64,6 +64,18 @@ fn while_the_index_is_partial_writes_of_the_field_are_refused() {
     let refused = violations(db.write(|tx| Ok(tx.create(now_user("a"))?.id())));
     let [violation] = refused.iter().as_slice() else { panic!("{refused}") };
     assert!(matches!(violation.cause.as_deref(), Some(Error::PartialIndex { missing: 1, .. })));
+    // The message says what helps a commit, and nothing about queries.
+    let text = violation.to_string();
+    assert!(text.contains(" cannot be checked: index "), "{text}");
+    for helps in ["db.build_indexes()", "db.upgrade_all()", "Builder::unique_among_indexed"] {
+        assert!(text.contains(helps), "{helps}: {text}");
+    }
+    assert!(!text.contains("query"), "{text}");
+    #[cfg(feature = "serde")]
+    {
+        let json = serde_json::to_value(violation).unwrap();
+        assert!(text.ends_with(json["cause"].as_str().unwrap()), "{json}");
+    }
     // Other fields can be written, and an object that moves to be read is nobody's fault.
     db.write(|tx| tx.get::<now::User>(old)?.set_age(5)).unwrap();
     let db = open::<now::User>(&store).unique_among_indexed().build().unwrap();
@@ -75,6 +87,35 @@ fn while_the_index_is_partial_writes_of_the_field_are_refused() {
     let violation = report.violations.iter().next().unwrap();
     let both = [violation.object, violation.others[0]];
     assert!(both.contains(&old), "{both:?}");
+}
+
+/// A newer program has renamed the field. Its object has no null that could be replaced.
+#[test]
+fn a_required_field_that_the_schema_of_an_object_lacks_is_told_as_such() {
+    mod renamed {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(super) struct User {
+            #[permazen(was = "email")]
+            pub(super) address: String,
+            pub(super) age: i32,
+        }
+    }
+
+    let (store, old) = stored();
+    let newer = open::<renamed::User>(&store).build().unwrap();
+    let new = newer.write(|tx| Ok(tx.create(renamed::User::default())?.id())).unwrap();
+    let report = open::<before::User>(&store).build().unwrap().check_rules().unwrap();
+    let [violation] = report.violations.iter().as_slice() else { panic!("{}", report.violations) };
+    assert_eq!(
+        (violation.object, &*violation.path, violation.rule),
+        (new, "User.email", Rule::Required)
+    );
+    let text = violation.to_string();
+    assert!(text.contains("the schema of the object lacks the field"), "{text}");
+    assert!(text.contains("`was = ") && !text.contains("is null"), "{text}");
+    assert_ne!(old, new);
 }
 
 #[test]

@@ -19,29 +19,31 @@ pub enum Committed {
     Deleted,
 }
 
+/// What an observer does.
+pub(super) type Tell = Arc<dyn Fn(ObjId, Committed) + Send + Sync>;
+
 /// An observer of the objects of some types.
-#[derive(Clone)]
-pub(super) struct CommittedObserver {
-    pub(super) types: Arc<[StorageId]>,
-    pub(super) tell: Arc<dyn Fn(ObjId, Committed) + Send + Sync>,
+pub(super) struct ToldOfCommits {
+    pub(super) types: Vec<StorageId>,
+    pub(super) tell: Tell,
 }
 
-impl fmt::Debug for CommittedObserver {
+impl fmt::Debug for ToldOfCommits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CommittedObserver").field(&self.types).finish()
+        f.debug_tuple("ToldOfCommits").field(&self.types).finish()
     }
 }
 
 /// Tells observers after the commit of one transaction.
 pub(super) struct AfterCommit {
-    observers: Vec<CommittedObserver>,
+    observers: Arc<[ToldOfCommits]>,
     happened: Mutex<Vec<(ObjId, Happened)>>,
     /// Whether the commit discards what the transaction has done.
     read_only: AtomicBool,
 }
 
 impl AfterCommit {
-    pub(super) fn new(observers: Vec<CommittedObserver>) -> Self {
+    pub(super) fn new(observers: Arc<[ToldOfCommits]>) -> Self {
         AfterCommit { observers, happened: Mutex::default(), read_only: AtomicBool::default() }
     }
 }
@@ -66,7 +68,7 @@ impl Callback for AfterCommit {
         let happened = std::mem::take(&mut *happened);
         if committed {
             for (id, done) in in_sum(&happened) {
-                let of_type = |other: &&CommittedObserver| other.types.contains(&id.storage_id());
+                let of_type = |other: &&ToldOfCommits| other.types.contains(&id.storage_id());
                 self.observers
                     .iter()
                     .filter(of_type)

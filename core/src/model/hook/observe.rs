@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::along::{LeadsTo, Route, WatchedAt};
 use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
-use super::committed::{AfterCommit, Committed, CommittedObserver};
+use super::committed::{AfterCommit, Committed, Tell, ToldOfCommits};
 use super::compile::{itself, watch, watch_along, watchable};
 use super::subject::Subject;
 use super::told::Told;
@@ -439,7 +439,14 @@ struct State {
     observers: Vec<(ObserverId, Box<Register>)>,
     committed: Vec<(ObserverId, CommittedObserver)>,
     /// The hooks of the models and the observers, as far as they were asked for.
-    together: Option<(Arc<Bindings>, Arc<ListenerSet>)>,
+    together: Option<(Arc<Bindings>, Together)>,
+}
+
+/// What is called in a transaction, and who is told after its commit.
+#[derive(Clone)]
+struct Together {
+    listeners: Arc<ListenerSet>,
+    told: Arc<[ToldOfCommits]>,
 }
 
 impl Observers {
@@ -460,13 +467,12 @@ impl Observers {
 
     pub(crate) fn add_committed<M: Subject>(
         &self,
-        types: Arc<[StorageId]>,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> ObserverId {
-        let tell = Arc::new(move |id: ObjId, done| observer(Ref::new(id), done));
+        let observer = CommittedObserver::new::<M>(move |id, done| observer(Ref::new(id), done));
         let mut state = self.state();
         let id = state.add(noting::<M>());
-        state.committed.push((id, CommittedObserver { types, tell }));
+        state.committed.push((id, observer));
         id
     }
 
@@ -490,19 +496,41 @@ impl Observers {
         tx: &object::Transaction<'_>,
         bindings: &Arc<Bindings>,
     ) -> Result<Arc<ListenerSet>> {
-        let mut state = self.state();
-        if !state.committed.is_empty() {
-            let observers: Vec<_> =
-                state.committed.iter().map(|(_, observer)| observer.clone()).collect();
-            tx.note_happened_to(observers.iter().flat_map(|it| it.types.iter().copied()).collect());
-            tx.add_callback(Arc::new(AfterCommit::new(observers)))?;
+        let Together { listeners, told } = self.state().together(bindings)?;
+        if !told.is_empty() {
+            tx.note_happened_to(told.iter().flat_map(|it| it.types.iter().copied()).collect());
+            tx.add_callback(Arc::new(AfterCommit::new(told)))?;
         }
-        state.together(bindings)
+        Ok(listeners)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An observer of the objects of some models.
+struct CommittedObserver {
+    types: fn(&Models) -> Result<Vec<StorageId>>,
+    tell: Tell,
+}
+
+impl CommittedObserver {
+    fn new<M: Subject>(tell: impl Fn(ObjId, Committed) + Send + Sync + 'static) -> Self {
+        CommittedObserver { types: types_of::<M>, tell: Arc::new(tell) }
+    }
+
+    /// Whom to tell after transactions with these models. Their storage IDs are those of the database as
+    /// it is: a type whose last object was deleted can get another one.
+    fn of(&self, models: &Models) -> Result<ToldOfCommits> {
+        Ok(ToldOfCommits { types: (self.types)(models)?, tell: Arc::clone(&self.tell) })
+    }
+}
+
+/// The storage IDs of the types of a subject.
+fn types_of<M: Subject>(models: &Models) -> Result<Vec<StorageId>> {
+    let places = M::AMONG.places(models)?;
+    Ok(places.into_iter().map(|(binding, _)| binding.storage_id()).collect())
 }
 
 impl State {
@@ -514,21 +542,23 @@ impl State {
     }
 
     /// The hooks of the models, and the observers after them.
-    fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Arc<ListenerSet>> {
+    fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Together> {
         if self.observers.is_empty() {
-            return Ok(Arc::clone(bindings.hooks()));
+            return Ok(Together { listeners: Arc::clone(bindings.hooks()), told: Arc::default() });
         }
         if let Some((known, together)) = &self.together
             && Arc::ptr_eq(known, bindings)
         {
-            return Ok(Arc::clone(together));
+            return Ok(together.clone());
         }
         let mut set = ListenerSet::clone(bindings.hooks());
         for (_, register) in &self.observers {
             register(bindings, &mut set)?;
         }
-        let together = Arc::new(set);
-        self.together = Some((Arc::clone(bindings), Arc::clone(&together)));
+        let told = self.committed.iter().map(|(_, observer)| observer.of(bindings.models()));
+        let told = told.collect::<Result<_>>()?;
+        let together = Together { listeners: Arc::new(set), told };
+        self.together = Some((Arc::clone(bindings), together.clone()));
         Ok(together)
     }
 }

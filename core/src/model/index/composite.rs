@@ -223,7 +223,7 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     }
 
     /// A page of entries: the first `limit` of those after the token of the previous page. `None`
-    /// gives the first page. See [`Index::page`](super::Index::page).
+    /// gives the first page. A limit of 0 counts as 1. See [`Index::page`](super::Index::page).
     ///
     /// Cost: one seek, one step per entry, and one more step to see whether there are more entries,
     /// if no column after the first restricted one is restricted too. A page of thousands costs more

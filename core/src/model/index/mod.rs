@@ -23,7 +23,9 @@ pub(super) use coverage::{Other, Wanted, others};
 pub use find::FindBy;
 pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
-pub(super) use partial::{SeenObjects, complete_for_rules, described, lacks_entries};
+pub(super) use partial::{
+    SeenObjects, complete_for_rules, described, described_for_unique, lacks_entries,
+};
 pub use query::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
 pub(super) use referrers::referrers;
 pub use starts_with::StoredAsString;

@@ -199,7 +199,7 @@ pub(super) fn read_page<'t, T: Target, C: Columns>(
         }
     };
     let from = Handles::many::<T>(tx);
-    let read = rest.read_page(limit, direction, |entry| {
+    let read = rest.read_page(limit.max(1), direction, |entry| {
         let live = T::live(from, entry.id()?);
         Ok(live.map(|live| C::entry(&entry, live)))
     })?;

@@ -95,8 +95,34 @@ impl<I: IndexOn> IndexOn for WhenPartial<I> {
 /// How many missing objects are counted for an error.
 const COUNTED: usize = 1000;
 
-/// What is wrong with a partial index, in words.
+/// What is wrong with a partial index, in words for a query.
 pub(in crate::model) fn described(
+    index: &str,
+    type_name: &str,
+    missing: usize,
+    schemas: &[SchemaId],
+    immovable: Option<&Error>,
+) -> String {
+    let lacking = lacking(index, type_name, missing, schemas, immovable);
+    format!(
+        "{lacking}; query what is indexed with `allow_partial()`, or load the others in the query with \
+         `complete_by_scan()`"
+    )
+}
+
+/// What is wrong with the partial index of what must be unique, in words for those who wrote to it.
+pub(in crate::model) fn described_for_unique(error: &Error) -> Option<String> {
+    let Error::PartialIndex { index, type_name, missing, schemas, immovable } = error else {
+        return None;
+    };
+    let lacking = lacking(index, type_name, *missing, schemas, immovable.as_deref());
+    Some(format!(
+        "{lacking}; with `Builder::unique_among_indexed`, only the objects that are in the index are compared"
+    ))
+}
+
+/// Which objects have no entries in an index, and how they get them.
+fn lacking(
     index: &str,
     type_name: &str,
     missing: usize,
@@ -120,8 +146,7 @@ pub(in crate::model) fn described(
         ),
     };
     format!(
-        "index {index} lacks entries of {at_least}{missing} {objects} of type {type_name} in schema {}: {move_them}; \
-         query what is indexed with `allow_partial()`, or load the others in the query with `complete_by_scan()`",
+        "index {index} lacks entries of {at_least}{missing} {objects} of type {type_name} in schema {}: {move_them}",
         schemas.join(" and ")
     )
 }

@@ -204,7 +204,7 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     }
 
     /// A page of entries: the first `limit` of those after the token of the previous page. `None`
-    /// gives the first page.
+    /// gives the first page. A limit of 0 counts as 1.
     ///
     /// ```
     /// use permazen::model::PageToken;

@@ -107,6 +107,7 @@ pub trait Becomes<L> {}
 
 impl<'t, M: Model> Becomes<Obj<'t, M>> for Obj<'t, M> {}
 impl<'t, M: Model> Becomes<AnyObj<'t>> for Obj<'t, M> {}
+impl<'t> Becomes<AnyObj<'t>> for AnyObj<'t> {}
 
 /// Whether two texts are equal.
 pub(super) const fn same(a: &str, b: &str) -> bool {

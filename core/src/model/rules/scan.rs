@@ -11,10 +11,16 @@ use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
 use crate::model::error::Result;
+use crate::model::evolution::FieldPlan;
 use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
+
+/// Why an object of another schema has no value in a field.
+const NO_SUCH_FIELD: &str = "has no value, because the schema of the object lacks the field: if a newer program has \
+                             renamed it, state the newer name with `was = \"…\"`; otherwise set a value, or \
+                             declare an `Option`";
 
 /// What breaks rules in a database.
 #[derive(Debug)]
@@ -232,7 +238,12 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     for position in &binding.rules.required {
         let field = binding.field(*position)?;
         if data.simple_value(field.storage_id).is_some_and(|value| is_null(field, value)) {
-            found.push(Violation::new(id, binding.path(field), Rule::Required));
+            let object_type = tx.core.object_type(id)?;
+            let is_missing =
+                matches!(binding.plan(&object_type).field(*position), FieldPlan::Missing);
+            let message = is_missing.then(|| NO_SUCH_FIELD.to_owned());
+            let violation = Violation::new(id, binding.path(field), Rule::Required);
+            found.push(Violation { message, ..violation });
         }
     }
     found.extend(nulls_in(binding, id, &data, |_| true)?);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::id::ObjId;
 use crate::model::error::Error;
+use crate::model::index::described_for_unique;
 
 /// A rule of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,11 +24,9 @@ pub enum Rule {
 
 /// An object that breaks a rule, or for which the rule could not be checked.
 #[derive(Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Violation {
     /// The object.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub object: ObjId,
     /// What the rule is about: `Person.email`, `Person#byName`, the type, or the hook that has found
     /// something wrong, `Person::check`.
@@ -38,12 +37,10 @@ pub struct Violation {
     pub value: Option<String>,
     /// The first five other objects concerned: those that have the same value, or the other objects
     /// of a singleton type.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "all_as_text"))]
     pub others: Vec<ObjId>,
-    /// What a function of the model says.
+    /// What a function of the model says, or why a required value is missing, if it is not null.
     pub message: Option<String>,
     /// Why the rule could not be checked.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "cause_as_text"))]
     pub cause: Option<Box<Error>>,
 }
 
@@ -65,13 +62,20 @@ impl Violation {
     ) -> Self {
         Violation { cause: Some(Box::new(cause)), ..Violation::new(object, path, rule) }
     }
+
+    /// Why the rule could not be checked, in words.
+    fn cause_text(&self) -> Option<String> {
+        let cause = self.cause.as_deref()?;
+        let of_unique = (self.rule == Rule::Unique).then(|| described_for_unique(cause)).flatten();
+        Some(of_unique.unwrap_or_else(|| cause.to_string()))
+    }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Violation { object, path, value, .. } = self;
         write!(f, "{path} of object {object}")?;
-        if let Some(cause) = &self.cause {
+        if let Some(cause) = self.cause_text() {
             return write!(f, " cannot be checked: {cause}");
         }
         let others = Others(&self.others);
@@ -83,6 +87,7 @@ impl fmt::Display for Violation {
             Rule::Singleton => {
                 write!(f, ": there may be only one object of the type, and there is also {others}")
             }
+            Rule::Required if let Some(message) = &self.message => write!(f, " {message}"),
             Rule::Required => f.write_str(
                 " is null or contains null, and the model requires values: set a value or remove the null, or declare \
                  an `Option`",
@@ -152,23 +157,22 @@ impl fmt::Display for Violations {
     }
 }
 
+/// IDs and the cause as text.
 #[cfg(feature = "serde")]
-fn as_text<S: serde::Serializer>(id: &ObjId, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(id)
-}
+impl serde::Serialize for Violation {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
 
-#[cfg(feature = "serde")]
-fn all_as_text<S: serde::Serializer>(ids: &[ObjId], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(ids.iter().map(ToString::to_string))
-}
-
-#[cfg(feature = "serde")]
-fn cause_as_text<S: serde::Serializer>(
-    cause: &Option<Box<Error>>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match cause {
-        Some(cause) => to.collect_str(cause),
-        None => to.serialize_none(),
+        let Violation { object, path, rule, value, others, message, .. } = self;
+        let others: Vec<_> = others.iter().map(ToString::to_string).collect();
+        let mut to = to.serialize_struct("Violation", 7)?;
+        to.serialize_field("object", &object.to_string())?;
+        to.serialize_field("path", path)?;
+        to.serialize_field("rule", rule)?;
+        to.serialize_field("value", value)?;
+        to.serialize_field("others", &others)?;
+        to.serialize_field("message", message)?;
+        to.serialize_field("cause", &self.cause_text())?;
+        to.end()
     }
 }

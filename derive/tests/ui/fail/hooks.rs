@@ -17,6 +17,10 @@ impl Syntax {
     fn unknown_event(this: Obj<'_, Self>) -> Result<()> {
         Ok(())
     }
+    #[cfg_attr(all(), on_create)]
+    fn with_a_condition(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
     #[on_create]
     fn with_self(&self) -> Result<()> {
         Ok(())

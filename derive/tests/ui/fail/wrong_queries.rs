@@ -41,6 +41,9 @@ fn of_another_type(tx: &Tx) -> Result<()> {
 fn options(tx: &Tx) -> Result<()> {
     let person = tx.create(Person::default())?;
     person.set_boss(Some(person))?;
+    person.set_boss(&Some(5))?;
+    person.set_boss(&Some(person.any()))?;
+    person.set_boss(person.any())?;
     person.set_name(None)
 }
 
