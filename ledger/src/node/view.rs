@@ -228,9 +228,20 @@ impl Node {
     /// The item at this position, which is below [`len`](Node::len).
     pub(crate) fn item(&self, at: usize) -> NodeItem<'_> {
         let start = at.checked_sub(1).map_or(0, |before| self.offset(before));
-        let (head, bytes) = split_head(&self.items()[start..self.offset(at)]);
-        let flags = head & (LAZY | REFERENCE);
-        NodeItem { flags, rest_len: usize::from(head & !flags), bytes }
+        NodeItem::parse(&self.items()[start..self.offset(at)])
+    }
+
+    /// The items from this position on, which is below [`len`](Node::len). Reading them one after the
+    /// other is faster than each by its position.
+    pub(crate) fn items_from(&self, at: usize) -> impl Iterator<Item = NodeItem<'_>> {
+        let items = self.items();
+        let mut start = at.checked_sub(1).map_or(0, |before| self.offset(before));
+        (at..self.len).map(move |at| {
+            let end = self.offset(at);
+            let item = NodeItem::parse(&items[start..end]);
+            start = end;
+            item
+        })
     }
 
     /// The key at this position, which is below [`len`](Node::len).
@@ -246,13 +257,6 @@ impl Node {
     /// The payload at this position, which is below [`len`](Node::len).
     pub(crate) fn payload(&self, at: usize) -> Payload<'_> {
         self.item(at).payload()
-    }
-
-    /// The key without the prefix, and the payload, at this position, which is below
-    /// [`len`](Node::len).
-    pub(crate) fn entry(&self, at: usize) -> (&[u8], Payload<'_>) {
-        let item = self.item(at);
-        (item.rest(), item.payload())
     }
 
     /// The child at this position. `None` if this is a leaf, or there is no such item.
@@ -342,6 +346,14 @@ impl Node {
         if let Some(word) = self.known.get(at / 64) {
             word.fetch_or(1 << (at % 64), Relaxed);
         }
+    }
+}
+
+impl<'a> NodeItem<'a> {
+    fn parse(item: &'a [u8]) -> Self {
+        let (head, bytes) = split_head(item);
+        let flags = head & (LAZY | REFERENCE);
+        NodeItem { flags, rest_len: usize::from(head & !flags), bytes }
     }
 }
 

@@ -16,7 +16,7 @@ use super::value::ValueReader as PartReader;
 use crate::Kind;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
-use crate::node::items::{MAX_KEY_LEN, Payload, REFERENCE};
+use crate::node::items::{MAX_KEY_LEN, NodeItem, Payload, REFERENCE};
 use crate::node::view::{Node, SplitKey};
 use crate::process::pins::Pin;
 use crate::tree::cursor::Cursor;
@@ -150,6 +150,7 @@ impl PageSnapshot {
 }
 
 /// The whole value of a payload.
+#[inline]
 pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<Blob<'n>> {
     if payload.flags & REFERENCE == 0 {
         return Ok(payload.bytes.into());
@@ -161,6 +162,19 @@ pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<B
         value.extend_from_slice(&bytes);
     }
     Ok(value.into())
+}
+
+/// Calls a function for each item, until it breaks or fails.
+fn try_each<'n>(
+    items: impl Iterator<Item = NodeItem<'n>>,
+    visit: &mut impl FnMut(NodeItem<'n>) -> KvResult<ControlFlow<()>>,
+) -> KvResult<ControlFlow<()>> {
+    for item in items {
+        if visit(item)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The reference of a payload, which a leaf was read with.
@@ -246,10 +260,6 @@ impl KvRead for PageSnapshot {
         let mut key = Vec::new();
         while range.enter()? {
             let Some((leaf, first)) = range.cursor.place() else { break };
-            let mut positions: (_, _) = match direction {
-                Direction::Forward => (first..leaf.len(), 0..0),
-                Direction::Reverse => (0..0, 0..first + 1),
-            };
             let SplitKey { prefix, .. } = leaf.key(first);
             // If the last of them is before the end, all are.
             let last = match direction {
@@ -259,17 +269,24 @@ impl KvRead for PageSnapshot {
             let has_all = range.has(leaf.key(last));
             key.clear();
             key.extend_from_slice(prefix);
-            while let Some(at) = positions.0.next().or_else(|| positions.1.next_back()) {
-                let (rest, payload) = leaf.entry(at);
+            let mut visit = |item: NodeItem<'_>| -> KvResult<ControlFlow<()>> {
+                let rest = item.rest();
                 if !has_all && !range.has(SplitKey { prefix, rest }) {
-                    return Ok(());
+                    return Ok(ControlFlow::Break(()));
                 }
                 key.truncate(prefix.len());
                 key.extend_from_slice(rest);
-                let value = value(&*self.page, payload)?;
-                if let ControlFlow::Break(()) = visitor(&key, &value) {
-                    return Ok(());
+                let value = value(&*self.page, item.payload())?;
+                Ok(visitor(&key, &value))
+            };
+            let ended = match direction {
+                Direction::Forward => try_each(leaf.items_from(first), &mut visit)?,
+                Direction::Reverse => {
+                    try_each((0..=first).rev().map(|at| leaf.item(at)), &mut visit)?
                 }
+            };
+            if ended.is_break() {
+                return Ok(());
             }
             range.cursor.leave();
         }
