@@ -14,7 +14,9 @@ use std::time::Duration;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{LedgerError, MAIN, Page, PageId, PageRemote, Repository, Retention};
+use permazen_ledger::{
+    LedgerError, MAIN, Page, PageId, PageRemote, RemoteState, Repository, Retention,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -84,7 +86,8 @@ fn write_film(page: &Page, number: u64) -> permazen_ledger::Result<()> {
 /// Attaches the page to a remote, brings all there several times, and detaches it.
 fn sync(remote: &PageRemote) -> permazen_ledger::Result<()> {
     remote.attach()?;
-    for _ in 0..20 {
+    // Few times, so that some kills come while the page is attached or detached.
+    for _ in 0..6 {
         let commits = remote.unsynced_commits()?;
         let commits: Vec<_> = commits.iter().map(|commit| commit.id).collect();
         let pieces = remote.local_pieces(None, 1_000)?;
@@ -191,6 +194,13 @@ fn check(store: &str, path: &Path, when: &str) -> (u64, bool) {
     (number, has_film)
 }
 
+/// Whether a kill has come while the page was attached to a remote or detached.
+fn is_halfway(store: &str, path: &Path) -> bool {
+    let repository = Repository::shared_builder(open(store, path)).upkeep_by_hand();
+    let page = page(&repository.create().unwrap());
+    page.remote().state().unwrap() == RemoteState::Attaching
+}
+
 /// Nothing is left of what was not committed.
 fn check_collected(store: &str, path: &Path, when: &str) {
     let repository = Repository::shared_builder(open(store, path)).alone().upkeep_by_hand();
@@ -205,7 +215,7 @@ fn check_collected(store: &str, path: &Path, when: &str) {
 fn kills(store: &str) {
     let kills = std::env::var("PERMAZEN_KILLS").map_or(40, |kills| kills.parse().unwrap());
     let mut random = StdRng::seed_from_u64(5);
-    let (mut last, mut commits, mut films) = (0, 0, 0);
+    let (mut last, mut commits, mut films, mut halfway) = (0, 0, 0, 0);
     let mut directory = tempfile::tempdir().unwrap();
     for round in 0..kills {
         if round % 25 == 0 {
@@ -225,6 +235,7 @@ fn kills(store: &str) {
         let number = |line: &String| line.strip_prefix("committed ")?.parse::<u64>().ok();
         let acknowledged = said.iter().rev().skip(1).find_map(number).unwrap_or(last);
         let when = format!("{store}, kill {round}");
+        halfway += u64::from(is_halfway(store, &path));
         let (found, has_film) = check(store, &path, &when);
         films += u64::from(has_film);
         assert!(
@@ -240,6 +251,7 @@ fn kills(store: &str) {
     assert!(commits > kills, "{commits} commits");
     assert!(films * 4 > kills, "{films} kills with a film");
     println!("{store}: {kills} kills after {commits} commits, {films} with a film");
+    println!("{store}: {halfway} of the kills while the page was attached or detached");
 }
 
 #[test]
