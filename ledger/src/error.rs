@@ -1,6 +1,6 @@
 //! What can go wrong in a ledger.
 
-use permazen_kv::{ErrorFamily, KvError};
+use permazen_kv::{ErrorFamily, Hex, KvError};
 
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
@@ -42,6 +42,52 @@ pub enum LedgerError {
         kind: Kind,
         /// Its digest.
         digest: Digest,
+    },
+    /// A lazy value is not here, and what was called does not get it. Nothing was asked of anybody.
+    #[error(
+        "the value of key {} in commit {commit} of page {page}, {len} bytes, is not here: fetch it \
+         (PageSnapshot::fetch)",
+        start(key)
+    )]
+    NeedsFetch {
+        /// The number of the page.
+        page: u64,
+        /// A commit that has the value.
+        commit: CommitId,
+        /// The key.
+        key: Box<[u8]>,
+        /// The length of the value in bytes.
+        len: u64,
+        /// The digest of its top piece: equal values have equal digests.
+        digest: Digest,
+    },
+    /// The source of a page has not answered, or not in time. What has come is kept. Fetch again later.
+    #[error("no answer from source {name}: {reason}; fetch again later")]
+    Network {
+        /// The name of the source.
+        name: String,
+        /// What has happened.
+        reason: String,
+    },
+    /// The source of a page does not have a piece.
+    #[error("source {name} does not have {kind} {digest}")]
+    NotAtRemote {
+        /// The name of the source.
+        name: String,
+        /// What the piece should be.
+        kind: Kind,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A commit from elsewhere is more than a day ahead of the clock. Add it again later, or set the clock.
+    #[error(
+        "commit {commit} has a time {millis} ms after 1970, more than a day ahead of the clock here"
+    )]
+    ClockAhead {
+        /// The commit.
+        commit: CommitId,
+        /// Its time.
+        millis: u64,
     },
     /// The commit is not in the repository.
     #[error("there is no commit {commit} in this page")]
@@ -220,6 +266,8 @@ impl LedgerError {
         match self {
             LedgerError::BranchMoved { .. }
             | LedgerError::Busy { .. }
+            | LedgerError::ClockAhead { .. }
+            | LedgerError::Network { .. }
             | LedgerError::SnapshotExpired { .. } => ErrorFamily::Retry,
             LedgerError::PageGone { .. } => ErrorFamily::Stale,
             LedgerError::NoSuch { .. }
@@ -235,6 +283,8 @@ impl LedgerError {
             | LedgerError::DamagedRow { .. }
             | LedgerError::Missing { .. } => ErrorFamily::Damage,
             LedgerError::NoCommit { .. }
+            | LedgerError::NeedsFetch { .. }
+            | LedgerError::NotAtRemote { .. }
             | LedgerError::BaseMissing { .. }
             | LedgerError::ManyHeads { .. }
             | LedgerError::ValueGone
@@ -247,6 +297,14 @@ impl LedgerError {
             | LedgerError::UnknownFormat { .. }
             | LedgerError::Host(_) => ErrorFamily::Failure,
         }
+    }
+}
+
+/// At most 32 bytes of a key in hexadecimal.
+fn start(key: &[u8]) -> String {
+    match key.get(..32) {
+        Some(start) if key.len() > 32 => format!("{}…", Hex(start)),
+        _ => Hex(key).to_string(),
     }
 }
 
@@ -286,6 +344,16 @@ mod tests {
             LedgerError::integrity(kind, &digest, "another digest"),
             LedgerError::DamagedRow { page: 1, row: "20".into(), found: "a wrong checksum".into() },
             LedgerError::Missing { kind, digest },
+            LedgerError::NeedsFetch {
+                page: 1,
+                commit: CommitId::FIRST,
+                key: [7; 40].into(),
+                len: 9_000,
+                digest,
+            },
+            LedgerError::Network { name: name.clone(), reason: "too late".to_owned() },
+            LedgerError::NotAtRemote { name: name.clone(), kind, digest },
+            LedgerError::ClockAhead { commit: CommitId::FIRST, millis: 1 },
             LedgerError::NoCommit { commit: CommitId::FIRST },
             LedgerError::SnapshotExpired { commit: CommitId::FIRST },
             LedgerError::BaseMissing { commit: CommitId::FIRST },
@@ -335,7 +403,7 @@ mod tests {
             let found = all().into_iter().filter_map(words);
             found.map(|error| error.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(of(KvError::is_retryable).len(), 4);
+        assert_eq!(of(KvError::is_retryable).len(), 6);
         assert_eq!(of(KvError::is_stale).len(), 2);
         assert_eq!(of(KvError::is_caller_error).len(), 9);
         assert_eq!(of(KvError::is_damage).len(), 3);

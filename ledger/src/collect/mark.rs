@@ -10,10 +10,11 @@ use roaring::RoaringTreemap;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::node::items::REFERENCE;
+use crate::node::items::{Priority, REFERENCE};
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::rows::page::Rows;
+use crate::rows::statuses::Remote;
 use crate::rows::streams::StreamedRow;
 use crate::value::index::Index;
 use crate::value::reference::Reference;
@@ -29,8 +30,9 @@ const SLICE: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 enum Ahead {
     Node(Digest),
-    /// The part of a value with so many levels of index pieces, and its length.
-    Value(Digest, u8, u64),
+    /// The part of a value with so many levels of index pieces, its length, and whether it may be at the
+    /// remote alone.
+    Value(Digest, u8, u64, bool),
 }
 
 /// How far the pieces of streams were read.
@@ -56,6 +58,8 @@ impl Mark {
     /// Reads the next pieces. `true` once all are read.
     pub(super) fn step(&mut self, page: &OpenPage) -> Result<bool> {
         let (host, begin) = (page.read()?, Instant::now());
+        // What is lazy may be missing then.
+        let is_attached = page.rows.remote(&host)? == Remote::Attached;
         if !matches!(self.streamed, Streamed::All) {
             self.add_streamed(&page.rows, &host)?;
             return Ok(false);
@@ -66,7 +70,7 @@ impl Mark {
                 return Ok(true);
             }
             if let Some(ahead) = self.ahead.pop() {
-                self.enter(&page.rows, &host, &ahead)?;
+                self.enter(&page.rows, &host, &ahead, is_attached)?;
             }
             if begin.elapsed() >= SLICE {
                 break;
@@ -121,24 +125,35 @@ impl Mark {
     }
 
     /// Marks a piece, and adds what it leads to, unless that was done before.
-    fn enter(&mut self, rows: &Rows, host: &dyn KvRead, ahead: &Ahead) -> Result<()> {
+    fn enter(
+        &mut self,
+        rows: &Rows,
+        host: &dyn KvRead,
+        ahead: &Ahead,
+        is_attached: bool,
+    ) -> Result<()> {
         let (kind, digest) = match ahead {
             Ahead::Node(digest) => (Kind::Node, digest),
-            Ahead::Value(digest, 0, _) => (Kind::Chunk, digest),
+            Ahead::Value(digest, 0, ..) => (Kind::Chunk, digest),
             Ahead::Value(digest, ..) => (Kind::Index, digest),
         };
         let missing = || LedgerError::Missing { kind, digest: *digest };
-        let number = rows.piece_number(host, kind, digest)?.ok_or_else(missing)?;
+        let number = match (rows.piece_number(host, kind, digest)?, ahead) {
+            (Some(number), _) => number,
+            (None, Ahead::Value(.., true)) if is_attached => return Ok(()),
+            (None, _) => return Err(missing()),
+        };
         if !self.marks.insert(number) || kind == Kind::Chunk {
             return Ok(());
         }
         let bytes = Bytes::from(rows.piece(host, kind, digest)?.ok_or_else(missing)?);
         match *ahead {
             Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest),
-            Ahead::Value(digest, levels, len) => {
+            Ahead::Value(digest, levels, len, can_be_absent) => {
                 let index = Index::checked(&digest, bytes, levels - 1, len)?;
                 let parts = (0..index.len()).filter_map(|at| index.part(at));
-                let parts = parts.map(|part| Ahead::Value(part.digest, levels - 1, part.len));
+                let parts = parts
+                    .map(|part| Ahead::Value(part.digest, levels - 1, part.len, can_be_absent));
                 self.ahead.extend(parts);
                 Ok(())
             }
@@ -153,7 +168,8 @@ impl Mark {
                 let reference = Reference::parse(node.payload(at).bytes)
                     .map_err(|found| LedgerError::integrity(Kind::Node, digest, found))?;
                 let Reference { top, levels, len } = reference;
-                self.ahead.push(Ahead::Value(top, levels, len));
+                let can_be_absent = node.payload(at).priority() == Priority::Lazy;
+                self.ahead.push(Ahead::Value(top, levels, len, can_be_absent));
             }
         }
         Ok(())

@@ -22,6 +22,16 @@ impl CommitTime {
         CommitTime((wall << COUNTER_BITS).max(parent.0 + 1))
     }
 
+    /// As a number, for whoever sends it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The time with this number.
+    pub fn from_bits(bits: u64) -> Self {
+        CommitTime(bits)
+    }
+
     /// Milliseconds since 1970.
     pub fn as_millis(self) -> u64 {
         self.0 >> COUNTER_BITS

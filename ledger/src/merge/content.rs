@@ -8,9 +8,10 @@ use permazen_kv::{Direction, KeySpan, KvWrite};
 use super::merger::{Conflict, KeyClass, Merger, Resolution};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::error::Result;
+use crate::ids::CommitId;
 use crate::node::items::Payload;
 use crate::page::shared::Shared;
-use crate::page::snapshot::{PageSnapshot, value};
+use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Draft;
 use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edits, End, edit};
@@ -44,17 +45,23 @@ pub(crate) enum Content<'s> {
     /// The changes by their keys.
     Edits { shared: &'s Arc<Shared>, edits: Edits, pieces: Vec<Piece> },
     /// All changed values, so that they can be read.
-    View { shared: &'s Arc<Shared>, view: Box<MutableView<PageSnapshot>> },
+    View { shared: &'s Arc<Shared>, older: CommitId, view: Box<MutableView<PageSnapshot>> },
 }
 
 impl<'s> Content<'s> {
     /// Begins with the newer version. It can be read at the end if there is something derived.
-    pub(crate) fn new(shared: &'s Arc<Shared>, newer: &Version, has_derived: bool) -> Result<Self> {
+    pub(crate) fn new(
+        shared: &'s Arc<Shared>,
+        versions: &ThreeVersions,
+        has_derived: bool,
+    ) -> Result<Self> {
+        let ThreeVersions { older, newer, .. } = versions;
         if !has_derived {
             return Ok(Content::Edits { shared, edits: Edits::default(), pieces: Vec::new() });
         }
         let snapshot = PageSnapshot::new(Arc::clone(shared), newer.pin.clone(), &newer.root)?;
-        Ok(Content::View { shared, view: Box::new(MutableView::untracked(snapshot)) })
+        let older = older.commit;
+        Ok(Content::View { shared, older, view: Box::new(MutableView::untracked(snapshot)) })
     }
 
     /// Sets an entry. The keys ascend.
@@ -69,11 +76,12 @@ impl<'s> Content<'s> {
                 Outcome::Stored(Some(stored)) => edits.puts.push(&key, stored.payload()),
                 Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces)?,
             },
-            Content::View { shared, view } => match outcome {
+            Content::View { shared, older, view } => match outcome {
                 Outcome::Newer => {}
                 Outcome::Stored(None) => view.remove(&key)?,
                 Outcome::Stored(Some(stored)) => {
-                    view.put(&key, &value(&***shared, stored.payload())?)?;
+                    let value = shared.value(older, || key.clone(), stored.payload())?;
+                    view.put(&key, &value)?;
                 }
                 Outcome::Value(value) => view.put(&key, &value)?,
             },
@@ -88,7 +96,7 @@ impl<'s> Content<'s> {
                 let edited = edit(&**shared, &shared.boundaries, &newer.root, edits)?;
                 Ok(Draft::new(edited, pieces))
             }
-            Content::View { shared, mut view } => {
+            Content::View { shared, mut view, .. } => {
                 merger.finish(&mut *view)?;
                 shared.draft(&newer.root, view.writes())
             }
@@ -110,10 +118,10 @@ fn merged(
     versions: &ThreeVersions,
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
-    let mut content = Content::new(shared, &versions.newer, merger.has_derived())?;
+    let mut content = Content::new(shared, versions, merger.has_derived())?;
     let mut changes = changes(shared, versions, &[])?;
     while let Some(found) = changes.next()? {
-        let outcome = outcome(shared, &found, merger)?;
+        let outcome = outcome(shared, versions, &found, merger)?;
         content.set(found.key, outcome)?;
     }
     content.draft(&versions.newer, merger)
@@ -150,7 +158,12 @@ pub(crate) fn changed(found: &ThreeWay, class: KeyClass) -> Changed {
     if older == newer { Changed::Newer } else { Changed::Both }
 }
 
-fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result<Outcome> {
+fn outcome(
+    shared: &Shared,
+    versions: &ThreeVersions,
+    found: &ThreeWay,
+    merger: &mut dyn Merger,
+) -> Result<Outcome> {
     let ThreeWay { key, base, ours: older, theirs: newer } = found;
     match changed(found, merger.class(key)) {
         Changed::Newer => return Ok(Outcome::Newer),
@@ -158,7 +171,12 @@ fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result
         Changed::Sum(sum) => return Ok(Outcome::Value(sum.to_be_bytes().to_vec())),
         Changed::Both => {}
     }
-    let values = (read(shared, base)?, read(shared, older)?, read(shared, newer)?);
+    let read = |of: &Version, stored| match merger.needs_values() {
+        true => read(shared, of, key, stored),
+        false => Ok(None),
+    };
+    let ThreeVersions { base: first, older: second, newer: third } = versions;
+    let values = (read(first, base)?, read(second, older)?, read(third, newer)?);
     let conflict = Conflict {
         key,
         base: values.0.as_deref(),
@@ -173,10 +191,17 @@ fn outcome(shared: &Shared, found: &ThreeWay, merger: &mut dyn Merger) -> Result
     })
 }
 
-/// The whole value of an entry.
-pub(crate) fn read(shared: &Shared, stored: &Option<Stored>) -> Result<Option<Vec<u8>>> {
+/// The whole value of an entry of a version.
+pub(crate) fn read(
+    shared: &Shared,
+    of: &Version,
+    key: &[u8],
+    stored: &Option<Stored>,
+) -> Result<Option<Vec<u8>>> {
     match stored {
-        Some(stored) => value(shared, stored.payload()).map(|value| Some(value.into_owned())),
+        Some(stored) => shared
+            .value(&of.commit, || key.to_vec(), stored.payload())
+            .map(|value| Some(value.into_owned())),
         None => Ok(None),
     }
 }

@@ -25,6 +25,13 @@ pub trait Merger {
         Ok(Resolution::Newer)
     }
 
+    /// Whether [`resolve`](Merger::resolve) looks at values. If not, a [`Conflict`] has none, and values that
+    /// are not here can be merged. If so, one that is not here ends the merge with
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch).
+    fn needs_values(&self) -> bool {
+        true
+    }
+
     /// Whether some keys are [`KeyClass::Derived`], so that [`finish`](Merger::finish) is called.
     fn has_derived(&self) -> bool {
         false
@@ -127,4 +134,8 @@ pub enum Resolution {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LastOneWins;
 
-impl Merger for LastOneWins {}
+impl Merger for LastOneWins {
+    fn needs_values(&self) -> bool {
+        false
+    }
+}

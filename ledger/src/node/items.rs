@@ -14,6 +14,28 @@ pub(crate) const ITEM_SIZE: u64 = 8;
 /// How many bytes a reference to a long value and one to a child have.
 pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
 
+/// Whether copies of a page must have a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// They must. So is everything that is put.
+    #[default]
+    Eager,
+    /// A page that is [attached to a remote](crate::PageRemote) need not have it, if it has more than 512 bytes:
+    /// [`PageSnapshot::fetch`](crate::PageSnapshot::fetch) gets it. [`ValueRef::lazy`](crate::ValueRef::lazy) makes
+    /// such a value.
+    Lazy,
+}
+
+impl Priority {
+    /// As it lies in a payload.
+    pub(crate) fn flags(self) -> u16 {
+        match self {
+            Priority::Eager => 0,
+            Priority::Lazy => LAZY,
+        }
+    }
+}
+
 /// The value is lazy.
 pub(crate) const LAZY: u16 = 1 << 15;
 
@@ -32,6 +54,11 @@ impl<'a> Payload<'a> {
     /// A value that lies in the leaf.
     pub(crate) fn inline(bytes: &'a [u8]) -> Self {
         Payload { flags: 0, bytes }
+    }
+
+    /// Whether copies of the page must have the value.
+    pub(crate) fn priority(&self) -> Priority {
+        if self.flags & LAZY == 0 { Priority::Eager } else { Priority::Lazy }
     }
 
     /// The size of an item with this payload and a key of so many bytes.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::protected::Protected;
-use super::snapshot::value;
 use crate::digest::Digest;
 use crate::error::Result;
+use crate::ids::CommitId;
 use crate::tree::diff::{Diff, Stored};
 use crate::tree::nodes::root;
 
@@ -27,6 +27,8 @@ pub struct Change {
 /// The entries that differ, by their keys. It ends after an error.
 pub struct Differences {
     page: Arc<Protected>,
+    /// The old and the new commit.
+    commits: [CommitId; 2],
     diff: Diff<Arc<Protected>>,
     has_failed: bool,
 }
@@ -40,6 +42,7 @@ impl fmt::Debug for Differences {
 impl Differences {
     pub(super) fn new(
         page: Arc<Protected>,
+        commits: [CommitId; 2],
         (old, new): (&Digest, &Digest),
         span: KeySpan<'_>,
         direction: Direction,
@@ -47,18 +50,21 @@ impl Differences {
         span.check()?;
         let roots = (root(&*page, old)?, root(&*page, new)?);
         let diff = Diff::new(&page, (&roots.0, &roots.1), span, direction)?;
-        Ok(Differences { page, diff, has_failed: false })
+        Ok(Differences { page, commits, diff, has_failed: false })
     }
 
     fn change(&mut self) -> Result<Option<Change>> {
         let Some(found) = self.diff.next()? else { return Ok(None) };
-        let read = |stored: Option<Stored>| match stored {
+        let (page, key) = (&self.page, &found.key);
+        let read = |commit, stored: Option<Stored>| match stored {
             Some(stored) => {
-                value(&*self.page, stored.payload()).map(|value| Some(value.into_owned()))
+                let value = page.value(commit, || key.clone(), stored.payload());
+                value.map(|value| Some(value.into_owned()))
             }
             None => Ok(None),
         };
-        Ok(Some(Change { key: found.key, old: read(found.old)?, new: read(found.new)? }))
+        let (old, new) = (read(&self.commits[0], found.old)?, read(&self.commits[1], found.new)?);
+        Ok(Some(Change { key: found.key, old, new }))
     }
 }
 

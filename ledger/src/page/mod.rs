@@ -4,6 +4,8 @@
 //! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
 //! commits, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
 //! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
+//! `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
+//! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_tree.rs` and `receive_values.rs`,
 //! `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
 
@@ -11,14 +13,21 @@ mod branches;
 pub(crate) mod cache;
 mod collection;
 pub(crate) mod differences;
+mod fetch;
+mod fetch_pieces;
 mod heads;
 pub(crate) mod history;
 pub(crate) mod lookout;
 pub(crate) mod protected;
+pub(crate) mod receive;
+mod receive_tree;
+mod receive_values;
+mod requests;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod stream;
 pub(crate) mod value;
+pub(crate) mod whole;
 pub(crate) mod words;
 pub(crate) mod write;
 
@@ -148,9 +157,10 @@ impl Page {
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Differences> {
+        let commits = [*old, *new];
         let (old, new) = (self.shared.pinned_root(old)?, self.shared.pinned_root(new)?);
         let page = Protected::new(Arc::clone(&self.shared), vec![old.0, new.0]);
-        Differences::new(Arc::new(page), (&old.1, &new.1), span, direction)
+        Differences::new(Arc::new(page), commits, (&old.1, &new.1), span, direction)
     }
 
     /// Runs a function; what this thread commits on the page meanwhile has this author and message.

@@ -7,6 +7,7 @@ use permazen_kv::{KvRead, KvTransaction};
 
 use super::cache::NodeCache;
 use super::lookout::Lookout;
+use super::requests::Requests;
 use crate::collect::keeper::{Care, Keeper};
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
     pub(crate) lookout: Arc<Lookout>,
+    pub(super) requests: Arc<Requests>,
     /// The page is open until this is dropped.
     _here: Here,
     /// It is dropped after the rest, so that its thread has nothing of the page any more.
@@ -80,7 +82,17 @@ impl Shared {
         let open = Arc::new(open);
         let care = Arc::new(Care::new(Arc::clone(&open)));
         keeper.add(&care)?;
-        Ok(Shared { open, care, secret, boundaries, cache, lookout, _here: here, _keeper: keeper })
+        Ok(Shared {
+            open,
+            care,
+            secret,
+            boundaries,
+            cache,
+            lookout,
+            requests: Arc::default(),
+            _here: here,
+            _keeper: keeper,
+        })
     }
 
     /// Tells the page apart from all others that are open in this process.

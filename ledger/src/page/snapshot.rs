@@ -13,18 +13,17 @@ use permazen_kv::{
 use super::protected::Protected;
 use super::shared::Shared;
 use super::value::ValueReader as PartReader;
-use crate::Kind;
+use super::whole::{Place, reference};
 use crate::digest::Digest;
-use crate::error::{LedgerError, Result};
-use crate::node::items::{MAX_KEY_LEN, NodeItem, Payload, REFERENCE};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::node::items::{MAX_KEY_LEN, NodeItem, Payload, Priority, REFERENCE};
 use crate::node::view::{Node, SplitKey};
 use crate::process::pins::Pin;
 use crate::tree::cursor::Cursor;
 use crate::tree::diff::Diff;
 use crate::tree::lookup::{count_below, find};
 use crate::tree::nodes::root;
-use crate::value::read::{Pieces, ValueReader};
-use crate::value::reference::Reference;
 
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
 ///
@@ -32,9 +31,11 @@ use crate::value::reference::Reference;
 /// looks dead to them for an hour: then what is read is [`LedgerError::SnapshotExpired`].
 #[derive(Clone)]
 pub struct PageSnapshot {
-    page: Arc<Protected>,
+    pub(super) page: Arc<Protected>,
+    /// The commit that is read, which is pinned.
+    pub(super) commit: CommitId,
     digest: Digest,
-    root: Arc<Node>,
+    pub(super) root: Arc<Node>,
 }
 
 impl fmt::Debug for PageSnapshot {
@@ -46,9 +47,10 @@ impl fmt::Debug for PageSnapshot {
 impl PageSnapshot {
     /// The content with this root, which is that of the commit that is pinned.
     pub(crate) fn new(shared: Arc<Shared>, pin: Pin, digest: &Digest) -> Result<Self> {
+        let commit = pin.commit();
         let page = Arc::new(Protected::new(shared, vec![pin]));
         let root = root(&*page, digest)?;
-        Ok(PageSnapshot { page, digest: *digest, root })
+        Ok(PageSnapshot { page, commit, digest: *digest, root })
     }
 
     /// The root of the tree. Equal contents of pages with one secret have equal roots.
@@ -76,6 +78,16 @@ impl PageSnapshot {
         Ok(self.read_value(key)?.map(|value| value.value_len()))
     }
 
+    /// Whether copies of the page must have the value of a key; `None` if there is no such entry. Loads one
+    /// node of each level.
+    ///
+    /// # Errors
+    /// If a node cannot be loaded, or is damaged.
+    pub fn priority(&self, key: &[u8]) -> Result<Option<Priority>> {
+        let found = find(&*self.page, &self.root, key)?;
+        Ok(found.map(|(leaf, at)| leaf.payload(at).priority()))
+    }
+
     /// The value of a key, to be read in parts; `None` if there is no such entry. Loads one node of
     /// each level; what is read of the value is loaded then.
     ///
@@ -99,14 +111,21 @@ impl PageSnapshot {
     /// ```
     ///
     /// # Errors
-    /// If a node cannot be loaded, or is damaged.
+    /// If a node cannot be loaded, or is damaged. Reading is [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch)
+    /// where a part of the value is not here.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
         let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
         let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));
         if payload.flags & REFERENCE == 0 {
             return Ok(Some(PartReader::inline(page, payload.bytes)));
         }
-        Ok(Some(PartReader::long(page, reference(payload)?)))
+        let place = Place::new(&self.commit, payload.flags, key);
+        Ok(Some(PartReader::long(page, reference(payload)?, place)))
+    }
+
+    /// The value of an entry.
+    fn value<'n>(&self, key: impl FnOnce() -> Vec<u8>, payload: Payload<'n>) -> Result<Blob<'n>> {
+        self.page.value(&self.commit, key, payload)
     }
 
     /// The first entry in the ranges of `reads` that is another one in the tree `now`.
@@ -149,21 +168,6 @@ impl PageSnapshot {
     }
 }
 
-/// The whole value of a payload.
-#[inline]
-pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<Blob<'n>> {
-    if payload.flags & REFERENCE == 0 {
-        return Ok(payload.bytes.into());
-    }
-    let reference = reference(payload)?;
-    let mut value = Vec::new();
-    let mut reader = ValueReader::new(pieces, &reference, 0)?;
-    while let Some(bytes) = reader.next()? {
-        value.extend_from_slice(&bytes);
-    }
-    Ok(value.into())
-}
-
 /// Calls a function for each item, until it breaks or fails.
 fn try_each<'n>(
     items: impl Iterator<Item = NodeItem<'n>>,
@@ -177,22 +181,16 @@ fn try_each<'n>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The reference of a payload, which a leaf was read with.
-pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
-    Reference::parse(payload.bytes)
-        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))
-}
-
 /// Goes through the entries of a span.
 pub(crate) struct Range {
-    cursor: Cursor<Arc<Protected>>,
+    pub(super) cursor: Cursor<Arc<Protected>>,
     direction: Direction,
     end: Option<Vec<u8>>,
 }
 
 impl Range {
     /// Goes to the next entry. `false` at the end.
-    fn enter(&mut self) -> Result<bool> {
+    pub(super) fn enter(&mut self) -> Result<bool> {
         self.cursor.enter_leaf()?;
         Ok(self.cursor.item().is_some_and(|(key, _)| self.has(key)))
     }
@@ -207,7 +205,7 @@ impl Range {
 }
 
 struct Pairs<'a> {
-    page: &'a Protected,
+    snapshot: &'a PageSnapshot,
     range: Option<Range>,
 }
 
@@ -219,7 +217,8 @@ impl<'a> Pairs<'a> {
             return Ok(None);
         }
         let Some((key, payload)) = range.cursor.item() else { return Ok(None) };
-        let pair = (key.to_vec().into(), value(self.page, payload)?.into_owned().into());
+        let value = self.snapshot.value(|| key.to_vec(), payload)?;
+        let pair = (key.to_vec().into(), value.into_owned().into());
         range.cursor.step();
         Ok(Some(pair))
     }
@@ -240,13 +239,13 @@ impl<'a> Iterator for Pairs<'a> {
 impl KvRead for PageSnapshot {
     fn get(&self, key: &[u8]) -> KvResult<Option<Blob<'_>>> {
         let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
-        Ok(Some(value(&*self.page, leaf.payload(at))?.into_owned().into()))
+        Ok(Some(self.value(|| key.to_vec(), leaf.payload(at))?.into_owned().into()))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> KvResult<Scan<'a>> {
         span.check()?;
         let range = Some(self.cursor(span, direction)?);
-        Ok(Box::new(Pairs { page: &self.page, range }))
+        Ok(Box::new(Pairs { snapshot: self, range }))
     }
 
     fn visit(
@@ -276,7 +275,7 @@ impl KvRead for PageSnapshot {
                 }
                 key.truncate(prefix.len());
                 key.extend_from_slice(rest);
-                let value = value(&*self.page, item.payload())?;
+                let value = self.value(|| key.clone(), item.payload())?;
                 Ok(visitor(&key, &value))
             };
             let ended = match direction {

@@ -11,7 +11,7 @@ use super::Page;
 use super::shared::Shared;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::node::items::{Payload, REFERENCE};
+use crate::node::items::{Payload, Priority, REFERENCE};
 use crate::process::streams::{Content, Streamed};
 use crate::random::random;
 use crate::rows::counts::Counts;
@@ -22,6 +22,9 @@ use crate::value::split::{Piece, Splitter};
 
 /// A transaction writes at most so many bytes of pieces.
 const TRANSACTION: usize = 1 << 20;
+
+/// The bit of the number of a value that says in a reference that it is lazy.
+const LAZY_BIT: u64 = 1 << 63;
 
 /// So many bytes are taken at once.
 const PORTION: usize = 1 << 18;
@@ -67,6 +70,34 @@ impl ValueRef {
     /// the commit is [`LedgerError::WrongPage`]; in any other store, they are stored as they are.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The same value, which will be [lazy](Priority::Lazy) where this is put. So pages elsewhere need not
+    /// have it. A transaction that puts any value under the key again makes it eager.
+    ///
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{MAIN, PageId, Priority, Repository};
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("films", PageId::ROOT)?;
+    /// let mut film = page.write_value(None)?;
+    /// film.write_all(&[7; 100_000])?;
+    /// let film = film.finish()?;
+    /// let db = page.database(MAIN)?;
+    /// let mut tx = db.begin(&TxOptions::writing())?;
+    /// tx.put(b"film", film.lazy().as_bytes())?;
+    /// tx.commit()?;
+    /// let snapshot = page.snapshot(&page.head(MAIN)?)?;
+    /// assert_eq!(snapshot.priority(b"film")?, Some(Priority::Lazy));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn lazy(&self) -> ValueRef {
+        let mut lazy = self.clone();
+        lazy.bytes[32] |= (LAZY_BIT >> 56) as u8;
+        lazy
     }
 
     /// The length of the value in bytes.
@@ -325,20 +356,26 @@ impl Drop for ValueWriter {
 }
 
 impl Streamed {
-    /// What a leaf has of the value.
-    pub(super) fn with_payload<T>(&self, with: impl FnOnce(Payload<'_>) -> T) -> T {
+    /// What a leaf has of the value with this priority.
+    pub(super) fn with_payload<T>(
+        &self,
+        priority: Priority,
+        with: impl FnOnce(Payload<'_>) -> T,
+    ) -> T {
+        let flags = priority.flags();
         match &self.content {
-            Content::Short(value) => with(Payload::inline(value)),
+            Content::Short(bytes) => with(Payload { flags, bytes }),
             Content::Long { value, .. } => {
-                with(Payload { flags: REFERENCE, bytes: &value.to_bytes() })
+                with(Payload { flags: flags | REFERENCE, bytes: &value.to_bytes() })
             }
         }
     }
 }
 
 impl Shared {
-    /// The value that was written in parts and has this reference. `None` if the bytes are none.
-    pub(super) fn streamed(&self, bytes: &[u8]) -> Result<Option<Arc<Streamed>>> {
+    /// The value that was written in parts and has this reference, and its priority. `None` if the bytes
+    /// are no reference.
+    pub(super) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
         let Some(rest) = MARK.get().and_then(|mark| bytes.strip_prefix(mark)) else {
             return Ok(None);
         };
@@ -352,8 +389,9 @@ impl Shared {
             return Err(LedgerError::WrongPage { page: self.open.rows.page });
         }
         let number = reference[16..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        let found = self.open.process.streams.get(self.open.rows.page, number);
-        found.map(Some).ok_or(LedgerError::ValueGone)
+        let priority = if number & LAZY_BIT == 0 { Priority::Eager } else { Priority::Lazy };
+        let found = self.open.process.streams.get(self.open.rows.page, number & !LAZY_BIT);
+        found.map(|found| Some((found, priority))).ok_or(LedgerError::ValueGone)
     }
 
     /// Lets a commit take a value, and says how many of its pieces had no row before.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::protected::Protected;
+use super::whole::Place;
 use crate::value::read::ValueReader as Chunks;
 use crate::value::reference::Reference;
 
@@ -18,6 +19,8 @@ pub struct ValueReader {
     page: Arc<Protected>,
     /// `None` if the value lies in its leaf.
     long: Option<Reference>,
+    /// `None` if the value has to be here.
+    place: Option<Place>,
     len: u64,
     position: u64,
     /// A part of the value, and where it begins.
@@ -40,12 +43,12 @@ impl ValueReader {
     pub(super) fn inline(page: Arc<Protected>, value: &[u8]) -> Self {
         let part = (0, Bytes::copy_from_slice(value));
         let len = value.len() as u64;
-        ValueReader { page, long: None, len, position: 0, part, chunks: None }
+        ValueReader { page, long: None, place: None, len, position: 0, part, chunks: None }
     }
 
-    pub(super) fn long(page: Arc<Protected>, value: Reference) -> Self {
+    pub(super) fn long(page: Arc<Protected>, value: Reference, place: Option<Place>) -> Self {
         let (len, part) = (value.len, (0, Bytes::new()));
-        ValueReader { page, long: Some(value), len, position: 0, part, chunks: None }
+        ValueReader { page, long: Some(value), place, len, position: 0, part, chunks: None }
     }
 
     /// The length of the value in bytes.
@@ -80,8 +83,10 @@ impl Read for ValueReader {
         }
         if self.rest().is_empty()
             && let Some(value) = self.long
+            && let Err(error) = self.load(&value)
         {
-            self.load(&value).map_err(Error::other)?;
+            let place = self.place.as_ref();
+            return Err(Error::other(self.page.shared.absent(error, place, &value)));
         }
         let rest = self.rest();
         let len = rest.len().min(to.len());

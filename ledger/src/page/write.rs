@@ -6,7 +6,6 @@ use std::sync::Arc;
 use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
-use super::snapshot::value;
 use super::words::{Words, words};
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
@@ -91,9 +90,9 @@ impl Shared {
             let Some((key, value)) = next else { continue };
             match self.streamed(value)? {
                 None => self.put_bytes(&mut edits.puts, key, value, &mut pieces)?,
-                Some(value) => {
+                Some((value, priority)) => {
                     check_key(key)?;
-                    value.with_payload(|payload| edits.puts.push(key, payload));
+                    value.with_payload(priority, |payload| edits.puts.push(key, payload));
                     streamed.insert(value.number, value);
                 }
             }
@@ -152,7 +151,9 @@ impl Shared {
                 Some(put) => Some(put.clone()),
                 None if writes.removes.contains(key) => None,
                 None => match find(self, &root, key)? {
-                    Some((leaf, at)) => Some(value(self, leaf.payload(at))?.into_owned()),
+                    // A long value is no counter.
+                    Some((leaf, at)) if leaf.payload(at).flags & REFERENCE != 0 => None,
+                    Some((leaf, at)) => Some(leaf.payload(at).bytes.to_vec()),
                     None => None,
                 },
             };
@@ -272,8 +273,20 @@ impl Shared {
                 return Err(LedgerError::SnapshotExpired { commit: *parent });
             }
         }
+        let statuses = Written::begin(&self.open.rows, tx)?;
+        self.put_content(tx, (id, commit), draft, statuses)
+    }
+
+    /// Puts a commit whose parents were checked with all that is new in it.
+    pub(super) fn put_content(
+        &self,
+        tx: &mut dyn KvWrite,
+        (id, commit): (&CommitId, &Commit),
+        draft: &Draft,
+        mut statuses: Written,
+    ) -> Result<()> {
         let mut counts = self.open.rows.counts(tx)?;
-        let (before, mut statuses) = (counts.pieces, Written::begin(&self.open.rows, tx)?);
+        let before = counts.pieces;
         let nodes = draft.nodes.iter().map(|node| (Kind::Node, node.digest, &node.bytes));
         let pieces = draft.pieces.iter().map(|piece| (piece.kind, piece.part.digest, &piece.bytes));
         let mut new: Vec<_> = nodes.chain(pieces).collect();

@@ -95,6 +95,13 @@ impl fmt::Debug for PageMerging {
     }
 }
 
+impl PageMerging {
+    /// The ID of the page.
+    pub(crate) fn page_id(&self) -> PageId {
+        self.page
+    }
+}
+
 impl Drop for PageMerging {
     fn drop(&mut self) {
         self.state.lock().is_over = true;

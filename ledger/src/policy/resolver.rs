@@ -332,10 +332,11 @@ impl SideChanges {
                 false => class != KeyClass::Derived,
             };
             if is_wanted {
-                let shared = &*self.merge.shared;
+                let (shared, of) = (&*self.merge.shared, &self.merge.versions);
                 let ThreeWay { key, base, ours: older, theirs: newer } = found;
-                let (base, right) = (read(shared, &base)?, read(shared, &older)?);
-                let left = read(shared, &newer)?;
+                let (base, right) =
+                    (read(shared, &of.base, &key, &base)?, read(shared, &of.older, &key, &older)?);
+                let left = read(shared, &of.newer, &key, &newer)?;
                 return Ok(Some(SideChange { key, base, left, right }));
             }
         }

@@ -93,6 +93,10 @@ impl Merger for NewerWins {
         Ok(Resolution::Newer)
     }
 
+    fn needs_values(&self) -> bool {
+        false
+    }
+
     fn has_derived(&self) -> bool {
         self.0.has_derived()
     }

@@ -191,7 +191,7 @@ impl ByPolicy<'_> {
         decisions: Decisions,
     ) -> Result<Draft> {
         let mut merger = self.rules.merger();
-        let mut content = Content::new(shared, &versions.newer, merger.has_derived())?;
+        let mut content = Content::new(shared, versions, merger.has_derived())?;
         let (mut keys, rest) = (decisions.keys, decisions.rest);
         let mut changes = changes(shared, versions, &[])?;
         while let Some(found) = changes.next()? {

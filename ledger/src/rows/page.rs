@@ -336,6 +336,25 @@ impl Rows {
         self.put(host, &Self::commit_key(id), value)
     }
 
+    /// Notes that so many more pieces had no row before a commit. `false` if it has no row.
+    pub(crate) fn add_pieces_of(
+        &self,
+        host: &mut dyn KvWrite,
+        id: &CommitId,
+        more: u64,
+    ) -> Result<bool> {
+        let key = Self::commit_key(id);
+        let Some(mut value) = self.get(host, &key)? else { return Ok(false) };
+        let (_, pieces) = self.parse_commit(id, &key, &value)?;
+        if more > 0 {
+            let pieces = pieces.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+            value.truncate(value.len() - 4);
+            value.extend_from_slice(&pieces.to_be_bytes());
+            self.put(host, &key, value)?;
+        }
+        Ok(true)
+    }
+
     /// The merges of two commits.
     pub(crate) fn merges(&self, host: &dyn KvRead, mut of: [CommitId; 2]) -> Result<Vec<CommitId>> {
         of.sort();

@@ -71,6 +71,11 @@ impl Written {
         Ok(Written { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
     }
 
+    /// What comes from the remote, so that it is there already.
+    pub(crate) fn from_remote() -> Self {
+        Written { has_remote: false, has_streamed: None }
+    }
+
     /// A piece that this process has made. If it had a row before, a stream may have put it, which has it no
     /// longer alone once a commit has it.
     pub(crate) fn piece(

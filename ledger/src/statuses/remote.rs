@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::Page;
+use crate::page::receive::Receiver;
 use crate::page::shared::Shared;
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
@@ -181,6 +182,12 @@ impl PageRemote {
         rows.raise_keeps(&mut tx)?;
         tx.commit()?;
         Ok(!is_last)
+    }
+
+    /// Begins to receive commits from the remote. They count as [synced](crate::Status::Synced).
+    /// [`Page::receive`] has the rest.
+    pub fn receive(&self) -> Receiver {
+        Receiver::new(Arc::clone(&self.page), true)
     }
 
     /// Refuses a page that is not attached.

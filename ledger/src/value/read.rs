@@ -78,15 +78,7 @@ impl<P: Pieces> ValueReader<P> {
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>> {
         let Some((part, skipped)) = self.next.take() else { return Ok(None) };
         let bytes = self.pieces.piece(Kind::Chunk, &part.digest)?;
-        let found = Kind::Chunk.digest(&bytes);
-        if found != part.digest {
-            let found = format!("its bytes have digest {found}");
-            return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
-        }
-        if bytes.len() as u64 != part.len {
-            let found = "its length is not what refers to it says";
-            return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
-        }
+        check_chunk(&part, &bytes)?;
         self.next = self.following()?.map(|part| (part, 0));
         Ok(Some(bytes.slice(skipped as usize..)))
     }
@@ -111,11 +103,36 @@ impl<P: Pieces> ValueReader<P> {
 
     fn index(&self, part: &Part, level: u8, is_top: bool) -> Result<Index> {
         let bytes = self.pieces.piece(Kind::Index, &part.digest)?;
-        let index = Index::checked(&part.digest, bytes, level, part.len)?;
-        if is_top && index.len() == 1 {
-            let found = "it is a top piece with one part";
-            return Err(LedgerError::integrity(Kind::Index, &part.digest, found));
-        }
-        Ok(index)
+        index(part, bytes, level, is_top)
     }
+}
+
+/// An index piece, which fits what refers to it.
+///
+/// # Errors
+/// If the bytes are not that piece.
+pub(crate) fn index(part: &Part, bytes: Bytes, level: u8, is_top: bool) -> Result<Index> {
+    let index = Index::checked(&part.digest, bytes, level, part.len)?;
+    if is_top && index.len() == 1 {
+        let found = "it is a top piece with one part";
+        return Err(LedgerError::integrity(Kind::Index, &part.digest, found));
+    }
+    Ok(index)
+}
+
+/// Compares the bytes of a chunk with what refers to it.
+///
+/// # Errors
+/// If they are not that chunk.
+pub(crate) fn check_chunk(part: &Part, bytes: &[u8]) -> Result<()> {
+    let found = Kind::Chunk.digest(bytes);
+    if found != part.digest {
+        let found = format!("its bytes have digest {found}");
+        return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+    }
+    if bytes.len() as u64 != part.len {
+        let found = "its length is not what refers to it says";
+        return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+    }
+    Ok(())
 }

@@ -24,6 +24,7 @@ use crate::rows::inspect_repository::is_lease;
 use crate::rows::page::Rows;
 use crate::rows::process::{Hold, StreamState, lease};
 use crate::rows::separate::OWN_KEY;
+use crate::rows::statuses::Remote;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -74,7 +75,9 @@ pub(super) fn check(
     graph.check(report);
 
     let secret = parameters.flatten().map(|parameters| parameters.secret);
-    let mut trees = Trees::new(Pieces::new(host, rows, report), secret);
+    // What is wrong with the row is found with the others.
+    let is_attached = rows.remote(host).is_ok_and(|remote| remote == Remote::Attached);
+    let mut trees = Trees::new(Pieces::new(host, rows, report), secret, is_attached);
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }

@@ -38,6 +38,11 @@ impl<'h> Pieces<'h> {
         self.report.add(self.rows.page, &piece_key(digest), expected, found);
     }
 
+    /// Whether a piece has a row.
+    pub(super) fn has(&self, digest: &Digest) -> Result<bool> {
+        Ok(self.rows.inspect_piece(self.host, digest)?.is_some())
+    }
+
     /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is a
     /// finding then, of this or of the check of the row.
     pub(super) fn load(

@@ -9,7 +9,7 @@ use super::values::ValueCheck;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::ids::CommitId;
-use crate::node::items::{REFERENCE, REFERENCE_LEN};
+use crate::node::items::{Priority, REFERENCE, REFERENCE_LEN};
 use crate::node::view::Node;
 use crate::rows::inspect::piece_key;
 use crate::secret::Secret;
@@ -38,14 +38,17 @@ pub(super) struct Trees<'h> {
     boundaries: Option<ByHash>,
     /// What is known of each node. `None`: it cannot be read.
     nodes: HashMap<Digest, Option<Facts>>,
-    values: HashSet<[u8; REFERENCE_LEN]>,
+    /// The values that were checked, and whether each has to be here.
+    values: HashSet<([u8; REFERENCE_LEN], bool)>,
+    /// The page is attached to a remote, so lazy values need not be here.
+    is_attached: bool,
 }
 
 impl<'h> Trees<'h> {
-    pub(super) fn new(pieces: Pieces<'h>, secret: Option<Secret>) -> Self {
+    pub(super) fn new(pieces: Pieces<'h>, secret: Option<Secret>, is_attached: bool) -> Self {
         let boundaries = secret.as_ref().map(ByHash::new);
         let (nodes, values) = (HashMap::new(), HashSet::new());
-        Trees { pieces, secret, boundaries, nodes, values }
+        Trees { pieces, secret, boundaries, nodes, values, is_attached }
     }
 
     /// Checks a tree of a commit.
@@ -135,8 +138,10 @@ impl<'h> Trees<'h> {
             else {
                 continue;
             };
-            if self.values.insert(bytes) {
-                ValueCheck::new(&mut self.pieces, self.secret.as_ref()).check(digest, &value)?;
+            let is_needed = !(self.is_attached && payload.priority() == Priority::Lazy);
+            if self.values.insert((bytes, is_needed)) {
+                let secret = self.secret.as_ref();
+                ValueCheck::new(&mut self.pieces, secret, is_needed).check(digest, &value)?;
             }
         }
         Ok(())

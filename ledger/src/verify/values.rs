@@ -1,5 +1,7 @@
 //! Checks long values.
 
+use bytes::Bytes;
+
 use super::pieces::Pieces;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
@@ -14,11 +16,25 @@ pub(super) struct ValueCheck<'p, 'h> {
     pieces: &'p mut Pieces<'h>,
     /// `None` if the value cannot be cut again: a part of it is missing, or the secret is.
     splitter: Option<Splitter>,
+    /// Its pieces have to be here.
+    is_needed: bool,
 }
 
 impl<'p, 'h> ValueCheck<'p, 'h> {
-    pub(super) fn new(pieces: &'p mut Pieces<'h>, secret: Option<&Secret>) -> Self {
-        ValueCheck { pieces, splitter: secret.map(Splitter::new) }
+    pub(super) fn new(
+        pieces: &'p mut Pieces<'h>,
+        secret: Option<&Secret>,
+        is_needed: bool,
+    ) -> Self {
+        ValueCheck { pieces, splitter: secret.map(Splitter::new), is_needed }
+    }
+
+    /// The bytes of a piece. `None` if it is not here, which is a finding if it has to be.
+    fn load(&mut self, kind: Kind, digest: &Digest, from: &Digest) -> Result<Option<Bytes>> {
+        if !self.is_needed && !self.pieces.has(digest)? {
+            return Ok(None);
+        }
+        self.pieces.load(kind, digest, || piece(from))
     }
 
     /// Checks the value of a leaf.
@@ -45,7 +61,7 @@ impl<'p, 'h> ValueCheck<'p, 'h> {
     }
 
     fn chunk(&mut self, part: &Part, from: &Digest) -> Result<()> {
-        let Some(bytes) = self.pieces.load(Kind::Chunk, &part.digest, || piece(from))? else {
+        let Some(bytes) = self.load(Kind::Chunk, &part.digest, from)? else {
             self.splitter = None;
             return Ok(());
         };
@@ -61,7 +77,7 @@ impl<'p, 'h> ValueCheck<'p, 'h> {
     }
 
     fn index(&mut self, part: &Part, level: u8, from: &Digest, is_top: bool) -> Result<()> {
-        let Some(bytes) = self.pieces.load(Kind::Index, &part.digest, || piece(from))? else {
+        let Some(bytes) = self.load(Kind::Index, &part.digest, from)? else {
             self.splitter = None;
             return Ok(());
         };

@@ -7,11 +7,11 @@ use permazen_kv::{Direction, KeySpan};
 
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::REFERENCE;
 use crate::page::protected::Protected;
-use crate::page::snapshot::{reference, value};
+use crate::page::whole::reference;
 use crate::tree::diff::{Diff, Difference, Stored};
 use crate::tree::nodes::root;
 
@@ -54,7 +54,7 @@ pub struct Update {
 pub enum NewValue {
     /// The value.
     Whole(Vec<u8>),
-    /// A value of more than 64 KiB. [`PageSnapshot::read_value`](crate::PageSnapshot::read_value)
+    /// A value of more than 64 KiB, or one that is not here. [`PageSnapshot::read_value`](crate::PageSnapshot::read_value)
     /// reads it.
     Long {
         /// Its length in bytes.
@@ -112,7 +112,7 @@ impl Pending {
         while bytes < PART_BYTES
             && let Some(found) = self.next.take()
         {
-            let value = found.new.map(|new| new_value(&self.page, &new)).transpose()?;
+            let value = found.new.map(|new| new_value(&self.page, &found.key, &new)).transpose()?;
             let len = value.as_ref().map_or(0, NewValue::len_here);
             bytes += found.key.len() + len;
             updates.push(Update { key: found.key, value });
@@ -143,7 +143,7 @@ impl NewValue {
     }
 }
 
-fn new_value(page: &Protected, stored: &Stored) -> Result<NewValue> {
+fn new_value(page: &Protected, key: &[u8], stored: &Stored) -> Result<NewValue> {
     let payload = stored.payload();
     if payload.flags & REFERENCE != 0 {
         let reference = reference(payload)?;
@@ -151,5 +151,8 @@ fn new_value(page: &Protected, stored: &Stored) -> Result<NewValue> {
             return Ok(NewValue::Long { len: reference.len, digest: reference.top });
         }
     }
-    Ok(NewValue::Whole(value(page, payload)?.into_owned()))
+    match page.value(&CommitId::FIRST, || key.to_vec(), payload) {
+        Err(LedgerError::NeedsFetch { len, digest, .. }) => Ok(NewValue::Long { len, digest }),
+        value => Ok(NewValue::Whole(value?.into_owned())),
+    }
 }

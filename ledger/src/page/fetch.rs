@@ -1,0 +1,167 @@
+//! Values that may not be here, and getting them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Page;
+use super::fetch_pieces::PartOfValue;
+use super::requests::Source;
+use super::snapshot::PageSnapshot;
+use super::whole::{Place, reference};
+use crate::error::{LedgerError, Result};
+use crate::node::items::REFERENCE;
+use crate::source::ObjectSource;
+use crate::tree::lookup::find;
+use crate::value::read::ValueReader;
+use crate::value::reference::Reference;
+
+/// A value, and which part of it is wanted.
+struct Entry {
+    /// `None` if the value lies in its leaf.
+    long: Option<Reference>,
+    inline: Vec<u8>,
+    place: Option<Place>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    fn len(&self) -> u64 {
+        self.long.map_or(self.inline.len() as u64, |value| value.len)
+    }
+
+    /// The first byte of a part, and the one after the last.
+    fn part(&self, offset: i64, max: i64) -> (u64, u64) {
+        let len = self.len();
+        let begin = match u64::try_from(offset) {
+            Ok(offset) => offset,
+            // Before the beginning is nothing, and not the beginning.
+            Err(_) => len.checked_sub(offset.unsigned_abs()).unwrap_or(len),
+        };
+        let begin = begin.min(len);
+        let most = u64::try_from(max).unwrap_or(u64::MAX);
+        (begin, begin.saturating_add(most).min(len))
+    }
+}
+
+impl Page {
+    /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take. Holds for all
+    /// handles of the page in this process, as long as there is one.
+    pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
+        let page = self.merging.page_id();
+        self.shared.requests.set_source(Some(Source { asked: source, page, limit }));
+    }
+
+    /// Takes the [source](Page::set_source) away. Requests that run are not ended.
+    pub fn remove_source(&self) {
+        self.shared.requests.set_source(None);
+    }
+}
+
+impl PageSnapshot {
+    /// Whether all of a value is here. `false` if there is no such entry. Never asks the
+    /// [source](Page::set_source).
+    ///
+    /// Loads one node of each level and the index pieces of the value, and looks up each chunk.
+    ///
+    /// # Errors
+    /// If something cannot be loaded, or is damaged.
+    pub fn has(&self, key: &[u8]) -> Result<bool> {
+        let Some(entry) = self.entry(key)? else { return Ok(false) };
+        match entry.long {
+            None => Ok(true),
+            Some(value) => self.part_of(value, (0, value.len)).is_here(),
+        }
+    }
+
+    /// A part of a value: at most `max` bytes from `offset` on. `None` if there is no such entry. Never asks the
+    /// [source](Page::set_source).
+    ///
+    /// An offset below 0 counts from the end. Outside of the value there are no bytes. If `max` is below 0, it
+    /// ends with the value. Loads the chunks of the part and the index pieces above them.
+    ///
+    /// # Errors
+    /// [`LedgerError::NeedsFetch`] if a piece of this part is not here. If something cannot be loaded, or is
+    /// damaged.
+    pub fn get_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
+        let Some(entry) = self.entry(key)? else { return Ok(None) };
+        self.read_part(&entry, entry.part(offset, max)).map(Some)
+    }
+
+    /// The value of a key; `None` if there is no such entry. What is not here of a lazy value is got from the
+    /// [source](Page::set_source) of the page, and stays. Without a source this is the same as
+    /// [`get`](permazen_kv::KvRead::get).
+    ///
+    /// Asks for nothing that is here, for nothing that another thread is getting, for at most 32 pieces at once,
+    /// and at most five times at once.
+    ///
+    /// # Errors
+    /// [`LedgerError::Network`] if an answer does not come in time; what has come stays, so that fetching again
+    /// gets the rest. [`LedgerError::NotAtRemote`] if the source does not have a piece, and
+    /// [`LedgerError::Integrity`] if it sends something else. Those of [`get`](permazen_kv::KvRead::get).
+    pub fn fetch(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.fetch_partial(key, 0, -1)
+    }
+
+    /// A part of a value, as [`get_partial`](PageSnapshot::get_partial) gives it. What is not here of this part
+    /// is got as [`fetch`](PageSnapshot::fetch) does: its chunks and the index pieces above them, no others.
+    ///
+    /// # Errors
+    /// Those of [`fetch`](PageSnapshot::fetch).
+    pub fn fetch_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
+        let Some(entry) = self.entry(key)? else { return Ok(None) };
+        let part = entry.part(offset, max);
+        match (self.read_part(&entry, part), self.page.shared.requests.source(), entry.long) {
+            (Err(LedgerError::NeedsFetch { .. }), Some(source), Some(value)) => {
+                self.part_of(value, part).get(&source)?;
+                self.read_part(&entry, part).map(Some)
+            }
+            (result, ..) => result.map(Some),
+        }
+    }
+
+    fn entry(&self, key: &[u8]) -> Result<Option<Entry>> {
+        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        let payload = leaf.payload(at);
+        if payload.flags & REFERENCE == 0 {
+            let inline = payload.bytes.to_vec();
+            return Ok(Some(Entry { long: None, inline, place: None }));
+        }
+        let place = Place::new(&self.commit, payload.flags, key);
+        Ok(Some(Entry { long: Some(reference(payload)?), inline: Vec::new(), place }))
+    }
+
+    fn part_of(&self, value: Reference, bytes: (u64, u64)) -> PartOfValue<'_> {
+        PartOfValue { page: &self.page, commit: self.commit, value, bytes }
+    }
+
+    fn read_part(&self, entry: &Entry, (begin, end): (u64, u64)) -> Result<Vec<u8>> {
+        let Some(value) = entry.long else {
+            return Ok(entry.inline[begin as usize..end as usize].to_vec());
+        };
+        let read = || {
+            let mut part = Vec::new();
+            if begin == end {
+                return Ok(part);
+            }
+            let mut chunks = ValueReader::new(&*self.page, &value, begin)?;
+            while let left @ 1.. = (end - begin) - part.len() as u64 {
+                let Some(bytes) = chunks.next()? else { break };
+                let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                part.extend_from_slice(&bytes[..len]);
+            }
+            Ok(part)
+        };
+        let explained = |error| self.page.shared.absent(error, entry.place.as_ref(), &value);
+        match read() {
+            // Somebody may have fetched it meanwhile.
+            Err(LedgerError::Missing { .. }) => read().map_err(explained),
+            result => result,
+        }
+    }
+}

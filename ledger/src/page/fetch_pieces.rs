@@ -1,0 +1,208 @@
+//! Finds the pieces of a part of a value that are not here, and gets them.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use permazen_kv::TxOptions;
+
+use super::protected::Protected;
+use super::requests::{Arrived, Source};
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::value::index::{Index, Part};
+use crate::value::read::{Pieces, check_chunk, index};
+use crate::value::reference::Reference;
+
+/// A transaction writes at most so many bytes of pieces.
+const TRANSACTION: usize = 1 << 20;
+
+/// How long a transaction waits for the right to write.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// A piece of a value, as what refers to it says.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    part: Part,
+    /// The level of an index piece; `None` for a chunk.
+    level: Option<u8>,
+    is_top: bool,
+}
+
+impl Wanted {
+    fn kind(&self) -> Kind {
+        if self.level.is_some() { Kind::Index } else { Kind::Chunk }
+    }
+
+    /// Checks what a reader would.
+    fn check(&self, bytes: &[u8]) -> Result<()> {
+        match self.level {
+            None => check_chunk(&self.part, bytes),
+            Some(level) => {
+                index(&self.part, Bytes::copy_from_slice(bytes), level, self.is_top).map(drop)
+            }
+        }
+    }
+}
+
+/// A part of a value of a commit.
+pub(super) struct PartOfValue<'p> {
+    pub(super) page: &'p Protected,
+    pub(super) commit: CommitId,
+    pub(super) value: Reference,
+    /// The first byte, and the one after the last.
+    pub(super) bytes: (u64, u64),
+}
+
+impl PartOfValue<'_> {
+    /// Whether all pieces of the part are here.
+    pub(super) fn is_here(&self) -> Result<bool> {
+        self.go(&mut |wanted| Ok(self.missing(wanted)?.is_empty()))
+    }
+
+    /// Gets the pieces of the part that are not here.
+    pub(super) fn get(&self, source: &Source) -> Result<()> {
+        self.go(&mut |wanted| self.get_pieces(wanted, source).map(|()| true)).map(drop)
+    }
+
+    /// Calls `each` with the pieces of the part, those of one piece together and after it, until it is
+    /// `false`. Says whether it never was.
+    fn go(&self, each: &mut dyn FnMut(&[Wanted]) -> Result<bool>) -> Result<bool> {
+        let Reference { top, levels, len } = self.value;
+        let part = Part { len, digest: top };
+        let wanted = Wanted { part, level: levels.checked_sub(1), is_top: true };
+        Ok(each(&[wanted])? && self.below(&wanted, 0, each)?)
+    }
+
+    /// The same for the pieces below one that is here, which begins at this position.
+    fn below(
+        &self,
+        above: &Wanted,
+        begin: u64,
+        each: &mut dyn FnMut(&[Wanted]) -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(level) = above.level else { return Ok(true) };
+        let bytes = self.page.piece(Kind::Index, &above.part.digest)?;
+        let index: Index = index(&above.part, bytes, level, above.is_top)?;
+        let (mut below, mut at) = (Vec::new(), begin);
+        for part in (0..index.len()).filter_map(|at| index.part(at)) {
+            if at < self.bytes.1 && at + part.len > self.bytes.0 {
+                let wanted = Wanted { part, level: level.checked_sub(1), is_top: false };
+                below.push((wanted, at));
+            }
+            at += part.len;
+        }
+        let wanted: Vec<_> = below.iter().map(|(wanted, _)| *wanted).collect();
+        if !each(&wanted)? {
+            return Ok(false);
+        }
+        for (wanted, begin) in &below {
+            if !self.below(wanted, *begin, each)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of these pieces that are not here, each once.
+    fn missing(&self, wanted: &[Wanted]) -> Result<Vec<(Kind, Digest)>> {
+        let (shared, mut missing) = (&self.page.shared, Vec::new());
+        let (host, mut seen) = (shared.read()?, HashSet::new());
+        for Wanted { part, .. } in wanted.iter().filter(|wanted| seen.insert(wanted.part.digest)) {
+            if shared.open.rows.number_of(&host, &part.digest)?.is_none() {
+                missing.push(part.digest);
+            }
+        }
+        let kinds: HashMap<_, _> =
+            wanted.iter().map(|wanted| (wanted.part.digest, wanted.kind())).collect();
+        Ok(missing.into_iter().map(|digest| (kinds[&digest], digest)).collect())
+    }
+
+    fn get_pieces(&self, wanted: &[Wanted], source: &Source) -> Result<()> {
+        let requests = &self.page.shared.requests;
+        loop {
+            let missing = self.missing(wanted)?;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let mut claimed = requests.claim(&missing);
+            // Somebody may have written what was missing before it was claimed.
+            if !claimed.pieces().is_empty() {
+                let missing: HashSet<_> =
+                    self.missing(wanted)?.into_iter().map(|(_, digest)| digest).collect();
+                claimed.keep(|digest| missing.contains(digest));
+            }
+            let names: HashMap<_, _> =
+                wanted.iter().map(|wanted| (wanted.part.digest, *wanted)).collect();
+            let result = claimed.get(source, |arrived| self.keep(&names, arrived, source));
+            drop(claimed);
+            result?;
+            // What others get is here after that, or is looked for again.
+            requests.wait(&missing)?;
+        }
+    }
+
+    /// Keeps what came and is what a reader wants.
+    fn keep(
+        &self,
+        names: &HashMap<Digest, Wanted>,
+        arrived: Arrived,
+        source: &Source,
+    ) -> Result<()> {
+        let (mut good, mut wrong) = (Vec::new(), None);
+        for (kind, digest, bytes) in arrived {
+            match names.get(&digest).map_or(Ok(()), |wanted| wanted.check(&bytes)) {
+                Ok(()) => good.push((kind, digest, bytes)),
+                Err(LedgerError::Integrity { kind, digest, found }) => {
+                    let found = format!("{found}, from source {}", source.asked.name());
+                    wrong.get_or_insert(LedgerError::Integrity { kind, digest, found });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // In the order of their keys, which a B+tree writes fastest.
+        good.sort_unstable_by_key(|(_, digest, _)| *digest);
+        let mut rest = &good[..];
+        while !rest.is_empty() {
+            let mut size = 0;
+            let fits = |(_, _, bytes): &&(Kind, Digest, Vec<u8>)| {
+                size += bytes.len();
+                size <= TRANSACTION
+            };
+            let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            self.write(now)?;
+            rest = later;
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// Writes pieces, unless the commit is gone. If others have written at the same time, does it again.
+    fn write(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match self.write_once(pieces) {
+                Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < WAIT => {
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn write_once(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
+        let (open, commit) = (&self.page.shared.open, self.commit);
+        let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        open.rows.check_there(&tx)?;
+        let mut counts = open.rows.counts(&tx)?;
+        let before = counts.pieces;
+        for (kind, digest, bytes) in pieces {
+            // It came from the remote, so it is there too.
+            open.rows.add_piece(&mut tx, (*kind, digest), bytes, &mut counts)?;
+        }
+        if !open.rows.add_pieces_of(&mut tx, &commit, counts.pieces - before)? {
+            return Err(LedgerError::SnapshotExpired { commit });
+        }
+        open.rows.put_counts(&mut tx, &counts)?;
+        Ok(tx.commit()?)
+    }
+}

@@ -1,0 +1,444 @@
+//! Takes commits that were made elsewhere.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use permazen_kv::{KvWrite, TxOptions};
+
+use super::Page;
+use super::history::leads_to;
+use super::receive_tree::{Arriving, Made, Tree};
+use super::receive_values::{all_pieces, pieces_that_came, visit_missing};
+use super::shared::Shared;
+use super::whole::reference;
+use super::write::Draft;
+use crate::commit::encoding::{Commit, Origin};
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::items::Priority;
+use crate::node::view::Node;
+use crate::process::clock::millis;
+use crate::process::pins::Pin;
+use crate::rows::retention::Pruned;
+use crate::rows::statuses::{Remote, Written};
+use crate::value::index::Index;
+use crate::value::reference::MAX_CHUNK;
+
+/// No piece is longer.
+const MAX_PIECE: usize = 81_920;
+
+/// At most so many pieces are wanted at once.
+const WANTED: usize = 1_024;
+
+/// A commit can be so much ahead of the clock.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// Commits from elsewhere have smaller generations. So changes remain possible after each.
+const MAX_GENERATION: u64 = 1 << 40;
+
+/// How long a commit waits for the right to write.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Takes commits that were made elsewhere, on a page with the same secret: each after its parents, with its nodes
+/// and the values that it must have. [`Page::receive`] begins.
+///
+/// What comes is compared with digests, IDs and the rules of the format, so the other side need not be trusted
+/// with more than the content. Pieces stay in memory until a commit has them, so a commit needs about as much
+/// memory as is new in it. The commits that were added are not removed as long as this is there: give them a
+/// branch or a tag before it is dropped.
+pub struct Receiver {
+    page: Arc<Shared>,
+    from_remote: bool,
+    nodes: HashMap<Digest, Arc<Node>>,
+    parts: HashMap<Digest, (Kind, Bytes)>,
+    pruned: HashMap<CommitId, Pruned>,
+    pins: Vec<Pin>,
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pieces = self.nodes.len() + self.parts.len();
+        f.debug_struct("Receiver").field("pieces", &pieces).finish_non_exhaustive()
+    }
+}
+
+/// The content of a commit that comes.
+struct Incoming {
+    draft: Draft,
+    /// Lazy values may be left out, which only a page with a remote can do.
+    needs_remote: bool,
+}
+
+/// A parent of a commit that comes.
+enum Parent {
+    First,
+    /// It is not removed meanwhile.
+    Here {
+        commit: Box<Commit>,
+        _pin: Pin,
+    },
+    Pruned(Pruned),
+}
+
+impl Parent {
+    fn place(&self) -> (CommitTime, u64) {
+        match self {
+            Parent::First => (CommitTime::default(), 0),
+            Parent::Here { commit, .. } => (commit.time, commit.generation),
+            Parent::Pruned(pruned) => (pruned.time, pruned.generation),
+        }
+    }
+}
+
+impl Page {
+    /// Begins to receive commits that were made elsewhere. If they come from the remote of the page,
+    /// [`PageRemote::receive`](crate::PageRemote::receive) does the same, and they count as synced.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{MAIN, PageId, Repository, Secret};
+    ///
+    /// // Two copies of a page have one secret.
+    /// let copy = || {
+    ///     let repository = Repository::create(MemoryStore::new())?;
+    ///     repository.create_page_with("phones", PageId::ROOT, Secret::new([7; 32]))
+    /// };
+    /// let (here, there) = (copy()?, copy()?);
+    /// let db = there.database(MAIN)?;
+    /// let mut tx = db.begin(&TxOptions::writing())?;
+    /// tx.put(b"Ann", b"555-0101")?;
+    /// tx.commit()?;
+    ///
+    /// let (id, remote) = (there.head(MAIN)?, there.remote());
+    /// let commit = remote.commit_bytes(&id)?.expect("the commit");
+    /// let mut receiver = here.receive();
+    /// loop {
+    ///     let wanted = receiver.wanted(&commit)?;
+    ///     if wanted.is_empty() {
+    ///         break;
+    ///     }
+    ///     for (kind, digest) in wanted {
+    ///         receiver.add_piece(kind, remote.piece_bytes(&digest)?.expect("the piece"))?;
+    ///     }
+    /// }
+    /// receiver.add_commit(&id, &commit)?;
+    /// receiver.add_head(MAIN, &id)?;
+    /// assert_eq!(here.snapshot(&here.head(MAIN)?)?.get(b"Ann")?.as_deref(), Some(&b"555-0101"[..]));
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    pub fn receive(&self) -> Receiver {
+        Receiver::new(Arc::clone(&self.shared), false)
+    }
+
+    /// Generation and time of a commit that is no longer kept, if it is a parent of one that is; for
+    /// [`Receiver::add_pruned`] elsewhere.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn pruned_commit(&self, id: &CommitId) -> Result<Option<(u64, CommitTime)>> {
+        let pruned = self.shared.open.rows.pruned(&self.shared.read()?, id)?;
+        Ok(pruned.map(|pruned| (pruned.generation, pruned.time)))
+    }
+}
+
+impl Receiver {
+    pub(crate) fn new(page: Arc<Shared>, from_remote: bool) -> Self {
+        let (nodes, parts, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Receiver { page, from_remote, nodes, parts, pruned, pins: Vec::new() }
+    }
+
+    fn arriving(&self) -> Arriving<'_> {
+        Arriving { page: &self.page, nodes: &self.nodes, parts: &self.parts }
+    }
+
+    /// Takes a piece, and gives its digest. Nothing is stored before a commit has it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] if it cannot be such a piece, [`LedgerError::InvalidArgument`] for
+    /// [`Kind::Commit`].
+    pub fn add_piece(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<Digest> {
+        let digest = kind.digest(&bytes);
+        let wrong = |found: &str| LedgerError::integrity(kind, &digest, found);
+        if bytes.len() > MAX_PIECE {
+            return Err(wrong("it has more than 81,920 bytes"));
+        }
+        let bytes = Bytes::from(bytes);
+        match kind {
+            Kind::Node => {
+                let node = Node::parse(bytes).map_err(wrong)?;
+                self.nodes.insert(digest, Arc::new(node));
+                return Ok(digest);
+            }
+            Kind::Index => drop(Index::parse(bytes.clone()).map_err(wrong)?),
+            Kind::Chunk if bytes.is_empty() || bytes.len() > MAX_CHUNK => {
+                return Err(wrong("a chunk has 1 to 65,536 bytes"));
+            }
+            Kind::Chunk => {}
+            Kind::Commit => {
+                let what = "a commit is no piece: use Receiver::add_commit";
+                return Err(LedgerError::InvalidArgument(what.to_owned()));
+            }
+        }
+        self.parts.insert(digest, (kind, bytes));
+        Ok(digest)
+    }
+
+    /// Notes that a commit is no longer kept elsewhere, with its generation and time
+    /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it either:
+    /// history ends there.
+    pub fn add_pruned(&mut self, id: &CommitId, generation: u64, time: CommitTime) {
+        self.pruned.insert(*id, Pruned { generation, time });
+    }
+
+    /// The next pieces that must come before this commit can be added, at most 1,024; none if all have come.
+    /// Pieces that lie below one that is wanted are not known yet, so ask again when these have come.
+    ///
+    /// Lazy values are not wanted on a page that is attached to a remote.
+    ///
+    /// # Errors
+    /// If these bytes are no commit, if a parent is not here, if something that came does not fit together, or
+    /// if the host fails.
+    pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
+        let id = Commit::id(commit);
+        let commit = Commit::checked(&id, commit)?;
+        if self.page.open.rows.has_commit(&self.page.read()?, &id)? {
+            return Ok(Vec::new());
+        }
+        let parents = self.parents(&commit)?;
+        let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
+        let mut wanted = Vec::new();
+        for tree in self.trees(&commit, &parents)? {
+            let found = std::cell::RefCell::new(&mut wanted);
+            let add = |kind, digest| {
+                let mut wanted = found.borrow_mut();
+                if !wanted.contains(&(kind, digest)) {
+                    wanted.push((kind, digest));
+                }
+                wanted.len() < WANTED
+            };
+            tree.visit_new(&mut |digest| add(Kind::Node, digest), &mut |payload| {
+                if is_attached && payload.priority() == Priority::Lazy {
+                    return Ok(true);
+                }
+                visit_missing(&from, &reference(payload)?, &mut |kind, digest| add(kind, digest))
+            })?;
+        }
+        Ok(wanted)
+    }
+
+    /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here already, nothing
+    /// changes. One transaction of the host.
+    ///
+    /// It becomes no head: [`add_head`](Receiver::add_head), [`Page::create_branch`] and [`Page::set_tag`] can
+    /// name it.
+    ///
+    /// # Errors
+    /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit cannot be: its
+    ///   generation, its time, the way in which its tree or a value is cut.
+    /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is not.
+    /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, and
+    ///   [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ or more.
+    /// - If the page is gone, or the host fails.
+    ///
+    /// Nothing is changed then, and it can be added again.
+    pub fn add_commit(&mut self, id: &CommitId, bytes: &[u8]) -> Result<()> {
+        let commit = Commit::checked(id, bytes)?;
+        let rows = &self.page.open.rows;
+        // Before it is there, so that nobody removes it first.
+        let (pin, is_here) =
+            self.page.open.pinned(|host| Ok((*id, rows.has_commit(&host, id)?)))?;
+        if !is_here {
+            let parents = self.parents(&commit)?;
+            self.check_place(id, &commit, &parents)?;
+            let draft = self.draft(&commit, &parents)?;
+            self.write((id, &commit), &parents, &draft)?;
+            let Incoming { draft, .. } = draft;
+            for node in &draft.nodes {
+                self.nodes.remove(&node.digest);
+            }
+            for piece in &draft.pieces {
+                self.parts.remove(&piece.part.digest);
+            }
+        }
+        self.pins.push(pin);
+        Ok(())
+    }
+
+    /// Makes a commit that is here a head of a branch, in place of those that lead to it. If it leads to one
+    /// itself, nothing changes. [Policies](crate::MergePolicy) then merge heads as always.
+    ///
+    /// # Errors
+    /// If there is no such branch or commit, or the host fails.
+    pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
+        self.page.add_head(branch, id)
+    }
+
+    fn parents(&self, commit: &Commit) -> Result<Vec<Parent>> {
+        let mut parents = Vec::new();
+        for id in commit.parents() {
+            parents.push(match self.page.pinned_commit(id) {
+                Ok((_, None)) => Parent::First,
+                Ok((pin, Some(commit))) => Parent::Here { commit: Box::new(commit), _pin: pin },
+                Err(LedgerError::NoCommit { .. }) => {
+                    let known = self.page.open.rows.pruned(&self.page.read()?, id)?;
+                    let pruned = known.or_else(|| self.pruned.get(id).copied());
+                    Parent::Pruned(pruned.ok_or(LedgerError::NoCommit { commit: *id })?)
+                }
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(parents)
+    }
+
+    /// Checks the commit beside its parents and the clock.
+    fn check_place(&self, id: &CommitId, commit: &Commit, parents: &[Parent]) -> Result<()> {
+        let wrong = |found: String| LedgerError::integrity(Kind::Commit, &id.0, found);
+        let places = parents.iter().map(Parent::place);
+        let (time, generation) = places
+            .fold((CommitTime::default(), 0), |all, next| (all.0.max(next.0), all.1.max(next.1)));
+        if commit.generation != generation + 1 {
+            let found = commit.generation;
+            return Err(wrong(format!("generation {found}, and its parents have {generation}")));
+        }
+        let fits = match commit.origin {
+            Origin::Change { .. } => commit.time > time,
+            Origin::Merge { .. } => commit.time == time,
+        };
+        if !fits {
+            return Err(wrong(format!("time {}, and its parents have {time}", commit.time)));
+        }
+        if commit.generation >= MAX_GENERATION {
+            let what = format!("commit {id} has generation {}: 2⁴⁰ or more", commit.generation);
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        let now = millis(self.page.open.process.clock.now());
+        if commit.time.as_millis() > now.saturating_add(DAY) {
+            return Err(LedgerError::ClockAhead { commit: *id, millis: commit.time.as_millis() });
+        }
+        if let [Parent::Here { .. }, Parent::Here { .. }] = parents
+            && let [first, second] = commit.parents()
+        {
+            for (ancestor, other) in [(first, second), (second, first)] {
+                match leads_to(&self.page, ancestor, other) {
+                    Ok(false) | Err(LedgerError::BaseMissing { .. }) => {}
+                    Ok(true) => {
+                        return Err(wrong(format!("parent {ancestor} leads to parent {other}")));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The trees of a commit.
+    fn trees(&self, commit: &Commit, parents: &[Parent]) -> Result<Vec<Tree<'_>>> {
+        let here = || {
+            parents.iter().filter_map(|parent| match parent {
+                Parent::Here { commit, .. } => Some(&**commit),
+                _ => None,
+            })
+        };
+        let roots: Vec<_> = here().map(|parent| parent.root).collect();
+        let mut trees = vec![Tree::new(self.arriving(), commit.root, &roots)?];
+        if let Some(conflicts) = commit.conflicts {
+            let roots: Vec<_> = here().filter_map(|parent| parent.conflicts).collect();
+            trees.push(Tree::new(self.arriving(), conflicts, &roots)?);
+        }
+        Ok(trees)
+    }
+
+    /// All that is new in a commit.
+    fn draft(&self, commit: &Commit, parents: &[Parent]) -> Result<Incoming> {
+        let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
+        let (mut draft, mut needs_remote) = (Draft::unchanged(commit.root), false);
+        for tree in self.trees(commit, parents)? {
+            let Made { edited, values } = tree.made()?;
+            draft.nodes.extend(edited.nodes);
+            for (key, stored) in values {
+                let payload = stored.payload();
+                if tree.has_value(&key, payload)? {
+                    continue;
+                }
+                let value = reference(payload)?;
+                draft.pieces.extend(match payload.priority() {
+                    Priority::Lazy if is_attached => {
+                        needs_remote = true;
+                        pieces_that_came(&from, &value)?
+                    }
+                    _ => all_pieces(&from, &self.page.secret, &value)?,
+                });
+            }
+        }
+        Ok(Incoming { draft, needs_remote })
+    }
+
+    /// Writes a commit. If others have written at the same time, does it again.
+    fn write(
+        &self,
+        commit: (&CommitId, &Commit),
+        parents: &[Parent],
+        draft: &Incoming,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match self.write_once(commit, parents, draft) {
+                Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < WAIT => {
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn write_once(
+        &self,
+        (id, commit): (&CommitId, &Commit),
+        parents: &[Parent],
+        Incoming { draft, needs_remote }: &Incoming,
+    ) -> Result<()> {
+        let rows = &self.page.open.rows;
+        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        rows.check_there(&tx)?;
+        if rows.has_commit(&tx, id)? {
+            return Ok(());
+        }
+        if *needs_remote && rows.remote(&tx)? != Remote::Attached {
+            let what = format!("page {} was detached from its remote meanwhile", rows.page);
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        // If a parent is not at the remote as far as this page knows, neither is the commit.
+        let mut from_remote = self.from_remote;
+        for (parent, known) in commit.parents().iter().zip(parents) {
+            if let (false, Parent::Pruned(pruned)) = (rows.has_commit(&tx, parent)?, known) {
+                rows.put_pruned(&mut tx, parent, *pruned)?;
+            } else if !rows.has_commit(&tx, parent)? {
+                return Err(LedgerError::SnapshotExpired { commit: *parent });
+            }
+            from_remote &= rows.unsynced(&tx, parent)?.is_none();
+        }
+        let statuses = match from_remote {
+            true => Written::from_remote(),
+            false => Written::begin(rows, &tx)?,
+        };
+        self.remember(&mut tx, id)?;
+        self.page.put_content(&mut tx, (id, commit), draft, statuses)?;
+        self.page.end(tx, id)?;
+        self.page.made(draft, id);
+        Ok(())
+    }
+
+    /// Notes that an older commit is kept, which may have been removed before.
+    fn remember(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        let rows = &self.page.open.rows;
+        rows.raise_keeps(tx)?;
+        if rows.pruned(tx, id)?.is_some() {
+            rows.remove_pruned(tx, id)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! The trees of commits that come from elsewhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use permazen_kv::{Direction, KeySpan};
+
+use super::shared::Shared;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::node::items::{Payload, REFERENCE};
+use crate::node::view::Node;
+use crate::tree::diff::{Diff, Stored};
+use crate::tree::edit::{Drop, Edited, Edits, End, edit};
+use crate::tree::lookup::find;
+use crate::tree::nodes::{Nodes, child, root};
+use crate::value::read::Pieces;
+
+/// What is here, and what has come and is not stored yet.
+#[derive(Clone)]
+pub(super) struct Arriving<'a> {
+    pub(super) page: &'a Shared,
+    pub(super) nodes: &'a HashMap<Digest, Arc<Node>>,
+    pub(super) parts: &'a HashMap<Digest, (Kind, Bytes)>,
+}
+
+impl Nodes for Arriving<'_> {
+    fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
+        match self.nodes.get(digest) {
+            Some(node) => Ok(Arc::clone(node)),
+            None => self.page.load(digest),
+        }
+    }
+}
+
+impl Pieces for Arriving<'_> {
+    fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
+        match self.parts.get(digest) {
+            Some((of, bytes)) if *of == kind => Ok(bytes.clone()),
+            _ => self.page.piece(kind, digest),
+        }
+    }
+}
+
+impl Arriving<'_> {
+    /// Whether a part of a value is here or has come.
+    pub(super) fn has(&self, digest: &Digest) -> Result<bool> {
+        Ok(self.parts.contains_key(digest)
+            || self.page.open.rows.number_of(&self.page.read()?, digest)?.is_some())
+    }
+}
+
+/// A tree that comes, and trees of commits that are here and lead to it.
+pub(super) struct Tree<'a> {
+    pub(super) from: Arriving<'a>,
+    pub(super) root: Digest,
+    pub(super) parents: Vec<Arc<Node>>,
+}
+
+/// A tree that was made anew.
+pub(super) struct Made {
+    pub(super) edited: Edited,
+    /// The long values that its first parent does not have, by their keys.
+    pub(super) values: Vec<(Vec<u8>, Stored)>,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(from: Arriving<'a>, digest: Digest, parents: &[Digest]) -> Result<Self> {
+        let parents =
+            parents.iter().map(|parent| root(from.page, parent)).collect::<Result<_>>()?;
+        Ok(Tree { from, root: digest, parents })
+    }
+
+    /// Calls `value` with the long values that no parent has under the same key, and `missing` with the nodes
+    /// that are not here, until one of them is `false`. Does not enter what a parent has.
+    pub(super) fn visit_new(
+        &self,
+        missing: &mut dyn FnMut(Digest) -> bool,
+        value: &mut dyn FnMut(Payload<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        if self.root == Node::empty().0 {
+            return Ok(());
+        }
+        let mut ahead = vec![self.root];
+        while let Some(digest) = ahead.pop() {
+            let node = match self.from.load(&digest) {
+                Ok(node) => node,
+                Err(LedgerError::Missing { .. }) => match missing(digest) {
+                    true => continue,
+                    false => return Ok(()),
+                },
+                Err(error) => return Err(error),
+            };
+            if self.parents.iter().any(|parent| parent.as_bytes() == node.as_bytes()) {
+                continue;
+            }
+            for at in 0..node.len() {
+                let payload = node.payload(at);
+                if let Some(below) = node.child(at) {
+                    if !self.has_node(node.level() - 1, &node.key(at).to_vec(), &below.digest)? {
+                        ahead.push(below.digest);
+                    }
+                } else if payload.flags & REFERENCE != 0
+                    && !self.has_value(&node.key(at).to_vec(), payload)?
+                    && !value(payload)?
+                {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a parent has this node at this level, with this last key.
+    fn has_node(&self, level: u8, last: &[u8], digest: &Digest) -> Result<bool> {
+        for parent in &self.parents {
+            let mut node = Arc::clone(parent);
+            while node.level() > level {
+                let (at, is_last) = node.search(last);
+                match node.child(at) {
+                    Some(below) if is_last && below.digest == *digest => return Ok(true),
+                    Some(_) if node.level() > level + 1 => node = child(self.from.page, &node, at)?,
+                    _ => break,
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a parent has this value with this priority under the same key.
+    pub(super) fn has_value(&self, key: &[u8], payload: Payload<'_>) -> Result<bool> {
+        for parent in &self.parents {
+            if let Some((leaf, at)) = find(self.from.page, parent, key)?
+                && leaf.payload(at) == payload
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tree, made anew from what it has other than its first parent. So it is as every page with this
+    /// secret makes it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] if it is another one.
+    pub(super) fn made(&self) -> Result<Made> {
+        let base = self.parents.first().map_or_else(|| Arc::clone(&Node::empty().1), Arc::clone);
+        let wrong = |found: &str| LedgerError::integrity(Kind::Node, &self.root, found);
+        let new = root(&self.from, &self.root)?;
+        let (all, mut edits) = (KeySpan::new(b"", None), Edits::default());
+        let mut diff = Diff::new(&self.from, (&base, &new), all, Direction::Forward)?;
+        let (mut values, mut last) = (Vec::new(), None::<Vec<u8>>);
+        while let Some(found) = diff.next()? {
+            if last.as_ref().is_some_and(|last| *last >= found.key) {
+                return Err(wrong("its keys do not ascend"));
+            }
+            match found.new {
+                Some(stored) => {
+                    edits.puts.push(&found.key, stored.payload());
+                    if stored.flags & REFERENCE != 0 {
+                        values.push((found.key.clone(), stored));
+                    }
+                }
+                None => {
+                    let to = End::Included(found.key.clone());
+                    edits.drops.push(Drop { from: found.key.clone(), to });
+                }
+            }
+            last = Some(found.key);
+        }
+        let base = match base.len() {
+            0 => Node::empty().0,
+            _ => Kind::Node.digest(base.as_bytes()),
+        };
+        let edited = edit(&self.from, &self.from.page.boundaries, &base, edits)?;
+        if edited.root != self.root {
+            return Err(wrong("it is not cut as the secret of this page says"));
+        }
+        Ok(Made { edited, values })
+    }
+}

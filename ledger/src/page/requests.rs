@@ -1,0 +1,352 @@
+//! Asks the source of a page: at most so many pieces at once, so often at once, and for none that somebody
+//! else waits for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::PageId;
+use crate::source::ObjectSource;
+
+/// A request is for at most so many pieces.
+const PIECES: usize = 32;
+
+/// So many requests for a page run at once.
+const REQUESTS: usize = 5;
+
+/// No answer is longer.
+const MAX_PIECE: usize = 81_920;
+
+/// Whom a page asks.
+#[derive(Clone)]
+pub(super) struct Source {
+    pub(super) asked: Arc<dyn ObjectSource>,
+    pub(super) page: PageId,
+    /// How long an answer may take.
+    pub(super) limit: Duration,
+}
+
+/// What is asked of the source of a page at the moment.
+#[derive(Default)]
+pub(super) struct Requests {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    source: Option<Source>,
+    /// How many requests run, also those for which nobody waits any more.
+    running: usize,
+    /// The pieces that somebody gets.
+    claimed: HashMap<Digest, Arc<Claim>>,
+}
+
+/// A piece that somebody gets.
+#[derive(Default)]
+struct Claim {
+    failed: OnceLock<Failure>,
+}
+
+/// Why a piece did not come. Everybody who waits for it is told so.
+#[derive(Debug, Clone)]
+enum Failure {
+    Network(String, String),
+    NotAtRemote(String, Kind, Digest),
+    Wrong(Kind, Digest, String),
+}
+
+impl From<Failure> for LedgerError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Network(name, reason) => LedgerError::Network { name, reason },
+            Failure::NotAtRemote(name, kind, digest) => {
+                LedgerError::NotAtRemote { name, kind, digest }
+            }
+            Failure::Wrong(kind, digest, found) => LedgerError::integrity(kind, &digest, found),
+        }
+    }
+}
+
+/// What a source has said to a request.
+type Answer = std::result::Result<Vec<Option<Vec<u8>>>, String>;
+
+/// The pieces that a request is for.
+type Group<'g> = &'g [(Kind, Digest)];
+
+/// What is asked, by number, and until when somebody waits for it.
+type Asked<'g> = BTreeMap<usize, (Group<'g>, Instant)>;
+
+/// Pieces that came and have their digests.
+pub(super) type Arrived = Vec<(Kind, Digest, Vec<u8>)>;
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").field("running", &self.lock().running).finish_non_exhaustive()
+    }
+}
+
+/// A request that may run. It counts until the source has come back.
+struct Slot(Arc<Requests>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Pieces that nobody else gets until this is dropped.
+pub(super) struct Claimed<'r> {
+    requests: &'r Arc<Requests>,
+    pieces: Vec<(Kind, Digest)>,
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        let mut state = self.requests.lock();
+        for (_, digest) in &self.pieces {
+            state.claimed.remove(digest);
+        }
+        drop(state);
+        self.requests.changed.notify_all();
+    }
+}
+
+impl Requests {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_source(&self, source: Option<Source>) {
+        self.lock().source = source;
+    }
+
+    pub(super) fn source(&self) -> Option<Source> {
+        self.lock().source.clone()
+    }
+
+    /// Takes those of these pieces that nobody else gets.
+    pub(super) fn claim(self: &Arc<Self>, wanted: &[(Kind, Digest)]) -> Claimed<'_> {
+        let mut state = self.lock();
+        let is_free = |(_, digest): &&(Kind, Digest)| !state.claimed.contains_key(digest);
+        let pieces: Vec<_> = wanted.iter().filter(is_free).copied().collect();
+        state.claimed.extend(pieces.iter().map(|(_, digest)| (*digest, Arc::default())));
+        Claimed { requests: self, pieces }
+    }
+
+    /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each answer only so
+    /// long.
+    ///
+    /// # Errors
+    /// If one of them did not come.
+    pub(super) fn wait(&self, wanted: &[(Kind, Digest)]) -> Result<()> {
+        let mut state = self.lock();
+        for (_, digest) in wanted {
+            let Some(claim) = state.claimed.get(digest).map(Arc::clone) else { continue };
+            while state.claimed.get(digest).is_some_and(|now| Arc::ptr_eq(now, &claim)) {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if let Some(failed) = claim.failed.get() {
+                return Err(failed.clone().into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot for a request. `None` if there is none and it need not be waited for.
+    fn slot(self: &Arc<Self>, source: &Source, waits: bool) -> Result<Option<Slot>> {
+        let until = Instant::now() + source.limit;
+        let mut state = self.lock();
+        while state.running >= REQUESTS {
+            if !waits {
+                return Ok(None);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(late(source).into());
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.running += 1;
+        Ok(Some(Slot(Arc::clone(self))))
+    }
+}
+
+fn late(source: &Source) -> Failure {
+    let reason = format!("nothing came within {:?}", source.limit);
+    Failure::Network(source.asked.name(), reason)
+}
+
+impl Claimed<'_> {
+    pub(super) fn pieces(&self) -> &[(Kind, Digest)] {
+        &self.pieces
+    }
+
+    /// Gives back those pieces that are not wanted.
+    pub(super) fn keep(&mut self, is_wanted: impl Fn(&Digest) -> bool) {
+        let (kept, others) =
+            self.pieces.drain(..).partition(|(_, digest): &(Kind, Digest)| is_wanted(digest));
+        self.pieces = kept;
+        drop(Claimed { requests: self.requests, pieces: others });
+    }
+
+    /// Asks the source for the pieces, and calls `arrived` with those of each answer that have their
+    /// digests.
+    ///
+    /// # Errors
+    /// The first thing that went wrong, after what came was given to `arrived`.
+    pub(super) fn get(
+        &self,
+        source: &Source,
+        mut arrived: impl FnMut(Arrived) -> Result<()>,
+    ) -> Result<()> {
+        let (sender, answers) = mpsc::channel();
+        let mut groups = self.pieces.chunks(PIECES).enumerate().peekable();
+        let mut asked = Asked::new();
+        let mut failed: Option<LedgerError> = None;
+        loop {
+            while failed.is_none() && groups.peek().is_some() {
+                match self.requests.slot(source, asked.is_empty()) {
+                    Ok(None) => break,
+                    Err(error) => failed = Some(error),
+                    Ok(Some(slot)) => {
+                        let Some((number, group)) = groups.next() else { break };
+                        let until = Instant::now() + source.limit;
+                        match ask(source, slot, (number, group), until, &sender) {
+                            Ok(()) => drop(asked.insert(number, (group, until))),
+                            Err(error) => failed = Some(error),
+                        }
+                    }
+                }
+            }
+            if asked.is_empty() {
+                return failed.map_or(Ok(()), Err);
+            }
+            let error = match self.next(&answers, &mut asked, source) {
+                Ok((group, answer)) => {
+                    let (good, error) = self.sorted(source, group, answer);
+                    if good.is_empty() { error } else { arrived(good).err().or(error) }
+                }
+                Err(failure) => Some(failure.into()),
+            };
+            failed = failed.or(error);
+        }
+    }
+
+    /// The next answer that is in time, and what it answers.
+    fn next<'g>(
+        &self,
+        answers: &Receiver<(usize, Answer)>,
+        asked: &mut Asked<'g>,
+        source: &Source,
+    ) -> std::result::Result<(Group<'g>, Answer), Failure> {
+        loop {
+            let first = asked.values().map(|(_, until)| *until).min();
+            let left = first.map(|until| until.saturating_duration_since(Instant::now()));
+            match answers.recv_timeout(left.unwrap_or_default()) {
+                Ok((number, answer)) => {
+                    if let Some((group, _)) = asked.remove(&number) {
+                        return Ok((group, answer));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    let failure = late(source);
+                    asked.retain(|_, (group, until)| {
+                        let is_late = Some(*until) <= first;
+                        if is_late {
+                            group.iter().for_each(|(_, digest)| self.fail(digest, &failure));
+                        }
+                        !is_late
+                    });
+                    return Err(failure);
+                }
+            }
+        }
+    }
+
+    /// The good pieces of an answer, and what is wrong with it.
+    fn sorted(
+        &self,
+        source: &Source,
+        group: Group<'_>,
+        answer: Answer,
+    ) -> (Arrived, Option<LedgerError>) {
+        let name = || source.asked.name();
+        let pieces = match answer {
+            Ok(pieces) if pieces.len() == group.len() => pieces,
+            other => {
+                let reason = match other {
+                    Ok(pieces) => {
+                        format!("{} answers to {} questions", pieces.len(), group.len())
+                    }
+                    Err(reason) => reason,
+                };
+                let failure = Failure::Network(name(), reason);
+                group.iter().for_each(|(_, digest)| self.fail(digest, &failure));
+                return (Vec::new(), Some(failure.into()));
+            }
+        };
+        let (mut good, mut first) = (Vec::new(), None);
+        for ((kind, digest), bytes) in group.iter().zip(pieces) {
+            let failure = match bytes {
+                None => Failure::NotAtRemote(name(), *kind, *digest),
+                Some(bytes) if bytes.len() > MAX_PIECE => {
+                    let found = format!("source {} has sent {} bytes", name(), bytes.len());
+                    Failure::Wrong(*kind, *digest, found)
+                }
+                Some(bytes) => match kind.digest(&bytes) {
+                    found if found == *digest => {
+                        good.push((*kind, *digest, bytes));
+                        continue;
+                    }
+                    found => {
+                        let found = format!("source {} has sent bytes with digest {found}", name());
+                        Failure::Wrong(*kind, *digest, found)
+                    }
+                },
+            };
+            self.fail(digest, &failure);
+            first.get_or_insert_with(|| failure.into());
+        }
+        (good, first)
+    }
+
+    /// Tells whoever waits for a piece that it does not come.
+    fn fail(&self, digest: &Digest, failure: &Failure) {
+        if let Some(claim) = self.requests.lock().claimed.get(digest) {
+            // The first failure is told.
+            let _ = claim.failed.set(failure.clone());
+        }
+    }
+}
+
+/// Asks on a thread of its own, which may never come back.
+fn ask(
+    source: &Source,
+    slot: Slot,
+    (number, group): (usize, Group<'_>),
+    until: Instant,
+    sender: &Sender<(usize, Answer)>,
+) -> Result<()> {
+    let (source, group, sender) = (source.clone(), group.to_vec(), sender.clone());
+    let run = move || {
+        let asked = || source.asked.fetch(source.page, &group, until);
+        let answer = match catch_unwind(AssertUnwindSafe(asked)) {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(_) => Err("it has panicked".to_owned()),
+        };
+        drop(slot);
+        // Nobody may wait for it any more.
+        let _ = sender.send((number, answer));
+    };
+    let thread = thread::Builder::new().name("permazen-ledger-fetch".to_owned()).spawn(run);
+    thread.map(drop).map_err(|error| LedgerError::Thread(error.to_string()))
+}

@@ -1,0 +1,124 @@
+//! Whole values, and those that are not here.
+
+use permazen_kv::Blob;
+
+use super::protected::Protected;
+use super::shared::Shared;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::items::{LAZY, Payload, REFERENCE};
+use crate::rows::statuses::Remote;
+use crate::value::read::{Pieces, ValueReader};
+use crate::value::reference::Reference;
+
+/// The whole value of a payload.
+#[inline]
+pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<Blob<'n>> {
+    if payload.flags & REFERENCE == 0 {
+        return Ok(payload.bytes.into());
+    }
+    let reference = reference(payload)?;
+    let mut value = Vec::new();
+    let mut reader = ValueReader::new(pieces, &reference, 0)?;
+    while let Some(bytes) = reader.next()? {
+        value.extend_from_slice(&bytes);
+    }
+    Ok(value.into())
+}
+
+/// The reference of a payload, which a leaf was read with.
+pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
+    Reference::parse(payload.bytes)
+        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))
+}
+
+/// Whether pieces of a value can be at a remote alone.
+pub(crate) fn can_be_absent(flags: u16) -> bool {
+    flags & (LAZY | REFERENCE) == LAZY | REFERENCE
+}
+
+/// Where a lazy value lies that has pieces.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    commit: CommitId,
+    key: Box<[u8]>,
+}
+
+impl Place {
+    /// `None` if the value has to be here.
+    pub(super) fn new(commit: &CommitId, flags: u16, key: &[u8]) -> Option<Self> {
+        can_be_absent(flags).then(|| Place { commit: *commit, key: key.into() })
+    }
+}
+
+/// The value of an entry of a commit, from pieces of this page.
+fn value_at<'n, P: Pieces>(
+    pieces: &P,
+    shared: &Shared,
+    (commit, key): (&CommitId, impl FnOnce() -> Vec<u8>),
+    payload: Payload<'n>,
+) -> Result<Blob<'n>> {
+    match value(pieces, payload) {
+        // Somebody may have fetched it meanwhile.
+        Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => value(pieces, payload)
+            .or_else(|error| {
+                let place = Place::new(commit, payload.flags, &key());
+                Err(shared.absent(error, place.as_ref(), &reference(payload)?))
+            }),
+        result => result,
+    }
+}
+
+impl Shared {
+    /// The value of an entry of a commit.
+    pub(crate) fn value<'n>(
+        &self,
+        commit: &CommitId,
+        key: impl FnOnce() -> Vec<u8>,
+        payload: Payload<'n>,
+    ) -> Result<Blob<'n>> {
+        value_at(self, self, (commit, key), payload)
+    }
+
+    /// Whether pieces of lazy values can be at a remote alone.
+    pub(crate) fn is_attached(&self) -> Result<bool> {
+        Ok(self.open.rows.remote(&self.read()?)? == Remote::Attached)
+    }
+
+    /// What an error means to who reads a value of this place.
+    pub(super) fn absent(
+        &self,
+        error: LedgerError,
+        place: Option<&Place>,
+        value: &Reference,
+    ) -> LedgerError {
+        let (Some(Place { commit, key }), LedgerError::Missing { .. }) = (place, &error) else {
+            return error;
+        };
+        match self.is_attached() {
+            Ok(true) => LedgerError::NeedsFetch {
+                page: self.open.rows.page,
+                commit: *commit,
+                key: key.clone(),
+                len: value.len,
+                digest: value.top,
+            },
+            Ok(false) => error,
+            Err(failed) => failed,
+        }
+    }
+}
+
+impl Protected {
+    /// The value of an entry of a commit.
+    #[inline]
+    pub(crate) fn value<'n>(
+        &self,
+        commit: &CommitId,
+        key: impl FnOnce() -> Vec<u8>,
+        payload: Payload<'n>,
+    ) -> Result<Blob<'n>> {
+        value_at(self, &self.shared, (commit, key), payload)
+    }
+}
