@@ -57,6 +57,7 @@ pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 pub use node::items::Priority;
 pub use page::Page;
 pub use page::differences::{Change, Differences};
+pub use page::entries::{ChangedEntries, ChangedEntry, Entries, Entry, EntryValue};
 pub use page::history::Log;
 pub use page::receive::Receiver;
 pub use page::snapshot::PageSnapshot;

@@ -4,7 +4,7 @@
 //! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
 //! commits, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
 //! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
-//! `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
+//! `entries.rs` lists what is here of values, `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
 //! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_tree.rs` and `receive_values.rs`,
 //! `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
@@ -13,6 +13,7 @@ mod branches;
 pub(crate) mod cache;
 mod collection;
 pub(crate) mod differences;
+pub(crate) mod entries;
 mod fetch;
 mod fetch_pieces;
 mod heads;
@@ -146,10 +147,11 @@ impl Page {
 
     /// The entries of a span that differ between two commits, by their keys.
     ///
-    /// Loads only the nodes that both do not share.
+    /// Loads only the nodes that both do not share, and the values. [`diff_entries`](Page::diff_entries) needs no
+    /// values, and tells priorities.
     ///
     /// # Errors
-    /// If one of them is not in the page, or the host fails.
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) if a value is not here. If one of them is not in the page, or the host fails.
     pub fn diff(
         &self,
         old: &CommitId,

@@ -17,6 +17,8 @@ pub(super) struct Pieces<'h> {
     pub(super) rows: &'h Rows,
     pub(super) report: &'h mut Verification,
     pub(super) reached: HashSet<Digest>,
+    /// Those of them that have to be here.
+    pub(super) needed: HashSet<Digest>,
 }
 
 impl<'h> Pieces<'h> {
@@ -25,7 +27,7 @@ impl<'h> Pieces<'h> {
         rows: &'h Rows,
         report: &'h mut Verification,
     ) -> Pieces<'h> {
-        Pieces { host, rows, report, reached: HashSet::new() }
+        Pieces { host, rows, report, reached: HashSet::new(), needed: HashSet::new() }
     }
 
     /// Adds a finding about the row of a piece.
@@ -38,11 +40,6 @@ impl<'h> Pieces<'h> {
         self.report.add(self.rows.page, &piece_key(digest), expected, found);
     }
 
-    /// Whether a piece has a row.
-    pub(super) fn has(&self, digest: &Digest) -> Result<bool> {
-        Ok(self.rows.inspect_piece(self.host, digest)?.is_some())
-    }
-
     /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is a
     /// finding then, of this or of the check of the row.
     pub(super) fn load(
@@ -52,6 +49,7 @@ impl<'h> Pieces<'h> {
         from: impl FnOnce() -> String,
     ) -> Result<Option<Bytes>> {
         self.reached.insert(*digest);
+        self.needed.insert(*digest);
         let row = match self.rows.inspect_piece(self.host, digest)? {
             Some(Ok(row)) => row,
             // The check of the row says what is wrong with it.
@@ -72,5 +70,23 @@ impl<'h> Pieces<'h> {
             return Ok(None);
         }
         Ok(Some(Bytes::from(row.bytes.into_owned())))
+    }
+
+    /// The same for a piece of a value that need not be here. `None` without a finding if it is not.
+    pub(super) fn load_if_here(
+        &mut self,
+        kind: Kind,
+        digest: &Digest,
+        from: impl FnOnce() -> String,
+    ) -> Result<Option<Bytes>> {
+        let is_needed = self.needed.contains(digest);
+        let bytes = match self.rows.inspect_piece(self.host, digest)? {
+            Some(_) => self.load(kind, digest, from)?,
+            None => None,
+        };
+        if !is_needed {
+            self.needed.remove(digest);
+        }
+        Ok(bytes)
     }
 }

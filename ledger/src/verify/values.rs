@@ -31,10 +31,10 @@ impl<'p, 'h> ValueCheck<'p, 'h> {
 
     /// The bytes of a piece. `None` if it is not here, which is a finding if it has to be.
     fn load(&mut self, kind: Kind, digest: &Digest, from: &Digest) -> Result<Option<Bytes>> {
-        if !self.is_needed && !self.pieces.has(digest)? {
-            return Ok(None);
+        match self.is_needed {
+            true => self.pieces.load(kind, digest, || piece(from)),
+            false => self.pieces.load_if_here(kind, digest, || piece(from)),
         }
-        self.pieces.load(kind, digest, || piece(from))
     }
 
     /// Checks the value of a leaf.

@@ -7,7 +7,7 @@ use permazen_ledger::{
     CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Origin, PageId, Repository, decoders,
 };
 
-use super::setting::{Setting, content};
+use super::setting::{Setting, content, noise};
 
 #[test]
 fn t038_a_new_page_is_at_the_first_commit() {
@@ -165,6 +165,49 @@ fn t048_a_commit_has_one_parent_or_two() {
         other.resize(51 + usize::from(count) * 32, 0xee);
         assert!(decoders::commit(&other).is_none(), "{count} parents");
     }
+}
+
+#[test]
+fn t050_a_commit_that_comes_twice_is_added_once() {
+    let (setting, elsewhere) = (Setting::new(), Setting::new());
+    let first = elsewhere.put(b"key", &noise(20_000, 50));
+    let second = elsewhere.put(b"key", b"value");
+    let from = elsewhere.page.remote();
+    let mut receiver = setting.page.receive();
+    let mut add = |id: &CommitId| {
+        let commit = from.commit_bytes(id).unwrap().unwrap();
+        while let wanted = receiver.wanted(&commit).unwrap()
+            && !wanted.is_empty()
+        {
+            for (kind, digest) in wanted {
+                receiver.add_piece(kind, from.piece_bytes(&digest).unwrap().unwrap()).unwrap();
+            }
+        }
+        receiver.add_commit(id, &commit).unwrap();
+        setting.rows(&[])
+    };
+    add(&first);
+    let before = add(&second);
+    assert!(add(&second) == before && add(&first) == before);
+    // Also with all pieces again, and from another receiver.
+    let mut receiver = setting.page.receive();
+    for (kind, bytes) in [(Kind::Node, 1), (Kind::Chunk, 2), (Kind::Index, 3)]
+        .into_iter()
+        .flat_map(|(kind, byte)| elsewhere.pieces(byte).into_iter().map(move |bytes| (kind, bytes)))
+    {
+        receiver.add_piece(kind, bytes).unwrap();
+    }
+    for id in [first, second] {
+        receiver.add_commit(&id, &from.commit_bytes(&id).unwrap().unwrap()).unwrap();
+    }
+    assert!(setting.rows(&[]) == before);
+    // A commit that was made here is no other one.
+    let ours = setting.put(b"ours", b"1");
+    let before = setting.rows(&[]);
+    let bytes = setting.page.remote().commit_bytes(&ours).unwrap().unwrap();
+    receiver.add_commit(&ours, &bytes).unwrap();
+    assert!(setting.rows(&[]) == before);
+    assert!(setting.page.verify().unwrap().findings.is_empty());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Rows 19 to 37: trees.
 
+use std::io::Write;
+
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{CommitId, LedgerError, decoders};
+use permazen_ledger::{CommitId, LedgerError, MAIN, Priority, decoders};
 
 use super::setting::{ALL, Map, Setting, many, noise, pairs};
 
@@ -72,6 +74,38 @@ fn t023_the_same_value_again_makes_no_commit() {
     setting.put(b"long", &[7; 9_000]);
     let before = setting.head();
     assert_eq!(setting.put(b"long", &[7; 9_000]), before);
+}
+
+#[test]
+fn t024_the_same_value_as_lazy_is_a_change() {
+    for len in [3, 512, 513, 100_000] {
+        let (setting, bytes) = (Setting::new(), noise(len, 24));
+        let eager = setting.put(b"key", &bytes);
+        let eager_root = setting.root();
+        let mut writer = setting.page.write_value(None).unwrap();
+        writer.write_all(&bytes).unwrap();
+        let value = writer.finish().unwrap();
+        let lazy = setting.write(MAIN, |tx| tx.put(b"key", value.lazy().as_bytes()).unwrap());
+        assert!(lazy != eager && setting.root() != eager_root);
+        // One entry has changed, and its bytes have not.
+        let changes = setting.page.diff_entries(&eager, &lazy, ALL, Direction::Forward).unwrap();
+        let changes: Vec<_> = changes.map(Result::unwrap).collect();
+        let [change] = &changes[..] else { panic!("{changes:?}") };
+        let (old, new) = (change.old.as_ref().unwrap(), change.new.as_ref().unwrap());
+        assert_eq!((old.priority, new.priority), (Priority::Eager, Priority::Lazy));
+        assert_eq!((old.len, old.digest), (new.len, new.digest));
+        let changes = setting.page.diff(&eager, &lazy, ALL, Direction::Forward).unwrap();
+        let changes: Vec<_> = changes.map(Result::unwrap).collect();
+        assert_eq!((changes.len(), &changes[0].old), (1, &changes[0].new));
+        assert_eq!(setting.get(b"key"), Some(bytes.clone()));
+        // The same again is none, and a put makes it eager.
+        assert_eq!(
+            setting.write(MAIN, |tx| tx.put(b"key", value.lazy().as_bytes()).unwrap()),
+            lazy
+        );
+        setting.put(b"key", &bytes);
+        assert_eq!(setting.root(), eager_root);
+    }
 }
 
 #[test]

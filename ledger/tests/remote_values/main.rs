@@ -1,0 +1,7 @@
+//! Values that are at a remote alone, and commits that come from elsewhere.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fetching;
+mod receiving;
+mod setting;
+mod sources;

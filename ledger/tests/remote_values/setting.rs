@@ -1,0 +1,136 @@
+//! Copies of a page, and what brings commits from one to the other.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{KeySpan, KvDatabase, KvWrite, TxOptions};
+use permazen_ledger::{
+    CommitId, MAIN, Origin, Page, PageId, Receiver, Repository, Secret, ValueRef,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+/// A copy of the page in this host. Copies have one secret.
+pub(crate) fn copy_in(host: Arc<dyn KvDatabase>) -> Page {
+    let repository = Repository::shared_builder(host).alone().upkeep_by_hand().create().unwrap();
+    let made = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32]));
+    made.or_else(|_| repository.page("test", PageId::ROOT)).unwrap()
+}
+
+pub(crate) fn copy() -> Page {
+    copy_in(Arc::new(MemoryStore::new()))
+}
+
+/// A copy that is attached to a remote.
+pub(crate) fn attached(host: Arc<dyn KvDatabase>) -> Page {
+    let page = copy_in(host);
+    page.remote().attach().unwrap();
+    page
+}
+
+/// Calls a function with a host of each kind.
+pub(crate) fn each_host(test: impl Fn(Arc<dyn KvDatabase>)) {
+    test(Arc::new(MemoryStore::new()));
+    let folder = tempfile::tempdir().unwrap();
+    test(Arc::new(LmdbStore::open_or_create(folder.path()).unwrap()));
+}
+
+/// Bytes without order.
+pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+pub(crate) fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
+    let db = page.database(branch).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    change(&mut *tx);
+    tx.commit().unwrap();
+    page.head(branch).unwrap()
+}
+
+pub(crate) fn value(page: &Page, bytes: &[u8]) -> ValueRef {
+    let mut writer = page.write_value(None).unwrap();
+    writer.write_all(bytes).unwrap();
+    writer.finish().unwrap()
+}
+
+/// Puts a lazy value.
+pub(crate) fn put_lazy(page: &Page, key: &[u8], bytes: &[u8]) -> CommitId {
+    let value = value(page, bytes);
+    write(page, MAIN, |tx| tx.put(key, value.lazy().as_bytes()).unwrap())
+}
+
+/// Gives a receiver all pieces that it wants of a commit.
+pub(crate) fn bring_pieces(from: &Page, to: &mut Receiver, id: &CommitId) -> Vec<u8> {
+    let remote = from.remote();
+    let commit = remote.commit_bytes(id).unwrap().unwrap();
+    loop {
+        let wanted = to.wanted(&commit).unwrap();
+        if wanted.is_empty() {
+            return commit;
+        }
+        for (kind, digest) in wanted {
+            let bytes = remote.piece_bytes(&digest).unwrap().unwrap();
+            assert_eq!(to.add_piece(kind, bytes).unwrap(), digest);
+        }
+    }
+}
+
+/// Brings a commit and all before it.
+pub(crate) fn bring(from: &Page, to: &mut Receiver, id: &CommitId) {
+    let mut log: Vec<_> = from.log(*id).unwrap().map(|commit| commit.unwrap()).collect();
+    log.reverse();
+    for (id, commit) in log {
+        for parent in parents(&commit.origin) {
+            if let Some((generation, time)) = from.pruned_commit(&parent).unwrap() {
+                to.add_pruned(&parent, generation, time);
+            }
+        }
+        let bytes = bring_pieces(from, to, &id);
+        to.add_commit(&id, &bytes).unwrap();
+    }
+}
+
+fn parents(origin: &Origin) -> Vec<CommitId> {
+    match origin {
+        Origin::Change { parent, .. } => vec![*parent],
+        Origin::Merge { parents } => parents.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Brings the head of the main branch from the remote, without lazy values.
+pub(crate) fn follow(from: &Page, to: &Page) -> CommitId {
+    let mut receiver = to.remote().receive();
+    let head = from.head(MAIN).unwrap();
+    bring(from, &mut receiver, &head);
+    receiver.add_head(MAIN, &head).unwrap();
+    head
+}
+
+/// The entries of a commit, all of whose values are here.
+pub(crate) fn content(page: &Page, at: &CommitId) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let entries = page.snapshot(at).unwrap().entries(ALL, permazen_kv::Direction::Forward).unwrap();
+    let pairs = entries.map(|entry| entry.map(|entry| (entry.key, entry.value.bytes.unwrap())));
+    pairs.map(|pair| pair.unwrap()).collect()
+}
+
+pub(crate) fn assert_clean(page: &Page) {
+    let found = page.verify().unwrap().findings;
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// How many rows of the page in its host begin with this byte.
+pub(crate) fn rows(host: &dyn KvDatabase, first: u8) -> usize {
+    let tx = host.begin(&TxOptions::reading()).unwrap();
+    let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
+    let span = KeySpan::new(&min, Some(&max));
+    tx.scan(span, permazen_kv::Direction::Forward).unwrap().count()
+}
