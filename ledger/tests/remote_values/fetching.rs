@@ -250,6 +250,24 @@ fn a_part_gets_its_pieces_only() {
     assert_clean(&copies.here);
 }
 
+#[test]
+fn a_part_that_begins_with_a_chunk_needs_none_before_it() {
+    let chunks = |copies: &Copies, offset: usize, max: i64| {
+        let part = copies.snapshot().fetch_partial(b"film", offset as i64, max).unwrap();
+        assert!(part.unwrap() == copies.value[offset..][..max as usize]);
+        let mut pieces = copies.remote.take_pieces();
+        pieces.retain(|(kind, _)| *kind == Kind::Chunk);
+        pieces
+    };
+    let copies = || Copies::new(Arc::new(MemoryStore::new()), 300_000);
+    let one = copies();
+    let [(_, first)] = chunks(&one, 0, 1)[..] else { panic!("not one chunk") };
+    let len = one.there.remote().piece_bytes(&first).unwrap().unwrap().len();
+    assert_eq!(chunks(&copies(), 0, len as i64), [(Kind::Chunk, first)]);
+    let [(_, second)] = chunks(&copies(), len, 1)[..] else { panic!("not one chunk") };
+    assert_ne!(second, first);
+}
+
 /// The pieces of the value that a source is asked for after its top piece.
 fn pieces(copies: &Copies) -> Vec<Digest> {
     let other = attached(Arc::new(MemoryStore::new()));
