@@ -28,7 +28,7 @@ use crate::tree::nodes::root;
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
 ///
 /// While there is a snapshot, its commit is not removed, not by other processes either, unless this one
-/// looks dead to them for an hour: then what is read is [`LedgerError::SnapshotExpired`].
+/// looks dead to them for an hour: then what is read is [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
 #[derive(Clone)]
 pub struct PageSnapshot {
     pub(super) page: Arc<Protected>,
