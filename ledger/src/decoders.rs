@@ -11,6 +11,7 @@ use crate::rows::inspect::{
     PageRow, checksum_at, commit_key, head_key, merge_key, page_row, piece_key,
 };
 use crate::rows::inspect_repository::{RepositoryRow, by_name_key, by_number_key, repository_row};
+use crate::rows::references::suspect_key;
 use crate::rows::repository::NO_PAGE;
 use crate::rows::sealed::{LEN, checksum};
 use crate::value::index::Index;
@@ -68,6 +69,8 @@ pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
         PageRow::Merge { parents, merge } => merge_key(&parents, &merge),
         PageRow::Commit { id, .. } => commit_key(&id),
         PageRow::Piece { digest, .. } => piece_key(&digest),
+        PageRow::Reference(row) => row.key(),
+        PageRow::Suspect { digest } => suspect_key(&digest),
         _ => key.to_vec(),
     })
 }

@@ -78,6 +78,7 @@ fn pairs(of: &BTreeSet<CommitId>) -> Vec<(CommitId, CommitId)> {
 }
 
 struct Model {
+    host: MemoryStore,
     page: Page,
     clock: Arc<TestClock>,
     random: StdRng,
@@ -226,7 +227,7 @@ impl Model {
 
     fn step(&mut self) {
         self.clock.advance(Duration::from_millis(1 + self.random.random_range(0..20_000)));
-        match self.below(40) {
+        match self.below(42) {
             0..20 => {
                 let branch = self.branch();
                 let db = self.page.database(&branch).unwrap();
@@ -299,14 +300,46 @@ impl Model {
                 };
                 self.page.set_retention(self.retention).unwrap();
             }
-            _ => self.collect(),
+            36..40 => self.collect(),
+            _ => {
+                // Turning them on collects garbage too.
+                let keep = !self.page.has_reference_rows().unwrap();
+                self.collect();
+                self.page.set_reference_rows(keep).unwrap();
+                assert_eq!(self.page.has_reference_rows().unwrap(), keep);
+                check_clean(&self.page, "after reference rows were turned on or off");
+            }
         }
+    }
+
+    /// The pieces that are left after the other collector has collected: the one with reference rows if the
+    /// page does not keep them.
+    fn collected_otherwise(&self) -> Vec<Vec<u8>> {
+        let copy = MemoryStore::new();
+        let mut tx = copy.begin(&TxOptions::writing()).unwrap();
+        for pair in self.host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+            let (key, row) = pair.unwrap();
+            tx.put(&key, &row).unwrap();
+        }
+        tx.commit().unwrap();
+        let repository = builder(&copy, &self.clock).alone().cache_bytes(100_000).open().unwrap();
+        let page = repository.page("test", PageId::ROOT).unwrap();
+        let keep = !page.has_reference_rows().unwrap();
+        page.set_reference_rows(keep).unwrap();
+        page.collect().unwrap();
+        check_clean(&page, "of the other collector");
+        pieces(&copy)
     }
 
     fn collect(&mut self) {
         let kept = self.kept();
         let before = self.page.verify().unwrap();
+        // What is read in this process alone is not kept in the copy.
+        let others = self.pinned.is_empty().then(|| self.collected_otherwise());
         let collected = self.page.collect().unwrap();
+        if let Some(others) = others {
+            assert!(pieces(&self.host) == others, "the collectors keep other pieces");
+        }
         self.commits.retain(|id, _| kept.contains(id));
         for (id, known) in &self.commits {
             assert!(content(&self.page, id) == known.content, "commit {id}");
@@ -327,6 +360,7 @@ fn history(seed: u64) {
     let repository = builder(&host, &clock).alone().cache_bytes(100_000).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let mut model = Model {
+        host,
         page,
         clock,
         random: StdRng::seed_from_u64(seed),

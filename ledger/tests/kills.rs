@@ -1,5 +1,5 @@
-//! Processes that commit, write values in parts, collect garbage, attach the page to a remote and detach it are killed at
-//! random instants, on LMDB and on SQLite. What they acknowledged is there, and `verify` finds nothing.
+//! Processes that commit, write values in parts, collect garbage, turn reference rows on and off, attach the page to a
+//! remote and detach it are killed at random instants, on LMDB and on SQLite. What they acknowledged is there, and `verify` finds nothing.
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
@@ -104,9 +104,14 @@ fn work(store: &str, path: &Path) {
     println!("open");
     let collector = page.clone();
     std::thread::spawn(move || {
-        loop {
-            match collector.collect() {
-                Ok(_) => {}
+        for turn in 0_u32.. {
+            let result = match turn % 8 {
+                3 => collector.set_reference_rows(true),
+                7 => collector.set_reference_rows(false),
+                _ => collector.collect().map(drop),
+            };
+            match result {
+                Ok(()) => {}
                 // The host was busy for long.
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }

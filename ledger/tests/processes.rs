@@ -290,7 +290,14 @@ fn interleaved(seed: u64) {
         let who = random.random_range(0..processes.len());
         let page = &processes[who].page;
         let branch = [MAIN, "other"][random.random_range(0..2)];
-        match random.random_range(0..20) {
+        match random.random_range(0..21) {
+            20 => {
+                // Another process may collect, or may do the same.
+                match page.set_reference_rows(random.random_range(0..2) == 0) {
+                    Ok(()) | Err(LedgerError::Busy { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
             0..8 => match page.collect_slice() {
                 Ok(_) | Err(LedgerError::Busy { .. }) => {}
                 Err(error) => panic!("{error}"),
@@ -361,9 +368,10 @@ fn slices_of_collections_come_between_changes_of_several_processes() {
     }
 }
 
-/// Commits, and collects garbage twice.
+/// Commits, and collects garbage twice. In between, reference rows are turned on and off if that is wanted.
 fn script(
     host: impl KvDatabase + 'static,
+    with_references: bool,
     clock: &Arc<TestClock>,
     told: &mut Vec<Map>,
 ) -> permazen_ledger::Result<()> {
@@ -371,13 +379,16 @@ fn script(
     let page = repository.create_page("test", PageId::ROOT)?;
     page.set_retention(Retention::Last(2))?;
     let db = page.database(MAIN)?;
-    for number in 0..8 {
+    for number in 0..if with_references { 6 } else { 8 } {
         let mut tx = db.begin(&TxOptions::writing())?;
         for key in 0..60 {
             tx.put(&[key], &[number % 3; 100])?;
         }
         tx.commit()?;
         told.push((0..60).map(|key| (vec![key], vec![number % 3; 100])).collect());
+        if with_references && number % 3 == 1 {
+            page.set_reference_rows(number != 4)?;
+        }
         if number % 3 == 2 {
             page.collect()?;
             clock.advance(3 * MINUTE);
@@ -395,6 +406,15 @@ type MakeError = fn() -> KvError;
 
 #[test]
 fn a_collection_survives_each_failure_of_the_host() {
+    with_each_failure(false);
+}
+
+#[test]
+fn reference_rows_survive_each_failure_of_the_host() {
+    with_each_failure(true);
+}
+
+fn with_each_failure(with_references: bool) {
     let errors: [(&str, MakeError, bool); 3] = [
         ("failure", || KvError::Stale("broken".into()), false),
         ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
@@ -412,12 +432,14 @@ fn a_collection_survives_each_failure_of_the_host() {
                     false => faults.fail_nth(n, error),
                 }
                 let mut told = Vec::new();
-                let result = script(failing, &clock, &mut told);
-                let what = format!("{name}, operation {n}, all later: {all}");
+                let result = script(failing, with_references, &clock, &mut told);
+                let what = format!(
+                    "{name}, operation {n}, all later: {all}, reference rows: {with_references}"
+                );
                 let hits = faults.hits();
                 if hits == 0 {
                     result.unwrap();
-                    assert!(n > 1_000, "{n} operations are too few for this script");
+                    assert!(n > 900, "{n} operations are too few for this script");
                     break;
                 }
                 check_after(&host, &clock, &told, &what);

@@ -193,8 +193,10 @@ fn is_free(key: &[u8], (old, new): (&[u8], &[u8]), at: usize) -> bool {
         (1, [0x28 | 0x29 | 0x2c, ..]) => true,
         // Numbers of pieces that were never used.
         (1, [0x32]) if at < 6 => old[..6] < new[..6],
+        // Reference rows that are to be built.
+        (1, [0x32]) if at == 46 => new[at] == 1,
         // Pieces that may be garbage, the number of the round, and which pieces it kept.
-        (1, [0x32]) => matches!(at, 14..22 | 38..46 | 63..69),
+        (1, [0x32]) => matches!(at, 14..22 | 38..46 | 64..70),
         // Another retention.
         (1, [0x2f]) => (37..46).contains(&at),
         _ => false,

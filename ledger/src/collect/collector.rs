@@ -7,13 +7,16 @@ use permazen_kv::{KvRead, KvTransaction, TxOptions};
 use roaring::RoaringTreemap;
 
 use super::mark::Mark;
+use super::references::{Build, clear};
 use super::retire::{Retire, Retired, remove_dead_pins};
 use super::streams::Leftovers;
+use super::suspects::Suspects;
 use super::sweep::Sweep;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase, Round};
+use crate::rows::references::References;
 
 /// A collector whose row has not changed for so many milliseconds is relieved.
 const RELIEVED: u64 = 60_000;
@@ -60,12 +63,18 @@ pub(crate) struct Collector {
 #[derive(Debug)]
 enum State {
     Idle,
+    /// Reference rows that were turned off are removed.
+    ClearReferences,
+    /// What was there before gets its reference rows.
+    Build(Build),
     /// Commits are removed. The number says how often the rest was computed.
     Retire(Box<Retire>, usize),
     /// The commits are done. What streams have left is removed.
     Streams(Leftovers),
-    /// A round is to begin.
+    /// A round is to begin, or, with reference rows, what they say is to be removed.
     Begin,
+    /// What nothing leads to is removed, as the reference rows say.
+    Suspects(Suspects),
     Mark(Box<Mark>),
     /// Marks are written: the bytes, the next part.
     Keep(RoaringTreemap, Vec<u8>, u32),
@@ -118,11 +127,26 @@ impl Collector {
     pub(crate) fn start(&mut self) -> Result<()> {
         if self.is_idle() {
             remove_dead_pins(&self.page, &self.options)?;
-            let retire = Retire::new(&self.page)?;
-            self.has_waiting = retire.has_waiting;
-            self.state = State::Retire(Box::new(retire), 0);
+            let host = self.page.read()?;
+            self.state = match self.page.rows.counts(&host)?.references {
+                References::Building => State::Build(Build::default()),
+                References::Off if self.page.rows.has_reference_rows(&host)? => {
+                    State::ClearReferences
+                }
+                References::Off | References::Kept => {
+                    drop(host);
+                    self.commits()?
+                }
+            };
         }
         Ok(())
+    }
+
+    /// Reads all commits, to remove those that are not kept.
+    fn commits(&mut self) -> Result<State> {
+        let retire = Retire::new(&self.page)?;
+        self.has_waiting = retire.has_waiting;
+        Ok(State::Retire(Box::new(retire), 0))
     }
 
     /// Does one slice. `false` once nothing is under way.
@@ -145,6 +169,23 @@ impl Collector {
     fn slice(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => {}
+            State::ClearReferences => {
+                let is_more = clear(&self.page, &self.options)?;
+                self.state = if is_more { State::ClearReferences } else { self.commits()? };
+            }
+            State::Build(mut build) => {
+                let step = build.step(&self.page, &self.options);
+                let is_more = self.note_damage(step)?;
+                self.state = if is_more { State::Build(build) } else { self.commits()? };
+            }
+            State::Suspects(mut suspects) => {
+                let step = suspects.step(&self.page, &self.options);
+                let is_more = self.note_damage(step)?;
+                self.collected.pieces += suspects.take_removed();
+                if is_more {
+                    self.state = State::Suspects(suspects);
+                }
+            }
             State::Retire(retire, times) => self.retire(retire, times)?,
             State::Streams(mut left) => {
                 let is_more = left.step(&self.page, &self.options)?;
@@ -162,6 +203,15 @@ impl Collector {
             State::Clear => self.clear()?,
         }
         Ok(())
+    }
+
+    /// After damage, this process does not try again by itself.
+    fn note_damage(&mut self, step: Result<bool>) -> Result<bool> {
+        step.inspect_err(|error| {
+            if error.is_damage() {
+                self.failed = Some(error.to_string());
+            }
+        })
     }
 
     fn retire(&mut self, mut retire: Box<Retire>, times: usize) -> Result<()> {
@@ -195,6 +245,15 @@ impl Collector {
         page.rows.check_there(&tx)?;
         let process = page.process.sign(&mut tx)?;
         let mut counts = page.rows.counts(&tx)?;
+        match counts.references {
+            References::Off => {}
+            // The next collection builds them.
+            References::Building => return Ok(()),
+            References::Kept => {
+                self.state = State::Suspects(Suspects::default());
+                return Ok(());
+            }
+        }
         if !self.can_take_over(&tx, &counts)? {
             return Err(self.busy());
         }

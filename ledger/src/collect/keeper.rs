@@ -19,6 +19,7 @@ use crate::process::lease::{Process, WAIT};
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
 use crate::rows::parameters::Retention;
+use crate::rows::references::References;
 
 /// How often the thread looks.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -146,6 +147,13 @@ impl Care {
         let (host, now) = (self.page.read()?, self.page.process.now());
         let counts = self.page.rows.counts(&host)?;
         let Seen { next_look, names, collected } = *self.seen();
+        match counts.references {
+            References::Building => return Ok(true),
+            References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
+                return Ok(true);
+            }
+            References::Off | References::Kept => {}
+        }
         let is_idle = counts.round.phase == Phase::Idle;
         if !is_idle {
             // A round that nobody continues ends only when somebody takes over.

@@ -2,7 +2,8 @@
 //!
 //! `history.rs` has the graph of commits, `kept.rs` says which of them are kept, and `bases.rs` which of these
 //! merges need; `retire.rs` removes the others, `streams.rs` what values leave that were written in parts.
-//! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. `collector.rs` does one
+//! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. On a page that keeps reference
+//! rows, `suspects.rs` removes what nothing leads to; `references.rs` gives it these rows, or takes them away. `collector.rs` does one
 //! slice after the other, `keeper.rs` is the thread that lets it.
 
 mod bases;
@@ -11,6 +12,8 @@ mod history;
 pub(crate) mod keeper;
 mod kept;
 mod mark;
+pub(crate) mod references;
 mod retire;
 mod streams;
+mod suspects;
 mod sweep;

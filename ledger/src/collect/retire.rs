@@ -12,6 +12,7 @@ use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase};
 use crate::rows::parameters::Retention;
 use crate::rows::process::{lease, leases};
+use crate::rows::references::{References, roots};
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::Remote;
 
@@ -159,8 +160,8 @@ impl Retire {
         if page.rows.keeps(&tx)? != self.keeps {
             return Ok(Retired::Changed);
         }
-        // While another process marks, no commit goes.
-        if counts.round.phase == Phase::Marking {
+        // While another process marks, no commit goes, and none while its reference rows are built.
+        if counts.round.phase == Phase::Marking || counts.references == References::Building {
             return Ok(Retired::All);
         }
         if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
@@ -174,8 +175,11 @@ impl Retire {
         let slice: Vec<_> =
             slice.into_iter().filter(|at| free.contains(&self.history.commit(*at).id)).collect();
         let result = self.remove(page, &mut tx, &slice, &mut counts).and_then(|pieces| {
-            // Commits without new pieces count too, since others may need what they have no more.
-            counts.suspects = counts.suspects.saturating_add(pieces + slice.len() as u64);
+            // Commits without new pieces count too, since others may need what they have no more. With
+            // reference rows, rows say what may be garbage.
+            if counts.references == References::Off {
+                counts.suspects = counts.suspects.saturating_add(pieces + slice.len() as u64);
+            }
             page.rows.put_counts(&mut tx, &counts)?;
             // Another process that has computed what is kept does it again.
             page.rows.raise_keeps(&mut tx)?;
@@ -229,6 +233,12 @@ impl Retire {
                 if *left == 0 {
                     over.insert(id);
                 }
+            }
+            if counts.references == References::Kept
+                && let Some(content) = page.rows.commit(tx, &commit.id)?
+            {
+                let roots = roots(&commit.id, &content.root, content.conflicts.as_ref());
+                page.rows.remove_references(tx, &roots)?;
             }
             page.rows.remove_commit(tx, &commit.id, &parents)?;
             page.rows.remove_unsynced(tx, &commit.id, counts)?;

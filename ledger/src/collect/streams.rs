@@ -173,6 +173,9 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
             // Also if the commit is gone: later ones may have the value.
             page.rows.settle_streamed(&mut tx, &row.digest)?;
         }
+        if removed.is_some() && counts.references.are_written() {
+            page.rows.put_suspect(&mut tx, &row.digest)?;
+        }
         match removed {
             Some(_) if has_commit => {}
             Some(row) if row.is_written => written += 1,
@@ -181,7 +184,9 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
             None => {}
         }
     }
-    counts.suspects = counts.suspects.saturating_add(written + u64::from(found));
+    if !counts.references.are_written() {
+        counts.suspects = counts.suspects.saturating_add(written + u64::from(found));
+    }
     page.rows.put_counts(&mut tx, &counts)?;
     Ok(tx.commit()?)
 }

@@ -10,7 +10,7 @@ use crate::error::{LedgerError, Result};
 use crate::rows::parameters::Retention;
 
 /// How long a slice waits for the right to write.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 impl Page {
     /// Which commits the page keeps: all that a branch or tag leads to, unless set.

@@ -23,6 +23,7 @@ pub(crate) mod protected;
 pub(crate) mod receive;
 mod receive_tree;
 mod receive_values;
+mod references;
 mod requests;
 pub(crate) mod shared;
 pub(crate) mod snapshot;

@@ -16,6 +16,7 @@ use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE}
 use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
+use crate::rows::references::roots;
 use crate::rows::statuses::Written;
 use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;
@@ -302,6 +303,10 @@ impl Shared {
         }
         let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
+        if counts.references.are_written() {
+            let roots = roots(id, &commit.root, commit.conflicts.as_ref());
+            self.open.rows.put_references(tx, &roots)?;
+        }
         statuses.commit((&self.open.rows, tx), (id, commit.generation), &mut counts)?;
         self.open.rows.put_counts(tx, &counts)
     }

@@ -3,6 +3,7 @@
 use permazen_kv::{KeySpan, KvRead, KvWrite};
 
 use super::page::Rows;
+use super::references::References;
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::ids::ProcessId;
@@ -29,6 +30,7 @@ pub(crate) struct Counts {
     pub(crate) unsynced: u64,
     /// How many pieces are not at the remote yet.
     pub(crate) local: u64,
+    pub(crate) references: References,
     pub(crate) round: Round,
 }
 
@@ -42,7 +44,8 @@ pub(crate) struct Round {
     pub(crate) process: ProcessId,
     /// The first number of a piece that the round keeps.
     pub(crate) kept: u64,
-    /// Where the collector is. `None` at the beginning.
+    /// Where the collector is, or, in phase [`Phase::Idle`], up to which piece reference rows are built. `None`
+    /// at the beginning.
     pub(crate) reached: Option<Digest>,
 }
 
@@ -86,8 +89,13 @@ impl Counts {
         let is_nobody = process == ProcessId::default();
         match phase {
             _ if kept > self.next => Some("it keeps numbers that no piece has"),
+            Phase::Marking | Phase::Sweeping | Phase::Clearing if self.references.are_written() => {
+                Some("a round of a page that keeps reference rows")
+            }
             Phase::Idle if !is_nobody => Some("a process that does nothing"),
-            Phase::Idle if reached.is_some() => Some("a place that nobody has reached"),
+            Phase::Idle if reached.is_some() && self.references != References::Building => {
+                Some("a place that nobody has reached")
+            }
             Phase::Marking | Phase::Sweeping | Phase::Clearing if is_nobody => {
                 Some("no process does it")
             }
@@ -96,11 +104,12 @@ impl Counts {
     }
 
     fn to_bytes(self) -> Vec<u8> {
-        let Counts { next, pieces, suspects, unsynced, local, round } = self;
+        let Counts { next, pieces, suspects, unsynced, local, references, round } = self;
         let mut bytes = next.to_be_bytes()[2..].to_vec();
         for number in [pieces, suspects, unsynced, local, round.number] {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
+        bytes.push(references as u8);
         bytes.push(round.phase as u8);
         bytes.extend_from_slice(&round.process.0);
         bytes.extend_from_slice(&round.kept.to_be_bytes()[2..]);
@@ -114,6 +123,8 @@ impl Counts {
         let number = |at: usize| {
             numbers[8 * at..][..8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
         };
+        let (references, rest) = rest.split_first()?;
+        let references = References::parse(*references)?;
         let (phase, rest) = rest.split_first()?;
         let phase = [Phase::Idle, Phase::Marking, Phase::Sweeping, Phase::Clearing]
             .into_iter()
@@ -133,6 +144,7 @@ impl Counts {
             suspects: number(1),
             unsynced: number(2),
             local: number(3),
+            references,
             round,
         })
     }
@@ -240,17 +252,20 @@ mod tests {
             suspects: u64::MAX,
             unsynced: 1,
             local: 2,
+            references: References::Kept,
             round,
         };
         for counts in [counts, Counts::default()] {
             let bytes = counts.to_bytes();
-            assert_eq!(bytes.len(), 6 + 5 * 8 + 1 + 16 + 6 + 32);
+            assert_eq!(bytes.len(), 6 + 5 * 8 + 2 + 16 + 6 + 32);
             assert_eq!(Counts::parse(&bytes), Some(counts));
             assert_eq!(Counts::parse(&bytes[1..]), None);
             assert_eq!(Counts::parse(&[&bytes[..], &[0]].concat()), None);
         }
-        let mut other = counts.to_bytes();
-        other[46] = 4;
-        assert_eq!(Counts::parse(&other), None);
+        for (at, wrong) in [(46, 3), (47, 4)] {
+            let mut other = counts.to_bytes();
+            other[at] = wrong;
+            assert_eq!(Counts::parse(&other), None);
+        }
     }
 }

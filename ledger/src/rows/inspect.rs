@@ -10,6 +10,7 @@ use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, RESETS, Rows, TAG, check_nam
 use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
 use super::process::{HOLD, Hold, hold};
+use super::references::{REFERENCE, ReferenceRow, SUSPECT};
 use super::retention::{EXPIRING, PRUNED, Pruned};
 use super::sealed;
 use super::statuses::{LOCAL, NOTE, REMOTE, Remote, UNSYNCED};
@@ -69,6 +70,11 @@ pub(crate) enum PageRow<'r> {
     },
     Expiring {
         id: CommitId,
+    },
+    Reference(ReferenceRow),
+    /// A piece that may be garbage.
+    Suspect {
+        digest: Digest,
     },
     /// A commit that is not at the remote yet.
     Unsynced {
@@ -206,6 +212,18 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
         EXPIRING => {
             let [id] = rest.digests()?;
             number(value).map(|_| PageRow::Expiring { id })
+        }
+        REFERENCE => match (ReferenceRow::parse(rest.0), value) {
+            (Some(row), []) => Ok(PageRow::Reference(row)),
+            (Some(_), more) => wrong("an empty value", format!("{} bytes", more.len())),
+            (None, _) => wrong("a digest, 0 to 2 and another digest in the key", "another key"),
+        },
+        SUSPECT => {
+            let [digest] = rest.digests()?;
+            match value {
+                [] => Ok(PageRow::Suspect { digest: digest.0 }),
+                _ => wrong("an empty value", format!("{} bytes", value.len())),
+            }
         }
         UNSYNCED => {
             let [id] = rest.digests()?;

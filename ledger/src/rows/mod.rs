@@ -3,7 +3,8 @@
 //! `sealed.rs` has the checksum that each row ends with, `number.rs` the code of page numbers,
 //! `repository.rs` the rows of a repository, `opened.rs` those that say which pages are open, `page.rs`
 //! those of a page, `separate.rs` the one that only a database of one page has, and beside them
-//! `parameters.rs`, `pieces.rs`, `counts.rs`, `retention.rs`, `process.rs`, `streams.rs`, `statuses.rs`.
+//! `parameters.rs`, `pieces.rs`, `references.rs`, `counts.rs`, `retention.rs`, `process.rs`, `streams.rs`,
+//! `statuses.rs`.
 //! `inspect.rs` and `inspect_repository.rs` say what any row is, for whoever checks all of them.
 
 pub(crate) mod counts;
@@ -15,6 +16,7 @@ pub(crate) mod page;
 pub(crate) mod parameters;
 pub(crate) mod pieces;
 pub(crate) mod process;
+pub(crate) mod references;
 pub(crate) mod repository;
 pub(crate) mod retention;
 pub(crate) mod sealed;

@@ -6,6 +6,7 @@ use permazen_kv::{KvRead, KvWrite};
 
 use super::counts::{Counts, u48};
 use super::page::Rows;
+use super::references::children;
 use super::sealed;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
@@ -125,13 +126,31 @@ impl Rows {
                 false
             }
         };
-        self.put_piece(host, (kind, digest), bytes, counts)?;
-        counts.pieces = counts.pieces.saturating_add(u64::from(is_new));
+        match is_new {
+            true => self.put_new_piece(host, (kind, digest), bytes, counts)?,
+            false => self.put_piece(host, (kind, digest), bytes, counts)?,
+        }
         Ok(is_new)
     }
 
+    /// Puts a piece that has no row, and its reference rows if the page keeps them.
+    pub(super) fn put_new_piece(
+        &self,
+        host: &mut dyn KvWrite,
+        (kind, digest): (Kind, &Digest),
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) -> Result<()> {
+        self.put_piece(host, (kind, digest), bytes, counts)?;
+        counts.pieces = counts.pieces.saturating_add(1);
+        if counts.references.are_written() {
+            self.put_references(host, &children(kind, digest, bytes.to_vec())?)?;
+        }
+        Ok(())
+    }
+
     /// Puts a piece with the next number, in place of its row if it has one.
-    pub(super) fn put_piece(
+    fn put_piece(
         &self,
         host: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),

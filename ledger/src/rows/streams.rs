@@ -103,8 +103,7 @@ impl Rows {
         // What is found stays because of the row that follows, also if a round would remove it.
         row.is_written = self.piece_number(host, kind, digest)?.is_none();
         if row.is_written {
-            self.put_piece(host, (kind, digest), bytes, counts)?;
-            counts.pieces = counts.pieces.saturating_add(1);
+            self.put_new_piece(host, (kind, digest), bytes, counts)?;
         }
         self.put_streamed(host, &row)?;
         Ok(row.is_written)

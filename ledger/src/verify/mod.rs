@@ -2,12 +2,14 @@
 //!
 //! `repository.rs` checks the rows of a repository, `page.rs` those of a page, `commits.rs` what commits
 //! say of each other, `trees.rs` the trees and `values.rs` the long values that they lead to,
-//! `pieces.rs` loads pieces, `statuses.rs` checks what is not at a remote. `report.rs` is what comes of it.
+//! `pieces.rs` loads pieces, `statuses.rs` checks what is not at a remote, `references.rs` which piece leads to
+//! which. `report.rs` is what comes of it.
 
 mod commits;
 mod numbers;
 pub(crate) mod page;
 mod pieces;
+mod references;
 pub(crate) mod report;
 mod repository;
 mod statuses;

@@ -7,6 +7,7 @@ use permazen_kv::{Direction, KeySpan, KvRead};
 use super::commits::Graph;
 use super::numbers::Numbers;
 use super::pieces::Pieces;
+use super::references::CheckReferences;
 use super::report::Verification;
 use super::statuses::Statuses;
 use super::trees::Trees;
@@ -23,6 +24,7 @@ use crate::rows::inspect::{
 use crate::rows::inspect_repository::is_lease;
 use crate::rows::page::Rows;
 use crate::rows::process::{Hold, StreamState, lease};
+use crate::rows::references::References;
 use crate::rows::separate::OWN_KEY;
 use crate::rows::statuses::Remote;
 use crate::value::index::Index;
@@ -70,7 +72,8 @@ pub(super) fn check(
     if let Some(found) = counts.as_ref().and_then(Counts::contradiction) {
         report.add(page, &COUNTS_KEY, "a state of the collector", found);
     }
-    let (graph, streamed) = check_small((host, device), rows, counts.as_ref(), report)?;
+    let (graph, streamed, reference_rows) =
+        check_small((host, device), rows, counts.as_ref(), report)?;
     report.commits += graph.len();
     graph.check(report);
 
@@ -81,7 +84,17 @@ pub(super) fn check(
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }
-    check_pieces(host, trees.pieces, counts.as_ref(), &streamed)
+    let state = counts.as_ref().map(|counts| counts.references).unwrap_or_default();
+    let mut references = CheckReferences::new(host, rows, state);
+    let mut last = None;
+    for (commit, root) in graph.roots() {
+        // Content and conflicts of a commit can be the same.
+        if last.replace((*commit, root)) != Some((*commit, root)) {
+            references.root(commit, &root, trees.pieces.report)?;
+        }
+    }
+    check_pieces(host, trees.pieces, counts.as_ref(), &streamed, &mut references)?;
+    references.end(reference_rows, &graph, report)
 }
 
 /// Calls `each` with each row of a part of a page.
@@ -100,15 +113,16 @@ fn visit(
     Ok(())
 }
 
-/// Checks all rows but those of pieces by themselves. Gives the commits, and the pieces of streams.
+/// Checks all rows but those of pieces by themselves. Gives the commits, the pieces of streams, and how many
+/// reference rows there are.
 fn check_small(
     (host, device): (&dyn KvRead, Option<[u8; 24]>),
     rows: &Rows,
     counts: Option<&Counts>,
     report: &mut Verification,
-) -> Result<(Graph, HashSet<Digest>)> {
+) -> Result<(Graph, HashSet<Digest>, u64)> {
     let page = rows.page;
-    let (mut graph, mut keeps) = (Graph::new(page), 0);
+    let (mut graph, mut keeps, mut reference_rows) = (Graph::new(page), 0, 0);
     let mut statuses = Statuses::default();
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
     let mut each = |key: &[u8], row: &[u8]| {
@@ -161,12 +175,14 @@ fn check_small(
                     report.add(page, key, "a piece with a row", format!("piece {digest}"));
                 }
             }
+            Ok(PageRow::Reference(_)) => reference_rows += 1,
             Ok(PageRow::Marks { round }) => check_round(round, key, counts, report, page),
             // No piece lies here, the others have been read or say nothing else.
             Ok(
                 PageRow::Hold(Hold::Stream(..))
                 | PageRow::Piece { .. }
                 | PageRow::Resets
+                | PageRow::Suspect { .. }
                 | PageRow::Note
                 | PageRow::Remote
                 | PageRow::Parameters
@@ -200,7 +216,7 @@ fn check_small(
             report.add(page, key, "a commit with a row", format!("commit {}", pin.commit));
         }
     }
-    Ok((graph, streamed))
+    Ok((graph, streamed, reference_rows))
 }
 
 /// A round that a row names must have begun.
@@ -231,6 +247,7 @@ fn check_pieces(
     pieces: Pieces<'_>,
     counts: Option<&Counts>,
     streamed: &HashSet<Digest>,
+    references: &mut CheckReferences<'_>,
 ) -> Result<()> {
     let Pieces { rows, report, reached, needed, .. } = pieces;
     let page = rows.page;
@@ -271,8 +288,10 @@ fn check_pieces(
                 Err(error) => return Err(error),
             }
         }
+        references.piece(&digest, &piece, reached.contains(&digest), report)?;
         if !reached.contains(&digest) {
             if let Some(counts) = counts
+                && counts.references == References::Off
                 && counts.has_collected(number)
                 && !streamed.contains(&digest)
             {

@@ -7,6 +7,7 @@ mod commits;
 mod connections;
 mod history;
 mod merging;
+mod references;
 mod rows;
 mod setting;
 mod statuses;

@@ -6,11 +6,12 @@ use std::path::Path;
 
 const ROWS: &str = include_str!("rows.txt");
 
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     include_str!("commits.rs"),
     include_str!("connections.rs"),
     include_str!("history.rs"),
     include_str!("merging.rs"),
+    include_str!("references.rs"),
     include_str!("statuses.rs"),
     include_str!("streams.rs"),
     include_str!("transactions.rs"),

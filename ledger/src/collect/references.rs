@@ -1,0 +1,99 @@
+//! Gives a page reference rows, and takes them away.
+
+use std::time::{Duration, Instant};
+
+use permazen_kv::TxOptions;
+
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::process::open_page::OpenPage;
+use crate::rows::references::{References, roots};
+
+/// A slice reads at most so many commits or pieces, and stops after so long.
+const READS: usize = 256;
+const LONGEST: Duration = Duration::from_millis(3);
+
+/// A slice removes at most so many rows.
+const REMOVALS: usize = 1_024;
+
+/// Gives what was there before its reference rows: commits first, then pieces by their digests.
+///
+/// Each slice begins where the row with the counts says, so any process can continue.
+#[derive(Debug, Default)]
+pub(crate) struct Build {
+    /// The last commit that has its rows.
+    reached: Option<CommitId>,
+    /// All commits have them.
+    has_commits: bool,
+}
+
+impl Build {
+    /// Does a part of it, in one transaction of the host. `false` once all is done, or not wanted any more.
+    pub(crate) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
+        use std::ops::ControlFlow::{Break, Continue};
+        let (rows, begin) = (&page.rows, Instant::now());
+        let mut tx = page.host.begin(options)?;
+        rows.check_there(&tx)?;
+        let mut counts = rows.counts(&tx)?;
+        if counts.references != References::Building {
+            return Ok(false);
+        }
+        let mut reached = counts.round.reached;
+        // Whoever has given pieces their rows has given them to all commits before.
+        if reached.is_none() && !self.has_commits {
+            let mut found = Vec::new();
+            rows.visit_commits(&tx, self.reached.as_ref(), |id, commit, _| {
+                found.push((id, commit.root, commit.conflicts));
+                if found.len() < READS { Continue(()) } else { Break(()) }
+            })?;
+            for (id, root, conflicts) in &found {
+                rows.put_references(&mut tx, &roots(id, root, conflicts.as_ref()))?;
+            }
+            tx.commit()?;
+            self.has_commits = found.len() < READS;
+            self.reached = found.last().map(|(id, ..)| *id);
+            return Ok(true);
+        }
+        let mut pieces = Vec::new();
+        rows.visit_pieces(&tx, reached.as_ref(), |digest, _| {
+            pieces.push(digest);
+            if pieces.len() < READS { Continue(()) } else { Break(()) }
+        })?;
+        let is_more = !pieces.is_empty();
+        for digest in pieces {
+            let children = rows.children_of(&tx, &digest)?.unwrap_or_default();
+            rows.put_references(&mut tx, &children)?;
+            // What leads to it may come after it and give it a row then.
+            if !rows.is_needed(&tx, &digest)? {
+                rows.put_suspect(&mut tx, &digest)?;
+            }
+            reached = Some(digest);
+            if begin.elapsed() >= LONGEST {
+                break;
+            }
+        }
+        if is_more {
+            counts.round.reached = reached;
+        } else {
+            counts.references = References::Kept;
+            counts.round.reached = None;
+            counts.suspects = 0;
+        }
+        rows.put_counts(&mut tx, &counts)?;
+        tx.commit()?;
+        Ok(is_more)
+    }
+}
+
+/// Removes reference rows of a page that does not keep them, in one transaction of the host. `false` if no
+/// more are left, or they are kept again.
+pub(crate) fn clear(page: &OpenPage, options: &TxOptions) -> Result<bool> {
+    let mut tx = page.host.begin(options)?;
+    page.rows.check_there(&tx)?;
+    if page.rows.counts(&tx)?.references != References::Off {
+        return Ok(false);
+    }
+    let is_all = page.rows.clear_references(&mut tx, REMOVALS)?;
+    tx.commit()?;
+    Ok(!is_all)
+}

@@ -1,0 +1,270 @@
+//! The rows that say which pieces lead to a piece, and those of pieces that may be garbage. Only pages that
+//! keep reference rows have them.
+
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+
+use super::page::Rows;
+use super::sealed;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
+use crate::node::items::{Priority, REFERENCE as LONG_VALUE};
+use crate::node::view::Node;
+use crate::value::index::Index;
+use crate::value::reference::Reference;
+
+pub(super) const REFERENCE: u8 = 0x24;
+pub(super) const SUSPECT: u8 = 0x36;
+
+/// Whether a page keeps reference rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum References {
+    /// It does not. Rows that are there are left over.
+    #[default]
+    Off,
+    /// What is new gets its rows, and what was there before gets them in slices. Nothing is removed.
+    Building,
+    /// Each piece and each commit has its rows.
+    Kept,
+}
+
+impl References {
+    pub(super) fn parse(byte: u8) -> Option<Self> {
+        [References::Off, References::Building, References::Kept]
+            .into_iter()
+            .find(|known| *known as u8 == byte)
+    }
+
+    /// Whether what is new gets its rows.
+    pub(crate) fn are_written(self) -> bool {
+        self != References::Off
+    }
+}
+
+/// What leads to a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ReferenceKind {
+    /// The piece above it, or the leaf with its value.
+    Eager,
+    /// A leaf with a value that need not be here.
+    Lazy,
+    /// A commit.
+    Commit,
+}
+
+/// One reference row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ReferenceRow {
+    pub(crate) to: Digest,
+    pub(crate) kind: ReferenceKind,
+    /// The digest of the piece, or the ID of the commit.
+    pub(crate) from: Digest,
+}
+
+impl ReferenceRow {
+    /// The row with this key, without its first byte.
+    pub(super) fn parse(key: &[u8]) -> Option<Self> {
+        let (to, rest) = key.split_at_checked(Digest::LEN)?;
+        let (kind, from) = rest.split_first()?;
+        let kind = [ReferenceKind::Eager, ReferenceKind::Lazy, ReferenceKind::Commit]
+            .into_iter()
+            .find(|known| *known as u8 == *kind)?;
+        Some(ReferenceRow { to: Digest::from_slice(to)?, kind, from: Digest::from_slice(from)? })
+    }
+
+    /// The key of the row, without the prefix of the page.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        [&[REFERENCE][..], &self.to.0, &[self.kind as u8], &self.from.0].concat()
+    }
+}
+
+/// The key of the row of a piece that may be garbage, without the prefix of the page.
+pub(crate) fn suspect_key(digest: &Digest) -> Vec<u8> {
+    [&[SUSPECT][..], &digest.0].concat()
+}
+
+/// What a piece leads to: each once. Its bytes are not compared with its digest.
+///
+/// # Errors
+/// [`LedgerError::Integrity`] if the bytes are not those of such a piece.
+pub(crate) fn children(
+    kind: Kind,
+    from: &Digest,
+    bytes: impl Into<bytes::Bytes>,
+) -> Result<Vec<ReferenceRow>> {
+    let refused = |found: &str| LedgerError::integrity(kind, from, found);
+    let row = |to, kind| ReferenceRow { to, kind, from: *from };
+    let mut rows = Vec::new();
+    match kind {
+        Kind::Node => {
+            let node = Node::parse(bytes.into()).map_err(refused)?;
+            for at in 0..node.len() {
+                if let Some(child) = node.child(at) {
+                    rows.push(row(child.digest, ReferenceKind::Eager));
+                    continue;
+                }
+                let payload = node.payload(at);
+                if payload.flags & LONG_VALUE != 0 {
+                    let top = Reference::parse(payload.bytes).map_err(refused)?.top;
+                    let kind = match payload.priority() {
+                        Priority::Lazy => ReferenceKind::Lazy,
+                        _ => ReferenceKind::Eager,
+                    };
+                    rows.push(row(top, kind));
+                }
+            }
+        }
+        Kind::Index => {
+            let index = Index::parse(bytes.into()).map_err(refused)?;
+            let parts = (0..index.len()).filter_map(|at| index.part(at));
+            rows.extend(parts.map(|part| row(part.digest, ReferenceKind::Eager)));
+        }
+        _ => {}
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(rows)
+}
+
+/// The rows of a commit with these roots.
+pub(crate) fn roots(id: &CommitId, root: &Digest, conflicts: Option<&Digest>) -> Vec<ReferenceRow> {
+    let roots = std::iter::once(root).chain(conflicts);
+    // The empty node has no row.
+    let roots = roots.filter(|root| **root != Node::empty().0);
+    let row = |to: &Digest| ReferenceRow { to: *to, kind: ReferenceKind::Commit, from: id.0 };
+    let mut rows: Vec<_> = roots.map(row).collect();
+    rows.dedup();
+    rows
+}
+
+impl Rows {
+    pub(crate) fn put_references(
+        &self,
+        host: &mut dyn KvWrite,
+        references: &[ReferenceRow],
+    ) -> Result<()> {
+        references.iter().try_for_each(|row| self.put(host, &row.key(), Vec::new()))
+    }
+
+    /// Removes references. What they led to may be garbage then.
+    pub(crate) fn remove_references(
+        &self,
+        host: &mut dyn KvWrite,
+        references: &[ReferenceRow],
+    ) -> Result<()> {
+        for row in references {
+            self.remove(host, &row.key())?;
+            self.put_suspect(host, &row.to)?;
+        }
+        Ok(())
+    }
+
+    /// What a piece leads to, after its bytes were compared with its digest. `None` if it is not here.
+    ///
+    /// # Errors
+    /// If the piece is damaged, or the host fails.
+    pub(crate) fn children_of(
+        &self,
+        host: &dyn KvRead,
+        digest: &Digest,
+    ) -> Result<Option<Vec<ReferenceRow>>> {
+        let Some(kind) = self.kind_of(host, digest)? else { return Ok(None) };
+        if kind == Kind::Chunk {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(bytes) = self.piece(host, kind, digest)? else { return Ok(None) };
+        let found = kind.digest(&bytes);
+        if found != *digest {
+            let found = format!("its bytes have digest {found}");
+            return Err(LedgerError::integrity(kind, digest, found));
+        }
+        children(kind, digest, bytes).map(Some)
+    }
+
+    pub(crate) fn has_reference(&self, host: &dyn KvRead, row: &ReferenceRow) -> Result<bool> {
+        Ok(self.get(host, &row.key())?.is_some())
+    }
+
+    /// Calls `each` with all reference rows that can be read.
+    pub(crate) fn visit_references(
+        &self,
+        host: &dyn KvRead,
+        mut each: impl FnMut(ReferenceRow) -> Result<()>,
+    ) -> Result<()> {
+        let (min, max) = self.span(&[REFERENCE]);
+        let begin = min.len();
+        for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            let key = pair?.0;
+            ReferenceRow::parse(key.get(begin..).unwrap_or_default()).map_or(Ok(()), &mut each)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a commit, another piece or a stream leads to a piece.
+    pub(crate) fn is_needed(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        let (min, max) = self.span(&[&[REFERENCE][..], &digest.0].concat());
+        Ok(host.at_least(&min, max.as_deref())?.is_some() || self.is_streamed(host, digest)?)
+    }
+
+    /// Notes that a piece may be garbage.
+    pub(crate) fn put_suspect(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.put(host, &suspect_key(digest), Vec::new())
+    }
+
+    pub(crate) fn remove_suspect(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
+        self.remove(host, &suspect_key(digest))
+    }
+
+    pub(crate) fn is_suspect(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
+        Ok(self.get(host, &suspect_key(digest))?.is_some())
+    }
+
+    /// The next pieces after this one that may be garbage, at most so many.
+    pub(crate) fn suspects(
+        &self,
+        host: &dyn KvRead,
+        after: Option<&Digest>,
+        most: usize,
+    ) -> Result<Vec<Digest>> {
+        use std::ops::ControlFlow::{Break, Continue};
+        let mut suspects = Vec::new();
+        if most == 0 {
+            return Ok(suspects);
+        }
+        self.visit_digests(host, SUSPECT, after, |digest, key, row| {
+            sealed::open(self.page, key, row)?;
+            suspects.push(digest);
+            Ok(if suspects.len() < most { Continue(()) } else { Break(()) })
+        })?;
+        Ok(suspects)
+    }
+
+    /// Whether there is any reference row, or any piece that may be garbage.
+    pub(crate) fn has_reference_rows(&self, host: &dyn KvRead) -> Result<bool> {
+        for first in [REFERENCE, SUSPECT] {
+            let (min, max) = self.span(&[first]);
+            if host.at_least(&min, max.as_deref())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Removes reference rows, and those of pieces that may be garbage: at most so many. `false` if there
+    /// are more.
+    pub(crate) fn clear_references(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
+        let mut keys = Vec::new();
+        for first in [REFERENCE, SUSPECT] {
+            let (min, max) = self.span(&[first]);
+            for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+                if keys.len() == most {
+                    break;
+                }
+                keys.push(pair?.0.into_owned());
+            }
+        }
+        let is_all = keys.len() < most;
+        keys.iter().try_for_each(|key| host.remove(key))?;
+        Ok(is_all)
+    }
+}

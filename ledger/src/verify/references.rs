@@ -1,0 +1,119 @@
+//! Checks reference rows.
+
+use permazen_kv::KvRead;
+
+use super::commits::Graph;
+use super::report::Verification;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::rows::inspect::{PieceRow, commit_key, piece_key};
+use crate::rows::page::Rows;
+use crate::rows::references::{ReferenceKind, ReferenceRow, References, children};
+
+/// Compares the reference rows of a page with its pieces and commits: each of these has its rows, and there
+/// are no others.
+pub(super) struct CheckReferences<'h> {
+    host: &'h dyn KvRead,
+    rows: &'h Rows,
+    state: References,
+    /// How many rows that have to be there are there.
+    found: u64,
+}
+
+impl<'h> CheckReferences<'h> {
+    pub(super) fn new(host: &'h dyn KvRead, rows: &'h Rows, state: References) -> Self {
+        CheckReferences { host, rows, state, found: 0 }
+    }
+
+    /// Looks for a row that has to be there.
+    fn expect(&mut self, row: &ReferenceRow, report: &mut Verification) -> Result<()> {
+        let (page, key) = (self.rows.page, row.key());
+        let read = self.rows.has_reference(self.host, row);
+        match report.readable((page, &key), "a reference row", read)? {
+            Some(true) => self.found += 1,
+            Some(false) if self.state == References::Kept => {
+                report.add(page, &key, "the reference row of what leads to a piece", "no row");
+            }
+            // What is wrong with it is said. Without a row it may get one later.
+            Some(false) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Checks the rows of a commit, which has each root once.
+    pub(super) fn root(
+        &mut self,
+        commit: &CommitId,
+        root: &Digest,
+        report: &mut Verification,
+    ) -> Result<()> {
+        if self.state == References::Off || *root == crate::node::view::Node::empty().0 {
+            return Ok(());
+        }
+        let row = ReferenceRow { to: *root, kind: ReferenceKind::Commit, from: commit.0 };
+        self.expect(&row, report)
+    }
+
+    /// Checks the rows of a piece, which a commit leads to or not.
+    pub(super) fn piece(
+        &mut self,
+        digest: &Digest,
+        piece: &PieceRow<'_>,
+        is_reached: bool,
+        report: &mut Verification,
+    ) -> Result<()> {
+        if self.state == References::Off {
+            return Ok(());
+        }
+        if self.state == References::Kept
+            && !is_reached
+            && !self.rows.is_needed(self.host, digest)?
+            && !self.rows.is_suspect(self.host, digest).unwrap_or(true)
+        {
+            let expected = "a row 24, 26 or 36 of a piece that no commit leads to";
+            report.add(self.rows.page, &piece_key(digest), expected, "none");
+        }
+        if piece.kind == Kind::Chunk {
+            return Ok(());
+        }
+        // What is wrong with the piece is found with the others.
+        let children = children(piece.kind, digest, piece.bytes.to_vec()).unwrap_or_default();
+        children.iter().try_for_each(|row| self.expect(row, report))
+    }
+
+    /// Checks that there are no other rows than those that were found; so many are there.
+    pub(super) fn end(&self, there: u64, graph: &Graph, report: &mut Verification) -> Result<()> {
+        if self.state == References::Off || there == self.found {
+            return Ok(());
+        }
+        let mut other = Vec::new();
+        self.rows.visit_references(self.host, |row| {
+            let is_right = match row.kind {
+                ReferenceKind::Commit => {
+                    let id = CommitId(row.from);
+                    graph.roots().any(|(commit, root)| (*commit, root) == (id, row.to))
+                }
+                _ => match self.rows.children_of(self.host, &row.from) {
+                    Ok(children) => children.is_some_and(|rows| rows.contains(&row)),
+                    Err(error) if error.is_damage() => true,
+                    Err(error) => return Err(error),
+                },
+            };
+            if !is_right {
+                other.push(row);
+            }
+            Ok(())
+        })?;
+        for row in other {
+            let from = match row.kind {
+                ReferenceKind::Commit => commit_key(&CommitId(row.from)),
+                _ => piece_key(&row.from),
+            };
+            let expected =
+                format!("no reference that row {} does not have", permazen_kv::Hex(&from));
+            report.add(self.rows.page, &row.key(), expected, "one");
+        }
+        Ok(())
+    }
+}
