@@ -176,18 +176,29 @@ struct Open<'db> {
     /// The content that the transaction should see.
     seen: Map,
     log: Vec<(Operation, Outcome)>,
+    /// Whether an adjustment has changed a counter that it saw.
+    adjusted: bool,
     /// How many transactions had changed something when it began.
     begun_at: u64,
 }
 
-/// Whether a transaction certainly had something to commit.
-fn changes(log: &[(Operation, Outcome)]) -> bool {
+/// What a transaction had to commit.
+#[derive(Debug, PartialEq)]
+enum Changes {
+    Nothing,
+    /// Only adjustments that changed nothing in what it saw: the key was missing or was no counter.
+    /// A store may do nothing for them, or repeat them on the state at the commit.
+    Perhaps,
+    Certainly,
+}
+
+fn changes(log: &[(Operation, Outcome)], adjusted: bool) -> Changes {
     let mut adjusts: BTreeMap<&[u8], i64> = BTreeMap::new();
     for (operation, _) in log {
         match operation {
-            Operation::Put(..) | Operation::Remove(_) => return true,
+            Operation::Put(..) | Operation::Remove(_) => return Changes::Certainly,
             Operation::RemoveSpan(min, max) if !KeySpan::new(min, max.as_deref()).is_empty() => {
-                return true;
+                return Changes::Certainly;
             }
             Operation::Adjust(key, by) => {
                 let sum = adjusts.entry(key).or_default();
@@ -196,7 +207,11 @@ fn changes(log: &[(Operation, Outcome)]) -> bool {
             _ => {}
         }
     }
-    adjusts.values().any(|sum| *sum != 0)
+    match adjusts.values().any(|sum| *sum != 0) {
+        true if adjusted => Changes::Certainly,
+        true => Changes::Perhaps,
+        false => Changes::Nothing,
+    }
 }
 
 /// Random operations return the same as on a sorted map.
@@ -235,7 +250,15 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
                 };
                 let (seen, log, read_only) = (state.clone(), Vec::new(), *read_only);
                 let begun_writing = !read_only;
-                open.push(Open { tx, read_only, begun_writing, seen, log, begun_at: version });
+                open.push(Open {
+                    tx,
+                    read_only,
+                    begun_writing,
+                    seen,
+                    log,
+                    adjusted: false,
+                    begun_at: version,
+                });
             }
             Step::Begin { .. } => {}
             Step::Operate(i, operation) => {
@@ -245,7 +268,15 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
                 let entry = &mut open[at];
                 match on_store(&mut entry.tx, operation) {
                     Ok(outcome) => {
+                        let before = match operation {
+                            Operation::Adjust(key, _) => entry.seen.get(key).cloned(),
+                            _ => None,
+                        };
                         assert_eq!(outcome, on_map(&mut entry.seen, operation), "{operation:?}");
+                        entry.adjusted |= match operation {
+                            Operation::Adjust(key, _) => before.as_ref() != entry.seen.get(key),
+                            _ => false,
+                        };
                         entry.log.push((operation.clone(), outcome));
                     }
                     Err(error) => {
@@ -276,22 +307,26 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
             }
             Step::Commit(i) if *i < open.len() => {
                 let entry = open.remove(*i);
-                match entry.tx.commit() {
-                    // A transaction that only read takes place at its beginning. It was compared
-                    // with that state already.
-                    Ok(()) if entry.read_only || !changes(&entry.log) => {}
-                    Ok(()) => {
-                        for (operation, outcome) in &entry.log {
-                            assert_eq!(on_map(&mut state, operation), *outcome, "{operation:?}");
-                        }
-                        version += 1;
-                    }
+                let result = entry.tx.commit();
+                let now: Map = committed(store).into_iter().collect();
+                let changes = match result {
+                    Ok(()) if entry.read_only => Changes::Nothing,
+                    Ok(()) => changes(&entry.log, entry.adjusted),
                     Err(error) => {
                         assert!(error.is_retryable(), "{error}");
                         assert!(version > entry.begun_at, "nobody else has committed: {error}");
+                        Changes::Nothing
+                    }
+                };
+                // A transaction that only read takes place at its beginning. It was compared with
+                // that state already.
+                if changes == Changes::Certainly || now != state {
+                    assert_ne!(changes, Changes::Nothing, "a transaction that only read");
+                    for (operation, outcome) in &entry.log {
+                        assert_eq!(on_map(&mut state, operation), *outcome, "{operation:?}");
                     }
                 }
-                let now: Map = committed(store).into_iter().collect();
+                version += u64::from(changes != Changes::Nothing);
                 assert_eq!(now, state);
             }
             Step::Rollback(i) if *i < open.len() => open.remove(*i).tx.rollback(),
