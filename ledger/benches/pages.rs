@@ -184,11 +184,30 @@ fn main() {
     });
     println!("| merge of 1,000 and 1,000 changes | {:.1} | | |", median(merges.collect()));
     collect(&page);
+    reference_rows(&page, || changes(1_000, false));
 
     drop((ours, page, repository));
     let cold = Repository::open(open(dirs[0].path())).unwrap();
     let ours = cold.page("bench", PageId::ROOT).unwrap().database(MAIN).unwrap();
     row("20,000 point reads, cold", vec![reads(&ours, &keys)], vec![reads(&bare, &keys)]);
+}
+
+/// The same with reference rows, after 20 commits of 1,000 changes at random.
+fn reference_rows(page: &Page, mut changes: impl FnMut() -> Vec<Pair>) {
+    page.set_retention(Retention::All).unwrap();
+    page.set_reference_rows(true).unwrap();
+    let begin = Instant::now();
+    while !page.has_reference_rows().unwrap() {
+        page.collect_slice().unwrap();
+    }
+    println!("| reference rows: turning on | {:.1} | | |", begin.elapsed().as_secs_f64() * 1e6);
+    let db = page.database(MAIN).unwrap();
+    let times = (0..20).map(|_| commit(&db, &changes()));
+    println!(
+        "| reference rows: commit of 1000 changes at random | {:.1} | | |",
+        median(times.collect())
+    );
+    collect(page);
 }
 
 /// Leaves the last commit of the branch, and collects the rest in slices.

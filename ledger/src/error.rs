@@ -3,7 +3,7 @@
 use permazen_kv::{ErrorFamily, Hex, KvError};
 
 use crate::digest::{Digest, Kind};
-use crate::ids::CommitId;
+use crate::ids::{CommitId, PageId};
 
 /// Result of an operation of a ledger.
 pub type Result<T> = std::result::Result<T, LedgerError>;
@@ -244,6 +244,16 @@ pub enum LedgerError {
 impl LedgerError {
     pub(crate) fn integrity(kind: Kind, digest: &Digest, found: impl Into<String>) -> Self {
         LedgerError::Integrity { kind, digest: *digest, found: found.into() }
+    }
+
+    /// There is no such page.
+    pub(crate) fn no_page(ledger: &str, id: &PageId) -> Self {
+        LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") }
+    }
+
+    /// There is such a page already.
+    pub(crate) fn page_exists(ledger: &str, id: &PageId) -> Self {
+        LedgerError::Exists { what: "page", name: format!("{ledger} {id}") }
     }
 
     pub(crate) fn is_damage(&self) -> bool {

@@ -278,8 +278,7 @@ impl Repository {
             if let Some(number) = rows::page(&tx, ledger, &id)? {
                 let there = rows::page_row(&tx, number)?;
                 if there.is_none_or(|there| there.state != PageState::Deleting) {
-                    let name = format!("{ledger} {id}");
-                    return Err(LedgerError::Exists { what: "page", name });
+                    return Err(LedgerError::page_exists(ledger, &id));
                 }
                 // The page of this name is deleted. Its name is free after that.
                 drop(tx);
@@ -314,10 +313,9 @@ impl Repository {
             let what = "others took this process for dead while it made a page".to_owned();
             return Err(LedgerError::Busy { what });
         }
-        let name = format!("{} {}", row.ledger, row.id);
         // Another process can have made a page of this name.
         let result = match rows::page(&tx, &row.ledger, &row.id)? {
-            Some(_) => Err(LedgerError::Exists { what: "page", name }),
+            Some(_) => Err(LedgerError::page_exists(&row.ledger, &row.id)),
             None => made,
         };
         match result {
@@ -337,12 +335,17 @@ impl Repository {
     /// # Errors
     /// If there is no such page, or the host fails.
     pub fn page(&self, ledger: &str, id: PageId) -> Result<Page> {
-        let no_such = || LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") };
-        let number = rows::page(&self.repository().begin(&TxOptions::reading())?, ledger, &id)?;
-        match self.page_of(number.ok_or_else(no_such)?) {
-            // It was deleted meanwhile.
-            Err(LedgerError::PageGone { .. }) => Err(no_such()),
-            page => page,
+        let no_such = || LedgerError::no_page(ledger, &id);
+        let number = || rows::page(&self.repository().begin(&TxOptions::reading())?, ledger, &id);
+        loop {
+            let asked = number()?.ok_or_else(no_such)?;
+            match self.page_of(asked) {
+                // It was deleted meanwhile.
+                Err(LedgerError::PageGone { .. }) => return Err(no_such()),
+                // It was renamed meanwhile. What is open keeps its name.
+                Ok(_) if number()? != Some(asked) => {}
+                page => return page,
+            }
         }
     }
 

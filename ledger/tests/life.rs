@@ -9,7 +9,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::read_only::ReadOnly;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{Clock, CommitId, KeptPage, LedgerError, MAIN, Page, PageId, Repository};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -443,4 +443,167 @@ fn a_page_is_opened_or_made_by_many_at_once() {
         repository.delete_page(&ledger, id).unwrap();
     }
     assert_eq!((rows(&host, 0x10), rows(&host, 0x08), rows(&host, 0x06)), (0, 0, 0));
+}
+
+#[test]
+fn a_page_gets_another_name_and_keeps_all_it_has() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let (one, two) = (process(&host, &clock), process(&host, &clock));
+    let page = one.create_page("films", ROOT).unwrap();
+    put(&page, b"Alien");
+    let (head, id) = (page.head(MAIN).unwrap(), PageId([7; 16]));
+    let (from, to) = (("films", ROOT), ("old films", id));
+    // Nobody may have it open.
+    for repository in [&one, &two] {
+        let refused = repository.rename_page(from, to);
+        assert!(matches!(refused, Err(LedgerError::PageInUse { .. })), "{refused:?}");
+    }
+    drop(page);
+    one.upkeep().unwrap();
+    drop(one.create_page("books", ROOT).unwrap());
+    let refused = one.rename_page(from, ("books", ROOT));
+    assert!(matches!(refused, Err(LedgerError::Exists { .. })), "{refused:?}");
+    assert!(matches!(one.rename_page(("none", ROOT), to), Err(LedgerError::NoSuch { .. })));
+    assert!(matches!(one.rename_page(from, ("", ROOT)), Err(LedgerError::InvalidArgument(_))));
+    let before = all(&host);
+    one.rename_page(from, from).unwrap();
+    assert_eq!(before, all(&host));
+    two.rename_page(from, to).unwrap();
+    assert!(matches!(one.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
+    let page = one.page(to.0, to.1).unwrap();
+    assert_eq!(page.head(MAIN).unwrap(), head);
+    assert!(page.snapshot(&head).unwrap().get(b"Alien").unwrap().is_some());
+    put(&page, b"Brazil");
+    // The name is free.
+    put(&two.create_page("films", ROOT).unwrap(), b"Casablanca");
+    assert_eq!(one.pages().unwrap().len(), 3);
+    drop(page);
+    for repository in [&one, &two] {
+        repository.upkeep().unwrap();
+        assert_clean(repository);
+    }
+    one.delete_page(to.0, to.1).unwrap();
+    let names: Vec<_> = one.pages().unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["books", "films"]);
+    assert_clean(&two);
+}
+
+#[test]
+fn a_name_that_is_being_deleted_is_taken_after_that() {
+    let clock = TestClock::new();
+    let (host, repository, kept) = to_delete(&clock);
+    drop(kept);
+    // The first operation at which the page is gone and its rows are not.
+    let is_part = (4..).any(|nth| {
+        host.faults().fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let deleted = repository.delete_page("films", ROOT);
+        host.faults().stop();
+        deleted.unwrap_err();
+        repository.pages().unwrap().len() == 1
+    });
+    assert!(is_part && rows(host.inner(), 0x04) == 2);
+    repository.rename_page(("books", ROOT), ("films", ROOT)).unwrap();
+    assert_eq!(repository.pages().unwrap(), [("films".to_owned(), ROOT)]);
+    let films = repository.page("films", ROOT).unwrap();
+    assert!(films.snapshot(&films.head(MAIN).unwrap()).unwrap().get(b"Emma").unwrap().is_some());
+    assert_eq!(rows(host.inner(), 0x04), 1);
+    assert_clean(&repository);
+}
+
+#[test]
+fn a_page_has_one_name_whichever_operation_fails() {
+    let clock = TestClock::new();
+    let names = [("books", ROOT), ("notes", PageId([1; 16]))];
+    let mut ends = [0; 2];
+    for nth in 1.. {
+        let host = FaultStore::new(MemoryStore::new());
+        let time: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let builder = Repository::builder(host.clone()).upkeep_by_hand().clock(time);
+        let repository = builder.create().unwrap();
+        drop(repository.create_page("films", ROOT).unwrap());
+        put(&repository.create_page("books", ROOT).unwrap(), b"Emma");
+        host.faults().fail_nth(nth, || KvError::IllegalState("the disk is gone".to_owned()));
+        let renamed = repository.rename_page(names[0], names[1]);
+        let is_all = host.faults().operations() < nth;
+        host.faults().stop();
+        let pages: Vec<_> = repository.pages().unwrap().into_iter().map(|(name, _)| name).collect();
+        let at = usize::from(pages.contains(&"notes".to_owned()));
+        assert_eq!(pages, ["films", names[at].0], "{nth}");
+        assert!(at == 1 || renamed.is_err(), "{nth}");
+        let page = repository.page(names[at].0, names[at].1).unwrap();
+        assert!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().get(b"Emma").unwrap().is_some());
+        drop(page);
+        assert_clean(&repository);
+        ends[at] += 1;
+        if is_all {
+            break;
+        }
+    }
+    assert!(ends[0] > 5 && ends[1] > 0, "{ends:?}");
+}
+
+#[test]
+fn a_page_is_open_under_the_name_it_was_asked_for() {
+    let host = MemoryStore::new();
+    let repositories: Vec<_> = (0..3).map(|_| Repository::create(host.clone()).unwrap()).collect();
+    drop(repositories[0].create_page("a", ROOT).unwrap());
+    repositories[0].upkeep().unwrap();
+    let renamed = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for (number, repository) in repositories.iter().enumerate() {
+            let renamed = &renamed;
+            scope.spawn(move || {
+                for round in 0_u64.. {
+                    if renamed.load(Ordering::Relaxed) >= 40 {
+                        break;
+                    }
+                    let (from, to) = if round % 2 == 0 { ("a", "b") } else { ("b", "a") };
+                    if number == 0 {
+                        match repository.page(from, ROOT) {
+                            Ok(page) => {
+                                let usage = repository.usage().unwrap();
+                                assert_eq!((usage.len(), &*usage[0].ledger), (1, from));
+                                drop(page);
+                                repository.upkeep().unwrap();
+                            }
+                            Err(LedgerError::NoSuch { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        continue;
+                    }
+                    match repository.rename_page((from, ROOT), (to, ROOT)) {
+                        Ok(()) => drop(renamed.fetch_add(1, Ordering::Relaxed)),
+                        Err(LedgerError::NoSuch { .. } | LedgerError::PageInUse { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(rows(&host, 0x04), 1);
+    assert_clean(&repositories[0]);
+}
+
+#[test]
+fn pages_that_were_not_used_for_long_are_evicted() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    let full = repository.create_page("full", ROOT).unwrap();
+    put(&full, b"Alien");
+    drop(full);
+    for name in ["a", "b", "c"] {
+        drop(repository.create_page(name, ROOT).unwrap());
+        clock.advance(HOUR);
+    }
+    let open = repository.page("b", ROOT).unwrap();
+    assert_eq!(repository.evict_unused(4 * HOUR).unwrap(), []);
+    assert_eq!(repository.evict_unused(2 * HOUR).unwrap(), [("a".to_owned(), ROOT)]);
+    assert_eq!(repository.kept("full", ROOT).unwrap(), Some(KeptPage::HasNoRemote));
+    assert_eq!(repository.kept("b", ROOT).unwrap(), Some(KeptPage::IsOpen));
+    assert_eq!(repository.kept("c", ROOT).unwrap(), None);
+    assert!(matches!(repository.kept("a", ROOT), Err(LedgerError::NoSuch { .. })));
+    drop(open);
+    assert_eq!(repository.evict_unused(Duration::ZERO).unwrap().len(), 2);
+    assert_eq!(repository.pages().unwrap(), [("full".to_owned(), ROOT)]);
+    assert_clean(&repository);
 }

@@ -4,6 +4,7 @@
 use permazen_kv::{KvRead, TxOptions};
 
 use super::presence::Presence;
+use super::usage::KeptPage;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
 use crate::ids::PageId;
@@ -38,7 +39,7 @@ pub(crate) fn begin(
     only: Only,
 ) -> Result<Option<u64>> {
     let host = presence.host();
-    let no_such = || LedgerError::NoSuch { what: "page", name: format!("{ledger} {id}") };
+    let no_such = || LedgerError::no_page(ledger, &id);
     let number = rows::page(&*host.repository.begin(&TxOptions::reading())?, ledger, &id)?;
     let number = number.ok_or_else(no_such)?;
     let page = host.rows(number);
@@ -48,8 +49,8 @@ pub(crate) fn begin(
             PageState::InUse => {}
             // Another process has begun.
             PageState::Deleting => return Ok(true),
-            PageState::Changing | PageState::Making(_) => {
-                let what = format!("another process makes page {ledger} {id} or deletes it");
+            PageState::Making(_) => {
+                let what = format!("another process makes page {ledger} {id}");
                 return Err(LedgerError::Busy { what });
             }
         }
@@ -59,14 +60,14 @@ pub(crate) fn begin(
                 // not deleted after this, who opens it takes that back.
                 let database = host.of_page(number)?;
                 let mut tx = database.begin(&TxOptions::writing())?;
-                if !loses_nothing(&tx, &page)? {
+                if only_here(&tx, &page)?.is_some() {
                     return Ok(false);
                 }
                 page.put_going(&mut tx)?;
                 tx.commit()?;
             }
         } else {
-            if only == Only::Empty && !loses_nothing(tx, &page)? {
+            if only == Only::Empty && only_here(tx, &page)?.is_some() {
                 return Ok(false);
             }
             page.put_going(tx)?;
@@ -78,25 +79,31 @@ pub(crate) fn begin(
     Ok(decided.then_some(number))
 }
 
-/// Whether a page has nothing that is only here. Nobody has it open, so what was streamed and no commit has is
-/// garbage.
-fn loses_nothing(host: &dyn KvRead, page: &Rows) -> Result<bool> {
+/// What a page has that is only here. `None` if nothing is lost with it. Nobody has it open, so what was
+/// streamed and no commit has is garbage.
+pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
     if !page.tags(host)?.is_empty() {
-        return Ok(false);
+        return Ok(Some(KeptPage::HasTags));
     }
-    if page.remote(host)? != Remote::Attached {
-        return Ok(!page.has_commits(host)?);
+    match page.remote(host)? {
+        Remote::Attached => {}
+        _ if !page.has_commits(host)? => return Ok(None),
+        Remote::Attaching(_) => return Ok(Some(KeptPage::IsBeingAttached)),
+        Remote::None => return Ok(Some(KeptPage::HasNoRemote)),
     }
     // No remote knows of other branches, and of what a branch has left.
-    if page.has_resets(host)? || page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
-        return Ok(false);
+    if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
+        return Ok(Some(KeptPage::HasBranches));
+    }
+    if page.has_resets(host)? {
+        return Ok(Some(KeptPage::WasReset));
     }
     let mut has_local = false;
     page.visit_local(host, None, |digest| {
         has_local = !page.is_transient(host, &digest)?;
         Ok(!has_local)
     })?;
-    Ok(!has_local && !page.has_unsynced(host)?)
+    Ok((has_local || page.has_unsynced(host)?).then_some(KeptPage::IsUnsynced))
 }
 
 /// Removes the rows of a page for which that was decided.
@@ -146,7 +153,7 @@ pub(crate) fn finish_all(host: &Host) -> Result<()> {
                     finish(host, number)?;
                 }
             }
-            PageState::InUse | PageState::Changing => {}
+            PageState::InUse => {}
         }
     }
     Ok(())

@@ -59,6 +59,11 @@ impl Presence {
         &self.host
     }
 
+    /// The time, in milliseconds.
+    pub(crate) fn now(&self) -> u64 {
+        self.process.now()
+    }
+
     fn repository(&self) -> &dyn KvDatabase {
         &*self.host.repository
     }
@@ -260,8 +265,8 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
 fn check_in_use(host: &dyn KvRead, page: u64) -> Result<()> {
     match page_row(host, page)?.map(|row| row.state) {
         Some(PageState::InUse) => Ok(()),
-        Some(PageState::Changing | PageState::Making(_)) => {
-            let what = format!("another process makes page {page} or deletes it");
+        Some(PageState::Making(_)) => {
+            let what = format!("another process makes page {page}");
             Err(LedgerError::Busy { what })
         }
         Some(PageState::Deleting) | None => Err(LedgerError::PageGone { page }),

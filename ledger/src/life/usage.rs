@@ -1,5 +1,6 @@
 //! When pages were used last, and which of them can go.
 
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::TxOptions;
@@ -9,7 +10,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::repository::Repository;
 use crate::rows::opened;
-use crate::rows::repository::{PageState, page_rows};
+use crate::rows::repository::{PageState, page, page_rows};
 
 /// A page, and when it was used last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,40 @@ pub struct PageUsage {
     pub is_open: bool,
     /// When it was closed last. `None` if it is open.
     pub closed: Option<SystemTime>,
+}
+
+/// Why a page is not [evicted](Repository::evict).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeptPage {
+    /// A process has it open, or has not told yet that it is closed.
+    IsOpen,
+    /// It has tags, of which no remote knows.
+    HasTags,
+    /// It has commits, and no remote.
+    HasNoRemote,
+    /// What it has is still to be listed for its remote. [`Page::attach`](crate::Page::attach) continues that.
+    IsBeingAttached,
+    /// It has branches other than `main`, of which no remote knows.
+    HasBranches,
+    /// A branch of it was reset, squashed or removed, of which no remote knows.
+    WasReset,
+    /// Commits or pieces of it are not at its remote.
+    IsUnsynced,
+}
+
+impl fmt::Display for KeptPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KeptPage::IsOpen => "a process has it open",
+            KeptPage::HasTags => "it has tags",
+            KeptPage::HasNoRemote => "it has commits and no remote",
+            KeptPage::IsBeingAttached => "it is being attached to its remote",
+            KeptPage::HasBranches => "it has branches other than main",
+            KeptPage::WasReset => "a branch of it was reset, squashed or removed",
+            KeptPage::IsUnsynced => "commits or pieces of it are not at its remote",
+        })
+    }
 }
 
 impl Repository {
@@ -82,6 +117,62 @@ impl Repository {
             Ok(None) | Err(LedgerError::PageInUse { .. }) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Why a page is not [evicted](Repository::evict). `None` if it would be. Costs a few gets, and a step for
+    /// each piece that is only here and was streamed and not attached.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{KeptPage, PageId, Repository};
+    ///
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let page = repository.create_page("films", PageId::ROOT)?;
+    /// assert_eq!(repository.kept("films", PageId::ROOT)?, Some(KeptPage::IsOpen));
+    /// drop(page);
+    /// assert_eq!(repository.kept("films", PageId::ROOT)?, None);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such page, or the host fails.
+    pub fn kept(&self, ledger: &str, id: PageId) -> Result<Option<KeptPage>> {
+        self.presence().keep()?;
+        let number = {
+            let host = self.host().repository.begin(&TxOptions::reading())?;
+            let number =
+                page(&host, ledger, &id)?.ok_or_else(|| LedgerError::no_page(ledger, &id))?;
+            if !opened::opened_by(&host, number)?.is_empty() {
+                return Ok(Some(KeptPage::IsOpen));
+            }
+            number
+        };
+        let database = self.host().of_page(number)?;
+        deletion::only_here(&database.begin(&TxOptions::reading())?, &self.host().rows(number))
+    }
+
+    /// Removes every page that was closed at least so long ago and can be [evicted](Repository::evict), and
+    /// says which. What is removed stays removed if the next one fails.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn evict_unused(&self, closed_for: Duration) -> Result<Vec<(String, PageId)>> {
+        self.presence().keep()?;
+        let now = Duration::from_millis(self.presence().now());
+        let mut evicted = Vec::new();
+        for page in self.usage()? {
+            let since = page.closed.and_then(|closed| closed.duration_since(UNIX_EPOCH).ok());
+            if since.is_none_or(|since| now.saturating_sub(since) < closed_for) {
+                continue;
+            }
+            match self.evict(&page.ledger, page.id) {
+                Ok(true) => evicted.push((page.ledger, page.id)),
+                // Another process has deleted it.
+                Ok(false) | Err(LedgerError::NoSuch { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(evicted)
     }
 
     /// Removes the least recently closed page that can be [evicted](Repository::evict), and says which.

@@ -146,7 +146,7 @@ impl Rows {
         references.iter().try_for_each(|row| self.put(host, &row.key(), Vec::new()))
     }
 
-    /// Removes references. What they led to may be garbage then.
+    /// Removes references. What nothing leads to any more is garbage, and is noted.
     pub(crate) fn remove_references(
         &self,
         host: &mut dyn KvWrite,
@@ -154,7 +154,11 @@ impl Rows {
     ) -> Result<()> {
         for row in references {
             self.remove(host, &row.key())?;
-            self.put_suspect(host, &row.to)?;
+            // Most of what an old node leads to is in the node that has replaced it, too. To look for that
+            // is cheaper than a row that is written and removed.
+            if !self.is_needed(host, &row.to)? {
+                self.put_suspect(host, &row.to)?;
+            }
         }
         Ok(())
     }

@@ -122,9 +122,6 @@ pub(crate) enum PageState {
     Deleting,
     /// This process makes its database. It has no name yet.
     Making(ProcessId),
-    /// A process wishes to delete it. This version decides that in one transaction, and leaves such a page
-    /// alone.
-    Changing,
 }
 
 /// What the repository knows of a page.
@@ -145,7 +142,6 @@ impl PageRow {
             (0, 0) => PageState::InUse,
             (1, 0) => PageState::Deleting,
             (2, 16) => PageState::Making(ProcessId(process.try_into().ok()?)),
-            (3, 16) => PageState::Changing,
             _ => return None,
         };
         let ledger = String::from_utf8(ledger.to_vec()).ok()?;
@@ -158,8 +154,6 @@ impl PageRow {
             PageState::InUse => (0, &[]),
             PageState::Deleting => (1, &[]),
             PageState::Making(process) => (2, &process.0),
-            // Nobody writes it.
-            PageState::Changing => (3, &[0; 16]),
         };
         let mut value = vec![state, self.ledger.len() as u8];
         value.extend_from_slice(self.ledger.as_bytes());
@@ -192,6 +186,17 @@ pub(crate) fn name_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> R
     let row = PageRow { state: PageState::InUse, ..row.clone() };
     put(host, &by_name(&row.ledger, &row.id), number.to_be_bytes().to_vec())?;
     put(host, &of_page(BY_NUMBER, number), row.to_bytes())
+}
+
+/// Gives a page that is in use another name, which no page has.
+pub(crate) fn rename_page(
+    host: &mut dyn KvWrite,
+    number: u64,
+    (from, to): (&PageRow, (&str, PageId)),
+) -> Result<()> {
+    host.remove(&by_name(&from.ledger, &from.id))?;
+    let (ledger, id) = to;
+    name_page(host, number, &PageRow { state: from.state, ledger: ledger.to_owned(), id })
 }
 
 /// What the repository knows of the page with this number. `None` if there is none.

@@ -95,7 +95,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                         // It was never completed, or has lost its name to the page that is.
                         PageState::Making(_) => unnamed.push(number),
                         PageState::Deleting if places.is_separate() => unnamed.push(number),
-                        PageState::Deleting | PageState::Changing => {}
+                        PageState::Deleting => {}
                     }
                 }
                 Ok(RepositoryRow::OfPage(number)) => {

@@ -6,8 +6,8 @@ use std::io::Write;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, Kind, LedgerError, MAIN, Page, PageId, RemoteState, Repository, Retention,
-    Secret, Status,
+    CommitId, Digest, KeptPage, Kind, LedgerError, MAIN, Page, PageId, RemoteState, Repository,
+    Retention, Secret, Status,
 };
 
 use super::setting::{Setting, content, many, noise};
@@ -359,28 +359,30 @@ fn empty_root() -> Digest {
 #[test]
 fn nothing_that_is_only_here_is_evicted() {
     type Change = fn(&Page);
-    let changes: [(&str, Change); 6] = [
-        ("a commit", |page| write(page, |tx| tx.put(b"b", b"").unwrap())),
-        ("a piece", |page| {
+    let changes: [(KeptPage, Change); 6] = [
+        (KeptPage::IsUnsynced, |page| write(page, |tx| tx.put(b"b", b"").unwrap())),
+        (KeptPage::IsUnsynced, |page| {
             write(page, |tx| tx.put(b"b", b"").unwrap());
             let commits = page.remote().unsynced_commits().unwrap();
             page.remote().mark_synced(&[commits[0].id], &[], &[]).unwrap();
         }),
-        ("a tag", |page| page.set_tag("t", &page.head(MAIN).unwrap()).unwrap()),
-        ("a branch", |page| page.create_branch("b", &page.head(MAIN).unwrap()).unwrap()),
-        ("a reset", |page| page.reset(MAIN, &CommitId::FIRST).unwrap()),
-        ("no remote", |page| page.remote().detach().unwrap()),
+        (KeptPage::HasTags, |page| page.set_tag("t", &page.head(MAIN).unwrap()).unwrap()),
+        (KeptPage::HasBranches, |page| page.create_branch("b", &page.head(MAIN).unwrap()).unwrap()),
+        (KeptPage::WasReset, |page| page.reset(MAIN, &CommitId::FIRST).unwrap()),
+        (KeptPage::HasNoRemote, |page| page.remote().detach().unwrap()),
     ];
-    for (what, change) in changes {
+    for (why, change) in changes {
         let repository = repository(&MemoryStore::new());
         let page = films(&repository);
         page.remote().attach().unwrap();
         write(&page, |tx| tx.put(b"a", b"").unwrap());
         sync(&page);
         change(&page);
+        assert_eq!(repository.kept(FILMS.0, FILMS.1).unwrap(), Some(KeptPage::IsOpen));
         drop(page);
-        assert!(!repository.evict(FILMS.0, FILMS.1).unwrap(), "{what}");
-        assert_eq!(repository.evict_least_used().unwrap(), None, "{what}");
+        assert_eq!(repository.kept(FILMS.0, FILMS.1).unwrap(), Some(why));
+        assert!(!repository.evict(FILMS.0, FILMS.1).unwrap(), "{why}");
+        assert_eq!(repository.evict_least_used().unwrap(), None, "{why}");
     }
 }
 
