@@ -58,6 +58,8 @@
 //! | schemas and how they are recorded | [`schema`], [`layout`] |
 //! | a test that notices changes of the schema | [`assert_schema!`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
+//! | opening what a user names: a path or a URL | [`open()`], [`mod@open`] |
+//! | showing text of a database on a terminal | [`escape`] |
 #![deny(missing_docs)]
 
 // Generated code says `permazen::…`. This makes that path work inside this crate too.
@@ -67,11 +69,13 @@ pub use permazen_kv as kv;
 
 mod bytes;
 pub mod encoding;
+pub mod escape;
 mod id;
 pub mod layout;
 pub mod model;
 pub mod object;
 pub mod object_xml;
+pub mod open;
 pub mod schema;
 pub mod schema_file;
 mod xml;
@@ -125,6 +129,7 @@ pub use model::{
     Model, ModelSet, NewValues, Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation,
     Versioned, Violation, Violations, is_retryable,
 };
+pub use open::open;
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenFields, PermazenKind, PermazenObject, hooks};
 

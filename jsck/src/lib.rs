@@ -45,7 +45,6 @@ use permazen::{ObjId, StorageId};
 pub use check::{check, check_database, check_with};
 pub use online::{OnlineCheck, Slice};
 pub use repair::{Intent, RepairReport, repair};
-pub use report::escape::{Escaping, needs_escape};
 pub use report::finding::{Class, Finding, Fix};
 
 /// How to check.

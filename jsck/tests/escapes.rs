@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use fixture::{bytes, damaged, lines, stdout};
 use permazen::encoding::{EnumValue, Value};
+use permazen::escape::{Escaping, needs_escape};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
-use permazen_jsck::{Escaping, Options, check, needs_escape};
+use permazen_jsck::{Options, check};
 use tempfile::TempDir;
 
 /// Characters that change how the text around them is shown.

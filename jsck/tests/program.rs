@@ -280,14 +280,11 @@ fn a_store_too_damaged_to_be_opened_is_a_finding() {
 
 #[test]
 fn a_path_that_is_none_says_what_to_give() {
-    let (dir, path) = damaged(&[]);
+    let (dir, _) = damaged(&[]);
     let said = |path: &str| {
         let output = jsck(&[path]).assert().code(2).get_output().clone();
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let file = Path::new(&path).join("data.mdb");
-    let told = said(file.to_str().expect("UTF-8"));
-    assert!(told.contains("give its directory") && told.contains(&path), "{told}");
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).expect("make");
     let told = said(empty.to_str().expect("UTF-8"));
@@ -295,6 +292,20 @@ fn a_path_that_is_none_says_what_to_give() {
     let missing = lines(&mut jsck(&["--json", "/no/such/place"]), 2);
     assert_eq!(missing.len(), 1, "{missing:?}");
     assert_eq!((&missing[0]["type"], &missing[0]["complete"]), (&"summary".into(), &false.into()));
+}
+
+/// The file of an environment stands for its directory.
+#[test]
+fn urls_and_the_file_of_an_environment_are_taken() {
+    let (_dir, path) = damaged(&[]);
+    for name in [format!("{path}/data.mdb"), format!("lmdb:{path}")] {
+        let output = jsck(&[&name]).assert().code(0).get_output().clone();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.starts_with(&format!("Checking {path} (LMDB environment")), "{text}");
+    }
+    let output = jsck(&["postgres:db"]).assert().code(2).get_output().clone();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.starts_with("jsck: postgres: is no kind of store"), "{text}");
 }
 
 /// Repair changes the file and not the link to it, and respects the file's permissions.

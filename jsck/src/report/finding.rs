@@ -3,9 +3,9 @@
 use std::fmt::{self, Write};
 
 use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
-use permazen::{ObjId, kv};
+use permazen::{ObjId, escape::Escaping, kv};
 
-use crate::{Escaping, RepairScope};
+use crate::RepairScope;
 
 /// One thing that is wrong with a database. It concerns exactly one key.
 #[derive(Debug, Clone, PartialEq, Eq)]

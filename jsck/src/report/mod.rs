@@ -2,6 +2,5 @@
 
 pub(crate) mod changes;
 pub(crate) mod describe_key;
-pub(crate) mod escape;
 pub(crate) mod finding;
 pub(crate) mod output;

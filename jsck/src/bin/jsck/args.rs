@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Parser, ValueEnum};
 use permazen::layout::SchemaIndex;
+use permazen::open::StoreKind;
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 use permazen_jsck::{Options, RepairScope};
@@ -21,7 +22,8 @@ use crate::{Failure, files};
 #[derive(Debug, Parser)]
 #[command(name = "jsck", version, max_term_width = 100)]
 pub(crate) struct Args {
-    /// An LMDB environment directory, an SQLite file, or a raw XML dump
+    /// An LMDB environment, an SQLite file, or a raw XML dump: a path, or lmdb:PATH, sqlite:PATH,
+    /// xml:PATH; write ./ before a path that has a colon
     #[arg(required_unless_present = "generate")]
     database: Option<PathBuf>,
     /// What kind of store it is; found out by itself if not given
@@ -114,6 +116,17 @@ pub(crate) enum Kind {
     #[cfg(feature = "sqlite")]
     Sqlite,
     Xml,
+}
+
+impl Kind {
+    pub(crate) fn of_store(self) -> StoreKind {
+        match self {
+            Kind::Lmdb => StoreKind::Lmdb,
+            #[cfg(feature = "sqlite")]
+            Kind::Sqlite => StoreKind::Sqlite,
+            Kind::Xml => StoreKind::Xml,
+        }
+    }
 }
 
 /// What to repair.

@@ -1,13 +1,11 @@
 //! Opens the database that the user names.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use permazen::kv::lmdb::LmdbStore;
-use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
+use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 
 use crate::args::Kind;
 use crate::terminal::path_text;
@@ -16,95 +14,49 @@ use crate::{Failure, files};
 /// An open database.
 pub(crate) struct Database {
     path: PathBuf,
-    kind: Kind,
-    store: Box<dyn KvDatabase>,
-    /// For an XML dump, which is read as a whole: its length, and when it was last changed.
-    read: Option<(u64, SystemTime)>,
+    store: Store,
+}
+
+enum Store {
+    /// A dump is changed in memory, and written as a whole by [`Database::commit`].
+    Xml(XmlDump),
+    Other(OpenStore),
 }
 
 /// Opens a database. A database that is only read is not changed in any way.
-pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Database, Failure> {
-    let kind = match kind {
-        Some(kind) => kind,
-        None => detect(path)?,
-    };
-    if kind != Kind::Lmdb {
-        files::must_be_file(path)?;
-    }
-    let mut real = path.to_path_buf();
-    let read = if kind == Kind::Xml {
-        // A repair replaces the dump by a new file: replace the file itself, not a link to it.
-        real = path.canonicalize().map_err(|e| format!("{}: {e}", path_text(path)))?;
-        if write {
-            let opened = File::options().append(true).open(&real);
-            opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path_text(path)))?;
+pub(crate) fn open(name: &Path, kind: Option<Kind>, write: bool) -> Result<Database, Failure> {
+    let mut opening = Opening::new().write(write);
+    if let Some(kind) = kind {
+        let kind = kind.of_store();
+        if kind != StoreKind::Lmdb {
+            files::must_be_file(name)?;
         }
-        stamp(&real).ok()
-    } else {
-        None
-    };
-    let store: Box<dyn KvDatabase> = match kind {
-        Kind::Lmdb => Box::new(LmdbStore::builder().read_only(!write).open(path)?),
-        #[cfg(feature = "sqlite")]
-        Kind::Sqlite => {
-            Box::new(permazen::kv::sqlite::SqliteStore::builder().read_only(!write).open(path)?)
-        }
-        Kind::Xml => Box::new(read_xml(path)?),
-    };
-    Ok(Database { path: real, kind, store, read })
+        opening = opening.kind(kind);
+    }
+    let located = opening.locate(name).map_err(|error| match error {
+        OpenError::Unrecognized { .. } => Failure::from(format!("{error}; --kind says what it is")),
+        error => error.into(),
+    })?;
+    if located.0 != StoreKind::Xml {
+        let store = opening.open(name).map_err(unwrapped)?;
+        let path = store.path().unwrap_or(name).to_path_buf();
+        return Ok(Database { path, store: Store::Other(store) });
+    }
+    // A repair replaces the dump by a new file: replace the file itself, not a link to it.
+    let dump = XmlDump::read(&located.1)?;
+    if write {
+        let opened = File::options().append(true).open(dump.path());
+        opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path_text(name)))?;
+    }
+    Ok(Database { path: dump.path().to_path_buf(), store: Store::Xml(dump) })
 }
 
-fn detect(path: &Path) -> Result<Kind, Failure> {
-    let metadata = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
-    if metadata.is_dir() {
-        return Ok(Kind::Lmdb);
+/// The error of the store itself, so that damage is recognized.
+fn unwrapped(error: OpenError) -> Failure {
+    match error {
+        OpenError::Store(error) => error.into(),
+        error => error.into(),
     }
-    if path.file_name().is_some_and(|name| name == "data.mdb") {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = path_text(directory.unwrap_or(Path::new(".")));
-        let path = path_text(path);
-        return Err(format!(
-            "{path} is a part of an LMDB environment; give its directory, {directory}"
-        )
-        .into());
-    }
-    let mut start = Vec::new();
-    files::open(path)?
-        .take(64)
-        .read_to_end(&mut start)
-        .map_err(|e| format!("{}: {e}", path_text(path)))?;
-    if start.starts_with(b"SQLite format 3\0") {
-        #[cfg(feature = "sqlite")]
-        return Ok(Kind::Sqlite);
-        #[cfg(not(feature = "sqlite"))]
-        return Err(format!(
-            "{} is an SQLite file; this program was built without the feature `sqlite`",
-            path_text(path)
-        )
-        .into());
-    }
-    if start.trim_ascii_start().starts_with(b"<") || start.starts_with(&[0xef, 0xbb, 0xbf]) {
-        return Ok(Kind::Xml);
-    }
-    Err(format!(
-        "{} is no LMDB environment directory, no SQLite file and no XML dump; --kind says what it is",
-        path_text(path)
-    )
-    .into())
-}
-
-fn stamp(path: &Path) -> std::io::Result<(u64, SystemTime)> {
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.len(), metadata.modified()?))
-}
-
-fn read_xml(path: &Path) -> Result<MemoryStore, Failure> {
-    let file = files::open(path)?;
-    let store = MemoryStore::new();
-    let mut kv = store.begin(&TxOptions::writing())?;
-    xml::load(&mut *kv, BufReader::new(file)).map_err(|e| format!("{}: {e}", path_text(path)))?;
-    kv.commit()?;
-    Ok(store)
 }
 
 impl Database {
@@ -112,28 +64,29 @@ impl Database {
         &self.path
     }
 
-    /// What it is, in words.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self.kind {
-            Kind::Lmdb => "LMDB environment",
-            #[cfg(feature = "sqlite")]
-            Kind::Sqlite => "SQLite file",
-            Kind::Xml => "XML dump",
+    /// What it is.
+    pub(crate) fn kind(&self) -> StoreKind {
+        match &self.store {
+            Store::Xml(_) => StoreKind::Xml,
+            Store::Other(store) => store.kind(),
         }
     }
 
     pub(crate) fn store(&self) -> &dyn KvDatabase {
-        &*self.store
+        match &self.store {
+            Store::Xml(dump) => dump.store(),
+            Store::Other(store) => store,
+        }
     }
 
     /// How many pairs the database has, if the store knows.
     pub(crate) fn pairs(&self) -> Option<u64> {
-        self.store.statistics().ok()?.entries
+        self.store().statistics().ok()?.entries
     }
 
     /// What is wrong with the structure of the store. Empty for stores that cannot check it.
     pub(crate) fn verify(&self) -> Result<Vec<String>, Failure> {
-        match self.store.verify() {
+        match self.store().verify() {
             Err(KvError::Unsupported(_)) => Ok(Vec::new()),
             problems => Ok(problems?),
         }
@@ -142,29 +95,31 @@ impl Database {
     /// Whether the store can be read safely although its structure is damaged. LMDB cannot: it
     /// trusts its pages.
     pub(crate) fn can_be_read_damaged(&self) -> bool {
-        self.kind != Kind::Lmdb
+        self.kind() != StoreKind::Lmdb
     }
 
     /// Begins a transaction.
     pub(crate) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         let options = if write { TxOptions::writing() } else { TxOptions::reading() };
-        Ok(self.store.begin(&options)?)
+        Ok(self.store().begin(&options)?)
     }
 
     /// Makes sure that the file to be replaced is still the one that was read.
     pub(crate) fn is_as_opened(&self) -> Result<(), Failure> {
-        if self.read.is_some_and(|read| stamp(&self.path).ok() != Some(read)) {
-            let path = path_text(&self.path);
-            return Err(format!("{path}: somebody has changed it; nothing is written").into());
+        match &self.store {
+            Store::Xml(dump) if !dump.is_unchanged() => {
+                let path = path_text(&self.path);
+                Err(format!("{path}: somebody has changed it; nothing is written").into())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Commits. An XML dump is then written again.
     pub(crate) fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
         self.is_as_opened()?;
         kv.commit()?;
-        if self.kind == Kind::Xml {
+        if self.kind() == StoreKind::Xml {
             let kv = self.begin(false)?;
             let wrap = |e: std::io::Error| format!("{}: {e}", path_text(&self.path));
             files::replace(&self.path, |file| {

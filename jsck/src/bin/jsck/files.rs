@@ -10,12 +10,6 @@ use tempfile::NamedTempFile;
 use crate::Failure;
 use crate::terminal::path_text;
 
-/// Opens a file for reading; refuses anything else.
-pub(crate) fn open(path: &Path) -> Result<File, Failure> {
-    must_be_file(path)?;
-    Ok(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?)
-}
-
 /// Opens what is read once, from its beginning to its end: a file, a pipe (such as `<(…)` of a
 /// shell), or standard input for `-`.
 pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {

@@ -4,10 +4,10 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::OnceLock;
 
-use permazen_jsck::{Escaping, needs_escape};
+pub(crate) use permazen::escape::path_text;
+use permazen::escape::{Escaping, needs_escape};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
@@ -149,23 +149,4 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
             crate::FAILED
         }
     }
-}
-
-/// A path as text: `\xff` for each byte that is not UTF-8, and `\\` for a backslash. So two
-/// different paths never look the same.
-pub(crate) fn path_text(path: &Path) -> String {
-    let mut text = String::new();
-    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        // On Windows, backslashes separate directories and stay as they are.
-        if cfg!(windows) {
-            text.push_str(chunk.valid());
-        } else {
-            text.push_str(&chunk.valid().replace('\\', r"\\"));
-        }
-        for byte in chunk.invalid() {
-            // Writing to a string does not fail.
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
 }

@@ -58,7 +58,7 @@ impl Origin {
         Origin {
             form: FORM,
             database: path_text(&path),
-            kind: database.kind().to_owned(),
+            kind: database.kind().to_string(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
             time: now(),
         }

@@ -1,6 +1,14 @@
-//! Makes text of a database safe to show.
+//! Makes text of a database safe to show: names, values, paths and messages may have characters that
+//! control a terminal.
+//!
+//! ```
+//! use permazen::escape::Escaped;
+//!
+//! assert_eq!(Escaped("P\u{9b}31m").to_string(), r"P\u{9b}31m");
+//! ```
 
-use std::fmt;
+use std::fmt::{self, Write};
+use std::path::Path;
 
 /// Whether a character could change how the text around it is shown: a control character, a
 /// character that sets the direction of writing or ends a line or a paragraph, or an invisible
@@ -31,7 +39,7 @@ pub fn needs_escape(c: char) -> bool {
 /// use std::fmt::Write;
 ///
 /// let mut shown = String::new();
-/// permazen_jsck::Escaping(&mut shown).write_str("a\u{202e}b")?;
+/// permazen::escape::Escaping(&mut shown).write_str("a\u{202e}b")?;
 /// assert_eq!(shown, r"a\u{202e}b");
 /// # Ok::<(), std::fmt::Error>(())
 /// ```
@@ -48,4 +56,41 @@ impl<W: fmt::Write> fmt::Write for Escaping<W> {
         }
         self.0.write_str(rest)
     }
+}
+
+/// Shows what it holds, with each character escaped that [`needs_escape`].
+#[derive(Debug, Clone, Copy)]
+pub struct Escaped<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for Escaped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Escaping(f), "{}", self.0)
+    }
+}
+
+/// A path as text: `\xff` for each byte that is not UTF-8, and `\\` for a backslash (on Windows,
+/// backslashes separate directories and stay as they are). So two different paths never look the
+/// same. Characters that [`needs_escape`] stay as they are.
+///
+/// ```
+/// use std::path::Path;
+///
+/// # if cfg!(unix) {
+/// assert_eq!(permazen::escape::path_text(Path::new(r"a\b")), r"a\\b");
+/// # }
+/// ```
+pub fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        if cfg!(windows) {
+            text.push_str(chunk.valid());
+        } else {
+            text.push_str(&chunk.valid().replace('\\', r"\\"));
+        }
+        for byte in chunk.invalid() {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }

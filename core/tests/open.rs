@@ -1,0 +1,197 @@
+//! Stores opened by path and by URL.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use permazen::kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen::open::{OpenError, Opening, StoreKind, XmlDump};
+use tempfile::TempDir;
+
+const DUMP: &str = "<entries><entry><key>01</key><value>02</value></entry></entries>";
+
+fn in_directory(name: &str) -> (TempDir, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(name);
+    (dir, path)
+}
+
+fn put(store: &dyn KvDatabase) {
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[1], &[2]).unwrap();
+    tx.commit().unwrap();
+}
+
+fn assert_has_pair(store: &dyn KvDatabase) {
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(tx.get(&[1]).unwrap().as_deref(), Some(&[2][..]));
+}
+
+/// Creates a store by its URL, then opens it by its URL and by its path.
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+fn creates_and_finds(scheme: &str, kind: StoreKind) {
+    let (_dir, path) = in_directory("db");
+    let url = format!("{scheme}:{}", path.display());
+    assert!(permazen::open(&url).is_err());
+    assert!(Opening::new().write(true).open(&url).is_err() && !path.exists());
+    put(&Opening::new().create(true).open(&url).unwrap());
+    for name in [&url, &format!("{scheme}://{}", path.display()), path.to_str().unwrap()] {
+        let store = permazen::open(name).unwrap();
+        assert_eq!((store.kind(), store.path()), (kind, Some(&*path)));
+        assert_has_pair(&store);
+        let refused = store.begin(&TxOptions::writing()).err().unwrap();
+        assert!(matches!(refused, KvError::IllegalState(_)), "{refused}");
+        drop(store);
+        put(&Opening::new().write(true).open(name).unwrap());
+    }
+}
+
+#[cfg(feature = "lmdb")]
+#[test]
+fn an_lmdb_environment_is_found_by_directory_and_file() {
+    creates_and_finds("lmdb", StoreKind::Lmdb);
+    let (_dir, path) = in_directory("db");
+    put(&Opening::new().create(true).kind(StoreKind::Lmdb).open(&path).unwrap());
+    let store = permazen::open(path.join("data.mdb")).unwrap();
+    assert_eq!((store.kind(), store.path()), (StoreKind::Lmdb, Some(&*path)));
+    assert_has_pair(&store);
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn an_sqlite_file_is_found() {
+    creates_and_finds("sqlite", StoreKind::Sqlite);
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn a_kind_that_is_not_compiled_in_names_its_feature() {
+    let (_dir, path) = in_directory("db");
+    std::fs::write(&path, "SQLite format 3\0").unwrap();
+    for name in ["sqlite:db", path.to_str().unwrap()] {
+        let error = permazen::open(name).unwrap_err();
+        assert!(matches!(error, OpenError::NotCompiledIn { feature: "sqlite", .. }), "{error}");
+    }
+    let error = permazen::open("other:db").unwrap_err().to_string();
+    assert!(error.contains("and with the feature `sqlite` sqlite:PATH"), "{error}");
+}
+
+#[test]
+fn an_unknown_kind_lists_those_there_are() {
+    let error = permazen::open("postgres://ann:secret@server/db").unwrap_err();
+    assert!(matches!(&error, OpenError::UnknownScheme { scheme } if scheme == "postgres"));
+    let text = error.to_string();
+    for expected in ["postgres: is no kind of store", "xml:PATH", "memory:", "write ./ before"] {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
+fn urls_are_checked() {
+    for (url, reason) in [
+        ("memory:name", "a store in memory has no name: the form is memory:"),
+        ("xml:", "there is no path: the form is xml:PATH"),
+        ("xml://host/dump", "no server can be named after //: the form is xml:PATH"),
+        ("lmdb://host", "no server can be named after //: the form is lmdb:PATH"),
+    ] {
+        assert_eq!(permazen::open(url).unwrap_err().to_string(), reason, "{url}");
+    }
+    for name in ["", ":", ":db", "a b:c"] {
+        assert!(permazen::open(name).is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn a_colon_after_a_slash_belongs_to_a_path() {
+    let (_dir, path) = in_directory("a:b");
+    std::fs::write(&path, DUMP).unwrap();
+    let store = permazen::open(&path).unwrap();
+    assert_eq!((store.kind(), store.path()), (StoreKind::Xml, Some(&*path)));
+    let by_kind = Opening::new().kind(StoreKind::Xml);
+    assert!(
+        matches!(by_kind.open("xml:none").unwrap_err(), OpenError::Io { path, .. } if &*path == Path::new("xml:none"))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_need_not_be_unicode() {
+    use std::os::unix::ffi::OsStringExt;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(std::ffi::OsString::from_vec(b"du\xffmp".to_vec()));
+    std::fs::write(&path, DUMP).unwrap();
+    let mut url = std::ffi::OsString::from("xml:");
+    url.push(&path);
+    for name in [path.clone().into_os_string(), url] {
+        let store = permazen::open(name).unwrap();
+        assert_eq!(store.path(), Some(&*path));
+        assert_has_pair(&store);
+    }
+}
+
+#[test]
+fn what_is_no_store_is_refused_with_its_path() {
+    let (dir, missing) = in_directory("missing");
+    let text = dir.path().join("file.txt");
+    std::fs::write(&text, "hello").unwrap();
+    assert!(matches!(permazen::open(&missing).unwrap_err(), OpenError::Io { .. }));
+    assert!(matches!(permazen::open(&text).unwrap_err(), OpenError::Unrecognized { .. }));
+    let error = Opening::new().create(true).open(&missing).unwrap_err();
+    assert!(error.to_string().contains("to create it, say of which kind"), "{error}");
+    assert!(!missing.exists());
+    std::fs::write(&text, "<entries><entry><key>0").unwrap();
+    let error = permazen::open(&text).unwrap_err();
+    assert!(matches!(error, OpenError::Xml { .. }) && error.to_string().contains("file.txt"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let (_dir, path) = in_directory("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    for name in [path.display().to_string(), format!("xml:{}", path.display())] {
+        let error = permazen::open(name).unwrap_err().to_string();
+        assert!(error.ends_with("a named pipe, where a file is expected"), "{error}");
+    }
+}
+
+#[test]
+fn an_xml_dump_can_be_read_until_it_is_changed() {
+    let (_dir, path) = in_directory("dump");
+    std::fs::write(&path, DUMP).unwrap();
+    let error = Opening::new().write(true).open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::NotWritable { .. }), "{error}");
+    let store = permazen::open(&path).unwrap();
+    assert_has_pair(&store);
+    assert!(matches!(store.begin(&TxOptions::writing()), Err(KvError::IllegalState(_))));
+    // What is written in a reading transaction is discarded.
+    let mut tx = store.begin(&TxOptions::reading()).unwrap();
+    tx.put(&[1], &[3]).unwrap();
+    tx.commit().unwrap();
+    assert_has_pair(&store);
+    // A file with the same length and time in its place.
+    let other = path.with_extension("other");
+    std::fs::write(&other, DUMP).unwrap();
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let file = std::fs::File::options().append(true).open(&other).unwrap();
+    file.set_modified(modified).unwrap();
+    std::fs::rename(&other, &path).unwrap();
+    if cfg!(unix) {
+        let error = store.begin(&TxOptions::reading()).err().unwrap().to_string();
+        assert!(error.ends_with("it was changed since it was read; open it again"), "{error}");
+    }
+    assert_has_pair(&permazen::open(&path).unwrap());
+    let dump = XmlDump::read(&path).unwrap();
+    assert!(dump.is_unchanged());
+    std::fs::remove_file(&path).unwrap();
+    assert!(!dump.is_unchanged());
+}
+
+#[test]
+fn the_time_to_wait_is_that_of_the_transaction_if_it_has_one() {
+    let store = Opening::new().wait(Duration::ZERO).open("memory:").unwrap();
+    let _writer = store.begin(&TxOptions::writing()).unwrap();
+    assert!(store.begin(&TxOptions::writing()).is_err_and(|error| error.is_retryable()));
+}
