@@ -5,9 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,11 @@ use permazen_ledger::{
 };
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
+
+#[path = "beside_a_remote/children.rs"]
+mod children;
+
+use children::Worker;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -101,7 +105,8 @@ fn sync(remote: &PageRemote) -> permazen_ledger::Result<()> {
 fn work(store: &str, path: &Path) {
     let repository = Repository::shared_builder(open(store, path)).alone().create().unwrap();
     let page = page(&repository);
-    println!("open");
+    // The test harness has begun a line.
+    println!("\nopen");
     let collector = page.clone();
     std::thread::spawn(move || {
         for turn in 0_u32.. {
@@ -162,15 +167,6 @@ fn child() {
     }
 }
 
-fn start(store: &str, path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
-        .env(CHILD, format!("{store} {}", path.display()))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 /// The number of the last commit, which is whole, and whether there is a film.
 fn check(store: &str, path: &Path, when: &str) -> (u64, bool) {
     let repository =
@@ -227,18 +223,15 @@ fn kills(store: &str) {
             (last, directory) = (0, tempfile::tempdir().unwrap());
         }
         let path = directory.path().join("store");
-        let mut child = start(store, &path);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut worker = Worker::start(CHILD, &format!("{store} {}", path.display()));
+        let mut said = Vec::new();
         if random.random_range(0..8) > 0 {
-            while lines.next().is_some_and(|line| !line.unwrap().contains("committed")) {}
+            said = worker.wait_for("committed");
         }
         std::thread::sleep(Duration::from_micros(random.random_range(0..80_000)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // Only whole lines were acknowledged.
-        let said: Vec<String> = lines.map_while(Result::ok).collect();
+        said.extend(worker.kill());
         let number = |line: &String| line.strip_prefix("committed ")?.parse::<u64>().ok();
-        let acknowledged = said.iter().rev().skip(1).find_map(number).unwrap_or(last);
+        let acknowledged = said.iter().rev().find_map(number).unwrap_or(last);
         let when = format!("{store}, kill {round}");
         halfway += u64::from(is_halfway(store, &path));
         let (found, has_film) = check(store, &path, &when);
