@@ -157,7 +157,7 @@ pub(crate) fn fetch_some(page: &Page, branch: &str, turn: usize) -> Result<()> {
     let (from, to) = (turn * 977 % 20_000, 25_000 + turn * 331 % 5_000);
     let part = fetch_stubbornly(|| snapshot.fetch_partial(key, from as i64, (to - from) as i64))?;
     assert!(part.as_deref() == Some(&value[from..to]), "key {key:?}, bytes {from}..{to}");
-    if turn % 3 == 0 {
+    if turn.is_multiple_of(3) {
         assert!(fetch_stubbornly(|| snapshot.fetch(key))?.as_ref() == Some(value));
     }
     Ok(())

@@ -63,7 +63,11 @@ fn evict(here: &Repository, there: &Repository, number: usize) -> Result<()> {
 /// Does the same again and again on a thread of its own.
 fn again(name: &str, mut step: impl FnMut(usize) -> Result<()> + Send + 'static) {
     let named = std::thread::Builder::new().name(name.to_owned());
-    let run = move || (0..).for_each(|turn| check(step(turn)));
+    let run = move || {
+        for turn in 0.. {
+            check(step(turn));
+        }
+    };
     named.spawn(run).unwrap();
 }
 
