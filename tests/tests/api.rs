@@ -272,9 +272,12 @@ fn text(tokens: &impl ToTokens) -> String {
 fn the_public_items_are_those_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut differences = String::new();
-    for (name, src) in
-        [("permazen_kv", "kv/src"), ("permazen", "core/src"), ("permazen_jsck", "jsck/src")]
-    {
+    for (name, src) in [
+        ("permazen_kv", "kv/src"),
+        ("permazen", "core/src"),
+        ("permazen_jsck", "jsck/src"),
+        ("permazen_query", "query/src"),
+    ] {
         let now = Api::of(name, &root.join(src)).lines;
         let list: PathBuf = root.join(format!("tests/tests/api/{name}.txt"));
         if std::env::var_os("PERMAZEN_API").is_some_and(|value| value == "write") {

@@ -1,0 +1,68 @@
+//! Names and paths of fields.
+
+use permazen::StorageId;
+
+use super::{Literal, Span};
+
+/// The name of a type, field or index: `Person`, `` `order` ``, `#17`, `name#17`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// Where it stands.
+    pub span: Span,
+    /// The name, without backticks and escapes. If it is `None`, there is a storage ID.
+    pub text: Option<String>,
+    /// The storage ID after `#`.
+    pub storage_id: Option<StorageId>,
+}
+
+impl Name {
+    /// The name with this text.
+    pub fn of(text: impl Into<String>) -> Self {
+        Name { span: Span::default(), text: Some(text.into()), storage_id: None }
+    }
+}
+
+/// What a condition, order or column reads, beginning at an object: `boss.name`, `scores["a"]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// Where it stands.
+    pub span: Span,
+    /// The parts, at least one.
+    pub parts: Vec<Part>,
+}
+
+/// One part of a [`Path`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A field or sub-field.
+    Name(Name),
+    /// The value of a map for a key, or the element of a list at a position: `["a"]`, `[0]`.
+    Key(Literal),
+    /// Something that every object has. A field of that name is written in backticks.
+    Special(Special),
+}
+
+/// What every object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// Its ID.
+    Id,
+    /// The name of its type.
+    Type,
+    /// The number of the schema it is in.
+    Schema,
+}
+
+impl Special {
+    /// All of them.
+    pub const ALL: [Special; 3] = [Special::Id, Special::Type, Special::Schema];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Special::Id => "id",
+            Special::Type => "type",
+            Special::Schema => "schema",
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Text for names and values, and values from text.
+//!
+//! | form | for | characters that cannot be seen |
+//! |---|---|---|
+//! | [literal](literal::literal) | statements, lists: a value is typed as it is shown | escaped |
+//! | [shown](shown) | tables and messages: strings without quotes | escaped |
+//! | [JSON](json) | JSON Lines | escaped as JSON does |
+//! | [raw](raw) | CSV and pipes | as they are |
+
+mod from_literal;
+mod hidden;
+mod json;
+mod literal;
+mod mismatch;
+mod quote;
+mod raw;
+
+pub use from_literal::{encoded, value_of};
+pub use hidden::{escaped, is_hidden};
+pub use json::{json, json_string};
+pub use literal::literal;
+pub use mismatch::Mismatch;
+pub(crate) use quote::hex;
+pub use quote::{quoted, quoted_name};
+pub use raw::{raw, shown};

@@ -1,0 +1,198 @@
+//! Values and names as text.
+
+use std::sync::Arc;
+
+use permazen::encoding::{
+    Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar, JavaString,
+    ReferenceEncoding, UnknownEncoding, Value,
+};
+use permazen_query::syntax::{LiteralKind, Name};
+use permazen_query::text::{
+    Mismatch, encoded, escaped, is_hidden, json, json_string, literal, quoted, quoted_name, raw,
+    shown, value_of,
+};
+use permazen_query::{parse_literal, parse_objects};
+
+use crate::random::Random;
+
+fn encodings() -> Vec<Arc<dyn Encoding>> {
+    let registry = EncodingRegistry::new();
+    let mut all: Vec<_> = registry.ids().iter().filter_map(|id| registry.get(id)).collect();
+    for alias in ["String[]", "UUID[][]", "byte[][]", "URI[]", "char[][]", "double[][]"] {
+        all.push(registry.find_alias(alias).unwrap().unwrap());
+    }
+    let constants =
+        || EnumEncoding::new(["RED", "where", "größe", "a\u{1}b"].map(String::from)).unwrap();
+    all.push(Arc::new(constants()));
+    all.push(EnumArrayEncoding::build(constants(), 2).unwrap());
+    all.push(Arc::new(ReferenceEncoding::new(None)));
+    all.push(Arc::new(UnknownEncoding::new("urn:fdc:example.com:2026:odd".parse().unwrap())));
+    all
+}
+
+/// Random values: decoded from random bytes, and the default.
+fn values(encoding: &dyn Encoding, random: &mut Random) -> Vec<Value> {
+    let mut values: Vec<_> = encoding.default_value().into_iter().collect();
+    for _ in 0..400 {
+        let mut bytes: Vec<u8> = (0..random.below(24))
+            .map(|_| match random.below(3) {
+                0 => random.below(256) as u8,
+                1 => 0x60 + random.below(26) as u8,
+                _ => [0, 1, 2, 0x7f, 0x80, 0x81, 0xff, 0x10][random.below(8) as usize],
+            })
+            .collect();
+        bytes.extend([0; 12]);
+        let mut reader = permazen::encoding::Reader::new(&bytes);
+        if let Ok(value) = encoding.decode(&mut reader)
+            && encoding.encode_all(&value).is_ok()
+        {
+            values.push(value);
+        }
+    }
+    values
+}
+
+#[test]
+fn a_value_can_be_typed_as_it_is_shown() {
+    let mut random = Random::new(1);
+    for encoding in encodings() {
+        let values = values(&*encoding, &mut random);
+        assert!(!values.is_empty() || encoding.name().contains("odd"), "{}", encoding.name());
+        for value in values {
+            let text = literal(&value, &*encoding);
+            assert!(!text.contains(is_hidden), "{text:?}");
+            let parsed = parse_literal(&text).unwrap_or_else(|m| panic!("{}", m.shown_in(&text)));
+            let again = encoded(&parsed, &*encoding)
+                .unwrap_or_else(|error| panic!("{} {text}: {error}", encoding.name()));
+            assert_eq!(again, encoding.encode_all(&value).unwrap(), "{} {text}", encoding.name());
+        }
+    }
+}
+
+#[test]
+fn json_holds_values_exactly() {
+    let mut random = Random::new(2);
+    for encoding in encodings() {
+        for value in values(&*encoding, &mut random) {
+            let text = json(&value, &*encoding);
+            assert!(!text.contains(is_hidden), "{text:?}");
+            // serde_json refuses unpaired surrogates, which JSON allows.
+            if !text.contains("\\ud") {
+                serde_json::from_str::<serde_json::Value>(&text)
+                    .unwrap_or_else(|error| panic!("{text}: {error}"));
+            }
+            let parsed = parse_literal(&text).unwrap_or_else(|m| panic!("{}", m.shown_in(&text)));
+            let again = encoded(&parsed, &*encoding)
+                .unwrap_or_else(|error| panic!("{} {text}: {error}", encoding.name()));
+            assert_eq!(again, encoding.encode_all(&value).unwrap(), "{} {text}", encoding.name());
+        }
+    }
+}
+
+#[test]
+fn what_is_shown_has_nothing_hidden() {
+    let mut random = Random::new(3);
+    for encoding in encodings() {
+        for value in values(&*encoding, &mut random) {
+            assert!(!shown(&value, &*encoding).contains(is_hidden));
+        }
+    }
+}
+
+/// All control and format characters, and those that only jsck's list has.
+fn odd_characters() -> impl Iterator<Item = char> {
+    (0..=0x10ffff).filter_map(char::from_u32).filter(|c| is_hidden(*c))
+}
+
+#[test]
+fn no_control_or_format_character_is_shown_in_any_form() {
+    let registry = EncodingRegistry::new();
+    let string = registry.find_alias("String").unwrap().unwrap();
+    let constants = EnumEncoding::new(["A"].map(String::from)).unwrap();
+    assert!(odd_characters().count() > 4000);
+    for c in odd_characters() {
+        assert!(permazen_jsck::needs_escape(c));
+        let text = format!("P{c}31m");
+        let value = Value::String(text.clone());
+        let shown_forms = [
+            escaped(&text).into_owned(),
+            quoted(&text.as_str().into()),
+            quoted_name(&text),
+            Name::of(text.clone()).to_string(),
+            json_string(&text.as_str().into()),
+            literal(&value, &*string),
+            json(&value, &*string),
+            shown(&value, &*string),
+            Mismatch::NoSuchConstant { word: text.clone(), constants: vec![] }.to_string(),
+            value_of(&parse_literal(&quoted_name(&text)).unwrap(), &constants)
+                .unwrap_err()
+                .to_string(),
+        ];
+        for form in shown_forms {
+            assert!(!form.contains(is_hidden), "{form:?}");
+        }
+        assert_eq!(raw(&value, &*string), text);
+        // What was escaped reads back.
+        assert_eq!(parse_objects(&quoted_name(&text)).unwrap().to_string(), quoted_name(&text));
+        let again = parse_literal(&quoted(&text.as_str().into())).unwrap();
+        assert_eq!(again.kind, LiteralKind::Text(text.as_str().into()));
+    }
+    // Every other character that the checker escapes is hidden too.
+    for c in (0..=0x10ffff).filter_map(char::from_u32) {
+        assert_eq!(permazen_jsck::needs_escape(c), is_hidden(c), "{:x}", u32::from(c));
+    }
+}
+
+#[test]
+fn strings_with_unpaired_surrogates_are_kept() {
+    let registry = EncodingRegistry::new();
+    let string = registry.find_alias("String").unwrap().unwrap();
+    let text = JavaString::from_units(&[0x61, 0xd83d, 0x62, 0xdc00, 0xdc01, 0xd800]);
+    let value = Value::Utf16(text.clone());
+    assert_eq!(literal(&value, &*string), r#""a\u{d83d}b\u{dc00}\u{dc01}\u{d800}""#);
+    assert_eq!(json(&value, &*string), r#""a\ud83db\udc00\udc01\ud800""#);
+    assert_eq!(raw(&value, &*string), r"a\u{d83d}b\u{dc00}\u{dc01}\u{d800}");
+    let emoji: Value = "😀".into();
+    assert_eq!(literal(&emoji, &*string), "\"😀\"");
+    assert_eq!(shown(&emoji, &*string), "😀");
+    let char = registry.find_alias("char").unwrap().unwrap();
+    assert_eq!(literal(&Value::Char(JavaChar(0xd83d)), &*char), r#""\u{d83d}""#);
+}
+
+#[test]
+fn literals_of_the_wrong_type_are_refused() {
+    let registry = EncodingRegistry::new();
+    for (alias, text, message) in [
+        ("int", "\"x\"", "a text is no value of type int; expected a number"),
+        ("int", "3000000000", "3000000000 is out of range for type int"),
+        ("byte", "128", "128 is out of range for type byte"),
+        ("long", "9223372036854775808", "9223372036854775808 is out of range for type long"),
+        ("int", "1.5", "no value of type int: 1.5 is no whole number"),
+        ("int", "null", "null is no value of type int"),
+        ("double", "1e999", "1e999 is out of range for type double"),
+        ("String", "3", "a number is no value of type String; expected a text in double quotes"),
+        (
+            "String",
+            "x",
+            "a name without quotes is no value of type String; expected a text in double quotes",
+        ),
+        ("boolean", "1", "a number is no value of type boolean; expected true or false"),
+        ("char", "\"ab\"", "no value of type char: it must have exactly one UTF-16 unit"),
+        ("UUID", "3", "a number is no value of type UUID; expected a text in double quotes"),
+        (
+            "String[]",
+            "[3]",
+            "a number is no value of type String; expected a text in double quotes",
+        ),
+    ] {
+        let encoding = registry.find_alias(alias).unwrap().unwrap();
+        let error = value_of(&parse_literal(text).unwrap(), &*encoding).unwrap_err();
+        assert_eq!(error.to_string(), message, "{alias} {text}");
+    }
+    let uuid = registry.find_alias("UUID").unwrap().unwrap();
+    let error = value_of(&parse_literal("\"nonsense\"").unwrap(), &*uuid).unwrap_err();
+    assert!(matches!(error, Mismatch::Invalid { .. }));
+    let red = EnumEncoding::new(["RED", "GREEN"].map(String::from)).unwrap();
+    let error = value_of(&parse_literal("BLUE").unwrap(), &red).unwrap_err();
+    assert_eq!(error.to_string(), "\"BLUE\" is not one of the constants RED, GREEN");
+}
