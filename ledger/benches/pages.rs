@@ -1,7 +1,8 @@
 //! A page on LMDB beside the same pairs in bare LMDB, in one run.
 //!
 //! `cargo bench -p permazen-ledger --bench pages` prints a table of medians.
-//! `PERMAZEN_BENCH_PAIRS` sets the number of pairs (1000000).
+//! `PERMAZEN_BENCH_PAIRS` sets the number of pairs (1000000). With `PERMAZEN_BENCH_DROP_CACHES`, root on
+//! Linux sees what a collection reads from a disk of which nothing is in memory.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};
@@ -192,14 +193,18 @@ fn main() {
     row("20,000 point reads, cold", vec![reads(&ours, &keys)], vec![reads(&bare, &keys)]);
 }
 
+/// Bytes that this process has made the system read from a disk.
+fn read_from_disk() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let line = io.lines().find_map(|line| line.strip_prefix("read_bytes: "));
+    line.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
 /// The same with reference rows, after 20 commits of 1,000 changes at random.
 fn reference_rows(page: &Page, mut changes: impl FnMut() -> Vec<Pair>) {
     page.set_retention(Retention::All).unwrap();
-    page.set_reference_rows(true).unwrap();
     let begin = Instant::now();
-    while !page.has_reference_rows().unwrap() {
-        page.collect_slice().unwrap();
-    }
+    page.set_reference_rows(true).unwrap();
     println!("| reference rows: turning on | {:.1} | | |", begin.elapsed().as_secs_f64() * 1e6);
     let db = page.database(MAIN).unwrap();
     let times = (0..20).map(|_| commit(&db, &changes()));
@@ -219,6 +224,10 @@ fn collect(page: &Page) {
     }
     page.set_retention(Retention::Heads).unwrap();
     let before = page.verify().unwrap();
+    if std::env::var_os("PERMAZEN_BENCH_DROP_CACHES").is_some() {
+        std::fs::write("/proc/sys/vm/drop_caches", "3").unwrap();
+    }
+    let read_before = read_from_disk();
     let begin = Instant::now();
     let mut slices = Vec::new();
     loop {
@@ -229,7 +238,8 @@ fn collect(page: &Page) {
             break;
         }
     }
-    let (all, after) = (begin.elapsed(), page.verify().unwrap());
+    let (all, read) = (begin.elapsed(), read_from_disk() - read_before);
+    let after = page.verify().unwrap();
     slices.sort();
     println!(
         "| collection of {} of {} pieces and {} commits | {:.1} | | |",
@@ -238,6 +248,7 @@ fn collect(page: &Page) {
         before.commits - after.commits,
         all.as_secs_f64() * 1e6
     );
+    println!("| bytes it has read from the disk | {read} | | |");
     println!(
         "| a slice of it: median; 99 of 100; longest | {:.1}; {:.1}; {:.1} | | |",
         slices[slices.len() / 2].as_secs_f64() * 1e6,

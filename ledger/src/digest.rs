@@ -35,6 +35,7 @@ impl fmt::Debug for Digest {
 
 /// What a piece is. Pieces of different kinds never have the same digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Kind {
     /// A node of a tree.
     Node,

@@ -5,8 +5,8 @@
 //! A branch of a page is a database again ([`Page::database`]), so an object database that is opened
 //! on it has history.
 //!
-//! The guide page `ledger-format.md` has the format. It is not frozen: a later version of this crate
-//! may not read what this one writes.
+//! The guide page `ledger-format.md` has the format. It is frozen: each later version of this
+//! crate reads what this one writes.
 #![deny(missing_docs)]
 
 mod collect;

@@ -976,3 +976,27 @@ fn what_was_told_survives_each_failure_of_the_host() {
         }
     }
 }
+
+#[test]
+fn a_value_is_written_although_others_hold_the_host_for_a_while() {
+    let value = noise(2_500_000, 70);
+    for nth in 1.. {
+        let host = FaultStore::new(MemoryStore::new());
+        let Process { repository, page } = process(host.clone(), &TestClock::new());
+        let mut writer = page.write_value(None).unwrap();
+        // Each portion, and the end of the value.
+        host.faults().fail_nth(nth, || KvError::Retry("others write".to_owned()));
+        value.chunks(700_000).for_each(|portion| writer.write_all(portion).unwrap());
+        let film = writer.finish().unwrap();
+        let is_all = host.faults().operations() < nth;
+        host.faults().stop();
+        put(&page, MAIN, &[(b"film", film.as_bytes())]).unwrap();
+        assert!(get(&page, b"film").unwrap() == value, "{nth}");
+        check_clean(&page, &nth.to_string());
+        drop(repository);
+        if is_all {
+            assert!(nth > 100, "{nth}");
+            break;
+        }
+    }
+}

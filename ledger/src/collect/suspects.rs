@@ -10,8 +10,10 @@ use crate::process::open_page::OpenPage;
 use crate::rows::references::References;
 use crate::rows::statuses::Remote;
 
-/// A slice looks at so many pieces at most, and stops after so long.
+/// A slice looks at so many pieces at most, and stops after so many reference rows, or so long. Each row lies
+/// at a random place, so the commit of the slice writes a page of the host for it.
 const PIECES: usize = 256;
+const ROWS: usize = 1_024;
 const LONGEST: Duration = Duration::from_millis(3);
 
 /// Pieces that may be garbage, one slice after the other.
@@ -54,7 +56,7 @@ impl Suspects {
         }
         let has_remote = rows.remote(&tx)? != Remote::None;
         let (mut after, mut removed) = (self.after, 0);
-        let (mut damage, mut has_new) = (None, false);
+        let (mut damage, mut has_new, mut changed) = (None, false, 0);
         for digest in &suspects {
             after = Some(*digest);
             let children = match rows.is_needed(&tx, digest)? {
@@ -69,6 +71,7 @@ impl Suspects {
             };
             if let Some(children) = children {
                 has_new |= !children.is_empty();
+                changed += children.len();
                 rows.remove_references(&mut tx, &children)?;
                 rows.remove_piece(&mut tx, digest)?;
                 if has_remote {
@@ -77,7 +80,7 @@ impl Suspects {
                 removed += 1;
             }
             rows.remove_suspect(&mut tx, digest)?;
-            if begin.elapsed() >= LONGEST {
+            if changed >= ROWS || begin.elapsed() >= LONGEST {
                 break;
             }
         }

@@ -14,6 +14,7 @@ const CONFLICTS: u8 = 2;
 
 /// A commit: a state of a page, and the states that it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Commit {
     /// When it was made.
     pub time: CommitTime,

@@ -16,6 +16,7 @@ pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
 
 /// Whether copies of a page must have a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Priority {
     /// They must. So is everything that is put.
     #[default]

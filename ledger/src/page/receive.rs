@@ -273,7 +273,8 @@ impl Receiver {
     /// itself, nothing changes. [Policies](crate::MergePolicy) then merge heads as always.
     ///
     /// # Errors
-    /// If there is no such branch or commit, or the host fails.
+    /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if history ends before it says what
+    /// leads to what, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use permazen_kv::{KvWrite, TxOptions};
 
@@ -31,6 +31,11 @@ const PORTION: usize = 1 << 18;
 
 /// How long a transaction waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// After a failure that may pass, the next attempt comes after the first pause; each further pause is
+/// twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// With these bytes all references of the process begin. They are random, so no value begins with them.
 static MARK: OnceLock<[u8; 16]> = OnceLock::new();
@@ -193,11 +198,12 @@ impl Page {
 }
 
 impl ValueWriter {
-    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit.
+    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit. Waits for
+    /// the right to write to the host for up to 30 seconds.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if it has another length than was declared,
-    /// [`LedgerError::ValueGone`] if it could not be written, or the host fails.
+    /// [`LedgerError::ValueGone`] if it could not be written, or the host fails. The value is given up then.
     pub fn finish(mut self) -> Result<ValueRef> {
         self.check()?;
         if let Some(declared) = self.declared
@@ -276,8 +282,7 @@ impl ValueWriter {
             (count, size) = (count + 1, size + piece.bytes.len());
         }
         let rest = self.pending.0.split_off(count);
-        let result = self.store_pieces();
-        match result {
+        match self.store_when_free() {
             Ok(()) => {
                 self.pending = (rest, self.pending.1 - size);
                 Ok(())
@@ -286,6 +291,20 @@ impl ValueWriter {
                 self.pending.0.extend(rest);
                 self.is_broken = !error.is_retryable();
                 Err(error)
+            }
+        }
+    }
+
+    /// Stores the pending pieces. While others hold the host, tries again.
+    fn store_when_free(&mut self) -> Result<()> {
+        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            match self.store_pieces() {
+                Err(error) if error.is_retryable() && begun.elapsed() < WAIT => {
+                    std::thread::sleep(pause);
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+                result => return result,
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::rows::statuses::Remote;
 /// Where a piece (a node, or a part of a long value) or a commit is. It only rises, as long as the piece or
 /// commit stays and the page is not [detached](crate::PageRemote::detach).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Status {
     /// Not here.
     Unknown,
