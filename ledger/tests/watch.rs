@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, LastOneWins, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part,
     Repository, Watcher,
@@ -260,6 +261,29 @@ fn a_subscription_ends_with_its_branch() {
     while !subscription.is_ended() {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
+    let host = FaultStore::new(MemoryStore::new());
+    let faults = host.faults();
+    let repository = Repository::builder(host).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let watcher = page.watch(MAIN, b"").unwrap();
+    let subscription = watcher.subscribe(move |told| _ = sender.send(told.is_ok())).unwrap();
+    faults.fail_from(1, || KvError::IllegalState("the disk is full of sand".to_owned()));
+    page.set_watch_interval(Duration::from_millis(1));
+    assert_eq!(receiver.recv_timeout(LONG), Ok(false));
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(100));
+    faults.stop();
+    // Errors come once in a second.
+    let errors = receiver.try_iter().count() as u64;
+    assert!(errors <= 1 + begun.elapsed().as_secs(), "{errors}");
+    change(&page, MAIN, &[(b"a", Some(b""))]);
+    while receiver.recv_timeout(LONG) != Ok(true) {}
+    drop(subscription);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What comes of two versions that have a common base.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{Direction, KeySpan, KvWrite};
 
@@ -9,7 +11,7 @@ use super::merger::{Conflict, KeyClass, Merger, Resolution};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::error::Result;
 use crate::ids::CommitId;
-use crate::node::items::Payload;
+use crate::node::items::{Payload, Priority, REFERENCE};
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Draft;
@@ -25,6 +27,16 @@ pub(crate) enum Outcome {
     Newer,
     Stored(Option<Stored>),
     Value(Vec<u8>),
+}
+
+impl Outcome {
+    /// A counter to which both versions have added. It is lazy if it is in both.
+    pub(crate) fn sum(sum: i64, found: &ThreeWay) -> Self {
+        let flags = |side: &Option<Stored>| side.as_ref().map_or(0, |stored| stored.flags);
+        let flags = flags(&found.ours) & flags(&found.theirs);
+        let bytes = Bytes::copy_from_slice(&sum.to_be_bytes());
+        Outcome::Stored(Some(Stored { flags, bytes }))
+    }
 }
 
 /// What both versions have made of an entry.
@@ -45,7 +57,13 @@ pub(crate) enum Content<'s> {
     /// The changes by their keys.
     Edits { shared: &'s Arc<Shared>, edits: Edits, pieces: Vec<Piece> },
     /// All changed values, so that they can be read.
-    View { shared: &'s Arc<Shared>, older: CommitId, view: Box<MutableView<PageSnapshot>> },
+    View {
+        shared: &'s Arc<Shared>,
+        older: CommitId,
+        view: Box<MutableView<PageSnapshot>>,
+        /// Those that are lazy, unless something else is put there.
+        lazy: BTreeMap<Vec<u8>, Stored>,
+    },
 }
 
 impl<'s> Content<'s> {
@@ -60,8 +78,9 @@ impl<'s> Content<'s> {
             return Ok(Content::Edits { shared, edits: Edits::default(), pieces: Vec::new() });
         }
         let snapshot = PageSnapshot::new(Arc::clone(shared), newer.pin.clone(), &newer.root)?;
-        let older = older.commit;
-        Ok(Content::View { shared, older, view: Box::new(MutableView::untracked(snapshot)) })
+        let (older, lazy) = (older.commit, BTreeMap::new());
+        let view = Box::new(MutableView::untracked(snapshot));
+        Ok(Content::View { shared, older, view, lazy })
     }
 
     /// Sets an entry. The keys ascend.
@@ -76,12 +95,15 @@ impl<'s> Content<'s> {
                 Outcome::Stored(Some(stored)) => edits.puts.push(&key, stored.payload()),
                 Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces)?,
             },
-            Content::View { shared, older, view } => match outcome {
+            Content::View { shared, older, view, lazy } => match outcome {
                 Outcome::Newer => {}
                 Outcome::Stored(None) => view.remove(&key)?,
                 Outcome::Stored(Some(stored)) => {
                     let value = shared.value(older, || key.clone(), stored.payload())?;
                     view.put(&key, &value)?;
+                    if stored.payload().priority() == Priority::Lazy {
+                        lazy.insert(key, stored);
+                    }
                 }
                 Outcome::Value(value) => view.put(&key, &value)?,
             },
@@ -96,9 +118,9 @@ impl<'s> Content<'s> {
                 let edited = edit(&**shared, &shared.boundaries, &newer.root, edits)?;
                 Ok(Draft::new(edited, pieces))
             }
-            Content::View { shared, mut view, .. } => {
+            Content::View { shared, mut view, lazy, .. } => {
                 merger.finish(&mut *view)?;
-                shared.draft(&newer.root, view.writes())
+                shared.draft_with_lazy(&newer.root, view.writes(), &lazy)
             }
         }
     }
@@ -168,7 +190,7 @@ fn outcome(
     match changed(found, merger.class(key)) {
         Changed::Newer => return Ok(Outcome::Newer),
         Changed::Older => return Ok(Outcome::Stored(older.clone())),
-        Changed::Sum(sum) => return Ok(Outcome::Value(sum.to_be_bytes().to_vec())),
+        Changed::Sum(sum) => return Ok(Outcome::sum(sum, found)),
         Changed::Both => {}
     }
     let read = |of: &Version, stored| match merger.needs_values() {
@@ -210,7 +232,7 @@ pub(crate) fn read(
 fn sum(base: Option<&Stored>, older: Option<&Stored>, newer: Option<&Stored>) -> Option<i64> {
     let number = |stored: &Stored| {
         let Payload { flags, bytes } = stored.payload();
-        let bytes = bytes.try_into().ok().filter(|_| flags == 0)?;
+        let bytes = bytes.try_into().ok().filter(|_| flags & REFERENCE == 0)?;
         Some(i64::from_be_bytes(bytes))
     };
     let base = base.map_or(Some(0), number)?;

@@ -37,11 +37,12 @@ pub(crate) fn join(
         [head] => return Ok(Joined::One(head)),
         _ => {}
     }
-    let mut missing = None;
+    let (mut missing, mut absent) = (None, None);
     for (at, one) in heads.iter().enumerate() {
         for other in &heads[at + 1..] {
             match pair(shared, [one, other], strategy) {
                 Err(error) if is_missing(&error) => missing = missing.or(Some(error)),
+                Err(error @ LedgerError::NeedsFetch { .. }) => absent = absent.or(Some(error)),
                 Err(error) => return Err(error),
                 Ok((commit, draft)) => {
                     return Ok(match shared.join_heads(branch, found.resets, &commit, &draft)? {
@@ -52,9 +53,11 @@ pub(crate) fn join(
             }
         }
     }
-    match missing {
-        Some(error) => Ok(Joined::Missing(error)),
-        None => Ok(Joined::Moved),
+    match (absent, missing) {
+        // Once somebody has fetched it, the same heads can be merged.
+        (Some(error), _) => Err(error),
+        (None, Some(error)) => Ok(Joined::Missing(error)),
+        (None, None) => Ok(Joined::Moved),
     }
 }
 

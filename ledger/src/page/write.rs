@@ -12,12 +12,13 @@ use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::node::items::{Items, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
+use crate::node::items::{Items, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
 use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
 use crate::rows::references::roots;
 use crate::rows::statuses::Written;
+use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::{NewNode, root};
@@ -68,6 +69,19 @@ impl Shared {
     /// # Errors
     /// Something of the base that is not there is [`LedgerError::Missing`], whatever the reason.
     pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
+        self.draft_with_lazy(base, writes, &BTreeMap::new())
+    }
+
+    /// The same. What is put under the key of one of these lazy values is lazy, if it is that value.
+    ///
+    /// # Errors
+    /// As [`draft`](Shared::draft).
+    pub(crate) fn draft_with_lazy(
+        &self,
+        base: &Digest,
+        writes: &Writes,
+        lazy: &BTreeMap<Vec<u8>, Stored>,
+    ) -> Result<Draft> {
         let mut edits = Edits::default();
         for span in writes.removes.iter() {
             let to = span.max.map_or(End::Unbounded, |max| End::Excluded(max.to_vec()));
@@ -90,7 +104,9 @@ impl Shared {
                 if is_put { puts.next() } else { adjusts.next().map(|(key, value)| (key, value)) };
             let Some((key, value)) = next else { continue };
             match self.streamed(value)? {
-                None => self.put_bytes(&mut edits.puts, key, value, &mut pieces)?,
+                None => {
+                    self.put_bytes(&mut edits.puts, (key, lazy.get(key)), value, &mut pieces)?;
+                }
                 Some((value, priority)) => {
                     check_key(key)?;
                     value.with_payload(priority, |payload| edits.puts.push(key, payload));
@@ -114,19 +130,25 @@ impl Shared {
             let what = "a merge takes no value that was written in parts".to_owned();
             return Err(LedgerError::InvalidArgument(what));
         }
-        self.put_bytes(puts, key, value, pieces)
+        self.put_bytes(puts, (key, None), value, pieces)
     }
 
     fn put_bytes(
         &self,
         puts: &mut Items,
-        key: &[u8],
+        (key, lazy): (&[u8], Option<&Stored>),
         value: &[u8],
         pieces: &mut Vec<Piece>,
     ) -> Result<()> {
         check_key(key)?;
+        // Equal values have equal payloads.
+        let mut push = |payload: Payload<'_>| {
+            let flags = payload.flags | LAZY;
+            let is_lazy = lazy.is_some_and(|lazy| lazy.payload() == Payload { flags, ..payload });
+            puts.push(key, if is_lazy { Payload { flags, ..payload } } else { payload });
+        };
         if value.len() <= MAX_INLINE_LEN {
-            puts.push(key, Payload::inline(value));
+            push(Payload::inline(value));
             return Ok(());
         }
         let mut splitter = Splitter::new(&self.secret);
@@ -136,7 +158,7 @@ impl Shared {
         };
         splitter.push(value, &mut add)?;
         let reference = splitter.finish(&mut add)?;
-        puts.push(key, Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
+        push(Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
         Ok(())
     }
 

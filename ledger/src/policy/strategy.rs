@@ -204,7 +204,7 @@ impl ByPolicy<'_> {
             {
                 (Some(Decision::Right), _) => Outcome::Stored(found.ours),
                 (Some(decision), _) => unchanged(decision),
-                (None, Changed::Sum(sum)) => Outcome::Value(sum.to_be_bytes().to_vec()),
+                (None, Changed::Sum(sum)) => Outcome::sum(sum, &found),
                 (None, Changed::Older) if rest => Outcome::Stored(found.ours),
                 (None, _) => Outcome::Newer,
             };

@@ -65,6 +65,9 @@ impl<N: Nodes + Clone> Diff<N> {
             Direction::Forward => Some(span.min).filter(|min| !min.is_empty()),
             Direction::Reverse => span.max,
         };
+        let done = old.as_bytes() == new.as_bytes();
+        // Equal trees are not gone into.
+        let from = from.filter(|_| !done);
         let cursor = |root: &Arc<Node>| match from {
             Some(key) => Cursor::at(nodes.clone(), Arc::clone(root), key, direction),
             None => Ok(Cursor::new(nodes.clone(), Arc::clone(root), direction)),
@@ -73,7 +76,6 @@ impl<N: Nodes + Clone> Diff<N> {
             Direction::Forward => span.max,
             Direction::Reverse => Some(span.min).filter(|min| !min.is_empty()),
         };
-        let done = old.as_bytes() == new.as_bytes();
         Ok(Diff {
             old: cursor(old)?,
             new: cursor(new)?,

@@ -32,8 +32,8 @@ pub(crate) struct ValueReader<P> {
     pieces: P,
     /// The index pieces from the top down, and the next part in each.
     path: Vec<(Index, usize)>,
-    /// The chunk to read next, how many of its bytes to leave out.
-    next: Option<(Part, u64)>,
+    /// The first chunk to read, and how many of its bytes to leave out. `None` once it was read.
+    first: Option<(Part, u64)>,
 }
 
 impl<P: Pieces> ValueReader<P> {
@@ -42,7 +42,7 @@ impl<P: Pieces> ValueReader<P> {
     /// # Errors
     /// If an index piece on the way cannot be loaded, or is damaged.
     pub(crate) fn new(pieces: P, value: &Reference, mut position: u64) -> Result<Self> {
-        let mut reader = ValueReader { pieces, path: Vec::new(), next: None };
+        let mut reader = ValueReader { pieces, path: Vec::new(), first: None };
         if position >= value.len {
             return Ok(reader);
         }
@@ -67,19 +67,23 @@ impl<P: Pieces> ValueReader<P> {
             }
             reader.path.push((index, at));
         }
-        reader.next = Some((part, position));
+        reader.first = Some((part, position));
         Ok(reader)
     }
 
-    /// The next bytes of the value: the rest of a chunk. `None` at the end.
+    /// The next bytes of the value: the rest of a chunk. `None` at the end. Loads no index piece that the
+    /// chunk does not need.
     ///
     /// # Errors
     /// If a piece cannot be loaded, or is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>> {
-        let Some((part, skipped)) = self.next.take() else { return Ok(None) };
+        let next = match self.first.take() {
+            None => self.following()?.map(|part| (part, 0)),
+            first => first,
+        };
+        let Some((part, skipped)) = next else { return Ok(None) };
         let bytes = self.pieces.piece(Kind::Chunk, &part.digest)?;
         check_chunk(&part, &bytes)?;
-        self.next = self.following()?.map(|part| (part, 0));
         Ok(Some(bytes.slice(skipped as usize..)))
     }
 

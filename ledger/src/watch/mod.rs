@@ -342,6 +342,12 @@ impl News {
         let waited = self.found.wait_timeout_while(self.lock(), timeout, waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0.looked = false;
     }
+
+    /// Waits for `time`, or until the watcher is closed.
+    fn pause(&self, time: Duration) {
+        let waiting = |state: &mut NewsState| !state.closed;
+        drop(self.found.wait_timeout_while(self.lock(), time, waiting));
+    }
 }
 
 impl Onlooker for News {

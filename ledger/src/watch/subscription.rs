@@ -11,6 +11,9 @@ use crate::error::{LedgerError, Result};
 /// How long the thread waits for a notification before it waits again.
 const WAIT: Duration = Duration::from_secs(60);
 
+/// How long it waits after an error.
+const PAUSE: Duration = Duration::from_secs(1);
+
 thread_local! {
     /// Whether this thread calls a function with a notification.
     static CALLS: Cell<bool> = const { Cell::new(false) };
@@ -49,8 +52,8 @@ impl Drop for Subscription {
 }
 
 impl Watcher {
-    /// Calls `told` with each notification, and with the errors of [`next`](Watcher::next), on a
-    /// thread of its own: one call at a time, without any lock and outside of any transaction of the
+    /// Calls `told` with each notification, and with the errors of [`next`](Watcher::next), of which
+    /// there is at most one in a second, on a thread of its own: one call at a time, without any lock and outside of any transaction of the
     /// host. So a call may read and write the page, and a slow one holds up nobody.
     ///
     /// Dropping the subscription ends it; a call that is running is finished.
@@ -93,6 +96,7 @@ impl Watcher {
                         if gone {
                             return;
                         }
+                        self.news.pause(PAUSE);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Values that are not here, and getting them.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -266,6 +266,32 @@ fn a_part_that_begins_with_a_chunk_needs_none_before_it() {
     assert_eq!(chunks(&copies(), 0, len as i64), [(Kind::Chunk, first)]);
     let [(_, second)] = chunks(&copies(), len, 1)[..] else { panic!("not one chunk") };
     assert_ne!(second, first);
+}
+
+#[test]
+fn a_part_that_ends_with_an_index_piece_needs_none_after_it() {
+    // Two levels of index pieces.
+    let copies = Copies::new(Arc::new(MemoryStore::new()), 9_000_000);
+    let snapshot = copies.snapshot();
+    let entries = snapshot.entries(ALL, Direction::Reverse).unwrap();
+    let film = entries.map(Result::unwrap).next().unwrap().value;
+    let top = copies.there.remote().piece_bytes(&film.digest.unwrap()).unwrap().unwrap();
+    assert_eq!(top[0], 1);
+    // How many bytes are below the first of the index pieces.
+    let len = u64::from_be_bytes(top[1..9].try_into().unwrap()) as usize;
+    assert!(len < copies.value.len());
+    let (from, max) = (len - 10, 10);
+    let part = snapshot.fetch_partial(b"film", from as i64, max).unwrap();
+    assert!(part.unwrap() == copies.value[from..len]);
+    // The top piece, the index piece below it and the chunk.
+    assert_eq!(copies.remote.take_pieces().len(), 3);
+    assert!(snapshot.get_partial(b"film", from as i64, max).unwrap().is_some());
+    needs_fetch(snapshot.get_partial(b"film", from as i64, max + 1), &copies);
+    let mut reader = snapshot.read_value(b"film").unwrap().unwrap();
+    reader.seek(SeekFrom::Start(from as u64)).unwrap();
+    let mut part = [0; 10];
+    reader.read_exact(&mut part).unwrap();
+    assert!(part == copies.value[from..len]);
 }
 
 /// The pieces of the value that a source is asked for after its top piece.

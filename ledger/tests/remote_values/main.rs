@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fetching;
+mod merging;
 mod receiving;
 mod setting;
 mod sources;

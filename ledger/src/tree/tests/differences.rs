@@ -8,7 +8,7 @@ use permazen_kv::{Direction, KeySpan};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::in_memory::{Artificial, Counted, Map, items};
+use super::in_memory::{Artificial, Counted, Map, from_scratch, items};
 use crate::digest::Digest;
 use crate::node::view::Node;
 use crate::tree::boundaries::Boundaries;
@@ -94,6 +94,24 @@ fn changed<B: Boundaries>(
     let edited = edit(&nodes, boundaries, tree, edits).unwrap();
     nodes.add(edited.nodes);
     (edited.root, map)
+}
+
+#[test]
+fn equal_trees_are_not_loaded_whatever_the_span() {
+    let (nodes, boundaries) = (Counted::default(), Artificial { one_in: 3, least: 2 });
+    let map: Map = (0..200_u8).map(|key| (vec![key], vec![key])).collect();
+    let (digest, made) = from_scratch(&boundaries, &map);
+    nodes.add(made);
+    let tree = root(&nodes, &digest).unwrap();
+    assert!(tree.level() > 2);
+    nodes.loads();
+    for span in spans(&[vec![50], vec![150]]) {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let mut diff = Diff::new(&&nodes, (&tree, &tree), span, direction).unwrap();
+            assert!(diff.next().unwrap().is_none());
+            assert_eq!(nodes.loads(), 0, "{direction:?} {span:?}");
+        }
+    }
 }
 
 #[test]
