@@ -176,7 +176,7 @@ impl History {
             2 => How::Larger,
             _ => How::Policy(policies[random.random_range(0..3)]),
         };
-        let prunes = seed % 7 == 3;
+        let prunes = seed % 3 == 1;
         if prunes {
             let rules = [Retention::Heads, Retention::Last(3)];
             page.set_retention(rules[random.random_range(0..2)]).unwrap();

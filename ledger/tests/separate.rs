@@ -275,6 +275,37 @@ fn what_another_process_has_open_stays() {
 }
 
 #[test]
+fn who_was_taken_for_dead_protects_what_is_left() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
+    let page = one.create_page("films", ROOT).unwrap();
+    put(&page, b"name", b"films");
+    let old = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    clock.advance(HOUR / 30);
+    one.upkeep().unwrap();
+    let other = two.page("films", ROOT).unwrap();
+    // It sleeps for so long that others take its lease, but not what it reads.
+    for _ in 0..3 {
+        clock.advance(HOUR);
+        other.collect().unwrap();
+    }
+    one.upkeep().unwrap();
+    put(&other, b"name", b"changed");
+    other.set_retention(Retention::Heads).unwrap();
+    for _ in 0..3 {
+        clock.advance(HOUR / 20);
+        one.upkeep().unwrap();
+        other.collect().unwrap();
+    }
+    assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
+    assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
+    drop((old, other, page));
+    one.upkeep().unwrap();
+    two.upkeep().unwrap();
+    assert_clean(&one);
+}
+
+#[test]
 fn making_deleting_and_evicting_survive_each_failure() {
     type Work = fn(&Repository) -> Result<(), LedgerError>;
     let works: [(&str, Work); 5] = [

@@ -524,6 +524,26 @@ impl KvDatabase for Interrupted {
     }
 }
 
+/// Says which cases of a long list are tried: all if `PERMAZEN_STREAMS` is `all`, else one in so many. Each run
+/// tries the same ones, from all parts of the list.
+struct Chosen {
+    every: usize,
+    at: usize,
+}
+
+impl Chosen {
+    fn one_in(every: usize) -> Self {
+        let all = std::env::var("PERMAZEN_STREAMS").is_ok_and(|which| which == "all");
+        Chosen { every: if all { 1 } else { every }, at: 0 }
+    }
+
+    /// Whether the next case is tried.
+    fn next(&mut self) -> bool {
+        self.at += 1;
+        self.at.is_multiple_of(self.every)
+    }
+}
+
 /// A value that two transactions store, and that has few pieces.
 fn film() -> Vec<u8> {
     [noise(30_000, 20), vec![0; 21 << 16], noise(30_000, 21)].concat()
@@ -681,18 +701,21 @@ fn an_attached_value_is_kept_in_all_orders_of_writing_and_collecting() {
     let garbage = with_garbage();
     let slices = slices(&garbage);
     assert!(slices >= 6, "{slices} slices");
+    let mut chosen = Chosen::one_in(7);
     for fate in [Fate::Attached, Fate::GivenUp] {
         // After how many slices each step comes.
         let mut before = [0; Writer::STEPS];
         loop {
-            let race = Race::new(&garbage, fate);
-            let mut done = 0;
-            for slices in before {
-                race.collect(slices - done);
-                race.write(1);
-                done = slices;
+            if chosen.next() {
+                let race = Race::new(&garbage, fate);
+                let mut done = 0;
+                for slices in before {
+                    race.collect(slices - done);
+                    race.write(1);
+                    done = slices;
+                }
+                race.check(&format!("{fate:?}, steps after {before:?} slices"));
             }
-            race.check(&format!("{fate:?}, steps after {before:?} slices"));
             // The next of the ascending numbers.
             let Some(at) = before.iter().rposition(|before| *before < slices) else { break };
             let next = before[at] + 1;
@@ -731,11 +754,15 @@ fn an_attached_value_is_kept_if_it_is_written_in_the_middle_of_a_slice() {
 fn an_attached_value_is_kept_if_slices_come_in_the_middle_of_its_steps() {
     let garbage = with_garbage();
     let slices = slices(&garbage);
+    let mut chosen = Chosen::one_in(5);
     for fate in [Fate::Attached, Fate::GivenUp, Fate::Removed] {
         for (first, then) in
             (0..slices).flat_map(|first| (1..=slices - first).map(move |then| (first, then)))
         {
             for transaction in 0.. {
+                if !chosen.next() {
+                    continue;
+                }
                 let race = Race::new(&garbage, fate);
                 race.collect(first);
                 let collector = race.collector.page.clone();
@@ -848,7 +875,7 @@ fn writers_and_collectors_of_several_processes_come_in_any_order() {
         parts[0].clone(),
         parts[1][..600].to_vec(),
     ];
-    let count = std::env::var("PERMAZEN_HISTORIES").map_or(6, |count| count.parse().unwrap());
+    let count = std::env::var("PERMAZEN_HISTORIES").map_or(3, |count| count.parse().unwrap());
     for seed in 0..count {
         let run = std::panic::catch_unwind(|| history(seed, &values));
         assert!(run.is_ok(), "history {seed}");
@@ -944,8 +971,12 @@ fn what_was_told_survives_each_failure_of_the_host() {
         (|| KvError::OutcomeUnknown("cut".into()), false),
         (|| KvError::OutcomeUnknown("cut".into()), true),
     ];
+    let mut chosen = Chosen::one_in(7);
     for (error, loses) in errors {
         for n in 1.. {
+            if !chosen.next() {
+                continue;
+            }
             let (host, clock) = (MemoryStore::new(), TestClock::new());
             let failing = FaultStore::new(host.clone());
             let faults = failing.faults();
@@ -970,6 +1001,8 @@ fn what_was_told_survives_each_failure_of_the_host() {
                 );
             }
             clock.advance(90 * MINUTE);
+            repository.upkeep().unwrap();
+            clock.advance(MINUTE);
             repository.upkeep().unwrap();
             page.collect().unwrap();
             check_nothing_left(&host, &page, &clock, &what);

@@ -277,6 +277,7 @@ fn the_public_items_are_those_listed() {
         ("permazen", "core/src"),
         ("permazen_jsck", "jsck/src"),
         ("permazen_query", "query/src"),
+        ("permazen_ledger", "ledger/src"),
     ] {
         let now = Api::of(name, &root.join(src)).lines;
         let list: PathBuf = root.join(format!("tests/tests/api/{name}.txt"));

@@ -21,8 +21,12 @@ use crate::rows::counts::Phase;
 use crate::rows::parameters::Retention;
 use crate::rows::references::References;
 
-/// How often the thread looks.
-const INTERVAL: Duration = Duration::from_secs(10);
+/// How often the threads look. Tests cannot wait for so long.
+const INTERVAL: Duration =
+    if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(10) };
+
+/// How soon the threads try again what has failed, if that can help.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// How many milliseconds after a page is opened, and after each other, its commits are read to find those
 /// that are not kept.
@@ -100,15 +104,14 @@ impl Care {
     /// Does what is to be done, and asks before each slice whether to go on.
     pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
-        let kept = there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins());
-        let cleared = kept.and_then(|()| self.clear_streams(goes_on));
-        match cleared.and_then(|()| self.collect_if_due(goes_on)) {
-            // Another process does it.
-            Err(LedgerError::Busy { .. }) => Ok(()),
-            // There is nothing to care for. Who uses the page is told so.
-            Err(LedgerError::PageGone { .. }) => Ok(()),
-            result => result,
-        }
+        let cleared = there.and_then(|()| self.clear_streams(goes_on));
+        unless_done(cleared.and_then(|()| self.collect_if_due(goes_on)))
+    }
+
+    /// Tells other processes that this one lives and what it reads.
+    fn protect(&self) -> Result<()> {
+        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
+        unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
     }
 
     fn clear_streams(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
@@ -186,13 +189,29 @@ impl Care {
     }
 }
 
-/// The thread that cares for the pages of a repository. It ends when this is dropped.
+fn unless_done(result: Result<()>) -> Result<()> {
+    match result {
+        // Another process does it.
+        Err(LedgerError::Busy { .. }) => Ok(()),
+        // There is nothing to care for. Who uses the page is told so.
+        Err(LedgerError::PageGone { .. }) => Ok(()),
+        result => result,
+    }
+}
+
+/// The threads that care for the pages of a repository. They end when this is dropped.
+///
+/// One of them does nothing but tell other processes that this one lives and what it reads: a collection or a
+/// deletion on the other one can take hours, and what is read is protected within two minutes or not at all.
 pub(crate) struct Keeper {
     inner: Arc<Inner>,
-    /// The thread is not wanted: somebody else says when.
+    /// The threads are not wanted: somebody else says when.
     by_hand: bool,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
+
+/// What a thread does now and then.
+type Work = fn(&Inner) -> Result<()>;
 
 /// What else is to be done now and then.
 pub(crate) type Also = dyn Fn() -> Result<()> + Send + Sync;
@@ -231,7 +250,7 @@ impl Keeper {
             is_over: Mutex::new(false),
             over: Condvar::new(),
         };
-        Keeper { inner: Arc::new(inner), by_hand, thread: Mutex::new(None) }
+        Keeper { inner: Arc::new(inner), by_hand, threads: Mutex::default() }
     }
 
     /// Cares for a page as long as it is open.
@@ -243,14 +262,18 @@ impl Keeper {
         pages.retain(|page| page.strong_count() > 0);
         pages.push(Arc::downgrade(page));
         drop(pages);
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.by_hand || thread.is_some() {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.by_hand {
             return Ok(());
         }
-        let inner = Arc::clone(&self.inner);
-        let named = thread::Builder::new().name("permazen-ledger-keeper".to_owned());
-        let started = named.spawn(move || inner.run());
-        *thread = Some(started.map_err(|error| LedgerError::Thread(error.to_string()))?);
+        let work: [(&str, Work); 2] =
+            [("permazen-ledger-lease", Inner::protect), ("permazen-ledger-keeper", Inner::keep)];
+        for (name, work) in work.into_iter().skip(threads.len()) {
+            let inner = Arc::clone(&self.inner);
+            let started = thread::Builder::new().name(name.to_owned());
+            let started = started.spawn(move || inner.run(work));
+            threads.push(started.map_err(|error| LedgerError::Thread(error.to_string()))?);
+        }
         Ok(())
     }
 
@@ -269,12 +292,11 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         *self.inner.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.inner.over.notify_all();
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // The thread itself cannot wait for its end.
-        if let Some(thread) = thread
-            && thread.thread().id() != thread::current().id()
-        {
-            let _ = thread.join();
+        for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // The thread itself cannot wait for its end.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
         }
         // Without it, others wait for the end of the lease.
         let _ = self.inner.presence.leave();
@@ -286,32 +308,51 @@ impl Inner {
         *self.is_over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self) {
+    fn run(&self, work: Work) {
+        let mut pause = INTERVAL;
         loop {
             let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
-            let waited = self.over.wait_timeout_while(is_over, INTERVAL, |is_over| !*is_over);
+            let waited = self.over.wait_timeout_while(is_over, pause, |is_over| !*is_over);
             if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                 return;
             }
-            // What fails is tried again the next time. Who asks for a collection gets the error.
-            let _ = self.keep();
+            // Who asks for a collection gets the error.
+            pause = match work(self) {
+                Err(error) if error.is_retryable() => RETRY,
+                _ => INTERVAL,
+            };
         }
+    }
+
+    fn pages(&self) -> Vec<Arc<Care>> {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Tells other processes that this one lives and what it reads.
+    fn protect(&self) -> Result<()> {
+        let mut result = self.process.renew(&*self.presence.host().repository);
+        for page in self.pages() {
+            result = result.and(page.protect());
+        }
+        result
     }
 
     fn keep(&self) -> Result<()> {
         let host = self.presence.host();
-        let mut result = self.process.renew(&*host.repository);
-        result = result.and(self.presence.keep());
+        let mut result = self.presence.keep().and(self.protect());
         let now = self.process.now();
         if now >= self.next_look.load(Ordering::Relaxed) {
             self.next_look.store(now.saturating_add(LOOKS), Ordering::Relaxed);
-            result = result.and(self.presence.close_ended()).and(deletion::finish_all(host));
+            match self.presence.close_ended() {
+                // A lease that seems to have ended is believed after a minute.
+                Ok(true) => self.next_look.store(now.saturating_add(FIRST_LOOK), Ordering::Relaxed),
+                Ok(false) => {}
+                Err(error) => result = result.and(Err(error)),
+            }
+            result = result.and(deletion::finish_all(host));
         }
-        let pages: Vec<_> = {
-            let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-            pages.iter().filter_map(Weak::upgrade).collect()
-        };
-        for page in pages {
+        for page in self.pages() {
             if self.is_over() {
                 break;
             }
@@ -320,3 +361,6 @@ impl Inner {
         if self.is_over() { result } else { result.and((self.also)()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

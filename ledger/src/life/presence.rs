@@ -126,7 +126,9 @@ impl Presence {
         pages.retain(|_, open| open.count > 0 || open.named.is_some());
         let is_signed =
             self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
-        let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || is_signed);
+        // The pins of a page may have given the process another name since.
+        let own = is_signed.then(|| self.process.id());
+        let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || open.named == own);
         if pages.values().all(is_done) {
             return Ok(());
         }
@@ -187,13 +189,13 @@ impl Presence {
     }
 
     /// Closes what processes had open that have ended, and gives this time as that of their end. Takes
-    /// the times away that have no page.
-    pub(crate) fn close_ended(&self) -> Result<()> {
+    /// the times away that have no page. `true` if other processes seem to have ended, which is not yet sure.
+    pub(crate) fn close_ended(&self) -> Result<bool> {
         let now = self.process.now();
-        self.process.take_ended(self.repository())?;
+        let is_more = self.process.take_ended(self.repository())?;
         let found = Ended::find(&*self.repository().begin(&TxOptions::reading())?)?;
         if found.open.is_empty() && found.lost.is_empty() {
-            return Ok(());
+            return Ok(is_more);
         }
         let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         // Others may have opened a page meanwhile.
@@ -207,7 +209,8 @@ impl Presence {
         for page in lost {
             rows::remove_closed(&mut tx, page)?;
         }
-        Ok(tx.commit()?)
+        tx.commit()?;
+        Ok(is_more)
     }
 
     /// Closes all pages, and gives the lease of the process back. No handle is left.

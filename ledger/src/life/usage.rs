@@ -20,8 +20,8 @@ pub struct PageUsage {
     pub ledger: String,
     /// The ID of the page.
     pub id: PageId,
-    /// Whether a process has it open. This can be one that has ended: others find that out within ten
-    /// minutes after its lease of an hour.
+    /// Whether a process has it open. This can be one that has ended: others find that out within
+    /// eleven minutes after its lease of an hour.
     pub is_open: bool,
     /// When it was closed last. `None` if it is open.
     pub closed: Option<SystemTime>,

@@ -1,6 +1,6 @@
 //! The lease of a process: a row that says until when others must take it for alive.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ const RENEWAL: Duration = Duration::from_secs(10 * 60);
 /// A lease that ends later than this cannot be right, whatever the clock of its process says.
 const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// A lease that has ended is believed after so long. The clock may have jumped, or all processes may have slept:
+/// then they renew their leases meanwhile.
+const BELIEVED: Duration = Duration::from_secs(60);
+
 /// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
@@ -40,7 +44,7 @@ struct State {
     id: ProcessId,
     /// The milliseconds at which the lease was written last. `None` if there is none.
     leased: Option<u64>,
-    /// When a lease that ends too late was seen first.
+    /// When a lease was first seen that has ended, or that ends too late.
     doubtful: HashMap<ProcessId, u64>,
 }
 
@@ -144,23 +148,34 @@ impl Process {
 
     fn has_ended(&self, process: &ProcessId, end: u64) -> bool {
         let now = self.now();
-        if self.is_alone || end <= now {
+        if self.is_alone {
             return true;
         }
-        if end <= now + len(LONGEST) {
-            return false;
-        }
-        let seen = *self.lock().doubtful.entry(*process).or_insert(now);
-        now >= seen + len(LEASE)
+        let patience = match end {
+            _ if end <= now => BELIEVED,
+            _ if end > now + len(LONGEST) => LEASE,
+            _ => {
+                self.lock().doubtful.remove(process);
+                return false;
+            }
+        };
+        let mut state = self.lock();
+        let seen = state.doubtful.entry(*process).or_insert(now);
+        // A clock that was set back begins again.
+        *seen = now.min(*seen);
+        now >= *seen + len(patience)
     }
 
-    /// Takes the leases that have ended.
-    pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<()> {
+    /// Takes the leases that have ended. `true` if some seem to have ended, and are not yet believed to have.
+    pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<bool> {
         let own = self.id();
         let mut ended = rows::leases(&host.begin(&TxOptions::reading())?)?;
-        ended.retain(|(process, end)| *process != own && self.has_ended(process, *end));
+        ended.retain(|(process, _)| *process != own);
+        let there: HashSet<_> = ended.iter().map(|(process, _)| *process).collect();
+        self.lock().doubtful.retain(|process, _| there.contains(process));
+        ended.retain(|(process, end)| self.has_ended(process, *end));
         if ended.is_empty() {
-            return Ok(());
+            return Ok(!self.lock().doubtful.is_empty());
         }
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
         for (process, _) in &ended {
@@ -170,6 +185,11 @@ impl Process {
                 rows::remove_lease(&mut tx, process)?;
             }
         }
-        Ok(tx.commit()?)
+        tx.commit()?;
+        let mut state = self.lock();
+        for (process, _) in &ended {
+            state.doubtful.remove(process);
+        }
+        Ok(!state.doubtful.is_empty())
     }
 }

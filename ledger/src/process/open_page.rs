@@ -1,8 +1,8 @@
 //! A page that a process has open.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
 
@@ -21,6 +21,8 @@ pub(crate) struct OpenPage {
     /// Whether the lease is one for this page alone.
     has_own_lease: bool,
     pub(crate) pins: Arc<Pins>,
+    /// Held by whoever writes rows of pins, so that no pin gets two.
+    writing: Mutex<()>,
     /// Raised when there may be pieces of streams that are given up; 0 if there are none.
     pub(crate) leftovers: AtomicU64,
 }
@@ -56,7 +58,8 @@ impl OpenPage {
         };
         // Nobody knows what a process has left that was killed.
         let leftovers = AtomicU64::new(1);
-        OpenPage { host, rows, process, has_own_lease, pins: Arc::default(), leftovers }
+        let (pins, writing) = (Arc::default(), Mutex::default());
+        OpenPage { host, rows, process, has_own_lease, pins, writing, leftovers }
     }
 
     /// Renews the lease, if it is one for this page.
@@ -90,8 +93,12 @@ impl OpenPage {
     /// # Errors
     /// If the page is gone, or its host fails.
     pub(crate) fn write_pins(&self) -> Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        // If others have taken the lease, the rows of all pins are to be written again.
+        let is_protected = !self.pins.have_rows() || self.process.is_signed(&*self.read()?)?;
         let left = self.pins.take_left();
-        if left.is_empty() && self.due_pins(&self.process.id()).is_empty() {
+        let is_due = !left.is_empty() || !self.due_pins(&self.process.id()).is_empty();
+        if is_protected && !is_due {
             return Ok(());
         }
         let result = self.write_pin_rows(&left);

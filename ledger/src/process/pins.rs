@@ -143,6 +143,11 @@ impl Pins {
         due
     }
 
+    /// Whether a pin has a row.
+    pub(super) fn have_rows(&self) -> bool {
+        self.lock().commits.values().any(|pinned| pinned.row.is_some())
+    }
+
     /// The rows that nobody needs any more.
     pub(super) fn take_left(&self) -> Vec<PinRow> {
         std::mem::take(&mut self.lock().left)
