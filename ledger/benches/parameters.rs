@@ -1,7 +1,8 @@
 //! Which parameters of the format are best, on object databases: sizes, bytes written, cold reads.
 //!
 //! `cargo bench -p permazen-ledger --bench parameters` prints tables. `PERMAZEN_BENCH_OBJECTS` sets
-//! the number of objects (100000).
+//! the number of objects (100000). `PERMAZEN_BENCH_DATABASE` is the folder of an LMDB
+//! database whose pairs are taken instead. `PERMAZEN_BENCH_MEANS=4096,8192` sets which sizes of nodes are tried.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::Instant;
@@ -48,25 +49,34 @@ fn objects(count: usize) -> Pairs {
     let db = Permazen::builder(store.clone()).model::<Person>().build().unwrap();
     let mut random = StdRng::seed_from_u64(1);
     let names = ["Ann", "Bob", "Cleo", "Dan", "Eve", "Fred"];
-    db.write(|tx| {
-        let mut last = None;
-        for at in 0..count {
-            let name = format!("{} {at}", names.choose(&mut random).unwrap());
-            let tags = (0..random.random_range(0..3)).map(|tag| format!("tag {tag}")).collect();
-            let person = Person {
-                age: random.random_range(0..90),
-                email: format!("{name}@example.org"),
-                name,
-                score: random.random_range(0..1_000_000),
-                visits: Counter(random.random_range(0..1_000)),
-                tags,
-                boss: last,
-            };
-            last = Some(tx.create(person)?.to_ref());
-        }
-        Ok(())
-    })
-    .unwrap();
+    let (mut last, mut at) = (None, 0);
+    while at < count {
+        // In portions, so that LMDB need not keep all changed pages in memory.
+        let end = count.min(at + 20_000);
+        let first = last;
+        last = db
+            .write(|tx| {
+                let mut last = first;
+                for at in at..end {
+                    let name = format!("{} {at}", names.choose(&mut random).unwrap());
+                    let tags = random.random_range(0..3);
+                    let tags = (0..tags).map(|tag| format!("tag {tag}")).collect();
+                    let person = Person {
+                        age: random.random_range(0..90),
+                        email: format!("{name}@example.org"),
+                        name,
+                        score: random.random_range(0..1_000_000),
+                        visits: Counter(random.random_range(0..1_000)),
+                        tags,
+                        boss: last,
+                    };
+                    last = Some(tx.create(person)?.to_ref());
+                }
+                Ok(last)
+            })
+            .unwrap();
+        at = end;
+    }
     pairs_of(&store)
 }
 
@@ -129,9 +139,10 @@ fn measure(name: &str, pairs: &Pairs) {
          | their bytes | written to the file | cold read, µs |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    for (mean, compress) in
-        [2_048, 3_584, 4_096, 8_192].into_iter().flat_map(|mean| [(mean, false), (mean, true)])
-    {
+    let means = std::env::var("PERMAZEN_BENCH_MEANS");
+    let means = means.unwrap_or_else(|_| "2048,3584,4096,8192".to_owned());
+    let means = means.split(',').map(|mean| mean.trim().parse::<u64>().unwrap());
+    for (mean, compress) in means.flat_map(|mean| [(mean, false), (mean, true)]) {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path());
         let mut tree = Tree::new(mean);
@@ -139,12 +150,12 @@ fn measure(name: &str, pairs: &Pairs) {
         let mut new = tree.put(all, true).unwrap();
         new.sort();
         let node_bytes: usize = new.iter().map(|(_, node)| node.len()).sum();
-        let rows: Vec<_> =
-            new.iter().map(|(digest, node)| row(&digest.0, node, compress)).collect();
         // In portions, as a bulk load that does not fit in memory.
-        rows.chunks(2_000).for_each(|rows| {
-            store_rows(&store, rows);
-        });
+        for new in new.chunks(2_000) {
+            let rows = new.iter().map(|(digest, node)| row(&digest.0, node, compress));
+            store_rows(&store, &rows.collect::<Vec<_>>());
+        }
+        drop(new);
         let (levels, size) = (tree.levels(), file_size(dir.path()));
         let (mut nodes, mut node_sizes, mut file) = (Vec::new(), Vec::new(), Vec::new());
         for changes in [1, 10, 1_000] {
@@ -205,6 +216,11 @@ fn measure(name: &str, pairs: &Pairs) {
 }
 
 fn main() {
+    if let Some(path) = std::env::var_os("PERMAZEN_BENCH_DATABASE") {
+        let store = LmdbStore::builder().open(&path).unwrap();
+        measure(&path.to_string_lossy(), &pairs_of(&store));
+        return;
+    }
     let count = std::env::var("PERMAZEN_BENCH_OBJECTS").ok().and_then(|count| count.parse().ok());
     measure("typed objects", &objects(count.unwrap_or(100_000)));
 }

@@ -47,7 +47,8 @@ pub(crate) fn begin(
         let row = rows::page_row(tx, number)?.ok_or_else(no_such)?;
         match row.state {
             PageState::InUse => {}
-            // Another process has begun.
+            // Another process has begun. Only one evicts it.
+            PageState::Deleting if only == Only::Empty => return Err(no_such()),
             PageState::Deleting => return Ok(true),
             PageState::Making(_) => {
                 let what = format!("another process makes page {ledger} {id}");

@@ -108,8 +108,10 @@ impl Repository {
     /// [remote](crate::PageRemote) and all of its commits and pieces are there, it has no tag, no branch but
     /// `main`, and none that was ever reset, squashed or removed: no remote knows of these.
     ///
+    /// Of several who evict a page at once, one is told so.
+    ///
     /// # Errors
-    /// If there is no such page, or the host fails.
+    /// If there is no such page, also because another process is removing it, or the host fails.
     pub fn evict(&self, ledger: &str, id: PageId) -> Result<bool> {
         self.presence().keep()?;
         match deletion::begin(self.presence(), (ledger, id), Only::Empty) {
