@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -198,6 +199,9 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
     let old = put(&reader.page, MAIN, 1);
     let snapshot = reader.page.snapshot(&old).unwrap();
     let before = map(&snapshot).unwrap();
+    let mut value = reader.page.write_value(None).unwrap();
+    value.write_all(&[7; 100_000]).unwrap();
+    let value = value.finish().unwrap();
     clock.advance(2 * MINUTE);
     reader.repository.upkeep().unwrap();
     put(&other.page, MAIN, 2);
@@ -208,6 +212,8 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
         clock.advance(5 * 60 * MINUTE);
         other.page.collect().unwrap();
         other.repository.upkeep().unwrap();
+        let refused = process(&host, &clock).repository.delete_page("test", PageId::ROOT);
+        assert!(matches!(refused, Err(LedgerError::PageInUse { .. })), "{refused:?}");
         process(&host, &clock).page.collect().unwrap();
         clock.advance(MINUTE / 6);
         reader.repository.upkeep().unwrap();
@@ -215,9 +221,13 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
         other.page.collect().unwrap();
         assert_eq!(map(&snapshot).unwrap(), before);
     }
-    drop(snapshot);
+    let db = reader.page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"value", value.as_bytes()).unwrap();
+    tx.commit().unwrap();
+    drop((snapshot, value));
     reader.repository.upkeep().unwrap();
-    collect_all(&other.page, &clock);
+    check_clean(&other.page, "with a value of a process that slept");
 }
 
 #[test]

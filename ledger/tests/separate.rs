@@ -294,7 +294,6 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     other.set_retention(Retention::Heads).unwrap();
     for _ in 0..3 {
         clock.advance(HOUR / 20);
-        one.upkeep().unwrap();
         other.collect().unwrap();
     }
     assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
