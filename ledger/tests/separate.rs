@@ -280,7 +280,8 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
     let page = one.create_page("films", ROOT).unwrap();
     put(&page, b"name", b"films");
-    let old = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    let first = page.head(MAIN).unwrap();
+    let old = page.snapshot(&first).unwrap();
     clock.advance(HOUR / 30);
     one.upkeep().unwrap();
     let other = two.page("films", ROOT).unwrap();
@@ -296,6 +297,8 @@ fn who_was_taken_for_dead_protects_what_is_left() {
         clock.advance(HOUR / 20);
         other.collect().unwrap();
     }
+    // Its nodes are also in memory.
+    assert!(other.commit(&first).is_ok());
     assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     drop((old, other, page));
