@@ -357,6 +357,21 @@ fn epoch(host: &MemoryStore) -> u64 {
 }
 
 #[test]
+fn an_epoch_at_its_end_is_followed_by_the_first() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    drop(repository.create_page("films", ROOT).unwrap());
+    let mut row = host.snapshot().get(&[0x02]).unwrap().unwrap().to_vec();
+    row[16..24].fill(0xff);
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[0x02], &permazen_ledger::decoders::sealed(0, &[0x02], &row)).unwrap();
+    tx.commit().unwrap();
+    repository.delete_page("films", ROOT).unwrap();
+    assert_eq!(epoch(&host), 0);
+    assert_clean(&repository);
+}
+
+#[test]
 fn t117_a_page_that_somebody_opens_is_not_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));

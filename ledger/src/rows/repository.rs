@@ -262,7 +262,7 @@ pub(crate) fn device(host: &dyn KvRead) -> Result<[u8; 24]> {
 pub(crate) fn raise_epoch(host: &mut dyn KvWrite) -> Result<()> {
     let mut device = device(host)?;
     if let Some(epoch) = device.last_chunk_mut() {
-        *epoch = (u64::from_be_bytes(*epoch) + 1).to_be_bytes();
+        *epoch = u64::from_be_bytes(*epoch).wrapping_add(1).to_be_bytes();
     }
     put(host, &[DEVICE], device.to_vec())
 }
