@@ -1,0 +1,50 @@
+//! The commands of the shell: as arguments of the program, in scripts and at the prompt. Each has a
+//! file of its own.
+
+mod context;
+mod info;
+
+use clap::Subcommand;
+
+pub(crate) use context::Context;
+
+use crate::failure::{Answer, Failure};
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what the database is
+    Info(info::Info),
+}
+
+/// Where a command of a script runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It reads and changes only in the transaction of the script.
+    Inside {
+        /// Whether it changes something.
+        edits: bool,
+    },
+    /// It has transactions of its own, or none. A script that also has edits refuses it unless each
+    /// statement is a transaction of its own.
+    Alone {
+        /// Whether it changes the database, so that it needs `--write`.
+        edits: bool,
+    },
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        match self {
+            Command::Info(info) => info.run(context),
+        }
+    }
+
+    /// Where it runs.
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Command::Info(_) => Place::Inside { edits: false },
+        }
+    }
+}
