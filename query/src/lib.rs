@@ -6,7 +6,10 @@
 //!
 //! | step | gives |
 //! |---|---|
-//! | [`parse`] | a [`Statement`](syntax::Statement): what is written |
+//! | [`parse`](parse()) | a [`Statement`](syntax::Statement): what is written |
+//! | [`check`](check()) with a [`Catalog`] | a [`Checked`]: what is meant; names are found, values have their encodings |
+//! | [`plan`](plan()) | a [`Plan`]: how it is run, for people |
+//! | [`run`](run()) | what a reading statement finds, given to [`Rows`] |
 //!
 //! The library prints nothing. [`text`] makes text that is safe to print.
 //!
@@ -17,11 +20,25 @@
 //! ```
 #![deny(missing_docs)]
 
+pub mod catalog;
+mod check;
+mod error;
+mod limits;
 mod mistake;
 pub mod parse;
+mod plan;
 mod print;
+mod rows;
+mod run;
 pub mod syntax;
 pub mod text;
 
+pub use catalog::Catalog;
+pub use check::{Checked, Parameters, check};
+pub use error::QueryError;
+pub use limits::Limits;
 pub use mistake::Mistake;
 pub use parse::{parse, parse_literal, parse_objects, parse_script, parse_script_bytes};
+pub use plan::{Plan, plan};
+pub use rows::{Cell, Column, ObjectRow, Row, Rows};
+pub use run::{Ran, matches, run};

@@ -1,0 +1,61 @@
+//! A statement whose names and values are resolved.
+
+use std::sync::Arc;
+
+use permazen::schema::SchemaBundle;
+
+use super::changes::{CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet};
+use super::query::CheckedQuery;
+
+/// A statement whose names and values are resolved, for the schemas of one catalog.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    pub(crate) bundle: Arc<SchemaBundle>,
+    pub(crate) kind: CheckedKind,
+}
+
+/// What a checked statement does.
+#[derive(Debug, Clone)]
+#[allow(dead_code, reason = "built by `check` and used by `edit`, which come next")]
+pub(crate) enum CheckedKind {
+    /// `find`
+    Find(CheckedQuery),
+    /// `show`
+    Show(CheckedQuery),
+    /// `count`
+    Count(CheckedQuery),
+    /// `export`
+    Export(CheckedQuery),
+    /// `create`
+    Create(CheckedCreate),
+    /// `set`
+    Set(CheckedSet),
+    /// `delete`
+    Delete(CheckedDelete),
+    /// `migrate`
+    Migrate(CheckedMigrate),
+    /// `explain`
+    Explain {
+        /// Whether the statement is also run.
+        run: bool,
+        /// The statement.
+        statement: Box<Checked>,
+    },
+}
+
+impl Checked {
+    /// Whether it changes objects: `create`, `set`, `delete`, `migrate`. An explanation changes
+    /// nothing.
+    pub fn is_edit(&self) -> bool {
+        use CheckedKind::{Create, Delete, Migrate, Set};
+        matches!(self.kind, Create(_) | Set(_) | Delete(_) | Migrate(_))
+    }
+
+    /// For `explain`, the statement that is explained, and whether it is also run.
+    pub fn explained(&self) -> Option<(&Checked, bool)> {
+        match &self.kind {
+            CheckedKind::Explain { run, statement } => Some((statement, *run)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What a reading statement finds: rows, objects and their values.
+//!
+//! A statement gives what it finds to a [`Rows`] while it reads, so nothing is collected. The values in
+//! a row are [`Cell`]s.
+
+mod cell;
+mod row;
+
+pub use cell::Cell;
+pub use row::{Column, ObjectRow, Row, Rows};

@@ -1,0 +1,66 @@
+//! Rows, and where they go.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use permazen::ObjId;
+
+use super::Cell;
+
+/// Takes what a reading statement finds.
+///
+/// Each method returns `Break` if no more is wanted. The methods are called while the pairs of the
+/// transaction are lent, so they may read in it, but not change it.
+pub trait Rows {
+    /// The columns of the rows. Called once, before the first row, also if there is none. Not called if
+    /// the statement gives objects.
+    fn columns(&mut self, columns: &[Column]) -> ControlFlow<()>;
+
+    /// One row, with a cell for each column. The row is used again for the next one.
+    fn row(&mut self, row: &Row) -> ControlFlow<()>;
+
+    /// One object with all its fields, for `show` and `export`. It is used again for the next one.
+    fn object(&mut self, object: &ObjectRow) -> ControlFlow<()>;
+}
+
+/// A column of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Column {
+    /// What it shows, as a path of the language: `name`, `boss.name`. Names in it are quoted and
+    /// escaped where they must be.
+    pub name: String,
+    /// Whether all its values are numbers.
+    pub numeric: bool,
+}
+
+impl Column {
+    pub(crate) fn new(name: impl Into<String>, numeric: bool) -> Self {
+        Column { name: name.into(), numeric }
+    }
+}
+
+/// A row.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Row {
+    /// The object that it is about, if it is about one.
+    pub id: Option<ObjId>,
+    /// A cell for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// An object with all its fields.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectRow {
+    /// Its ID.
+    pub id: ObjId,
+    /// The name of its type.
+    pub type_name: Arc<str>,
+    /// The schema it is in. [`Cell::Number`], or [`Cell::Damaged`] if it is unknown; then there are no
+    /// fields.
+    pub schema: Cell,
+    /// The names and values of its fields, in the order of their storage IDs.
+    pub fields: Vec<(Arc<str>, Cell)>,
+}
