@@ -45,6 +45,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use permazen_kv::memory::MemoryStore;
+use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::xml::{self, XmlError};
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions};
 
@@ -265,8 +266,12 @@ impl Opening {
             StoreKind::Xml if write => return Err(OpenError::NotWritable { path: path.into() }),
             StoreKind::Xml => Arc::new(XmlDump::read(&path)?),
             StoreKind::Memory => Arc::new(MemoryStore::new()),
-            #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
-            StoreKind::Lmdb | StoreKind::Sqlite => {
+            #[cfg(not(feature = "lmdb"))]
+            StoreKind::Lmdb => {
+                return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() });
+            }
+            #[cfg(not(feature = "sqlite"))]
+            StoreKind::Sqlite => {
                 return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() });
             }
         };
@@ -379,6 +384,33 @@ impl OpenStore {
     /// What kind of store it is.
     pub fn kind(&self) -> StoreKind {
         self.kind
+    }
+
+    /// The same store with optimistic transactions ([`OptimisticDatabase`]): several can write at
+    /// the same time, no lock is held before the commit, and each says what it has written
+    /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was opened
+    /// read-only; then its commit fails. What other programs commit meanwhile is noticed.
+    ///
+    /// Open one for each store and keep it: transactions of the same one are checked against each
+    /// other by what they wrote, without reading the store.
+    ///
+    /// ```
+    /// use permazen::kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+    ///
+    /// let store = permazen::open("memory:")?;
+    /// let optimistic = store.clone().optimistic();
+    /// let mut tx = optimistic.begin(&TxOptions::writing())?;
+    /// tx.get(b"key")?;
+    /// tx.put(b"other", b"")?;
+    /// let mut meanwhile = store.begin(&TxOptions::writing())?; // it waits for nobody
+    /// meanwhile.put(b"key", b"value")?;
+    /// meanwhile.commit()?;
+    /// assert!(tx.commit().unwrap_err().is_retryable());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn optimistic(self) -> OpenStore {
+        OpenStore { store: Arc::new(OptimisticDatabase::new(self.store)), ..self }
     }
 
     /// Where it is; `None` for a store in memory. For an LMDB environment, this is its directory.

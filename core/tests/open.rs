@@ -189,6 +189,82 @@ fn an_xml_dump_can_be_read_until_it_is_changed() {
     assert!(!dump.is_unchanged());
 }
 
+/// A store of each kind with one pair, by its name.
+fn one_of_each_kind(dir: &Path) -> Vec<String> {
+    let mut names = vec!["memory:".to_owned(), format!("xml:{}", dir.join("xml").display())];
+    std::fs::write(dir.join("xml"), DUMP).unwrap();
+    for (scheme, compiled) in
+        [("lmdb", cfg!(feature = "lmdb")), ("sqlite", cfg!(feature = "sqlite"))]
+    {
+        if compiled {
+            let name = format!("{scheme}:{}", dir.join(scheme).display());
+            put(&Opening::new().create(true).open(&name).unwrap());
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn every_kind_of_store_can_be_used_optimistically() {
+    let dir = TempDir::new().unwrap();
+    for name in one_of_each_kind(dir.path()) {
+        let is_writable = !name.starts_with("xml:");
+        let plain = Opening::new().write(is_writable).open(&name).unwrap();
+        let store = plain.clone().optimistic();
+        assert_eq!((store.kind(), store.path()), (plain.kind(), plain.path()));
+        assert!(store.capabilities().concurrent_writers);
+        let mut one = store.begin(&TxOptions::writing()).unwrap();
+        let mut two = store.begin(&TxOptions::writing()).unwrap();
+        assert_eq!(one.get(&[1]).unwrap().is_some(), name != "memory:");
+        one.put(&[2], &[]).unwrap();
+        two.put(&[1], &[3]).unwrap();
+        let pending = one.pending().unwrap();
+        assert!(pending.writes.touches(&[2]) && pending.base.get(&[2]).unwrap().is_none());
+        if !is_writable {
+            assert!(matches!(one.commit(), Err(KvError::IllegalState(_))));
+            continue;
+        }
+        two.commit().unwrap();
+        assert!(matches!(one.commit(), Err(KvError::Conflict(_))));
+        // Others are noticed too.
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.get(&[1]).unwrap();
+        tx.put(&[4], &[]).unwrap();
+        put(&plain);
+        assert!(matches!(tx.commit(), Err(KvError::Conflict(_))));
+        let blind = || {
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            tx.put(&[5], &[]).unwrap();
+            tx
+        };
+        blind().commit().unwrap();
+        // While another one writes, a commit waits as long as the store was told to.
+        let patient = Opening::new().wait(Duration::ZERO);
+        let hasty = patient.write(true).open(&name).unwrap().optimistic();
+        if name != "memory:" {
+            let _writer = plain.begin(&TxOptions::writing()).unwrap();
+            let mut tx = hasty.begin(&TxOptions::writing()).unwrap();
+            tx.put(&[6], &[]).unwrap();
+            assert!(tx.commit().unwrap_err().is_retryable());
+        }
+    }
+}
+
+/// What was opened read-only can be changed up to the commit.
+#[test]
+fn pending_writes_need_no_right_to_write() {
+    let dir = TempDir::new().unwrap();
+    for name in one_of_each_kind(dir.path()).into_iter().filter(|name| name != "memory:") {
+        let store = permazen::open(&name).unwrap().optimistic();
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.put(&[9], &[9]).unwrap();
+        assert!(tx.get(&[9]).unwrap().is_some() && tx.pending().unwrap().writes.len() == 1);
+        assert!(matches!(tx.commit(), Err(KvError::IllegalState(_))), "{name}");
+        assert_has_pair(&store);
+    }
+}
+
 #[test]
 fn the_time_to_wait_is_that_of_the_transaction_if_it_has_one() {
     let store = Opening::new().wait(Duration::ZERO).open("memory:").unwrap();

@@ -24,8 +24,8 @@ pub mod xml;
 
 pub use contract::{
     Blob, Capabilities, Conflict, Direction, Durability, ErrorFamily, KeyWatch, KvDatabase,
-    KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead,
-    Statistics, TxOptions, Visitor, Watches,
+    KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Pair, Pending, Result, Retry, Scan,
+    SharedRead, Statistics, TxOptions, Visitor, Watches,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
 pub use optimistic::atomic_store::AtomicKvStore;

@@ -557,7 +557,7 @@ fn everything_is_offered() {
         let offered = db.capabilities();
         assert!(offered.serializable && offered.concurrent_writers && offered.snapshots);
         assert!(offered.watches && offered.timeouts && offered.conflict_free_counters);
-        assert!(offered.read_only_switch && offered.untracked_reads);
+        assert!(offered.read_only_switch && offered.untracked_reads && offered.pending_writes);
     });
 }
 

@@ -97,6 +97,9 @@ fn t092_a_branch_outlives_its_creator() {
         assert_eq!(branch.untracked().get(&[1]).unwrap().as_deref(), Some(&[1][..]));
         assert!(branch.reads().is_empty());
         branch.put(&[2], &[2]).unwrap();
+        let pending = branch.pending();
+        assert!(pending.writes.touches(&[2]) && pending.writes == branch.writes());
+        assert_eq!(keys(&pending.base), [[1]]);
         branch
     });
     branch.join().unwrap().merge(&store).unwrap();

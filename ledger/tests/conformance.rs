@@ -84,7 +84,7 @@ macro_rules! branching_conformance {
                     t071_read_only_after_access t072_time_out_values t073_time_out
                     t074_t075_t076_snapshots t077_watches_fire t078_watches_do_not_fire
                     t079_watches_outlive t080_watches_end t081_untracked_reads
-                    t084_data_survives_reopening readers_move_between_threads;
+                    pending_writes t084_data_survives_reopening readers_move_between_threads;
                 isolation: t058_both_read_and_write t059_lost_update t060_write_skew t061_phantom
                     t062_absent_key_read t063_blind_writes t064_disjoint_writes
                     t066_counter_read_and_adjust read_only_anomaly;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use permazen_kv::{
     Blob, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, TxOptions, Visitor, Writes,
+    Pending, Result, Scan, SharedRead, TxOptions, Visitor, Writes,
 };
 use self_cell::self_cell;
 
@@ -149,6 +149,10 @@ impl KvTransaction for OwnedTransaction {
 
     fn untracked(&self) -> Option<&dyn KvRead> {
         self.with_dependent(|_, tx| tx.as_ref().and_then(|tx| tx.untracked()))
+    }
+
+    fn pending(&self) -> Option<Pending<'_>> {
+        self.with_dependent(|_, tx| tx.as_ref().and_then(|tx| tx.pending()))
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {

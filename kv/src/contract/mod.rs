@@ -21,7 +21,7 @@ pub use retry::{KvDatabaseExt, Retry};
 pub(crate) use store::DEFAULT_WAIT;
 pub(crate) use store::TURN_AFTER;
 pub use store::{
-    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
+    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Pending, Scan,
     SharedRead, Statistics, TxOptions, Visitor,
 };
 pub(crate) use watch::WatchTracker;

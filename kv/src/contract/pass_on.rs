@@ -170,6 +170,11 @@ macro_rules! pass_on {
             $to.untracked()
         }
     };
+    (@pending $self:ident, $to:expr) => {
+        fn pending(&$self) -> Option<$crate::Pending<'_>> {
+            $to.pending()
+        }
+    };
     (@commit $self:ident, $to:expr) => {
         fn commit($self: Box<Self>) -> $crate::Result<()> {
             $to.commit()

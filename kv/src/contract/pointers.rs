@@ -30,7 +30,7 @@ impl<T: KvWrite + ?Sized> KvWrite for Box<T> {
 }
 
 impl<T: KvTransaction + ?Sized> KvTransaction for Box<T> {
-    pass_on!(self => **self; is_read_only, set_read_only, set_timeout, version, snapshot, watch, untracked);
+    pass_on!(self => **self; is_read_only, set_read_only, set_timeout, version, snapshot, watch, untracked, pending);
     pass_on!(self => *self; commit, rollback);
 }
 

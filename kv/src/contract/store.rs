@@ -1,6 +1,7 @@
 //! The contract: what a sorted transactional byte map offers.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -443,6 +444,31 @@ pub trait KvTransaction: KvWrite {
         None
     }
 
+    /// What this transaction has written and not committed yet, and the content that it changes.
+    /// For tools that show the changes before they are committed. Free. Reading the content costs
+    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked.
+    ///
+    /// `None` if the store does not keep the writes apart from the content: transactions of LMDB,
+    /// SQLite and the store in memory that write. Those of the optimistic engine do keep them, and
+    /// so do read-only transactions of LMDB and SQLite.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_kv::optimistic::OptimisticDatabase;
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+    ///
+    /// let db = OptimisticDatabase::new(MemoryStore::new());
+    /// let mut tx = db.begin(&TxOptions::writing())?;
+    /// tx.put(b"key", b"value")?;
+    /// let pending = tx.pending().unwrap();
+    /// assert_eq!(pending.writes.puts.len(), 1);
+    /// assert!(pending.base.get(b"key")?.is_none());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn pending(&self) -> Option<Pending<'_>> {
+        None
+    }
+
     /// Makes the changes visible to others, and durable as far as the options of the store promise
     /// it. A read-only transaction discards what was written in it. Costs what the store needs to
     /// keep the changes, and nothing if there are none.
@@ -456,6 +482,22 @@ pub trait KvTransaction: KvWrite {
     /// Discards the changes. Never fails. Dropping the transaction does the same. Costs at most a
     /// step for each change.
     fn rollback(self: Box<Self>);
+}
+
+/// What a transaction has written and not committed: see [`KvTransaction::pending`].
+#[derive(Clone)]
+pub struct Pending<'t> {
+    /// The changes so far. Made in [`base`](Self::base), they lead to what the transaction sees.
+    pub writes: &'t Writes,
+    /// The content that they change: what the transaction saw when it began. It outlives the
+    /// transaction.
+    pub base: SharedRead,
+}
+
+impl fmt::Debug for Pending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("writes", &self.writes.len()).finish_non_exhaustive()
+    }
 }
 
 /// A database, on which transactions can be begun.
@@ -534,6 +576,9 @@ pub struct Capabilities {
     pub read_only_switch: bool,
     /// Reads can be exempt from the detection of conflicts; see [`KvTransaction::untracked`].
     pub untracked_reads: bool,
+    /// Transactions that write say what they have written so far; see [`KvTransaction::pending`].
+    /// Without this, read-only transactions may still say it, as on LMDB and SQLite.
+    pub pending_writes: bool,
     /// Committed data survives the process.
     pub persistent: bool,
 }
@@ -550,6 +595,7 @@ impl Capabilities {
             conflict_free_counters: false,
             read_only_switch: false,
             untracked_reads: false,
+            pending_writes: false,
             persistent: false,
         }
     }

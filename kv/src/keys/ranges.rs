@@ -28,8 +28,8 @@ pub struct KeyRanges {
 
 impl KeyRanges {
     /// The empty set.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        KeyRanges { bounds: BTreeMap::new() }
     }
 
     /// Whether the set is empty.

@@ -129,6 +129,7 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
         offered.conflict_free_counters = true;
         offered.read_only_switch = true;
         offered.untracked_reads = true;
+        offered.pending_writes = true;
         offered
     }
 

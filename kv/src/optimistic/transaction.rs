@@ -9,7 +9,7 @@ use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::lock::lock;
 use crate::{
-    AtomicKvStore, KeyWatch, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions,
+    AtomicKvStore, KeyWatch, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead, TxOptions,
 };
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
@@ -126,6 +126,10 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
 
     fn untracked(&self) -> Option<&dyn KvRead> {
         Some(&self.open)
+    }
+
+    fn pending(&self) -> Option<Pending<'_>> {
+        Some(self.open.view.pending())
     }
 
     /// Costs as much as making the changes, and a search for each change that others have committed

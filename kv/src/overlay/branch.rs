@@ -5,8 +5,8 @@ use std::fmt;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::{
-    Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRead, TxOptions,
-    Writes,
+    Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Pending, Result, SharedRead,
+    TxOptions, Writes,
 };
 
 /// A private copy of a database, which can be read and changed for any length of time and then
@@ -61,6 +61,11 @@ impl Branch {
     /// The changes made so far.
     pub fn writes(&self) -> &Writes {
         self.view.writes()
+    }
+
+    /// The changes made so far, with the snapshot that the branch was made from.
+    pub fn pending(&self) -> Pending<'_> {
+        self.view.pending()
     }
 
     /// The content of the branch, for reads that the merge must not check.

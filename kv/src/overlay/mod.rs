@@ -20,7 +20,9 @@ use self::layers::Layers;
 use self::merged_read::Reading;
 use self::read_record::Reads;
 use crate::contract::pass_on::pass_on;
-use crate::{Conflict, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Result, SharedRead, Writes};
+use crate::{
+    Conflict, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pending, Result, SharedRead, Writes,
+};
 
 /// A view of a base store that can be changed. The view keeps the changes as [`Writes`]; it never
 /// changes the base.
@@ -165,6 +167,11 @@ impl MutableView<SharedRead> {
             return Arc::clone(&self.layers.base);
         }
         Arc::new(self.copy_changes())
+    }
+
+    /// The changes made so far, with the base.
+    pub fn pending(&self) -> Pending<'_> {
+        Pending { writes: self.writes(), base: Arc::clone(self.base()) }
     }
 }
 

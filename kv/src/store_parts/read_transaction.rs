@@ -1,12 +1,19 @@
 //! Read-only transactions over a fixed state of a store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
-use crate::{KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions};
+use crate::{
+    KeyRanges, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead, TxOptions, Writes,
+};
+
+/// What a transaction has written that has written nothing.
+static NOTHING: Writes =
+    Writes { removes: KeyRanges::new(), puts: BTreeMap::new(), adjusts: BTreeMap::new() };
 
 /// One state of a store.
 pub(crate) trait View: KvRead + Send + Sync + 'static {
@@ -84,6 +91,12 @@ impl<V: View> KvTransaction for ReadTransaction<V> {
             Some(written) => Arc::new(written.copy_changes()),
             None => Arc::clone(&self.base) as SharedRead,
         })
+    }
+
+    fn pending(&self) -> Option<Pending<'_>> {
+        self.base.share();
+        let writes = self.written.as_ref().map_or(&NOTHING, |written| written.writes());
+        Some(Pending { writes, base: Arc::clone(&self.base) as SharedRead })
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

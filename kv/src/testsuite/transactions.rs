@@ -1,9 +1,13 @@
 //! Rows 48 to 57 and 68 to 84: the life of a transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
-use crate::{Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, TxOptions};
+use crate::overlay::MutableView;
+use crate::{
+    Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
+};
 
 fn writing(fixture: &Fixture) -> Tx<'_> {
     fixture.store().begin(&TxOptions::writing()).unwrap()
@@ -353,6 +357,47 @@ pub fn t081_untracked_reads(fixture: &mut Fixture) {
     tx.put(b"mine", b"").unwrap();
     put_all(store, &[(b"k", b"3")]);
     assert!(tx.commit().unwrap_err().is_retryable());
+}
+
+/// Pending writes, made in the content that they change, lead to what the transaction sees. Asking
+/// for them is no read that could conflict.
+pub fn pending_writes(fixture: &mut Fixture) {
+    let store = fixture.store();
+    put_all(store, &[(b"a", b"1"), (b"c", b"1"), (b"n", &[0, 0, 0, 0, 0, 0, 0, 1]), (b"z", b"")]);
+    for options in [TxOptions::writing(), TxOptions::reading()] {
+        let mut tx = store.begin(&options).unwrap();
+        let offered = store.capabilities().pending_writes;
+        assert!(tx.pending().is_some() || options.read_only || !offered);
+        let Some(pending) = tx.pending() else { continue };
+        assert!(pending.writes.is_empty());
+        let before = dump(&*pending.base);
+        assert_eq!(before, committed(store));
+        drop(pending);
+        tx.put(b"b", b"2").unwrap();
+        tx.remove(b"c").unwrap();
+        tx.remove_span(KeySpan::new(b"y", None)).unwrap();
+        tx.adjust_counter(b"n", 4).unwrap();
+        let pending = tx.pending().unwrap();
+        for key in [&b"b"[..], b"c", b"z", b"n"] {
+            assert!(pending.writes.touches(key));
+        }
+        assert!(!pending.writes.touches(b"a"));
+        let (writes, base) = (pending.writes.clone(), pending.base);
+        assert_eq!(dump(&*base), before);
+        let mut made = MutableView::untracked(Arc::clone(&base));
+        made.apply(&writes).unwrap();
+        assert_eq!(dump(&made), dump(&*tx));
+        tx.rollback();
+        assert_eq!(dump(&*base), before);
+    }
+    // Another one commits what was looked at.
+    if store.capabilities().pending_writes && store.capabilities().concurrent_writers {
+        let mut tx = writing(fixture);
+        tx.put(b"mine", b"").unwrap();
+        dump(&*tx.pending().unwrap().base);
+        put_all(store, &[(b"a", b"3")]);
+        tx.commit().unwrap();
+    }
 }
 
 /// What was committed is still there after the store was closed and opened again.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::contract::pass_on::pass_on;
 use crate::{
-    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
+    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Pending, Result, Scan,
+    SharedRead,
 };
 
 /// The operation that is about to run.
@@ -144,6 +145,12 @@ impl<O: Observer + Send + Sync + 'static> KvTransaction for Observed<'_, O> {
     fn untracked(&self) -> Option<&dyn KvRead> {
         // `None` if the store has no other view.
         self.untracked.tx.untracked().map(|_| &self.untracked as &dyn KvRead)
+    }
+
+    fn pending(&self) -> Option<Pending<'_>> {
+        let Untracked { tx, observer } = &self.untracked;
+        let Pending { writes, base: content } = tx.pending()?;
+        Some(Pending { writes, base: Arc::new(Snapshot { content, observer: observer.clone() }) })
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

@@ -174,10 +174,11 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         Ok(Box::new(Prefixed::new(self.inner.begin(options)?, &self.prefix)))
     }
 
-    /// The capabilities of the wrapped store, without untracked reads.
+    /// The capabilities of the wrapped store, without untracked reads and pending writes.
     fn capabilities(&self) -> Capabilities {
         let mut offered = self.inner.capabilities();
         offered.untracked_reads = false;
+        offered.pending_writes = false;
         offered
     }
 

@@ -62,7 +62,7 @@ impl<T: KvTransaction> KvTransaction for ReadOnly<T> {
         Ok(())
     }
 
-    pass_on!(self => self.0; set_timeout, version, snapshot, watch, untracked);
+    pass_on!(self => self.0; set_timeout, version, snapshot, watch, untracked, pending);
     pass_on!(self => Box::new(self.0); commit, rollback);
 }
 

@@ -9,8 +9,8 @@ use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
     AtomicKvStore, Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead,
-    KvTransaction, KvWrite, Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
-    Watches, Writes,
+    KvTransaction, KvWrite, Pair, Pending, Result, Scan, SharedRead, Statistics, TxOptions,
+    Visitor, Watches, Writes,
 };
 
 use super::turn::{Permit, Turn};
@@ -336,6 +336,7 @@ impl KvDatabase for BranchingDatabase {
         offered.watches = true;
         offered.timeouts = true;
         offered.read_only_switch = true;
+        offered.pending_writes = true;
         offered.persistent = self.handle.shared.open.host.capabilities().persistent;
         offered
     }
@@ -502,6 +503,10 @@ impl KvTransaction for BranchingTransaction<'_> {
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.deadline.check()?;
         self.handle.watch(key)
+    }
+
+    fn pending(&self) -> Option<Pending<'_>> {
+        Some(self.view.pending())
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
