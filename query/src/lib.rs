@@ -22,6 +22,7 @@
 
 pub mod catalog;
 mod check;
+mod checking;
 mod error;
 mod limits;
 mod mistake;
@@ -34,7 +35,8 @@ pub mod syntax;
 pub mod text;
 
 pub use catalog::Catalog;
-pub use check::{Checked, Parameters, check};
+pub use check::{Checked, Parameters};
+pub use checking::check;
 pub use error::QueryError;
 pub use limits::Limits;
 pub use mistake::Mistake;

@@ -11,6 +11,7 @@ use permazen::StorageId;
 use permazen::object::Transaction;
 use permazen::schema::SchemaBundle;
 
+pub(crate) use entry::kind_of;
 pub use entry::{FieldEntry, IndexEntry, TypeEntry};
 
 /// What is recorded in a database, by name. It is made from the recorded schemas, not from objects.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use permazen::schema::SchemaBundle;
 
 use super::changes::{CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet};
-use super::query::CheckedQuery;
+use super::index::CheckedIndex;
+use super::query::{CheckedColumn, CheckedQuery};
 
 /// A statement whose names and values are resolved, for the schemas of one catalog.
 #[derive(Debug, Clone)]
@@ -16,16 +17,17 @@ pub struct Checked {
 
 /// What a checked statement does.
 #[derive(Debug, Clone)]
-#[allow(dead_code, reason = "built by `check` and used by `edit`, which come next")]
 pub(crate) enum CheckedKind {
     /// `find`
-    Find(CheckedQuery),
+    Find(CheckedQuery, Vec<CheckedColumn>),
     /// `show`
     Show(CheckedQuery),
     /// `count`
     Count(CheckedQuery),
     /// `export`
     Export(CheckedQuery),
+    /// `index`
+    Index(CheckedIndex),
     /// `create`
     Create(CheckedCreate),
     /// `set`

@@ -1,15 +1,39 @@
 //! From what is written to what is meant: names are looked up, and values get their encodings. Nothing
 //! of the data is read.
+//!
+//! A name can stand for another field in each schema. So everything that depends on fields is kept for
+//! each version of each type: [`Versions`].
+#![allow(dead_code, unused_imports)]
 
-#[allow(dead_code, reason = "built by `check` and used by `edit`, which come next")]
-pub(crate) mod changes;
+#[allow(dead_code, reason = "used by `edit`, which comes next")]
+mod changes;
 mod checked;
+mod checker;
+mod condition;
+mod content;
+mod edits;
+mod index;
+mod names;
+mod objects;
 mod parameters;
+mod path;
 mod query;
+mod resolve_path;
 mod statement;
+mod versions;
 
+#[allow(unused_imports, reason = "used by `edit`, which comes next")]
+pub(crate) use changes::{
+    ChangeTo, CheckedAssignment, CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet, Content,
+    FieldChange,
+};
 pub use checked::Checked;
 pub(crate) use checked::CheckedKind;
+pub(crate) use condition::{CheckedCondition, Matcher, Test};
+pub(crate) use index::{CheckedIndex, indivisible};
+pub(crate) use objects::{CheckedObjects, CheckedObjectsKind, CheckedStep, Way};
 pub use parameters::Parameters;
-pub(crate) use query::{CheckedObjectsKind, CheckedQuery};
-pub use statement::check;
+pub(crate) use path::{Access, CheckedPath, Read, ValueKind, What};
+pub(crate) use query::{CheckedColumn, CheckedOrder, CheckedQuery, CheckedUsing};
+pub(crate) use statement::resolve;
+pub(crate) use versions::{Version, Versions};

@@ -1,30 +1,193 @@
-//! Checked sets of objects.
+//! Queries whose names are resolved: objects, their order and what is shown of them.
 
-use permazen::{ObjId, StorageId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use permazen::StorageId;
+use permazen::schema::ResolvedKind;
+
+use super::checker::{Checker, Result};
+use super::index::index_named;
+use super::names::{FieldAt, fields_in};
+use super::objects::{CheckedObjects, CheckedObjectsKind};
+use super::path::{Access, CheckedPath, Read};
+use super::resolve_path::{PathFor, finished};
+use super::versions::Versions;
+use crate::mistake::Mistake;
+use crate::syntax::{Path, Query, Span, Special, Using};
+use crate::text::quoted_name;
 
 /// Which objects, in which order.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedQuery {
     /// The objects.
     pub(crate) objects: CheckedObjects,
+    /// By what they are sorted; then by ID.
+    pub(crate) order: Vec<CheckedOrder>,
     /// How many at most.
     pub(crate) limit: Option<u64>,
+    /// Which index must be used.
+    pub(crate) using: CheckedUsing,
 }
 
-/// A set of objects.
+/// By what objects are sorted.
 #[derive(Debug, Clone)]
-pub(crate) struct CheckedObjects {
-    /// The types that they can have, ascending.
-    pub(crate) types: Vec<StorageId>,
-    /// Which set.
-    pub(crate) kind: CheckedObjectsKind,
+pub(crate) struct CheckedOrder {
+    /// The value; there is at most one.
+    pub(crate) path: CheckedPath,
+    /// Whether the greatest comes first.
+    pub(crate) descending: bool,
 }
 
-/// Which set of objects.
+/// Which index must be used.
 #[derive(Debug, Clone)]
-pub(crate) enum CheckedObjectsKind {
-    /// All objects of the type.
-    Type,
-    /// One object, if it exists.
-    Id(ObjId),
+pub(crate) enum CheckedUsing {
+    /// The one that the rule chooses.
+    Any,
+    /// None.
+    Scan,
+    /// The one of a type with one of these storage IDs, which have the same name.
+    Index {
+        /// As it is written.
+        text: String,
+        /// Where it stands.
+        span: Span,
+        /// The type.
+        object_type: StorageId,
+        /// The storage IDs.
+        storage_ids: Vec<StorageId>,
+    },
+}
+
+/// What is shown of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedColumn {
+    /// What it shows.
+    pub(crate) path: CheckedPath,
+    /// Whether all values are numbers.
+    pub(crate) numeric: bool,
+}
+
+impl CheckedColumn {
+    fn of(path: CheckedPath) -> Self {
+        let whole = |access: &Access| access.read == Read::Whole;
+        let has_whole = path.hops.last().is_some_and(|hop| hop.iter().any(|(_, at)| whole(at)));
+        let numbers = path.kinds.iter().all(|kind| kind.is_number());
+        CheckedColumn { numeric: numbers && !has_whole && !path.many, path }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn query(&self, query: &Query) -> Result<CheckedQuery> {
+        let objects = self.objects(&query.objects)?;
+        let mut order = Vec::new();
+        for by in &query.order {
+            let path = self.path(&objects.types, &by.path, PathFor::Values)?;
+            if path.many {
+                let what = format!("`{}` can have several values, so it gives no order", path.text);
+                return Err(Mistake::new(by.path.span, what));
+            }
+            order.push(CheckedOrder { path, descending: by.descending });
+        }
+        let using = match &query.using {
+            None => CheckedUsing::Any,
+            Some(Using::None(_)) => CheckedUsing::Scan,
+            Some(Using::Index(names)) => {
+                let found = index_named(self.catalog, names)?;
+                CheckedUsing::Index {
+                    text: names.iter().map(ToString::to_string).collect::<Vec<_>>().join("."),
+                    span: names.first().map_or(query.objects.span, |name| {
+                        names.last().map_or(name.span, |last| name.span.to(last.span))
+                    }),
+                    object_type: found.object_type.or(only(&objects.types)).ok_or_else(|| {
+                        let what = "say the type of the index, as in Person.name";
+                        Mistake::new(query.objects.span, what)
+                    })?,
+                    storage_ids: found.indexes.iter().map(|index| index.storage_id).collect(),
+                }
+            }
+        };
+        Ok(CheckedQuery { objects, order, limit: query.limit, using })
+    }
+
+    /// The columns that are written, or all fields of the types.
+    pub(super) fn columns(
+        &self,
+        objects: &CheckedObjects,
+        columns: &[Path],
+    ) -> Result<Vec<CheckedColumn>> {
+        if columns.is_empty() {
+            return Ok(self.all_columns(&objects.types));
+        }
+        columns
+            .iter()
+            .map(|path| Ok(CheckedColumn::of(self.path(&objects.types, path, PathFor::Column)?)))
+            .collect()
+    }
+
+    /// The ID, the type if there are several, and all fields of these types.
+    fn all_columns(&self, types: &[StorageId]) -> Vec<CheckedColumn> {
+        let special = |special: Special| {
+            CheckedColumn::of(finished(special.word().to_owned(), Vec::new(), Some(special)))
+        };
+        let mut columns = vec![special(Special::Id)];
+        if types.len() > 1 {
+            columns.push(special(Special::Type));
+        }
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut fields: BTreeMap<Arc<str>, Vec<_>> = BTreeMap::new();
+        for entry in self.entries(types) {
+            for field in entry.fields() {
+                let versions = fields_in(entry, |other| other.name == field.name);
+                if !fields.contains_key(&field.name) {
+                    names.push(Arc::clone(&field.name));
+                }
+                let accesses = versions.into_iter().map(|(version, at)| (version, whole(at)));
+                fields.entry(field.name).or_default().extend(accesses);
+            }
+        }
+        for name in names {
+            let hop: Versions<Access> =
+                fields.remove(&name).unwrap_or_default().into_iter().collect();
+            columns.push(CheckedColumn::of(finished(quoted_name(&name), vec![hop], None)));
+        }
+        columns
+    }
+}
+
+/// A field as it is shown in a column.
+fn whole(at: FieldAt) -> Access {
+    let read = match at.field.kind {
+        ResolvedKind::Simple(_) => Read::Simple,
+        ResolvedKind::Counter => Read::Counter,
+        _ => Read::Whole,
+    };
+    Access { field: at.field, stored: at.stored, read, kind: 0 }
+}
+
+fn only(types: &[StorageId]) -> Option<StorageId> {
+    match types {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// Refuses a change of all objects of a type that does not say `all`.
+pub(super) fn check_all(
+    all: bool,
+    word: &str,
+    query: &Query,
+    checked: &CheckedQuery,
+) -> Result<()> {
+    if all
+        || checked.limit.is_some()
+        || !matches!(checked.objects.kind, CheckedObjectsKind::Type(_))
+    {
+        return Ok(());
+    }
+    let what = format!(
+        "this changes every {}; say `{word} all`, or which ones with `where`",
+        checked.objects.text
+    );
+    Err(Mistake::new(query.objects.span, what))
 }

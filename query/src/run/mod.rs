@@ -48,7 +48,7 @@ pub fn run(
                 Ok(rows.object(&object))
             })?;
         }
-        CheckedKind::Find(query) => {
+        CheckedKind::Find(query, _) => {
             let catalog = Catalog::new(Arc::clone(&checked.bundle));
             let fields: Vec<_> = query
                 .objects
@@ -113,7 +113,7 @@ pub fn matches(
     limits: &Limits,
 ) -> Result<Vec<ObjId>, QueryError> {
     let query = match &checked.kind {
-        CheckedKind::Find(query)
+        CheckedKind::Find(query, _)
         | CheckedKind::Show(query)
         | CheckedKind::Count(query)
         | CheckedKind::Export(query) => query,
@@ -138,9 +138,10 @@ fn each(
 ) -> Result<(), QueryError> {
     let ids: Box<dyn Iterator<Item = permazen::object::Result<ObjId>>> = match query.objects.kind {
         CheckedObjectsKind::Id(id) => Box::new(tx.exists(id)?.then_some(Ok(id)).into_iter()),
-        CheckedObjectsKind::Type => {
+        CheckedObjectsKind::Type(_) => {
             Box::new(tx.objects_of(query.objects.types.iter().copied())?.iter())
         }
+        _ => return Err(QueryError::WrongKind("conditions and paths are not run yet")),
     };
     let most = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     for id in ids.take(most) {

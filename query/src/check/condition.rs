@@ -1,0 +1,346 @@
+//! Conditions whose names and values are resolved.
+
+use std::ops::Bound;
+
+use permazen::encoding::{EncodingKind, Value, string};
+use permazen::layout::prefix_end;
+use permazen::{ObjId, StorageId};
+
+use super::checker::{Checker, Result};
+use super::names::{missing, ticked};
+use super::path::{CheckedPath, Read, ValueKind, What};
+use super::resolve_path::{PathFor, mismatch_at};
+use crate::mistake::Mistake;
+use crate::syntax::{
+    Comparison, Condition, ConditionKind, Literal, LiteralKind, Name, Path, Range, Span, Special,
+};
+use crate::text::{Mismatch, encoded};
+
+/// A condition that an object meets or not.
+#[derive(Debug, Clone)]
+pub(crate) enum CheckedCondition {
+    /// All of these.
+    And(Vec<CheckedCondition>),
+    /// Any of these.
+    Or(Vec<CheckedCondition>),
+    /// Not this one.
+    Not(Box<CheckedCondition>),
+    /// One of the values of a path matches.
+    Test(Box<Test>),
+}
+
+/// What one of the values of a path must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Test {
+    /// As it is written.
+    pub(crate) text: String,
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// The path.
+    pub(crate) path: CheckedPath,
+    /// What a value of each kind must be; `None` matches no value of the kind.
+    pub(crate) matchers: Vec<Option<Matcher>>,
+}
+
+/// What an encoded value must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Matcher {
+    /// This one.
+    Equal(Vec<u8>),
+    /// Another one.
+    NotEqual(Vec<u8>),
+    /// One of these; they are in order.
+    OneOf(Vec<Vec<u8>>),
+    /// Within these bounds.
+    Within(Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+impl Matcher {
+    /// Whether an encoded value matches.
+    pub(crate) fn accepts(&self, value: &[u8]) -> bool {
+        match self {
+            Matcher::Equal(wanted) => value == wanted,
+            Matcher::NotEqual(unwanted) => value != unwanted,
+            Matcher::OneOf(wanted) => {
+                wanted.binary_search_by(|wanted| (**wanted).cmp(value)).is_ok()
+            }
+            Matcher::Within(lower, upper) => {
+                (match lower {
+                    Bound::Unbounded => true,
+                    Bound::Included(lower) => value >= &**lower,
+                    Bound::Excluded(lower) => value > &**lower,
+                }) && match upper {
+                    Bound::Unbounded => true,
+                    Bound::Included(upper) => value <= &**upper,
+                    Bound::Excluded(upper) => value < &**upper,
+                }
+            }
+        }
+    }
+
+    /// Whether every value that matches certainly is a value: it has the bytes of one.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Matcher::Equal(_) | Matcher::OneOf(_))
+    }
+}
+
+impl Checker<'_> {
+    /// A condition on objects of these types.
+    pub(super) fn condition(
+        &self,
+        types: &[StorageId],
+        condition: &Condition,
+    ) -> Result<CheckedCondition> {
+        let all = |conditions: &[Condition]| -> Result<Vec<_>> {
+            conditions.iter().map(|condition| self.condition(types, condition)).collect()
+        };
+        let test = |path: &Path| self.path(types, path, PathFor::Values);
+        let made = |path, matchers: Result<_>| {
+            let text = condition.to_string();
+            let test = Test { text, span: condition.span, path, matchers: matchers? };
+            Ok(CheckedCondition::Test(Box::new(test)))
+        };
+        match &condition.kind {
+            ConditionKind::And(parts) => Ok(CheckedCondition::And(all(parts)?)),
+            ConditionKind::Or(parts) => Ok(CheckedCondition::Or(all(parts)?)),
+            ConditionKind::Not(inner) => {
+                Ok(CheckedCondition::Not(Box::new(self.condition(types, inner)?)))
+            }
+            ConditionKind::Compare(path, comparison, value) => {
+                let path = test(path)?;
+                let matchers = self.compared(&path, *comparison, value);
+                made(path, matchers)
+            }
+            ConditionKind::Within(path, range) => {
+                let path = test(path)?;
+                let matchers = self.each_kind(&path, |kind| self.within(kind, range));
+                made(path, matchers)
+            }
+            ConditionKind::OneOf(path, values) => {
+                let path = test(path)?;
+                let matchers = self.one_of(&path, values);
+                made(path, matchers)
+            }
+            ConditionKind::Has(path, value) => {
+                let written = path;
+                let path = test(path)?;
+                let has_elements = |read: &Read| read.is_many();
+                if !path.hops.iter().any(|hop| hop.iter().any(|(_, at)| has_elements(&at.read))) {
+                    let what = format!("`{}` has no elements; compare it with `=`", path.text);
+                    return Err(Mistake::new(written.span, what));
+                }
+                let matchers = self.compared(&path, Comparison::Equal, value);
+                made(path, matchers)
+            }
+            ConditionKind::Starts(path, value) => {
+                let path = test(path)?;
+                let matchers = self.each_kind(&path, |kind| self.starting(kind, value));
+                made(path, matchers)
+            }
+        }
+    }
+
+    /// The matcher for each kind of values. At least one kind must have one.
+    fn each_kind(
+        &self,
+        path: &CheckedPath,
+        matcher: impl Fn(&ValueKind) -> Result<Matcher>,
+    ) -> Result<Vec<Option<Matcher>>> {
+        let mut refused = None;
+        let mut matchers = Vec::new();
+        for kind in &path.kinds {
+            matchers.push(match matcher(kind) {
+                Ok(matcher) => Some(matcher),
+                Err(mistake) => {
+                    refused.get_or_insert(mistake);
+                    None
+                }
+            });
+        }
+        match refused {
+            Some(mistake) if matchers.iter().all(Option::is_none) => Err(mistake),
+            _ => Ok(matchers),
+        }
+    }
+
+    fn compared(
+        &self,
+        path: &CheckedPath,
+        comparison: Comparison,
+        literal: &Literal,
+    ) -> Result<Vec<Option<Matcher>>> {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        self.each_kind(path, |kind| {
+            if matches!(comparison, Equal | NotEqual) {
+                let value = self.value(kind, literal)?;
+                self.check_target(path, kind, literal)?;
+                return Ok(match comparison {
+                    Equal => Matcher::Equal(value),
+                    _ => Matcher::NotEqual(value),
+                });
+            }
+            let value = self.bound(kind, literal)?;
+            Ok(match comparison {
+                Less => Matcher::Within(Bound::Unbounded, Bound::Excluded(value)),
+                LessOrEqual => Matcher::Within(Bound::Unbounded, Bound::Included(value)),
+                GreaterOrEqual => Matcher::Within(Bound::Included(value), before_null(kind)),
+                Greater | Equal | NotEqual => {
+                    Matcher::Within(Bound::Excluded(value), before_null(kind))
+                }
+            })
+        })
+    }
+
+    fn one_of(&self, path: &CheckedPath, literals: &[Literal]) -> Result<Vec<Option<Matcher>>> {
+        let mut values: Vec<Vec<Vec<u8>>> = vec![Vec::new(); path.kinds.len()];
+        for literal in literals {
+            let matchers = self.compared(path, Comparison::Equal, literal)?;
+            for (values, matcher) in values.iter_mut().zip(matchers) {
+                if let Some(Matcher::Equal(value)) = matcher {
+                    values.push(value);
+                }
+            }
+        }
+        let one_of = |mut values: Vec<Vec<u8>>| {
+            values.sort_unstable();
+            values.dedup();
+            (!values.is_empty()).then_some(Matcher::OneOf(values))
+        };
+        Ok(values.into_iter().map(one_of).collect())
+    }
+
+    pub(super) fn within(&self, kind: &ValueKind, range: &Range) -> Result<Matcher> {
+        let lower = match &range.from {
+            None => Bound::Unbounded,
+            Some(literal) => Bound::Included(self.bound(kind, literal)?),
+        };
+        let upper = match &range.to {
+            None => before_null(kind),
+            Some(literal) => {
+                let value = self.bound(kind, literal)?;
+                if range.with_end { Bound::Included(value) } else { Bound::Excluded(value) }
+            }
+        };
+        Ok(Matcher::Within(lower, upper))
+    }
+
+    fn starting(&self, kind: &ValueKind, literal: &Literal) -> Result<Matcher> {
+        let given = self.given(literal)?;
+        let is_string = match kind.encoding.kind() {
+            EncodingKind::NullSafe(inner) => matches!(inner.kind(), EncodingKind::String),
+            kind => matches!(kind, EncodingKind::String),
+        };
+        if !is_string {
+            let what =
+                format!("`starts` is for strings, not for values of type {}", kind.encoding.name());
+            return Err(Mistake::new(literal.span, what));
+        }
+        let LiteralKind::Text(text) = &given.kind else {
+            let what = "`starts` needs a text in double quotes";
+            return Err(Mistake::new(literal.span, what));
+        };
+        // The code of a unit is not the beginning of the code of another one. So a string begins with
+        // the text if its bytes begin with those of the text without its end.
+        let mut lower = Vec::new();
+        match text.as_str() {
+            Some(text) => string::write(text, &mut lower),
+            None => string::write_units(text.units(), &mut lower),
+        }
+        lower.pop();
+        let upper = prefix_end(&lower).filter(|_| !lower.is_empty());
+        let upper = upper.map_or_else(|| before_null(kind), Bound::Excluded);
+        Ok(Matcher::Within(Bound::Included(lower), upper))
+    }
+
+    /// The encoded form of a literal as the end of a range. Null is no end of a range.
+    fn bound(&self, kind: &ValueKind, literal: &Literal) -> Result<Vec<u8>> {
+        if self.given(literal)?.kind == LiteralKind::Null {
+            let what = "nothing is less or greater than null, and no range has it; null is found by \
+                        `is null`";
+            return Err(Mistake::new(literal.span, what));
+        }
+        self.value(kind, literal)
+    }
+
+    /// The encoded form of a literal for a kind of values.
+    pub(super) fn value(&self, kind: &ValueKind, literal: &Literal) -> Result<Vec<u8>> {
+        let given = self.given(literal)?;
+        let value = match (kind.what, &given.kind) {
+            (What::Special(Special::Id), LiteralKind::Id(id)) => Value::Ref(*id),
+            (What::Special(Special::Id), LiteralKind::Text(text)) => {
+                let id = text.to_string_lossy().parse::<ObjId>();
+                Value::Ref(id.map_err(|error| Mistake::new(literal.span, error.to_string()))?)
+            }
+            (What::Special(Special::Id), _) => {
+                let what = "an ID is written like @1000000000000001";
+                return Err(Mistake::new(literal.span, what));
+            }
+            (What::Special(Special::Type), LiteralKind::Word(name)) => {
+                self.type_value(literal, name)?
+            }
+            (What::Special(Special::Type), LiteralKind::Text(name)) => {
+                self.type_value(literal, &name.to_string_lossy())?
+            }
+            (What::Special(Special::Type), _) => {
+                return Err(Mistake::new(literal.span, "a type is given by its name"));
+            }
+            (What::Special(Special::Schema), LiteralKind::Number(number)) => {
+                let number = number.parse().ok().filter(|number: &i32| *number >= 0);
+                Value::Int(number.ok_or_else(|| {
+                    Mistake::new(literal.span, "the number of a schema is 1 or greater")
+                })?)
+            }
+            (What::Special(Special::Schema), _) => {
+                return Err(Mistake::new(literal.span, "a schema is given by its number"));
+            }
+            _ => {
+                return encoded(&given, &*kind.encoding).map_err(|mismatch| match mismatch {
+                    Mismatch::WrongType { .. } if matches!(kind.what, What::Counter) => {
+                        Mistake::new(literal.span, "a counter is compared with a whole number")
+                    }
+                    mismatch => mismatch_at(literal, &mismatch),
+                });
+            }
+        };
+        kind.encoding
+            .encode_all(&value)
+            .map_err(|error| Mistake::new(literal.span, error.to_string()))
+    }
+
+    fn type_value(&self, literal: &Literal, name: &str) -> Result<Value> {
+        if self.catalog.type_named(name).is_none() {
+            let name = Name { span: literal.span, text: Some(name.to_owned()), storage_id: None };
+            let types = self.catalog.types().iter().map(|entry| &*entry.name);
+            return Err(missing(&name, "object type", types));
+        }
+        Ok(Value::String(name.to_owned()))
+    }
+
+    /// Refuses an ID of a type to which the references cannot refer.
+    fn check_target(&self, path: &CheckedPath, kind: &ValueKind, literal: &Literal) -> Result<()> {
+        let (LiteralKind::Id(id), What::Stored, EncodingKind::Reference(_)) =
+            (&self.given(literal)?.kind, kind.what, kind.encoding.kind())
+        else {
+            return Ok(());
+        };
+        let found = self.type_of_id(*id, literal.span)?;
+        match &kind.allowed {
+            Some(allowed) if !allowed.contains(&found.storage_id) => {
+                let types: Vec<_> = allowed.iter().copied().collect();
+                let what = format!(
+                    "@{id} is of type {}, but {} refers to {}",
+                    ticked(&found.name),
+                    path.text,
+                    self.type_names(&types)
+                );
+                Err(Mistake::new(literal.span, what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The upper bound of values that are not null.
+pub(super) fn before_null(kind: &ValueKind) -> Bound<Vec<u8>> {
+    kind.null.clone().map_or(Bound::Unbounded, Bound::Excluded)
+}
