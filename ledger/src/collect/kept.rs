@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::bases::keep_for_merges;
+use super::bases::{keep_bases, keep_for_merges};
 use super::history::{History, Parent, Place, parents, place};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
@@ -56,6 +56,7 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
     keep_unsynced(history, names, &mut kept);
     let heads = names.branches.iter().flatten().filter_map(|id| history.place(id));
     keep_for_merges(history, &heads.collect(), &mut kept);
+    keep_bases(history, &mut kept);
     kept
 }
 

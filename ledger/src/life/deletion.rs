@@ -104,7 +104,9 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
         has_local = !page.is_transient(host, &digest)?;
         Ok(!has_local)
     })?;
-    Ok((has_local || page.has_unsynced(host)?).then_some(KeptPage::IsUnsynced))
+    // What no head leads to is not lost: it is about to be removed, or is a merge that can be made again.
+    let is_unsynced = has_local || !page.named_unsynced(host)?.is_empty();
+    Ok(is_unsynced.then_some(KeptPage::IsUnsynced))
 }
 
 /// Removes the rows of a page for which that was decided.

@@ -67,7 +67,7 @@ fn pair(
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
     let relation = relation(shared, heads[0], heads[1])?;
-    merged(shared, heads, &relation, strategy)
+    merged(shared, heads, relation, strategy)
 }
 
 /// Whether something is not here that another copy of the page may have.

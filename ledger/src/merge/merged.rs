@@ -11,42 +11,115 @@ use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::Draft;
 
+/// A merge that is being made.
+struct Step {
+    /// The older commit and the newer one.
+    sides: [(Commit, Version); 2],
+    /// Whether each has changes of its own.
+    changes: [bool; 2],
+    /// The commits that they have in common and that are not part of the base yet.
+    common: std::vec::IntoIter<CommitId>,
+    /// The merges of those that are, as others have made them; one is the base.
+    bases: Vec<CommitId>,
+}
+
 /// The merge of two commits of which none leads to the other.
 pub(super) fn merged(
     shared: &Arc<Shared>,
     heads: [&CommitId; 2],
-    relation: &Relation,
+    found: Relation,
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
-    let mut sides = [side(shared, heads[0])?, side(shared, heads[1])?];
-    let mut changes = relation.changes;
-    if (sides[0].0.time, sides[0].1.commit) > (sides[1].0.time, sides[1].1.commit) {
-        sides.swap(0, 1);
-        changes.swap(0, 1);
-    }
-    let [(older_commit, older), (newer_commit, newer)] = sides;
-    let mut parents = [older.commit, newer.commit];
-    parents.sort();
-    let draft = match changes {
-        // A side without changes has nothing of its own but merges.
-        [_, false] => Draft::unchanged(older.root),
-        [false, true] => Draft::unchanged(newer.root),
-        _ => {
-            let base = base(shared, relation, strategy)?;
-            let read = [base.commit, older.commit, newer.commit];
-            let versions = ThreeVersions { base, older, newer };
-            let content = strategy.content(shared, &versions);
-            content.map_err(|error| shared.open.explained(error, &read))?
+    // A base can be a merge that needs a base. No call is made for each, because they can be as many as
+    // there are commits.
+    let (mut step, mut waiting) = (Step::new(shared, heads, found)?, Vec::new());
+    loop {
+        match step.to_be_joined(shared)? {
+            Some([one, other]) => {
+                let found = relation(shared, &one, &other)?;
+                let before =
+                    std::mem::replace(&mut step, Step::new(shared, [&one, &other], found)?);
+                waiting.push(before);
+            }
+            None => {
+                let (commit, draft) = step.end(shared, strategy)?;
+                let Some(before) = waiting.pop() else { return Ok((commit, draft)) };
+                step = before;
+                step.bases = vec![shared.add_draft(&commit, &draft)?];
+            }
         }
-    };
-    let commit = Commit {
-        time: older_commit.time.max(newer_commit.time),
-        generation: older_commit.generation.max(newer_commit.generation) + 1,
-        root: draft.root,
-        conflicts: None,
-        origin: Origin::Merge { parents },
-    };
-    Ok((commit, draft))
+    }
+}
+
+impl Step {
+    fn new(shared: &Arc<Shared>, heads: [&CommitId; 2], found: Relation) -> Result<Self> {
+        let mut sides = [side(shared, heads[0])?, side(shared, heads[1])?];
+        let mut changes = found.changes;
+        if (sides[0].0.time, sides[0].1.commit) > (sides[1].0.time, sides[1].1.commit) {
+            sides.swap(0, 1);
+            changes.swap(0, 1);
+        }
+        let common: Vec<_> = found.common.into_iter().map(|(_, id)| id).collect();
+        let mut common = common.into_iter();
+        let bases = vec![common.next().unwrap_or(CommitId::FIRST)];
+        Ok(Step { sides, changes, common, bases })
+    }
+
+    fn base(&self) -> CommitId {
+        self.bases.iter().min().copied().unwrap_or(CommitId::FIRST)
+    }
+
+    /// Two commits whose merge has to be made first.
+    fn to_be_joined(&mut self, shared: &Arc<Shared>) -> Result<Option<[CommitId; 2]>> {
+        if self.changes != [true; 2] {
+            return Ok(None);
+        }
+        let rows = &shared.open.rows;
+        for next in self.common.by_ref() {
+            // A merge that somebody has made is taken, so that everybody takes the same.
+            let mut made = Vec::new();
+            for base in &self.bases {
+                for id in rows.merges(&shared.read()?, [*base, next])? {
+                    if rows.has_commit(&shared.read()?, &id)? {
+                        made.push(id);
+                    }
+                }
+            }
+            if made.is_empty() {
+                return Ok(Some([self.base(), next]));
+            }
+            self.bases = made;
+        }
+        Ok(None)
+    }
+
+    /// The merge, once everything is there that it needs.
+    fn end(self, shared: &Arc<Shared>, strategy: &mut dyn Strategy) -> Result<(Commit, Draft)> {
+        let base = self.base();
+        let [(older_commit, older), (newer_commit, newer)] = self.sides;
+        let mut parents = [older.commit, newer.commit];
+        parents.sort();
+        let draft = match self.changes {
+            // A side without changes has nothing of its own but merges.
+            [_, false] => Draft::unchanged(older.root),
+            [false, true] => Draft::unchanged(newer.root),
+            [true, true] => {
+                let (pin, root) = shared.pinned_root(&base)?;
+                let read = [base, older.commit, newer.commit];
+                let base = Version { commit: base, root, pin };
+                let content = strategy.content(shared, &ThreeVersions { base, older, newer });
+                content.map_err(|error| shared.open.explained(error, &read))?
+            }
+        };
+        let commit = Commit {
+            time: older_commit.time.max(newer_commit.time),
+            generation: older_commit.generation.max(newer_commit.generation) + 1,
+            root: draft.root,
+            conflicts: None,
+            origin: Origin::Merge { parents },
+        };
+        Ok((commit, draft))
+    }
 }
 
 /// A commit that is merged.
@@ -56,31 +129,4 @@ fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<(Commit, Version)> {
     let commit = commit.ok_or(LedgerError::NoCommit { commit: *id })?;
     let root = commit.root;
     Ok((commit, Version { commit: *id, root, pin }))
-}
-
-/// The one commit that both have in common, or the merge of all that they have in common.
-fn base(shared: &Arc<Shared>, found: &Relation, strategy: &mut dyn Strategy) -> Result<Version> {
-    let mut common = found.common.iter().map(|(_, id)| *id);
-    let mut bases = vec![common.next().unwrap_or(CommitId::FIRST)];
-    for next in common {
-        // A merge that somebody has made is taken, so that everybody takes the same.
-        let mut made = Vec::new();
-        for base in &bases {
-            for id in shared.open.rows.merges(&shared.read()?, [*base, next])? {
-                if shared.open.rows.has_commit(&shared.read()?, &id)? {
-                    made.push(id);
-                }
-            }
-        }
-        if made.is_empty() {
-            let base = bases.iter().min().copied().unwrap_or(CommitId::FIRST);
-            let between = relation(shared, &base, &next)?;
-            let (commit, draft) = merged(shared, [&base, &next], &between, strategy)?;
-            made.push(shared.add_draft(&commit, &draft)?);
-        }
-        bases = made;
-    }
-    let base = bases.iter().min().copied().unwrap_or(CommitId::FIRST);
-    let (pin, root) = shared.pinned_root(&base)?;
-    Ok(Version { commit: base, root, pin })
 }

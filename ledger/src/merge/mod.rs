@@ -59,7 +59,7 @@ impl Page {
                 continue;
             }
             let (heads, mut strategy) = ([&state.head, from], ByMerger(merger));
-            let (commit, draft) = merged(&self.shared, heads, &relation, &mut strategy)?;
+            let (commit, draft) = merged(&self.shared, heads, relation, &mut strategy)?;
             let options = TxOptions::writing();
             let attempt = self.shared.commit_draft(branch, &state, &commit, &draft, &options)?;
             if let Attempt::Committed(id) = attempt {

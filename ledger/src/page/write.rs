@@ -242,7 +242,10 @@ impl Shared {
             // The other parent may be one that nothing has kept.
             self.open.rows.raise_keeps(&mut tx)?;
         }
-        self.put_draft(&mut tx, (&id, commit), draft)?;
+        // A merge can be here already, made by others or as the base of another one.
+        if matches!(commit.origin, Origin::Change { .. }) || !self.open.rows.has_commit(&tx, &id)? {
+            self.put_draft(&mut tx, (&id, commit), draft)?;
+        }
         self.end(tx, &id)?;
         self.made(draft, &id);
         self.lookout.call();

@@ -1,5 +1,7 @@
 //! The rows of what is not at the remote yet, and of the remote itself.
 
+use std::collections::BTreeSet;
+
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::counts::Counts;
@@ -197,10 +199,22 @@ impl Rows {
         Ok(all)
     }
 
-    /// Whether any commit is not at the remote yet.
-    pub(crate) fn has_unsynced(&self, host: &dyn KvRead) -> Result<bool> {
-        let (min, max) = self.span(&[UNSYNCED]);
-        Ok(host.at_least(&min, max.as_deref())?.is_some())
+    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation.
+    pub(crate) fn named_unsynced(&self, host: &dyn KvRead) -> Result<BTreeSet<(u64, CommitId)>> {
+        let heads = self.branches(host)?.into_iter().flat_map(|(_, heads)| heads);
+        let mut ahead: Vec<CommitId> = heads.map(|head| head.id).collect();
+        ahead.extend(self.tags(host)?.into_iter().map(|(_, id)| id));
+        let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(id) = ahead.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            // What is there has no parent that is not.
+            let Some(generation) = self.unsynced(host, &id)? else { continue };
+            found.insert((generation, id));
+            ahead.extend(self.commit(host, &id)?.iter().flat_map(|commit| commit.parents()));
+        }
+        Ok(found)
     }
 
     /// Whether a piece has a row that says that it is not at the remote yet.

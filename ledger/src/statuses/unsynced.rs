@@ -1,7 +1,5 @@
 //! What is not at the remote yet, and what has arrived there.
 
-use std::collections::BTreeSet;
-
 use permazen_kv::TxOptions;
 
 use super::remote::{PageRemote, WAIT};
@@ -32,7 +30,7 @@ pub struct LocalPiece {
 
 impl PageRemote {
     /// The commits that are not at the remote yet and that a head or a tag leads to, by generation: each after its
-    /// parents. What no head or tag leads to is about to be removed.
+    /// parents. What no head or tag leads to is about to be removed, or is a merge that others can be made on.
     ///
     /// Gets two rows for each of them; 40 bytes of memory for each.
     ///
@@ -41,20 +39,7 @@ impl PageRemote {
     pub fn unsynced_commits(&self) -> Result<Vec<UnsyncedCommit>> {
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
         self.check_attached(&*host)?;
-        let heads = rows.branches(&*host)?.into_iter().flat_map(|(_, heads)| heads);
-        let mut ahead: Vec<CommitId> = heads.map(|head| head.id).collect();
-        ahead.extend(rows.tags(&*host)?.into_iter().map(|(_, id)| id));
-        let mut found = BTreeSet::new();
-        let mut seen = BTreeSet::new();
-        while let Some(id) = ahead.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            // What is there has no parent that is not.
-            let Some(generation) = rows.unsynced(&*host, &id)? else { continue };
-            found.insert((generation, id));
-            ahead.extend(rows.commit(&*host, &id)?.iter().flat_map(|commit| commit.parents()));
-        }
+        let found = rows.named_unsynced(&*host)?;
         Ok(found.into_iter().map(|(generation, id)| UnsyncedCommit { id, generation }).collect())
     }
 

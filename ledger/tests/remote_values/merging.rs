@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvRead, KvWrite};
+use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Page, Priority, Resolution, Result,
+    CommitId, Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Page, PageId, Priority,
+    Repository, Resolution, Result, Retention, Secret, Status,
 };
 
-use super::setting::{assert_clean, attached, bring, copy, follow, noise, put_lazy, value, write};
+use super::setting::{
+    assert_clean, attached, bring, copy, copy_in, follow, noise, put_lazy, value, write,
+};
 
 /// Looks at both values.
 struct Longer;
@@ -126,4 +129,161 @@ fn lazy_counters_are_added_up() {
             assert_eq!(snapshot.priority(b"views").unwrap(), Some(priority), "{branch}, {derived}");
         }
     }
+}
+
+#[test]
+fn a_merge_that_came_from_the_remote_and_is_made_again_stays_as_it_is() {
+    let (there, host) = (copy(), Arc::new(MemoryStore::new()));
+    let here = attached(host.clone());
+    let base = write(&there, MAIN, |tx| tx.put(b"base", &noise(3_000, 1)).unwrap());
+    there.create_branch("other", &base).unwrap();
+    let ours = write(&there, MAIN, |tx| tx.put(b"ours", &noise(3_000, 2)).unwrap());
+    let other = write(&there, "other", |tx| tx.put(b"other", &noise(3_000, 3)).unwrap());
+    let merge = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    write(&there, MAIN, |tx| tx.put(b"last", b"").unwrap());
+    let head = follow(&there, &here);
+    let row = || {
+        let tx = host.begin(&TxOptions::reading()).unwrap();
+        tx.get(&[&[0x10, 1, 0x22][..], &merge.0.0].concat()).unwrap().unwrap().into_owned()
+    };
+    let before = row();
+    here.create_branch("ours", &ours).unwrap();
+    assert_eq!(here.merge("ours", &other, &mut LastOneWins).unwrap(), merge);
+    assert_eq!(here.head("ours").unwrap(), merge);
+    assert_eq!(here.commit_status(&merge).unwrap(), Status::Synced);
+    assert_eq!(row(), before);
+    assert!(here.remote().unsynced_commits().unwrap().is_empty());
+    // What comes after it is at the remote too.
+    write(&there, MAIN, |tx| tx.put(b"last", b"1").unwrap());
+    let last = follow(&there, &here);
+    assert_ne!(last, head);
+    assert_eq!(here.commit_status(&last).unwrap(), Status::Synced);
+    assert_clean(&here);
+}
+
+/// Two branches of which each merges the former head of the other, again and again.
+struct Ladder<'p> {
+    page: &'p Page,
+    former: [CommitId; 2],
+    rungs: u32,
+}
+
+const BOTH: [&str; 2] = ["left", "right"];
+
+impl<'p> Ladder<'p> {
+    fn new(page: &'p Page) -> Self {
+        let base = write(page, MAIN, |tx| tx.put(b"base", b"").unwrap());
+        let former = BOTH.map(|branch| {
+            page.create_branch(branch, &base).unwrap();
+            write(page, branch, |tx| tx.put(branch.as_bytes(), b"").unwrap())
+        });
+        page.remove_branch(MAIN).unwrap();
+        Ladder { page, former, rungs: 0 }
+    }
+
+    fn climb(&mut self) {
+        self.rungs += 1;
+        for (at, branch) in BOTH.into_iter().enumerate() {
+            let rung = self.rungs.to_be_bytes();
+            write(self.page, branch, |tx| tx.put(branch.as_bytes(), &rung).unwrap());
+            self.page.merge(branch, &self.former[1 - at], &mut LastOneWins).unwrap();
+        }
+        self.former = BOTH.map(|branch| self.page.head(branch).unwrap());
+    }
+}
+
+#[test]
+fn what_was_merged_as_a_base_is_not_merged_again() {
+    let host = Arc::new(MemoryStore::new());
+    let page = copy_in(host);
+    let mut ladder = Ladder::new(&page);
+    let mut commits = 0;
+    for rung in 0..20 {
+        ladder.climb();
+        let before = page.verify().unwrap().commits;
+        page.collect().unwrap();
+        let verification = page.verify().unwrap();
+        assert!(verification.is_clean(), "{:?}", verification.findings);
+        let more = before - commits;
+        // A change and a merge of each side, and one base, which is kept.
+        assert!(rung < 2 || more == 5, "{more} commits of rung {rung}");
+        assert_eq!(verification.commits, before);
+        commits = before;
+    }
+    // What nobody can have in common any more goes.
+    page.remove_branch("right").unwrap();
+    page.set_retention(Retention::Heads).unwrap();
+    page.collect().unwrap();
+    assert_eq!(page.verify().unwrap().commits, 1);
+}
+
+#[test]
+fn a_merge_that_was_taken_back_is_not_kept_as_a_base() {
+    let page = copy();
+    let base = write(&page, MAIN, |tx| tx.put(b"base", b"").unwrap());
+    page.create_branch("other", &base).unwrap();
+    let ours = write(&page, MAIN, |tx| tx.put(b"ours", b"").unwrap());
+    let other = write(&page, "other", |tx| tx.put(b"other", b"").unwrap());
+    let merge = page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    page.reset(MAIN, &ours).unwrap();
+    page.collect().unwrap();
+    assert!(matches!(page.commit(&merge), Err(LedgerError::NoCommit { .. })));
+    assert_clean(&page);
+}
+
+#[test]
+fn bases_do_not_hold_up_an_eviction() {
+    let there = copy();
+    let mut ladder = Ladder::new(&there);
+    (0..3).for_each(|_| ladder.climb());
+    let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let repository = Repository::shared_builder(host).alone().upkeep_by_hand().create().unwrap();
+    let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
+    here.remote().attach().unwrap();
+    let mut receiver = here.remote().receive();
+    for branch in BOTH {
+        let head = there.head(branch).unwrap();
+        bring(&there, &mut receiver, &head);
+        receiver.add_head(MAIN, &head).unwrap();
+    }
+    drop(receiver);
+    let received = here.verify().unwrap().commits;
+    here.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    here.collect().unwrap();
+    assert!(here.verify().unwrap().commits > received + 1, "bases are kept");
+    // The merge is brought to the remote, the bases are not.
+    let remote = here.remote();
+    let commits: Vec<_> = remote.unsynced_commits().unwrap().iter().map(|it| it.id).collect();
+    assert_eq!(commits, [here.head(MAIN).unwrap()]);
+    let pieces: Vec<_> =
+        remote.local_pieces(None, 1_000).unwrap().iter().map(|it| it.digest).collect();
+    remote.mark_synced(&commits, &pieces, &[]).unwrap();
+    assert_clean(&here);
+    drop((here, remote));
+    repository.upkeep().unwrap();
+    assert_eq!(repository.kept("test", PageId::ROOT).unwrap(), None);
+    assert!(repository.evict("test", PageId::ROOT).unwrap());
+}
+
+#[test]
+fn a_base_can_need_hundreds_of_others() {
+    let there = copy();
+    let mut ladder = Ladder::new(&there);
+    (0..600).for_each(|_| ladder.climb());
+    let here = copy();
+    let mut receiver = here.receive();
+    for branch in BOTH {
+        let head = there.head(branch).unwrap();
+        bring(&there, &mut receiver, &head);
+        here.create_branch(branch, &head).unwrap();
+    }
+    // Its bases have not come.
+    let other = there.head("right").unwrap();
+    let merge = {
+        let here = here.clone();
+        let merge = move || here.merge("left", &other, &mut LastOneWins).unwrap();
+        std::thread::Builder::new().stack_size(512 << 10).spawn(merge).unwrap().join().unwrap()
+    };
+    assert_eq!(merge, there.merge("left", &other, &mut LastOneWins).unwrap());
+    assert_clean(&here);
 }
