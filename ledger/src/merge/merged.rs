@@ -34,7 +34,7 @@ pub(super) fn merged(
     // there are commits.
     let (mut step, mut waiting) = (Step::new(shared, heads, found)?, Vec::new());
     loop {
-        match step.to_be_joined(shared)? {
+        match step.next_pair(shared)? {
             Some([one, other]) => {
                 let found = relation(shared, &one, &other)?;
                 let before =
@@ -69,8 +69,8 @@ impl Step {
         self.bases.iter().min().copied().unwrap_or(CommitId::FIRST)
     }
 
-    /// Two commits whose merge has to be made first.
-    fn to_be_joined(&mut self, shared: &Arc<Shared>) -> Result<Option<[CommitId; 2]>> {
+    /// The next two commits whose merge has to be made first.
+    fn next_pair(&mut self, shared: &Arc<Shared>) -> Result<Option<[CommitId; 2]>> {
         if self.changes != [true; 2] {
             return Ok(None);
         }
