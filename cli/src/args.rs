@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use permazen::open::StoreKind;
 
 use crate::commands::Command;
-use crate::failure::Exit;
+use crate::failure::{Exit, Failure};
 use crate::output::{self, Format};
 
 /// Read, query and change any Permazen database.
@@ -51,6 +50,9 @@ pub(crate) struct Args {
     /// Use VALUE, written as in a statement, for $NAME; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", global = true)]
     pub(crate) parameters: Vec<String>,
+    /// Use TEXT, exactly as it is, for $NAME; may be repeated
+    #[arg(long = "text", value_name = "NAME=TEXT", global = true)]
+    pub(crate) texts: Vec<String>,
     /// Allow changes of the database
     #[arg(long, global = true)]
     pub(crate) write: bool,
@@ -88,7 +90,8 @@ pub(crate) struct Args {
     /// has the type]
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) schema: Option<String>,
-    /// Print a shell completion script or the manual page, and nothing else
+    /// Print a shell completion script, the manual page or the JSON schema of what --json prints, and
+    /// nothing else
     #[arg(long, value_name = "WHAT")]
     pub(crate) generate: Option<Generate>,
     #[arg(skip)]
@@ -131,6 +134,8 @@ pub(crate) enum Generate {
     Bash,
     Elvish,
     Fish,
+    /// The JSON schema of a line that --json prints
+    JsonSchema,
     Man,
     Powershell,
     Zsh,
@@ -145,7 +150,7 @@ impl Generate {
             Generate::Fish => Shell::Fish,
             Generate::Powershell => Shell::PowerShell,
             Generate::Zsh => Shell::Zsh,
-            Generate::Man => return None,
+            Generate::JsonSchema | Generate::Man => return None,
         })
     }
 }
@@ -168,11 +173,21 @@ pub(crate) fn definition() -> clap::Command {
 
 /// A command line that cannot be used, or a request for help.
 #[derive(Debug)]
-pub(crate) struct Usage(clap::Error);
+pub(crate) struct Usage {
+    error: clap::Error,
+    /// Whether errors are JSON.
+    json: bool,
+}
 
 /// Reads the command line.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Args, Usage> {
-    let Parsed { mut args, command } = Parsed::try_parse_from(arguments).map_err(Usage)?;
+    let json = arguments.iter().any(|argument| argument == "--json" || argument == "--format=json")
+        || arguments.windows(2).any(|two| two == ["--format", "json"]);
+    parse_words(arguments).map_err(|error| Usage { error, json })
+}
+
+fn parse_words(arguments: &[OsString]) -> Result<Args, clap::Error> {
+    let Parsed { mut args, command } = Parsed::try_parse_from(arguments)?;
     match command {
         None => Ok(args),
         Some(Word::Command(command)) => {
@@ -185,7 +200,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Args, Usage> {
 }
 
 /// Reads a command line in which the statement `words` is, with what comes after it.
-fn statement(arguments: &[OsString], words: &[OsString]) -> Result<Args, Usage> {
+fn statement(arguments: &[OsString], words: &[OsString]) -> Result<Args, clap::Error> {
     let at = arguments.len().saturating_sub(words.len());
     let mut replaced = arguments.to_vec();
     if let (Some(word), Some(statement)) = (replaced.get_mut(at), words.first()) {
@@ -193,29 +208,33 @@ fn statement(arguments: &[OsString], words: &[OsString]) -> Result<Args, Usage> 
         option.push(statement);
         *word = option;
     }
-    let Parsed { args, command } = Parsed::try_parse_from(&replaced).map_err(Usage)?;
+    let Parsed { args, command } = Parsed::try_parse_from(&replaced)?;
     match command {
         None => Ok(args),
         Some(_) => {
             let what = "a statement is one argument: write it in quotes, as in \
                         permazen DB 'find Person'";
-            Err(Usage(definition().error(clap::error::ErrorKind::UnknownArgument, what)))
+            Err(definition().error(clap::error::ErrorKind::UnknownArgument, what))
         }
     }
 }
 
 impl Usage {
     /// Prints the error or the help.
-    pub(crate) fn print(&self) -> ExitCode {
-        let text = self.0.render().to_string();
-        if self.0.use_stderr() {
-            text.lines().for_each(output::complain);
-            return Exit::Failed.into();
+    pub(crate) fn print(&self) -> Exit {
+        if self.error.use_stderr() {
+            let text = self.error.render().to_string();
+            let text = text.trim_end();
+            if self.json {
+                output::use_json();
+            }
+            output::failure(&Failure::new(text.strip_prefix("error: ").unwrap_or(text)));
+            return Exit::Failed;
         }
         // Help is made of constants.
-        match self.0.print().and_then(|()| std::io::stdout().flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Failed.into(),
-            _ => Exit::Done.into(),
+        match self.error.print().and_then(|()| std::io::stdout().flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Failed,
+            _ => Exit::Done,
         }
     }
 }

@@ -1,10 +1,15 @@
 //! How a command ends: its answer, or why it failed; and the exit codes.
 
+use std::fmt;
 use std::process::ExitCode;
 
+use permazen::escape::path_text;
 use permazen::kv::KvError;
 use permazen::object;
+use permazen::object_xml::ObjectXmlError;
 use permazen::open::OpenError;
+use permazen::schema::SchemaError;
+use permazen_query::{Mistake, QueryError};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,19 +52,44 @@ impl Answer {
     }
 }
 
-/// Why a command failed.
+/// Why a command failed. It is escaped when it is shown.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// How the program ends.
     pub(crate) exit: Exit,
-    /// What was attempted and what to do, in one sentence. It is escaped when it is shown.
+    /// What was attempted and what to do, in one sentence.
     pub(crate) message: String,
+    /// A name that is nearly the one that was written.
+    pub(crate) nearest: Option<String>,
+    /// Where in the statements the cause is.
+    pub(crate) place: Option<Place>,
+    /// Whether the same may succeed in a new transaction.
+    pub(crate) is_retryable: bool,
+}
+
+/// A place in the text of statements.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The file, if it is one.
+    pub(crate) file: Option<String>,
+    /// Its line, from 1.
+    pub(crate) line: usize,
+    /// Its column in characters, from 1.
+    pub(crate) column: usize,
+    /// The message with the place, the line and a caret below it.
+    pub(crate) shown: String,
 }
 
 impl Failure {
+    /// A failure that ends the program with this code.
+    pub(crate) fn with(exit: Exit, message: impl Into<String>) -> Failure {
+        let message = message.into();
+        Failure { exit, message, nearest: None, place: None, is_retryable: false }
+    }
+
     /// Nothing was changed.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Failed, message: message.into() }
+        Failure::with(Exit::Failed, message)
     }
 
     /// The program was called in a wrong way.
@@ -69,7 +99,43 @@ impl Failure {
 
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Failure {
-        Failure { exit: Exit::Interrupted, message: "interrupted".to_owned() }
+        Failure::with(Exit::Interrupted, "interrupted; nothing is changed")
+    }
+
+    /// A mistake at a place in `source`, which is the text of `file`.
+    pub(crate) fn mistake(mistake: &Mistake, source: &str, file: Option<&str>) -> Failure {
+        let before = source.get(..mistake.span.start.min(source.len())).unwrap_or(source);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before.get(line_start..).map_or(0, |text| text.chars().count()) + 1;
+        let shown = mistake.shown_in(source);
+        let place = Place {
+            file: file.map(str::to_owned),
+            line: before.matches('\n').count() + 1,
+            column,
+            shown: match file {
+                Some(file) => format!("{file}, {shown}"),
+                None => shown,
+            },
+        };
+        let nearest = mistake.nearest.clone();
+        Failure { nearest, place: Some(place), ..Failure::new(mistake.to_string()) }
+    }
+
+    /// Adds what else is to say.
+    #[must_use]
+    pub(crate) fn but(mut self, more: &str) -> Failure {
+        self.message = format!("{}; {more}", self.message);
+        if let Some(place) = &mut self.place {
+            place.shown = format!("{}\n{more}", place.shown);
+        }
+        self
+    }
+}
+
+/// For people; several lines if there is a place.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.place.as_ref().map_or(&self.message, |place| &place.shown))
     }
 }
 
@@ -81,29 +147,61 @@ impl From<String> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure::new(error.to_string())
+        Failure::new(without_number(&error.to_string()))
     }
 }
 
 impl From<KvError> for Failure {
     fn from(error: KvError) -> Failure {
-        let exit = match &error {
-            error if error.is_outcome_unknown() => Exit::Unknown,
-            error if error.is_retryable() => Exit::Busy,
-            _ => Exit::Failed,
+        let is_retryable = error.is_retryable();
+        let (exit, message) = match &error {
+            KvError::OutcomeUnknown(why) => (
+                Exit::Unknown,
+                format!(
+                    "it is not known whether the changes were committed: {why}; look before you run \
+                     it again"
+                ),
+            ),
+            KvError::Retry(why) => (Exit::Busy, format!("{why}; try again")),
+            KvError::Conflict(conflict) => (
+                Exit::Busy,
+                format!(
+                    "another program has changed what was read here ({conflict}); nothing is \
+                     changed, try again"
+                ),
+            ),
+            KvError::ReadersFull { path, max } => (
+                Exit::Busy,
+                format!(
+                    "{}: all {max} reader slots are in use by other programs; end one of them, and \
+                     try again",
+                    path_text(path)
+                ),
+            ),
+            error if is_retryable => (Exit::Busy, format!("{error}; try again")),
+            error => (Exit::Failed, error.to_string()),
         };
-        Failure { exit, message: error.to_string() }
+        Failure { is_retryable, ..Failure::with(exit, without_number(&message)) }
     }
 }
 
 impl From<object::Error> for Failure {
     fn from(error: object::Error) -> Failure {
-        let exit = match &error {
-            object::Error::Kv { source, .. } if source.is_outcome_unknown() => Exit::Unknown,
-            error if error.is_retryable() => Exit::Busy,
-            _ => Exit::Failed,
-        };
-        Failure { exit, message: error.to_string() }
+        match error {
+            object::Error::Kv { of, source } => {
+                let mut failure = Failure::from(source);
+                if !of.is_empty() {
+                    failure.message = format!("{of}: {}", failure.message);
+                }
+                failure
+            }
+            object::Error::Schema(SchemaError::Store(source)) => source.into(),
+            error => {
+                let is_retryable = error.is_retryable();
+                let exit = if is_retryable { Exit::Busy } else { Exit::Failed };
+                Failure { is_retryable, ..Failure::with(exit, error.to_string()) }
+            }
+        }
     }
 }
 
@@ -111,7 +209,47 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         match error {
             OpenError::Store(error) => error.into(),
+            error => Failure::new(without_number(&error.to_string())),
+        }
+    }
+}
+
+impl From<ObjectXmlError> for Failure {
+    fn from(error: ObjectXmlError) -> Failure {
+        match error {
+            ObjectXmlError::Transaction(error) => error.into(),
             error => Failure::new(error.to_string()),
         }
     }
+}
+
+/// A mistake has its place only with the text of the statement: see [`Failure::mistake`].
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Failure {
+        match error {
+            QueryError::Object(error) => error.into(),
+            error => {
+                let is_retryable = error.is_retryable();
+                let exit = if is_retryable { Exit::Busy } else { Exit::Failed };
+                Failure { is_retryable, ..Failure::with(exit, error.to_string()) }
+            }
+        }
+    }
+}
+
+/// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.
+fn without_number(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        text.push_str(before);
+        rest = match after.split_once(')') {
+            Some((number, rest)) if number.parse::<i32>().is_ok() => rest,
+            _ => {
+                text.push_str(" (os error ");
+                after
+            }
+        };
+    }
+    text + rest
 }

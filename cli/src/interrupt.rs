@@ -1,28 +1,85 @@
-//! Ctrl-C: the first one stops what is running, a second one ends the program.
+//! Ctrl-C. What it does depends on what the program is doing.
+//!
+//! | while | the first | a second one |
+//! |---|---|---|
+//! | there is nothing to undo | ends the program | |
+//! | something works | asks it to stop, which undoes what it did | ends the program; what is open is rolled back |
+//! | a transaction commits | says that the outcome is awaited | ends the program, with the outcome unknown |
+//! | a pager shows what was found | is for the pager | is for the pager |
 
-use std::sync::Arc;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::failure::{Exit, Failure};
+use crate::output;
 
 /// Waits for Ctrl-C. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
+    /// Set by the first Ctrl-C while something works.
     stop: Arc<AtomicBool>,
+    /// Locked while a Ctrl-C is dealt with, so that the program does not end in the middle of a step
+    /// to another state.
+    doing: Arc<Mutex<Doing>>,
+}
+
+/// What the program is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Nothing,
+    Work,
+    Commit {
+        /// Whether Ctrl-C has come meanwhile.
+        hurried: bool,
+    },
+    Paging,
 }
 
 impl Interrupt {
     /// Begins to wait. Only one can in a process.
     pub(crate) fn listen() -> Result<Interrupt, Failure> {
-        let interrupt = Interrupt { stop: Arc::default() };
-        let stop = Arc::clone(&interrupt.stop);
-        ctrlc::set_handler(move || {
-            if stop.swap(true, Ordering::Relaxed) {
-                std::process::exit(Exit::Interrupted as i32);
-            }
-        })
-        .map_err(|error| Failure::new(format!("Ctrl-C cannot be waited for: {error}")))?;
+        let interrupt =
+            Interrupt { stop: Arc::default(), doing: Arc::new(Mutex::new(Doing::Nothing)) };
+        let handler = interrupt.clone();
+        ctrlc::set_handler(move || handler.ctrl_c())
+            .map_err(|error| Failure::new(format!("Ctrl-C cannot be waited for: {error}")))?;
         Ok(interrupt)
+    }
+
+    fn ctrl_c(&self) {
+        let mut doing = self.doing();
+        match &mut *doing {
+            Doing::Work if !self.stop.swap(true, Ordering::Relaxed) => {}
+            Doing::Nothing | Doing::Work => end(Exit::Interrupted),
+            Doing::Commit { hurried: true } => end(Exit::Unknown),
+            Doing::Commit { hurried } => {
+                *hurried = true;
+                output::note(
+                    "the commit is under way, and its outcome is awaited; after another \
+                     Ctrl-C it would be unknown",
+                );
+            }
+            Doing::Paging => {}
+        }
+    }
+
+    fn doing(&self) -> MutexGuard<'_, Doing> {
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the end of the result, something works that looks at the [flag](Self::flag).
+    pub(crate) fn work(&self) -> Working<'_> {
+        self.stop.store(false, Ordering::Relaxed);
+        *self.doing() = Doing::Work;
+        Working(self)
+    }
+
+    /// Until the end of the result, a pager shows what was found.
+    pub(crate) fn paging(&self) -> Paging<'_> {
+        let mut doing = self.doing();
+        let before = std::mem::replace(&mut *doing, Doing::Paging);
+        Paging(self, before)
     }
 
     /// Set by Ctrl-C: whoever works looks at it at least every few milliseconds, and stops.
@@ -34,4 +91,59 @@ impl Interrupt {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.stop.load(Ordering::Relaxed) { Err(Failure::interrupted()) } else { Ok(()) }
     }
+
+    /// Runs `commit` unless Ctrl-C has come. If it comes meanwhile, the commit is awaited, and its
+    /// outcome is said.
+    pub(crate) fn commit<T>(
+        &self,
+        commit: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let before = {
+            let mut doing = self.doing();
+            self.check()?;
+            std::mem::replace(&mut *doing, Doing::Commit { hurried: false })
+        };
+        let committed = commit();
+        let mut doing = self.doing();
+        if let Doing::Commit { hurried: true } = *doing {
+            match &committed {
+                Ok(_) => output::note("the changes are committed"),
+                // Says more when it is shown.
+                Err(failure) if failure.exit == Exit::Unknown => {}
+                Err(_) => output::note("nothing is committed"),
+            }
+            // Whatever comes next stops.
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        *doing = before;
+        committed
+    }
+}
+
+/// While it lives, something works that stops on Ctrl-C.
+pub(crate) struct Working<'i>(&'i Interrupt);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        *self.0.doing() = Doing::Nothing;
+    }
+}
+
+/// While it lives, Ctrl-C is for the pager.
+pub(crate) struct Paging<'i>(&'i Interrupt, Doing);
+
+impl Drop for Paging<'_> {
+    fn drop(&mut self) {
+        *self.0.doing() = self.1;
+    }
+}
+
+/// Ends the program at once. Leaves an empty line and a visible cursor where a progress bar was.
+fn end(exit: Exit) -> ! {
+    let mut terminal = std::io::stderr();
+    if terminal.is_terminal() {
+        let _ = terminal.write_all(b"\r\x1b[K\x1b[0m\x1b[?25h");
+        let _ = terminal.flush();
+    }
+    std::process::exit(exit as i32)
 }

@@ -22,7 +22,10 @@ mod commands;
 mod failure;
 mod interrupt;
 mod output;
+mod script;
+mod secrets;
 mod session;
+mod statement;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -32,37 +35,65 @@ use permazen::encoding::EncodingRegistry;
 
 use args::{Args, Generate};
 use commands::Context;
-use failure::{Answer, Failure};
+use failure::{Answer, Exit, Failure};
 use interrupt::Interrupt;
-use output::Output;
+use output::{Format, Output};
+use script::Script;
 use session::Session;
 
 /// Runs the shell with the arguments of this process, and says how the process should end. Fields
 /// whose encodings are not in `encodings` are shown as bytes.
 pub fn run(encodings: Arc<EncodingRegistry>) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let args = match args::parse(&arguments) {
-        Ok(args) => args,
-        Err(error) => return error.print(),
+    let exit = match args::parse(&arguments) {
+        Ok(args) => run_with(&args, encodings),
+        Err(usage) => usage.print(),
     };
-    let mut out = Output::new(args.format());
-    let answer = run_with(&args, encodings, &mut out);
-    out.end(answer).into()
+    exit.into()
 }
 
-fn run_with(
+fn run_with(args: &Args, encodings: Arc<EncodingRegistry>) -> Exit {
+    if args.format() == Some(Format::Json) {
+        output::use_json();
+    }
+    let interrupt = match Interrupt::listen() {
+        Ok(interrupt) => interrupt,
+        Err(failure) => {
+            output::failure(&failure);
+            return failure.exit;
+        }
+    };
+    let mut out = Output::new(args.format(), interrupt.clone());
+    let answer = answer(args, encodings, interrupt, &mut out);
+    out.end(answer)
+}
+
+fn answer(
     args: &Args,
     encodings: Arc<EncodingRegistry>,
+    interrupt: Interrupt,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     if let Some(what) = args.generate {
         return generate(what, out);
     }
-    let interrupt = Interrupt::listen()?;
-    let session = Session::open(args, encodings, interrupt)?;
-    match &args.command {
-        Some(command) => command.run(&mut Context::new(&session, out)),
-        None => Err(Failure::usage("there is nothing to do: give a command")),
+    if let Some(command) = &args.command {
+        let session = Session::open(args, encodings, interrupt)?;
+        let _working = session.interrupt.work();
+        let done = command.run(&mut Context { session: &session, out, transaction: None });
+        return done.and_then(|answer| session.interrupt.check().map(|()| answer));
+    }
+    match script::sources(args)? {
+        Some(sources) => {
+            // The form of everything is looked at before the database is opened.
+            let script = Script::read(sources)?;
+            let session = Session::open(args, encodings, interrupt)?;
+            script::run(&script, args.each, &session, out)
+        }
+        None => Err(Failure::usage(
+            "there is nothing to do: give a command, a statement, -c, -f, or a script on standard \
+             input",
+        )),
     }
 }
 
@@ -72,6 +103,7 @@ fn generate(what: Generate, out: &mut Output) -> Result<Answer, Failure> {
     let mut text = Vec::new();
     match what.shell() {
         Some(shell) => clap_complete::generate(shell, &mut command, "permazen", &mut text),
+        None if what == Generate::JsonSchema => text.extend_from_slice(output::SCHEMA.as_bytes()),
         None => clap_mangen::Man::new(command).render(&mut text)?,
     }
     out.exactly(&text);

@@ -40,7 +40,9 @@ pub use checking::check;
 pub use error::QueryError;
 pub use limits::Limits;
 pub use mistake::Mistake;
-pub use parse::{parse, parse_literal, parse_objects, parse_script, parse_script_bytes};
+pub use parse::{
+    parse, parse_first, parse_literal, parse_objects, parse_script, parse_script_bytes,
+};
 pub use plan::{Plan, plan};
 pub use rows::{Cell, Column, ObjectRow, Row, Rows};
 pub use run::{Ran, matches, run};

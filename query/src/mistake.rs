@@ -20,7 +20,8 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    pub(crate) fn new(span: Span, what: impl Into<String>) -> Self {
+    /// A mistake at this place, in words.
+    pub fn new(span: Span, what: impl Into<String>) -> Self {
         Mistake { span, what: what.into(), expected: Vec::new(), nearest: None }
     }
 

@@ -12,16 +12,11 @@ pub(crate) struct Context<'c, 't> {
     pub(crate) session: &'c Session,
     /// Where the answer goes.
     pub(crate) out: &'c mut Output,
-    /// The transaction of the script or prompt, if one is open.
-    transaction: Option<&'c Transaction<'t>>,
+    /// The transaction of the script or prompt. `None` for commands whose place is alone.
+    pub(crate) transaction: Option<&'c Transaction<'t>>,
 }
 
-impl<'c, 't> Context<'c, 't> {
-    /// Outside of a transaction.
-    pub(crate) fn new(session: &'c Session, out: &'c mut Output) -> Self {
-        Context { session, out, transaction: None }
-    }
-
+impl Context<'_, '_> {
     /// Runs `action` in the transaction of the script or prompt, or in one of its own, which reads.
     pub(crate) fn read<T>(
         &mut self,
@@ -34,17 +29,17 @@ impl<'c, 't> Context<'c, 't> {
     }
 
     /// Runs `action` as a whole or not at all: in the transaction of the script or prompt, or in one
-    /// of its own, which is committed. In a conflict, it is run again.
+    /// of its own, which is committed. In a conflict, it is run again, so it must print nothing.
     ///
     /// # Errors
-    /// Also if the session was not opened for changes.
+    /// Also if changes are not allowed.
     pub(crate) fn write<T>(
         &mut self,
-        mut action: impl FnMut(&Transaction<'_>, &mut Output) -> Result<T, Failure>,
+        mut action: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.transaction {
-            Some(transaction) => action(transaction, self.out),
-            None => self.session.write(|transaction| action(transaction, self.out)),
+            Some(transaction) => transaction.atomic(|transaction| action(transaction)),
+            None => self.session.write(action),
         }
     }
 }

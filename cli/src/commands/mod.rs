@@ -33,6 +33,20 @@ pub(crate) enum Place {
     },
 }
 
+impl Place {
+    /// Whether it changes the database.
+    pub(crate) fn edits(self) -> bool {
+        match self {
+            Place::Inside { edits } | Place::Alone { edits } => edits,
+        }
+    }
+
+    /// Whether it has transactions of its own.
+    pub(crate) fn is_alone(self) -> bool {
+        matches!(self, Place::Alone { .. })
+    }
+}
+
 impl Command {
     /// Runs the command.
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {

@@ -1,24 +1,31 @@
-//! An open database, and transactions on it.
+//! An open database, what the user has chosen, and transactions.
 
+mod in_the_way;
+mod open;
+mod parameters;
+mod transactions;
+
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use permazen::encoding::EncodingRegistry;
-use permazen::kv::TxOptions;
-use permazen::object::{Database, Transaction, TransactionConfig};
-use permazen::open::{OpenStore, Opening};
-use permazen::schema::{SchemaRemoval, UnknownEncodings};
+use permazen::object::{Database, Transaction};
+use permazen::open::OpenStore;
+use permazen_query::Catalog;
+use permazen_query::syntax::Literal;
 
-use crate::args::Args;
-use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// An open database.
 pub(crate) struct Session {
     store: Arc<OpenStore>,
     database: Database,
+    /// Ctrl-C.
     pub(crate) interrupt: Interrupt,
+    /// What the user has chosen.
     pub(crate) options: Options,
+    /// The catalog of the last statement. It stays right until another schema is recorded.
+    catalog: RefCell<Option<Catalog>>,
 }
 
 /// What the user has chosen.
@@ -32,53 +39,35 @@ pub(crate) struct Options {
     pub(crate) dry_run: bool,
     /// How long to wait for others.
     pub(crate) wait: Duration,
+    /// The values of `$name`.
+    parameters: Vec<(String, Literal)>,
+    /// The schema of objects that are created: its number or its ID.
+    schema: Option<String>,
 }
 
 impl Session {
-    /// Opens the database that the command line names.
-    pub(crate) fn open(
-        args: &Args,
-        encodings: Arc<EncodingRegistry>,
-        interrupt: Interrupt,
-    ) -> Result<Session, Failure> {
-        let name = args.database.as_deref().ok_or_else(|| Failure::usage("there is no DB"))?;
-        let mut opening = Opening::new().write(args.write && !args.dry_run).wait(args.wait);
-        if let Some(kind) = args.kind {
-            opening = opening.kind(kind.of_store());
-        }
-        let store = Arc::new(opening.open(name)?);
-        let database = Database::with_encodings(store.clone(), encodings)
-            .unknown_encodings(UnknownEncodings::Carry);
-        let options =
-            Options { write: args.write, yes: args.yes, dry_run: args.dry_run, wait: args.wait };
-        Ok(Session { store, database, interrupt, options })
-    }
-
     /// The key/value store.
     pub(crate) fn store(&self) -> &OpenStore {
         &self.store
     }
 
-    /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
-    /// lost.
-    pub(crate) fn begin_reading(&self) -> Result<Transaction<'_>, Failure> {
-        Ok(self.database.begin(&config().read_only())?)
+    /// The same store, for those who keep it.
+    pub(crate) fn shared_store(&self) -> Arc<OpenStore> {
+        Arc::clone(&self.store)
     }
 
-    /// Runs `action` in a transaction of its own, which is committed. In a conflict, it is run again.
-    pub(crate) fn write<T>(
-        &self,
-        mut action: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let options = TxOptions::writing().with_wait(self.options.wait);
-        let transaction = self.database.begin(&config().kv_options(options))?;
-        let done = action(&transaction)?;
-        transaction.commit()?;
-        Ok(done)
+    /// The objects in it.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
     }
-}
 
-/// Transactions over all objects, each in its own schema. They record no schema and remove none.
-fn config() -> TransactionConfig {
-    TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never)
+    /// The names that statements in this transaction can use.
+    pub(crate) fn catalog(&self, transaction: &Transaction<'_>) -> Catalog {
+        let mut known = self.catalog.borrow_mut();
+        let bundle = transaction.bundle();
+        match &*known {
+            Some(catalog) if Arc::ptr_eq(catalog.schemas(), &bundle) => catalog.clone(),
+            _ => known.insert(Catalog::new(bundle)).clone(),
+        }
+    }
 }

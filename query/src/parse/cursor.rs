@@ -19,9 +19,13 @@ pub(super) struct Cursor<'s> {
 impl<'s> Cursor<'s> {
     pub(super) fn new(source: &'s str) -> Result<Self> {
         if source.len() > MAX_LENGTH {
-            let what = format!("statements are longer than {MAX_LENGTH} bytes");
-            return Err(Mistake::new(Span::new(MAX_LENGTH, MAX_LENGTH), what));
+            return Err(too_long());
         }
+        Cursor::at_start_of(source)
+    }
+
+    /// At the beginning of a text of any length. What is parsed of it is not longer than a statement.
+    pub(super) fn at_start_of(source: &'s str) -> Result<Self> {
         let mut lexer = Lexer::new(source);
         let token = lexer.token()?;
         Ok(Cursor { lexer, token, last_end: 0, depth: 0 })
@@ -43,6 +47,9 @@ impl<'s> Cursor<'s> {
     pub(super) fn take(&mut self) -> Result<Token> {
         let next = self.lexer.token()?;
         self.last_end = self.token.span.end;
+        if self.last_end > MAX_LENGTH {
+            return Err(too_long());
+        }
         Ok(std::mem::replace(&mut self.token, next))
     }
 
@@ -183,4 +190,9 @@ impl<'s> Cursor<'s> {
         }
         Err(self.unexpected(&["a whole number"]))
     }
+}
+
+fn too_long() -> Mistake {
+    let what = format!("a statement is longer than {MAX_LENGTH} bytes");
+    Mistake::new(Span::new(MAX_LENGTH, MAX_LENGTH), what)
 }

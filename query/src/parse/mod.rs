@@ -13,7 +13,7 @@ mod words;
 pub(crate) use lexer::is_plain_word;
 pub use limits::{MAX_DEPTH, MAX_LENGTH};
 pub(crate) use words::is_word_of_language;
-pub use words::words;
+pub use words::{begins_statement, words};
 
 use crate::mistake::Mistake;
 use crate::syntax::{Literal, Objects, Span, Statement};
@@ -58,6 +58,28 @@ pub fn parse_script(source: &str) -> Result<Vec<Statement>> {
             cursor.end()?;
         }
     }
+}
+
+/// The first of the statements that `source` consists of, and where it ends: at the `;` after it, or
+/// at the end of the text. What comes after it is not looked at, and may be no statement.
+///
+/// ```
+/// let source = "find Person; not a statement";
+/// let (statement, end) = permazen_query::parse_first(source)?;
+/// assert_eq!(statement.to_string(), "find Person");
+/// assert_eq!(&source[end..], "; not a statement");
+/// # Ok::<(), permazen_query::Mistake>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`parse`]; `source` may be longer than a statement.
+pub fn parse_first(source: &str) -> Result<(Statement, usize)> {
+    let mut cursor = Cursor::at_start_of(source)?;
+    let statement = cursor.statement()?;
+    if !cursor.at_sign(";") {
+        cursor.end()?;
+    }
+    Ok((statement, cursor.start()))
 }
 
 /// The set of objects that `source` stands for.

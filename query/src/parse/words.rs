@@ -39,6 +39,11 @@ const SOMETIMES: [&str; 18] = [
 pub(super) const STATEMENTS: [&str; 10] =
     ["find", "show", "count", "index", "create", "set", "delete", "migrate", "export", "explain"];
 
+/// Whether statements begin with this word.
+pub fn begins_statement(word: &str) -> bool {
+    STATEMENTS.contains(&word)
+}
+
 /// Whether a word has a meaning somewhere in the language.
 pub(crate) fn is_word_of_language(word: &str) -> bool {
     RESERVED.contains(&word)

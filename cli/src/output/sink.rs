@@ -1,0 +1,118 @@
+//! Standard output, or a pager: what is written, and what becomes of it.
+
+use std::io::{self, Write};
+
+/// How many bytes are collected before they are written.
+const BUFFER: usize = 64 << 10;
+
+/// Where bytes go. After the first failure nothing is written any more.
+pub(crate) struct Sink {
+    out: Box<dyn Write + Send>,
+    buffer: Vec<u8>,
+    state: State,
+    /// How many bytes were added.
+    bytes: u64,
+}
+
+enum State {
+    Open,
+    /// The reader has gone away: it has seen what it wanted.
+    Gone,
+    Failed(io::Error),
+}
+
+impl Sink {
+    pub(super) fn new(out: Box<dyn Write + Send>) -> Sink {
+        Sink { out, buffer: Vec::new(), state: State::Open, bytes: 0 }
+    }
+
+    /// Writes to `out` from now on. Gives back where it wrote before.
+    pub(super) fn redirect(&mut self, out: Box<dyn Write + Send>) -> Box<dyn Write + Send> {
+        self.flush();
+        std::mem::replace(&mut self.out, out)
+    }
+
+    /// Adds bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if self.is_open() {
+            self.buffer.extend_from_slice(bytes);
+            if self.buffer.len() >= BUFFER {
+                self.write_out();
+            }
+        }
+    }
+
+    fn write_out(&mut self) {
+        if let Err(error) = self.out.write_all(&self.buffer) {
+            self.fail(error);
+        }
+        self.buffer.clear();
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        if self.is_open() {
+            self.state = match error.kind() {
+                io::ErrorKind::BrokenPipe => State::Gone,
+                _ => State::Failed(error),
+            };
+        }
+    }
+
+    /// Writes everything that was added.
+    pub(super) fn flush(&mut self) {
+        if self.is_open() && !self.buffer.is_empty() {
+            self.write_out();
+        }
+        if self.is_open()
+            && let Err(error) = self.out.flush()
+        {
+            self.fail(error);
+        }
+    }
+
+    /// Whether what is added is still written.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    /// Whether the reader has gone away.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.state, State::Gone)
+    }
+
+    /// How many bytes were added, and so perhaps seen.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Why not everything could be written, apart from a reader that has gone away.
+    pub(super) fn error(&self) -> Option<&io::Error> {
+        match &self.state {
+            State::Failed(error) => Some(error),
+            State::Open | State::Gone => None,
+        }
+    }
+
+    /// A reader that has gone away was that of a pager: the next one may read again.
+    pub(super) fn reopen(&mut self) {
+        if self.is_gone() {
+            self.state = State::Open;
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_open() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        self.push(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Sink::flush(self);
+        if self.is_open() { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    }
+}

@@ -1,0 +1,101 @@
+//! Messages on standard error: failures, notes and questions. All are escaped, and show no password.
+//! With `--json`, each is a line of JSON.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use permazen::escape::Escaping;
+use serde::Serialize;
+
+use super::json_line;
+use crate::failure::Failure;
+use crate::secrets;
+
+/// Whether messages are JSON. It belongs to the process, as standard error does.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// A message.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Message<'m> {
+    /// Something worth knowing.
+    Note { message: &'m str },
+    /// Why the program failed.
+    Error {
+        message: &'m str,
+        /// The exit code.
+        exit: u8,
+        /// Where in the statements: their file, line and column.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file: Option<&'m str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        column: Option<usize>,
+        /// A name that is nearly the one that was written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        nearest: Option<&'m str>,
+    },
+}
+
+/// From now on, messages are lines of JSON.
+pub(crate) fn use_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// Says something worth knowing.
+pub(crate) fn note(text: impl Display) {
+    let text = secrets::hidden(&text.to_string()).into_owned();
+    if JSON.load(Ordering::Relaxed) {
+        json(&Message::Note { message: &text });
+    } else {
+        lines(&format!("permazen: {text}"));
+    }
+}
+
+/// Says why something failed.
+pub(crate) fn failure(failure: &Failure) {
+    if JSON.load(Ordering::Relaxed) {
+        let message = secrets::hidden(&failure.message);
+        let place = failure.place.as_ref();
+        json(&Message::Error {
+            message: &message,
+            exit: failure.exit as u8,
+            file: place.and_then(|place| place.file.as_deref()),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            nearest: failure.nearest.as_deref(),
+        });
+    } else {
+        lines(&secrets::hidden(&format!("permazen: {failure}")));
+    }
+}
+
+/// Shows a question, without an end of the line.
+pub(crate) fn ask(question: impl Display) -> io::Result<()> {
+    let mut error = io::stderr();
+    error.write_all(escaped(&question.to_string()).as_bytes())?;
+    error.flush()
+}
+
+/// Prints lines of text. If that fails, only the exit code is left to tell.
+fn lines(text: &str) {
+    let mut out = String::new();
+    for line in text.split('\n') {
+        out.push_str(&escaped(line));
+        out.push('\n');
+    }
+    let _ = io::stderr().write_all(out.as_bytes());
+}
+
+fn json(message: &Message<'_>) {
+    let _ = json_line(message).and_then(|line| io::stderr().write_all(&line));
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write!(Escaping(&mut out), "{text}");
+    out
+}

@@ -1,0 +1,185 @@
+//! Standard output.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use permazen::escape::Escaping;
+use permazen_query::Rows;
+use serde::Serialize;
+
+use super::format::Format;
+use super::json::json_line;
+use super::pager::Pager;
+use super::sink::Sink;
+use super::{stderr, stream, writer};
+use crate::failure::{Answer, Exit, Failure};
+use crate::interrupt::Interrupt;
+
+/// Where answers go.
+pub(crate) struct Output {
+    format: Option<Format>,
+    sink: Sink,
+    /// Whether people see it at once.
+    is_terminal: bool,
+    interrupt: Interrupt,
+}
+
+impl Output {
+    /// Standard output, in this format if one was chosen.
+    pub(crate) fn new(format: Option<Format>, interrupt: Interrupt) -> Output {
+        let is_terminal = io::stdout().is_terminal();
+        Output { format, sink: Sink::new(Box::new(io::stdout())), is_terminal, interrupt }
+    }
+
+    /// The format that was chosen.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// Whether JSON was asked for.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Some(Format::Json)
+    }
+
+    /// Whether a person sees the output at once.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Prints a line for people, escaped.
+    pub(crate) fn say(&mut self, text: impl Display) {
+        let mut line = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(Escaping(&mut line), "{text}");
+        line.push('\n');
+        self.sink.push(line.as_bytes());
+    }
+
+    /// Prints a line of JSON, escaped.
+    pub(crate) fn json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
+        let line = json_line(line)?;
+        self.sink.push(&line);
+        Ok(())
+    }
+
+    /// Prints a line of JSON that is already text, and safe.
+    pub(crate) fn json_text(&mut self, line: &str) {
+        self.sink.push(line.as_bytes());
+        self.sink.push(b"\n");
+    }
+
+    /// Prints bytes as they are. They must not come from a database if this is a terminal.
+    pub(crate) fn exactly(&mut self, bytes: &[u8]) {
+        self.sink.push(bytes);
+    }
+
+    /// Where a writer of documents can write: exactly in a pipe, escaped on a terminal.
+    pub(crate) fn document(&mut self) -> Document<'_> {
+        Document { out: self, cut: Vec::new() }
+    }
+
+    /// Gives `run` somewhere to put rows, which are shown in this format, page by page on a terminal.
+    pub(crate) fn rows<T>(&mut self, format: Format, run: impl FnOnce(&mut dyn Rows) -> T) -> T {
+        let writer = writer::writer(format, !self.is_terminal);
+        self.paged(|out| stream::write_rows(writer, &mut out.sink, run))
+    }
+
+    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it.
+    pub(crate) fn paged<T>(&mut self, show: impl FnOnce(&mut Output) -> T) -> T {
+        let interactive = self.is_terminal && io::stdin().is_terminal();
+        let Some((pager, input)) = interactive.then(Pager::start).flatten() else {
+            let shown = show(self);
+            self.flush();
+            return shown;
+        };
+        let stdout = self.sink.redirect(Box::new(input));
+        let shown = show(self);
+        // The pager sees the end of its input.
+        drop(self.sink.redirect(stdout));
+        let _paging = self.interrupt.paging();
+        pager.wait();
+        self.sink.reopen();
+        shown
+    }
+
+    /// Writes everything that was printed so far.
+    pub(crate) fn flush(&mut self) {
+        self.sink.flush();
+    }
+
+    /// How many bytes were printed. They cannot be taken back.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sink.bytes()
+    }
+
+    /// Whether nobody reads any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.sink.is_gone()
+    }
+
+    /// Fails if something could not be written. A reader that has gone away is no failure: it has
+    /// seen what it wanted.
+    pub(crate) fn check(&mut self) -> Result<(), Failure> {
+        self.flush();
+        match self.sink.error() {
+            None => Ok(()),
+            Some(error) => {
+                let what = format!("standard output: {error}; the output is not complete");
+                Err(Failure::new(what))
+            }
+        }
+    }
+
+    /// The end of the program: makes sure that everything was written, and says why it failed.
+    pub(crate) fn end(mut self, answer: Result<Answer, Failure>) -> Exit {
+        let written = self.check();
+        match answer.and_then(|answer| written.map(|()| answer)) {
+            Ok(Answer::Yes) => Exit::Done,
+            Ok(Answer::No) => Exit::No,
+            Err(failure) => {
+                stderr::failure(&failure);
+                failure.exit
+            }
+        }
+    }
+}
+
+/// Text of a database on its way to standard output.
+pub(crate) struct Document<'o> {
+    out: &'o mut Output,
+    /// The beginning of a character whose end has not come yet.
+    cut: Vec<u8>,
+}
+
+impl Write for Document<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.out.is_terminal {
+            return self.out.sink.write(bytes);
+        }
+        self.cut.extend_from_slice(bytes);
+        let mut escaped = String::new();
+        let text = std::mem::take(&mut self.cut);
+        for chunk in text.utf8_chunks() {
+            for (at, line) in chunk.valid().split('\n').enumerate() {
+                escaped.push_str(if at > 0 { "\n" } else { "" });
+                // Writing to a string does not fail.
+                let _ = write!(Escaping(&mut escaped), "{line}");
+            }
+            let invalid = chunk.invalid();
+            let is_end =
+                text.ends_with(invalid) && text.as_ptr_range().end == invalid.as_ptr_range().end;
+            match std::str::from_utf8(invalid) {
+                // The rest of the character may come.
+                Err(error) if is_end && error.error_len().is_none() => self.cut = invalid.to_vec(),
+                Err(_) => escaped.push(char::REPLACEMENT_CHARACTER),
+                Ok(_) => {}
+            }
+        }
+        self.out.sink.write_all(escaped.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Write::flush(&mut self.out.sink)
+    }
+}

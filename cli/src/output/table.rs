@@ -1,0 +1,126 @@
+//! Rows as columns, for people.
+
+use std::time::{Duration, Instant};
+
+use permazen_query::text::escaped;
+use permazen_query::{Column, ObjectRow, Row};
+use unicode_width::UnicodeWidthStr;
+
+use super::lines::Lines;
+use super::sink::Sink;
+use super::writer::Writer;
+
+/// How many rows are looked at to find the widths of the columns.
+const MOST_ROWS: usize = 1000;
+/// How many bytes of them.
+const MOST_BYTES: usize = 1 << 20;
+/// How long the first row waits for others.
+pub(super) const LONGEST: Duration = Duration::from_millis(50);
+/// What is between two columns.
+const GAP: &str = "  ";
+
+/// Writes a table. The widths of its columns are those of the first rows; longer values that come later
+/// are shown whole.
+pub(super) struct Table {
+    columns: Vec<(Width, bool)>,
+    begun: Instant,
+    /// The rows that are held back until the widths are known.
+    held: Vec<Vec<String>>,
+    held_bytes: usize,
+    /// Whether the widths are known, and the header is written.
+    started: bool,
+    /// For objects, which have no columns.
+    objects: Lines,
+}
+
+/// The width of a column on the screen.
+type Width = usize;
+
+impl Table {
+    pub(super) fn new() -> Table {
+        Table {
+            columns: Vec::new(),
+            begun: Instant::now(),
+            held: Vec::new(),
+            held_bytes: 0,
+            started: false,
+            objects: Lines::new(),
+        }
+    }
+
+    /// Decides the widths, and writes what was held back.
+    fn start(&mut self, sink: &mut Sink) {
+        for cells in &self.held {
+            for (cell, (width, _)) in cells.iter().zip(&mut self.columns) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        self.started = true;
+        let mut rows = std::mem::take(&mut self.held).into_iter();
+        if let Some(header) = rows.next() {
+            self.write(&header, sink);
+            let rule: Vec<_> = self.columns.iter().map(|(width, _)| "-".repeat(*width)).collect();
+            self.write(&rule, sink);
+        }
+        rows.for_each(|cells| self.write(&cells, sink));
+    }
+
+    fn write(&self, cells: &[String], sink: &mut Sink) {
+        let mut line = String::new();
+        let last = cells.len().saturating_sub(1);
+        for (at, (cell, (width, numeric))) in cells.iter().zip(&self.columns).enumerate() {
+            let padding = " ".repeat(width.saturating_sub(cell.width()));
+            if *numeric {
+                line.push_str(&padding);
+            }
+            line.push_str(cell);
+            if at < last {
+                if !numeric {
+                    line.push_str(&padding);
+                }
+                line.push_str(GAP);
+            }
+        }
+        line.push('\n');
+        sink.push(line.as_bytes());
+    }
+}
+
+impl Writer for Table {
+    fn columns(&mut self, columns: &[Column], _sink: &mut Sink) {
+        self.begun = Instant::now();
+        self.columns = columns.iter().map(|column| (0, column.numeric)).collect();
+        // The header is a row like others.
+        self.held = vec![columns.iter().map(|c| escaped(&c.name).into_owned()).collect()];
+    }
+
+    fn row(&mut self, row: &Row, sink: &mut Sink) {
+        let cells: Vec<String> = row.cells.iter().map(|cell| cell.shown()).collect();
+        if self.started {
+            return self.write(&cells, sink);
+        }
+        self.held_bytes += cells.iter().map(String::len).sum::<usize>();
+        self.held.push(cells);
+        let enough = self.held.len() > MOST_ROWS || self.held_bytes >= MOST_BYTES;
+        if enough || self.begun.elapsed() >= LONGEST {
+            self.start(sink);
+        }
+    }
+
+    fn object(&mut self, object: &ObjectRow, sink: &mut Sink) {
+        self.objects.object(object, sink);
+    }
+
+    fn overdue(&mut self, sink: &mut Sink) {
+        // The header alone waits for the first row, which widens its columns.
+        if !self.started && self.held.len() > 1 {
+            self.start(sink);
+        }
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        if !self.started {
+            self.start(sink);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Scripts: statements of the language and commands of the shell, one after the other.
+
+mod read;
+mod run;
+mod split;
+mod words;
+
+pub(crate) use read::sources;
+pub(crate) use run::run;
+pub(crate) use split::{Piece, PieceKind, Script, Source};

@@ -1,0 +1,188 @@
+//! From the text of a script to its pieces.
+//!
+//! A statement begins with a word of the language and ends with `;` or the end of the text. A command
+//! ends with its line, or with `;`. Comments go from `--` to the end of the line; after a command,
+//! they are arguments of it.
+
+use clap::Parser;
+use permazen_query::parse::begins_statement;
+use permazen_query::syntax::{Span, Statement, StatementKind};
+use permazen_query::{Mistake, parse_first};
+
+use super::words::words;
+use crate::commands::{Command, Place};
+use crate::failure::Failure;
+
+/// A text with statements and commands.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// What to call it in messages, if there are several.
+    pub(crate) name: Option<String>,
+    /// The text.
+    pub(crate) text: String,
+}
+
+/// Statements and commands that were read and have no mistake in their form.
+#[derive(Debug)]
+pub(crate) struct Script {
+    sources: Vec<Source>,
+    pieces: Vec<Piece>,
+}
+
+/// A statement or a command of a script.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    source: usize,
+    span: Span,
+    pub(crate) kind: PieceKind,
+}
+
+/// What a piece is.
+#[derive(Debug)]
+pub(crate) enum PieceKind {
+    /// A statement. It is parsed again when it is run, so that long scripts take no memory.
+    Statement {
+        /// Whether it changes objects.
+        edits: bool,
+    },
+    /// A command.
+    Command(Box<Command>),
+    /// Help for a command: a text to be shown.
+    Help(String),
+}
+
+/// A command as a line of a script or at the prompt.
+#[derive(Debug, Parser)]
+#[command(name = "", no_binary_name = true, disable_help_subcommand = true, max_term_width = 100)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+impl Script {
+    /// Reads all pieces.
+    ///
+    /// # Errors
+    /// The first mistake in the form of a statement or a command.
+    pub(crate) fn read(sources: Vec<Source>) -> Result<Script, Failure> {
+        let mut pieces = Vec::new();
+        for (index, source) in sources.iter().enumerate() {
+            let text = source.text.as_str();
+            let fail = |mistake: Mistake| Failure::mistake(&mistake, text, source.name.as_deref());
+            let mut at = start(text);
+            while let Some(begin) = next_piece(text, at) {
+                let rest = text.get(begin..).unwrap_or_default();
+                let (kind, length) = piece(rest).map_err(|m| fail(shifted(m, begin)))?;
+                at = begin + length;
+                pieces.push(Piece { source: index, span: Span::new(begin, at), kind });
+            }
+        }
+        Ok(Script { sources, pieces })
+    }
+
+    /// The pieces, in order.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The text of a piece.
+    pub(crate) fn text(&self, piece: &Piece) -> &str {
+        let source = self.sources.get(piece.source);
+        source.and_then(|source| source.text.get(piece.span.start..piece.span.end)).unwrap_or("")
+    }
+
+    /// A mistake in a piece, whose positions count from its beginning.
+    pub(crate) fn mistake(&self, piece: &Piece, mistake: Mistake) -> Failure {
+        let mistake = shifted(mistake, piece.span.start);
+        match self.sources.get(piece.source) {
+            Some(source) => Failure::mistake(&mistake, &source.text, source.name.as_deref()),
+            None => Failure::new(mistake.to_string()),
+        }
+    }
+}
+
+impl Piece {
+    /// Where it runs, and whether it changes something.
+    pub(crate) fn place(&self) -> Place {
+        match &self.kind {
+            PieceKind::Statement { edits } => Place::Inside { edits: *edits },
+            PieceKind::Command(command) => command.place(),
+            PieceKind::Help(_) => Place::Inside { edits: false },
+        }
+    }
+}
+
+/// Whether a statement changes objects.
+pub(crate) fn edits(statement: &Statement) -> bool {
+    use StatementKind::{Create, Delete, Migrate, Set};
+    matches!(statement.kind, Create(_) | Delete(_) | Migrate(_) | Set(_))
+}
+
+/// The same mistake in a text that has `by` bytes more before it.
+fn shifted(mut mistake: Mistake, by: usize) -> Mistake {
+    mistake.span = Span::new(mistake.span.start + by, mistake.span.end + by);
+    mistake
+}
+
+/// Where a script begins: after a byte order mark and a line for the system, `#!/usr/bin/env …`.
+fn start(text: &str) -> usize {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    match text.get(start..) {
+        Some(rest) if rest.starts_with("#!") => start + rest.find('\n').unwrap_or(rest.len()),
+        _ => start,
+    }
+}
+
+/// Where the next piece begins, at or after `at`.
+fn next_piece(text: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let rest = text.get(at..)?;
+        let skipped = rest.find(|c: char| !c.is_whitespace() && c != ';')?;
+        at += skipped;
+        let rest = text.get(at..)?;
+        if !rest.starts_with("--") {
+            return Some(at);
+        }
+        at += rest.find('\n')?;
+    }
+}
+
+/// The piece at the beginning of `text`, and its length.
+fn piece(text: &str) -> Result<(PieceKind, usize), Mistake> {
+    let word_end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let word = text.get(..word_end).unwrap_or_default();
+    if begins_statement(word) {
+        let (statement, length) = parse_first(text)?;
+        return Ok((PieceKind::Statement { edits: edits(&statement) }, length));
+    }
+    let (words, length) =
+        words(text).map_err(|(at, what)| Mistake::new(Span::new(at, at + 1), what))?;
+    Ok((command(&words, text, length)?, length))
+}
+
+fn command(words: &[String], text: &str, length: usize) -> Result<PieceKind, Mistake> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let error = match Line::try_parse_from(words) {
+        Ok(Line { command }) => return Ok(PieceKind::Command(Box::new(command))),
+        Err(error) => error,
+    };
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return Ok(PieceKind::Help(error.render().to_string()));
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let first = words.first().map(String::as_str).unwrap_or_default();
+        let end = text.find(char::is_whitespace).unwrap_or(text.len()).min(length);
+        let what = format!("there is no statement or command `{first}`");
+        let mut mistake = Mistake::new(Span::new(0, end.max(1)), what);
+        if let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) {
+            mistake.nearest = near.first().cloned();
+        }
+        return Err(mistake);
+    }
+    // The first paragraph says what is wrong; the others repeat the usage.
+    let rendered = error.render().to_string();
+    let first = rendered.split("\n\n").next().unwrap_or_default();
+    let what = first.strip_prefix("error: ").unwrap_or(first);
+    let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(Mistake::new(Span::new(0, length), what))
+}

@@ -1,0 +1,77 @@
+//! Waiting for others who use the database.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+
+/// After this time it is said that the program waits.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
+/// How long to wait at a time before looking for Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+/// How long to pause if others are in the way and nothing can be waited for.
+const PAUSE: Duration = Duration::from_millis(10);
+
+const WAITING: &str = "waiting for others who use the database";
+
+/// Runs `attempt` until it succeeds, fails for another reason than others who are in the way, or
+/// `wait` is over. `attempt` is told for how long it may wait itself.
+pub(super) fn patiently<T, E: Into<Failure>>(
+    interrupt: &Interrupt,
+    wait: Duration,
+    mut attempt: impl FnMut(Duration) -> Result<T, E>,
+) -> Result<T, Failure> {
+    let start = Instant::now();
+    let mut told = false;
+    loop {
+        interrupt.check()?;
+        let left = wait.saturating_sub(start.elapsed());
+        let failure = match attempt(left.min(SLICE)) {
+            Ok(done) => return Ok(done),
+            Err(error) => error.into(),
+        };
+        if !failure.is_retryable {
+            return Err(failure);
+        }
+        if start.elapsed() >= wait {
+            return Err(busy(&failure, wait));
+        }
+        if !told && start.elapsed() >= TOLD_AFTER {
+            output::note(WAITING);
+            told = true;
+        }
+        thread::sleep(PAUSE.min(left));
+    }
+}
+
+fn busy(failure: &Failure, wait: Duration) -> Failure {
+    let message = format!(
+        "another program is changing the database, and was waited for {wait:?}; try again, or wait \
+         longer with --wait"
+    );
+    // Reasons other than the right to write are worth knowing.
+    let message = match failure.message.contains("the right to write") {
+        true => message,
+        false => format!("{message} ({})", failure.message),
+    };
+    Failure { is_retryable: true, ..Failure::with(Exit::Busy, message) }
+}
+
+/// Runs something that may wait for others, and says so if it takes long.
+pub(super) fn telling<T>(run: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (running, ended) = channel::<()>();
+        // Without the thread, nothing is said.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
+                output::note(WAITING);
+            }
+        });
+        let result = run();
+        drop(running);
+        result
+    })
+}

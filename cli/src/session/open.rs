@@ -1,0 +1,51 @@
+//! Opening the database that the command line names.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use permazen::encoding::EncodingRegistry;
+use permazen::object::Database;
+use permazen::open::{OpenError, Opening};
+use permazen::schema::UnknownEncodings;
+
+use super::{Options, Session, in_the_way, parameters};
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::secrets;
+
+impl Session {
+    /// Opens the database that the command line names. Nothing is recorded and nothing is removed by
+    /// that.
+    pub(crate) fn open(
+        args: &Args,
+        encodings: Arc<EncodingRegistry>,
+        interrupt: Interrupt,
+    ) -> Result<Session, Failure> {
+        let name = args.database.as_deref().ok_or_else(|| Failure::usage("there is no DB"))?;
+        secrets::refuse(name)?;
+        let parameters = parameters::read(args)?;
+        let mut opening = Opening::new().write(args.write && !args.dry_run).wait(args.wait);
+        if let Some(kind) = args.kind {
+            opening = opening.kind(kind.of_store());
+        }
+        let opened = in_the_way::telling(|| opening.open(name)).map_err(|error| match error {
+            OpenError::Unrecognized { .. } => {
+                Failure::new(format!("{error}; --kind says what it is"))
+            }
+            error => error.into(),
+        });
+        let store = Arc::new(opened?);
+        let database = Database::with_encodings(store.clone(), encodings)
+            .unknown_encodings(UnknownEncodings::Carry);
+        let options = Options {
+            write: args.write,
+            yes: args.yes,
+            dry_run: args.dry_run,
+            wait: args.wait,
+            parameters,
+            schema: args.schema.clone(),
+        };
+        Ok(Session { store, database, interrupt, options, catalog: RefCell::new(None) })
+    }
+}

@@ -1,0 +1,108 @@
+//! Beginning and ending transactions. They record no schema and remove none.
+
+use std::time::Instant;
+
+use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
+use permazen::object::{Transaction, TransactionConfig};
+use permazen::schema::SchemaRemoval;
+
+use super::{Session, in_the_way};
+use crate::failure::Failure;
+
+impl Session {
+    /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
+    /// lost.
+    pub(crate) fn begin_reading(&self) -> Result<Transaction<'_>, Failure> {
+        self.begin_with(&TxOptions::reading())
+    }
+
+    /// Begins a transaction that writes; if changes are only tried, one whose changes are lost.
+    ///
+    /// # Errors
+    /// Also if changes are not allowed.
+    pub(crate) fn begin(&self) -> Result<Transaction<'_>, Failure> {
+        self.begin_with(&self.writing()?)
+    }
+
+    fn begin_with(&self, options: &TxOptions) -> Result<Transaction<'_>, Failure> {
+        in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
+            let options = options.clone().with_wait(slice);
+            self.database.begin(&config().kv_options(options))
+        })
+    }
+
+    /// Begins a transaction of the key/value store, as [`begin_reading`](Self::begin_reading) does.
+    pub(crate) fn begin_reading_pairs(
+        &self,
+    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        self.begin_pairs_with(&TxOptions::reading())
+    }
+
+    /// Begins a transaction of the key/value store, as [`begin`](Self::begin) does.
+    ///
+    /// # Errors
+    /// Also if changes are not allowed.
+    pub(crate) fn begin_pairs(&self) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        self.begin_pairs_with(&self.writing()?)
+    }
+
+    fn begin_pairs_with(
+        &self,
+        options: &TxOptions,
+    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
+            self.store.begin(&options.clone().with_wait(slice))
+        })
+    }
+
+    fn writing(&self) -> Result<TxOptions, Failure> {
+        match (self.options.dry_run, self.options.write) {
+            (true, _) => Ok(TxOptions::reading()),
+            (false, true) => Ok(TxOptions::writing()),
+            (false, false) => Err(Failure::new("this changes the database, which needs --write")),
+        }
+    }
+
+    /// Commits, unless Ctrl-C has come or changes are only tried.
+    pub(crate) fn commit(&self, transaction: Transaction<'_>) -> Result<(), Failure> {
+        if self.options.dry_run {
+            return Ok(());
+        }
+        self.interrupt.commit(|| Ok(transaction.commit()?))
+    }
+
+    /// Commits a transaction of the key/value store, unless Ctrl-C has come or changes are only
+    /// tried.
+    pub(crate) fn commit_pairs(
+        &self,
+        transaction: Box<dyn KvTransaction + Send + '_>,
+    ) -> Result<(), Failure> {
+        if self.options.dry_run {
+            return Ok(());
+        }
+        self.interrupt.commit(|| Ok(transaction.commit()?))
+    }
+
+    /// Runs `action` in a transaction of its own, which is committed. In a conflict, it is run again
+    /// until the time to wait is over. `action` must print nothing.
+    pub(crate) fn write<T>(
+        &self,
+        mut action: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let begun = Instant::now();
+        loop {
+            let transaction = self.begin()?;
+            let done = action(&transaction);
+            let done = done.and_then(|done| self.commit(transaction).map(|()| done));
+            match done {
+                Err(failure) if failure.is_retryable && begun.elapsed() < self.options.wait => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Transactions over all objects, each in its own schema.
+fn config() -> TransactionConfig {
+    TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never)
+}

@@ -1,0 +1,6 @@
+//! The program `permazen`, run as its users run it.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
+
+mod command_line;
+mod formats;
+mod support;
