@@ -50,7 +50,8 @@ pub use digest::{Digest, Kind};
 pub use error::{LedgerError, Result};
 pub use host::PageDatabases;
 pub use ids::{CommitId, PageId};
-pub use life::usage::{KeptPage, PageUsage};
+pub use life::kept::KeptPage;
+pub use life::usage::PageUsage;
 #[cfg(feature = "lmdb")]
 pub use lmdb_pages::LmdbPages;
 pub use merge::{Conflict, KeyClass, LastOneWins, Merger, Resolution};

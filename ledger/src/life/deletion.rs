@@ -3,8 +3,8 @@
 
 use permazen_kv::{KvRead, TxOptions};
 
+use super::kept::KeptPage;
 use super::presence::Presence;
-use super::usage::KeptPage;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
 use crate::ids::PageId;

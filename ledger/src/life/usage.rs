@@ -1,11 +1,11 @@
 //! When pages were used last, and which of them can go.
 
-use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::TxOptions;
 
 use super::deletion::{self, Only};
+use super::kept::KeptPage;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::repository::Repository;
@@ -25,40 +25,6 @@ pub struct PageUsage {
     pub is_open: bool,
     /// When it was closed last. `None` if it is open.
     pub closed: Option<SystemTime>,
-}
-
-/// Why a page is not [evicted](Repository::evict).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum KeptPage {
-    /// A process has it open, or has not told yet that it is closed.
-    IsOpen,
-    /// It has tags, of which no remote knows.
-    HasTags,
-    /// It has commits, and no remote.
-    HasNoRemote,
-    /// What it has is still to be listed for its remote. [`Page::attach`](crate::Page::attach) continues that.
-    IsBeingAttached,
-    /// It has branches other than `main`, of which no remote knows.
-    HasBranches,
-    /// A branch of it was reset, squashed or removed, of which no remote knows.
-    WasReset,
-    /// Commits or pieces of it are not at its remote.
-    IsUnsynced,
-}
-
-impl fmt::Display for KeptPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            KeptPage::IsOpen => "a process has it open",
-            KeptPage::HasTags => "it has tags",
-            KeptPage::HasNoRemote => "it has commits and no remote",
-            KeptPage::IsBeingAttached => "it is being attached to its remote",
-            KeptPage::HasBranches => "it has branches other than main",
-            KeptPage::WasReset => "a branch of it was reset, squashed or removed",
-            KeptPage::IsUnsynced => "commits or pieces of it are not at its remote",
-        })
-    }
 }
 
 impl Repository {
