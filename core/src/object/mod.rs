@@ -22,6 +22,7 @@
 //! | indexes and sets of objects | [`Transaction::index_by_name`], [`IndexView`], [`IdSet`] |
 //! | references: deleting, paths | [`Transaction::delete`], [`Transaction::follow_path`], [`Transaction::referrers`] |
 //! | listeners | [`Transaction::on_change`], [`Watch`], [`ListenerSet`] |
+//! | what pending writes change | [`Transaction::pending_changes`], [`NetChanges`] |
 //! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Transaction::add_schema`] |
 //! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
 //! | what can go wrong | [`Error`] |
@@ -40,6 +41,7 @@ mod id_set;
 mod index;
 mod info;
 mod names;
+mod net;
 mod notes;
 mod notify;
 mod operation;
@@ -65,6 +67,7 @@ pub(crate) use index::{
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
+pub use net::{NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair};
 pub(crate) use notes::{NullAs, NullIn, Touched, WatchedFields, WatchedType};
 pub(crate) use notify::Happened;
 pub use notify::{

@@ -1,0 +1,103 @@
+//! The pairs before and after the writes.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use permazen_kv::{Direction, KeySpan, KvRead, Writes};
+
+use super::change::NetPair;
+use crate::object::Result;
+use crate::schema::SchemaBundle;
+
+/// Writes, the snapshot that they are on, and the schemas that are recorded before and after.
+#[derive(Clone, Copy)]
+pub(super) struct Both<'a> {
+    pub(super) writes: &'a Writes,
+    pub(super) before: &'a dyn KvRead,
+    pub(super) former: &'a SchemaBundle,
+    pub(super) now: &'a SchemaBundle,
+}
+
+impl Both<'_> {
+    /// What a pair has after the writes, if it had `old` before.
+    pub(super) fn new_value(&self, key: &[u8], old: Option<&[u8]>) -> Option<Vec<u8>> {
+        let writes = self.writes;
+        let value = match writes.puts.get(key) {
+            Some(put) => put.clone(),
+            None if writes.removes.contains(key) => return None,
+            None => old?.to_vec(),
+        };
+        let Some(by) = writes.adjusts.get(key) else { return Some(value) };
+        match self.before.decode_counter(&value) {
+            Ok(count) => Some(self.before.encode_counter(count.wrapping_add(*by)).to_vec()),
+            // What is no counter is not adjusted.
+            Err(_) => Some(value),
+        }
+    }
+
+    /// A pair that had `old` before as a change, if the writes change it.
+    pub(super) fn pair(&self, key: &[u8], old: Option<&[u8]>) -> Option<NetPair> {
+        let new = self.new_value(key, old);
+        (new.as_deref() != old).then(|| NetPair {
+            key: key.into(),
+            old: old.map(Into::into),
+            new: new.map(Into::into),
+        })
+    }
+
+    /// What a key had before.
+    pub(super) fn old_value(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.before.get(key)?.map(|value| value.into_owned()))
+    }
+
+    /// The first key of `span` that the writes touch. A removed range touches the pairs in it.
+    pub(super) fn first_touched(&self, span: KeySpan<'_>) -> Result<Option<Vec<u8>>> {
+        let written = self.written(span).min();
+        let before = KeySpan::new(span.min, written.map(|key| &key[..]).or(span.max));
+        for removed in self.removed(before) {
+            if let Some((key, _)) = self.before.at_least(removed.min, removed.max)? {
+                return Ok(Some(key.into_owned()));
+            }
+        }
+        Ok(written.cloned())
+    }
+
+    /// All keys of `span` that the writes touch, each with the value that it had.
+    pub(super) fn touched(&self, span: KeySpan<'_>) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
+        let mut touched = BTreeMap::new();
+        for removed in self.removed(span) {
+            for pair in self.before.scan(removed, Direction::Forward)? {
+                let (key, value) = pair?;
+                touched.insert(key.into_owned(), Some(value.into_owned()));
+            }
+        }
+        let written: Vec<&Vec<u8>> =
+            self.written(span).filter(|key| !touched.contains_key(*key)).collect();
+        // A new object has no pairs yet. One seek says so for all of them.
+        let is_new = written.len() > 1 && self.before.at_least(span.min, span.max)?.is_none();
+        for key in written {
+            let old = if is_new { None } else { self.old_value(key)? };
+            touched.insert(key.clone(), old);
+        }
+        Ok(touched)
+    }
+
+    /// The keys of `span` that are put or adjusted. A key can be both.
+    pub(super) fn written(&self, span: KeySpan<'_>) -> impl Iterator<Item = &Vec<u8>> {
+        let bounds =
+            (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded));
+        let puts = self.writes.puts.range::<[u8], _>(bounds).map(|(key, _)| key);
+        puts.chain(self.writes.adjusts.range::<[u8], _>(bounds).map(|(key, _)| key))
+    }
+
+    /// The parts of `span` that are removed.
+    fn removed<'k>(&'k self, span: KeySpan<'k>) -> impl Iterator<Item = KeySpan<'k>> {
+        self.writes.removes.overlapping(span).map(move |removed| {
+            let max = match (removed.max, span.max) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            KeySpan::new(removed.min.max(span.min), max)
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! The changes of a transaction that is not committed yet.
+
+use std::ops::Bound;
+
+use permazen_kv::{KeySpan, Writes};
+
+use super::walk::NetChanges;
+use crate::layout::TABLES_SPAN;
+use crate::object::{Result, Transaction};
+use crate::schema::{SchemaBundle, SchemaTables};
+
+impl Transaction<'_> {
+    /// Shows what this transaction has changed so far to `body`; `None` if the store does not keep
+    /// what is written apart from what it contains. It does in the transactions of the optimistic
+    /// engine, and in read-only ones of LMDB and SQLite
+    /// ([`KvTransaction::pending`](permazen_kv::KvTransaction::pending)).
+    ///
+    /// The reads are not tracked: changes of others to what is shown are no conflict. `body` cannot
+    /// use the transaction. Cost: that of [`NetChanges`], as far as `body` asks for changes.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::kv::optimistic::OptimisticDatabase;
+    /// use permazen::object::{Database, NetChange, TransactionConfig};
+    /// use permazen::schema::{ObjectType, SchemaModel};
+    ///
+    /// let db = Database::new(Arc::new(OptimisticDatabase::new(MemoryStore::new())));
+    /// let model = SchemaModel::new().object_type(ObjectType::new("Person"));
+    /// let config = TransactionConfig::new(model)?;
+    /// db.begin(&config)?.commit()?;
+    ///
+    /// let tx = db.begin(&config)?;
+    /// let ann = tx.create("Person")?;
+    /// let first = tx.pending_changes(|mut changes| changes.next().transpose())?;
+    /// let Some(Some(NetChange::Object(object))) = first else { panic!() };
+    /// assert!(object.id == ann && object.is_created());
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of `body`; [`Error::Ended`](crate::object::Error::Ended).
+    pub fn pending_changes<R>(
+        &self,
+        body: impl FnOnce(NetChanges<'_>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        self.check_open()?;
+        if self.is_detached() {
+            return Ok(None);
+        }
+        let schemas = self.bundle();
+        self.store.transaction("a detached transaction", |kv| {
+            let Some(pending) = kv.pending() else { return Ok(None) };
+            let (writes, before) = (pending.writes, &*pending.base);
+            let changes = NetChanges::new(writes, before, &schemas);
+            if !touches(writes, TABLES_SPAN) {
+                return body(changes).map(Some);
+            }
+            let state = &self.shared.state;
+            let (registry, unknown) = (state.registry(), state.answer_to_unknown());
+            let former = SchemaBundle::decode(SchemaTables::read(before)?, registry, unknown)?;
+            body(changes.with_former_schemas(&former)).map(Some)
+        })
+    }
+}
+
+fn touches(writes: &Writes, span: KeySpan<'_>) -> bool {
+    let bounds = (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded));
+    writes.removes.intersects(span) || writes.puts.range::<[u8], _>(bounds).next().is_some()
+}

@@ -1,0 +1,169 @@
+//! Finding what writes touch, in the order of the keys.
+
+use std::collections::VecDeque;
+
+use permazen_kv::key::next_key;
+use permazen_kv::{KeySpan, KvRead, Writes};
+
+use super::both::Both;
+use super::change::NetChange;
+use super::object::changes_of;
+use crate::id::{ObjId, StorageId};
+use crate::layout::{self, KeyKind, StorageIdKey};
+use crate::object::{IndexShape, Result};
+use crate::schema::{ItemKind, SchemaBundle};
+
+/// What writes change, by object and field, compared with the snapshot that they are on. What is
+/// written and is as it was before does not count.
+///
+/// This is an iterator: it finds one change after the other, in the order of the keys, and keeps
+/// in memory what writes touch of one object. Index entries are left out, because they follow from
+/// the objects.
+///
+/// Cost, whatever the size of the database:
+///
+/// * for each written pair of an object, one get; none if the object is new;
+/// * for each removed range, one seek, and one step for each pair of objects in it;
+/// * for each list that has changed, a scan of its old elements.
+///
+/// ```
+/// use std::sync::Arc;
+/// use permazen::encoding::{Value, ids};
+/// use permazen::kv::memory::MemoryStore;
+/// use permazen::kv::{Branch, KvDatabase};
+/// use permazen::object::{Database, Migrate, NetChange, NetChanges, TransactionConfig};
+/// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+///
+/// let name = Field::new("name", Simple::of(ids::STRING));
+/// let model = SchemaModel::new().object_type(ObjectType::new("Person").field(name));
+/// let config = TransactionConfig::new(model)?;
+/// let store = Arc::new(MemoryStore::new());
+/// let db = Database::new(store.clone());
+/// let tx = db.begin(&config)?;
+/// let ann = tx.create("Person")?;
+/// tx.commit()?;
+///
+/// let mut branch = Branch::open(&store)?;
+/// let tx = db.detached(Box::new(&mut branch), &config)?;
+/// tx.set(ann, "name", &Value::from("Ann"), Migrate::No)?;
+/// let schemas = tx.bundle();
+/// drop(tx);
+///
+/// let before = db.begin(&config)?;
+/// before.read_pairs(|before| {
+///     let mut changes = NetChanges::new(branch.writes(), before, &schemas);
+///     let Some(NetChange::Object(object)) = changes.next().transpose()? else { panic!() };
+///     assert_eq!(object.id, ann);
+///     assert_eq!(&*object.fields[0].field().expect("it stays").name, "name");
+///     assert!(changes.next().is_none());
+///     Ok(())
+/// })?;
+/// # Ok::<(), permazen::object::Error>(())
+/// ```
+pub struct NetChanges<'a> {
+    of: Both<'a>,
+    /// Where to continue; `None` at the end.
+    at: Option<Vec<u8>>,
+    /// What was found at the last place.
+    found: VecDeque<NetChange>,
+}
+
+impl std::fmt::Debug for NetChanges<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NetChanges")
+            .field("writes", &self.of.writes.len())
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> NetChanges<'a> {
+    /// What `writes` change in `before`. `schemas` are those that are recorded after the writes,
+    /// as [`Transaction::bundle`](crate::object::Transaction::bundle) gives them.
+    pub fn new(writes: &'a Writes, before: &'a dyn KvRead, schemas: &'a SchemaBundle) -> Self {
+        let of = Both { writes, before, former: schemas, now: schemas };
+        NetChanges { of, at: Some(Vec::new()), found: VecDeque::new() }
+    }
+
+    /// Says which schemas are recorded in the snapshot, if the writes remove some of them. Without
+    /// this, objects that were in a removed schema are told as pairs.
+    #[must_use]
+    pub fn with_former_schemas(self, former: &'a SchemaBundle) -> Self {
+        NetChanges { of: Both { former, ..self.of }, ..self }
+    }
+
+    /// Goes to the next thing that the writes touch, and looks at it. Returns false at the end.
+    fn look(&mut self) -> Result<bool> {
+        let Some(at) = self.at.take() else { return Ok(false) };
+        let Some(key) = self.of.first_touched(KeySpan::new(&at, None))? else { return Ok(false) };
+        self.at = match self.place(&key) {
+            Place::Follows(end) => end,
+            Place::Object(id) => {
+                self.found = changes_of(&self.of, id)?;
+                layout::prefix_end(id.as_bytes())
+            }
+            Place::Pair => {
+                let old = self.of.old_value(&key)?;
+                self.found.extend(self.of.pair(&key, old.as_deref()).map(NetChange::Pair));
+                Some(next_key(&key))
+            }
+        };
+        Ok(true)
+    }
+
+    /// What a key belongs to.
+    fn place(&self, key: &[u8]) -> Place {
+        match layout::parse_key(key) {
+            KeyKind::ObjectSchema(..) => {
+                Place::Follows(Some(layout::OBJECT_SCHEMA_INDEX_END.to_vec()))
+            }
+            KeyKind::Data(id, _) if !key.starts_with(&StorageIdKey::from(id)) => Place::Pair,
+            KeyKind::Data(id, _) if self.is_type(id) => match key.first_chunk() {
+                Some(bytes) => ObjId::from_bytes(*bytes).map_or(Place::Pair, Place::Object),
+                None => Place::Pair,
+            },
+            KeyKind::Data(id, _) if self.is_index(id) => {
+                Place::Follows(layout::prefix_end(&StorageIdKey::from(id)))
+            }
+            _ => Place::Pair,
+        }
+    }
+
+    fn is_type(&self, id: StorageId) -> bool {
+        [self.of.former, self.of.now]
+            .iter()
+            .any(|bundle| bundle.item(id).is_some_and(|item| item.kind() == ItemKind::ObjectType))
+    }
+
+    fn is_index(&self, id: StorageId) -> bool {
+        [self.of.former, self.of.now].iter().any(|bundle| IndexShape::find(bundle, id).is_some())
+    }
+}
+
+/// What a key belongs to.
+enum Place {
+    /// An object.
+    Object(ObjId),
+    /// An index, or the object schema index: it follows from the objects. It ends at this key.
+    Follows(Option<Vec<u8>>),
+    /// None of these.
+    Pair,
+}
+
+impl Iterator for NetChanges<'_> {
+    type Item = Result<NetChange>;
+
+    fn next(&mut self) -> Option<Result<NetChange>> {
+        loop {
+            if let Some(change) = self.found.pop_front() {
+                return Some(Ok(change));
+            }
+            match self.look() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                // After an error there is no more.
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
