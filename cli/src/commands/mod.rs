@@ -2,7 +2,10 @@
 //! file of its own.
 
 mod context;
+mod file;
 mod info;
+mod kv;
+mod schema;
 
 use clap::Subcommand;
 
@@ -15,6 +18,8 @@ use crate::failure::{Answer, Failure};
 pub(crate) enum Command {
     /// Say what the database is
     Info(info::Info),
+    Kv(kv::Kv),
+    Schema(schema::Schema),
 }
 
 /// Where a command of a script runs.
@@ -52,6 +57,8 @@ impl Command {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         match self {
             Command::Info(info) => info.run(context),
+            Command::Kv(kv) => kv.run(context),
+            Command::Schema(schema) => schema.run(context),
         }
     }
 
@@ -59,6 +66,8 @@ impl Command {
     pub(crate) fn place(&self) -> Place {
         match self {
             Command::Info(_) => Place::Inside { edits: false },
+            Command::Kv(kv) => kv.place(),
+            Command::Schema(schema) => schema.place(),
         }
     }
 }

@@ -62,6 +62,19 @@ impl Output {
         Ok(())
     }
 
+    /// Prints what was done: a line for people, or the line of JSON.
+    pub(crate) fn done(
+        &mut self,
+        text: impl Display,
+        json: &impl Serialize,
+    ) -> Result<(), Failure> {
+        if self.is_json() {
+            return self.json(json);
+        }
+        self.say(text);
+        Ok(())
+    }
+
     /// Prints a line of JSON that is already text, and safe.
     pub(crate) fn json_text(&mut self, line: &str) {
         self.sink.push(line.as_bytes());

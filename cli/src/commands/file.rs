@@ -1,0 +1,137 @@
+//! Files that commands read and write. A file that is written appears when it is complete and on
+//! disk, or not at all.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use permazen::escape::path_text;
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::session::Session;
+
+/// The name of a file for messages.
+pub(crate) fn file_text(path: &Path) -> String {
+    if is_stream(path) { "-".to_owned() } else { path_text(path) }
+}
+
+/// Whether `path` stands for standard input or output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Writes a file with what `write` writes, and gives it its name when it is complete and on disk. A
+/// file of that name is replaced in one step, and its permissions stay. `-` is standard output.
+pub(crate) fn write<T>(
+    path: &Path,
+    session: &Session,
+    out: &mut Output,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let interrupt = &session.interrupt;
+    // Writing fails when Ctrl-C has come, and only the flag tells why.
+    let stopped = |failure| interrupt.check().err().unwrap_or(failure);
+    if is_stream(path) {
+        return write(&mut Stoppable { inner: out.document(), interrupt }).map_err(stopped);
+    }
+    let failed = |error: io::Error| Failure::new(format!("{}: {error}", path_text(path)));
+    // What is no file, such as a device, is written to as it is. A link stays, and leads to the new
+    // file.
+    let known = path.metadata().ok();
+    if known.as_ref().is_some_and(|known| !known.is_file()) {
+        let mut file = File::options().write(true).open(path).map_err(failed)?;
+        return write(&mut Stoppable { inner: &mut file, interrupt }).map_err(stopped);
+    }
+    let target = if known.is_some() { path.canonicalize().map_err(failed)? } else { path.into() };
+    let mut file = temporary(&target, path)?;
+    let done = write(&mut Stoppable { inner: file.as_file_mut(), interrupt }).map_err(stopped)?;
+    if let Some(known) = known {
+        file.as_file().set_permissions(known.permissions()).map_err(failed)?;
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    interrupt.check()?;
+    file.persist(&target).map_err(|error| failed(error.error))?;
+    sync_directory(&target).map_err(failed)?;
+    Ok(done)
+}
+
+/// A temporary file in the directory of the file that it will become.
+fn temporary(target: &Path, shown: &Path) -> Result<NamedTempFile, Failure> {
+    let directory = directory_of(target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".permazen-");
+    // As for any new file, the umask says who can read it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // The error itself names the temporary file, which does not help the user.
+    builder.tempfile_in(&directory).map_err(|error| {
+        Failure::new(match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("{}: there is no directory {}", path_text(shown), path_text(&directory))
+            }
+            kind => format!("{}: no file can be written there: {kind}", path_text(shown)),
+        })
+    })
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_path_buf()
+}
+
+/// Makes sure that the name of a file is on disk.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
+}
+
+/// Opens what is read once, from its beginning to its end: a file, a pipe, or standard input for `-`.
+/// Reading fails when Ctrl-C has come.
+pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Failure> {
+    let failed = |error: io::Error| Failure::new(format!("{}: {error}", path_text(path)));
+    let interrupt = session.interrupt.clone();
+    if is_stream(path) {
+        return Ok(Box::new(StoppableRead { inner: io::stdin(), interrupt }));
+    }
+    if path.metadata().map_err(failed)?.is_dir() {
+        let message = format!("{}: a directory, where a file is expected", path_text(path));
+        return Err(Failure::new(message));
+    }
+    Ok(Box::new(StoppableRead { inner: File::open(path).map_err(failed)?, interrupt }))
+}
+
+/// Why reading and writing ends when Ctrl-C has come. The error of the system with this name would
+/// mean that it should be tried again.
+fn interrupted() -> io::Error {
+    io::Error::other("interrupted")
+}
+
+struct Stoppable<'i, W> {
+    inner: W,
+    interrupt: &'i Interrupt,
+}
+
+impl<W: Write> Write for Stoppable<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.interrupt.check().map_err(|_| interrupted())?;
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+struct StoppableRead<R> {
+    inner: R,
+    interrupt: Interrupt,
+}
+
+impl<R: Read> Read for StoppableRead<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupt.check().map_err(|_| interrupted())?;
+        self.inner.read(buffer)
+    }
+}

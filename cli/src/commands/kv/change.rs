@@ -1,0 +1,88 @@
+//! `kv put` and `kv remove`.
+
+use permazen::kv::{Direction, KvTransaction};
+use serde_json::json;
+
+use super::bytes::Bytes;
+use super::{Bounds, change_pairs};
+use crate::commands::Context;
+use crate::failure::{Answer, Failure};
+
+/// Set the value of a key.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Put {
+    /// The key
+    key: Bytes,
+    /// Its value
+    value: Bytes,
+}
+
+impl Put {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        change_pairs(context.session, |kv| Ok(kv.put(&self.key.0, &self.value.0)?))?;
+        if context.out.is_json() {
+            let (key, value) = (self.key.to_string(), self.value.to_string());
+            context.out.json(&json!({ "type": "pair", "key": key, "value": value }))?;
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Remove a key, or all keys of a range.
+///
+/// That there is no such key is no error. A range has an end: its second bound, --prefix, or
+/// --to-end.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Remove {
+    /// The key, or the first key of the range
+    #[arg(required_unless_present = "prefix")]
+    key: Option<Bytes>,
+    /// The first key after the range
+    to: Option<Bytes>,
+    /// All keys that begin with these bytes
+    #[arg(long, value_name = "BYTES", conflicts_with = "key")]
+    prefix: Option<Bytes>,
+    /// The range ends where the database ends
+    #[arg(long, requires = "key", conflicts_with = "to")]
+    to_end: bool,
+}
+
+impl Remove {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let session = context.session;
+        let removed = change_pairs(session, |kv| match (&self.prefix, &self.key) {
+            (Some(prefix), _) => remove(kv, &Bounds::of_prefix(&prefix.0), &session.interrupt),
+            (None, Some(key)) if self.to_end || self.to.is_some() => {
+                remove(kv, &Bounds::between(key, self.to.as_ref())?, &session.interrupt)
+            }
+            (None, Some(key)) => {
+                let found = kv.get(&key.0)?.is_some();
+                kv.remove(&key.0)?;
+                Ok(u64::from(found))
+            }
+            (None, None) => Ok(0),
+        })?;
+        if context.out.is_json() {
+            context.out.json(&json!({ "type": "removed", "pairs": removed }))?;
+        } else if self.prefix.is_some() || self.to.is_some() || self.to_end {
+            context.out.say(format_args!("Removed {removed} key/value pairs"));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Removes a range, and counts what was in it.
+fn remove(
+    kv: &mut dyn KvTransaction,
+    bounds: &Bounds,
+    interrupt: &crate::interrupt::Interrupt,
+) -> Result<u64, Failure> {
+    let mut count = 0;
+    for pair in kv.scan(bounds.span(), Direction::Forward)? {
+        interrupt.check()?;
+        pair?;
+        count += 1;
+    }
+    kv.remove_span(bounds.span())?;
+    Ok(count)
+}
