@@ -414,9 +414,9 @@ impl Repository {
             true => OpenedBy::Own(Arc::new(self.process.again()?)),
             false => OpenedBy::Repository(Arc::clone(&self.process)),
         };
-        let open = OpenPage::new(database, rows, process);
+        let care = keeper.care(number, || OpenPage::new(database, rows, process))?;
         let cache = Arc::clone(&self.cache);
-        Ok(Arc::new(Shared::new(open, cache, &parameters, (keeper, here))?))
+        Ok(Arc::new(Shared::new(care, cache, &parameters, (keeper, here))))
     }
 
     /// Lets a factory say how the heads of branches are merged without being asked, as long as the

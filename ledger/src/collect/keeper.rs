@@ -1,25 +1,19 @@
-//! What a process does for the pages that it has open, without being asked: renews its lease, protects
-//! what is read for long, and collects garbage.
+//! What a process does for all that it has open, without being asked: renews its lease, protects what is read
+//! for long, and collects garbage.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use permazen_kv::TxOptions;
-
-use super::collector::{Collected, Collector};
-use super::streams::Leftovers;
+use super::care::{Care, FIRST_LOOK, LOOKS};
 use crate::error::{LedgerError, Result};
 use crate::life::deletion;
 use crate::life::presence::Presence;
-use crate::process::lease::{Process, WAIT};
+use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
-use crate::rows::counts::Phase;
-use crate::rows::parameters::Retention;
-use crate::rows::references::References;
 
 /// How often the threads look. Tests cannot wait for so long.
 const INTERVAL: Duration =
@@ -27,177 +21,6 @@ const INTERVAL: Duration =
 
 /// How soon the threads try again what has failed, if that can help.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// How many milliseconds after a page is opened, and after each other, its commits are read to find those
-/// that are not kept.
-const FIRST_LOOK: u64 = 60_000;
-const LOOKS: u64 = 600_000;
-
-/// After so many milliseconds even a little garbage is collected.
-const DAY: u64 = 24 * 60 * 60 * 1_000;
-
-/// A page and its collector.
-#[derive(Debug)]
-pub(crate) struct Care {
-    pub(crate) page: Arc<OpenPage>,
-    collector: Mutex<Collector>,
-    seen: Mutex<Seen>,
-}
-
-/// What was seen of a page.
-#[derive(Debug)]
-struct Seen {
-    /// When the commits are to be read next.
-    next_look: u64,
-    /// What named commits when they were read last.
-    names: Option<u64>,
-    /// When garbage was collected last, or the page was opened.
-    collected: u64,
-}
-
-impl Care {
-    pub(crate) fn new(page: Arc<OpenPage>) -> Self {
-        let now = page.process.now();
-        let seen = Seen { next_look: now + FIRST_LOOK, names: None, collected: now };
-        let collector = Mutex::new(Collector::new(Arc::clone(&page)));
-        Care { page, collector, seen: Mutex::new(seen) }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn collector(&self) -> MutexGuard<'_, Collector> {
-        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Collects all garbage that there is.
-    pub(crate) fn collect(&self, wait: Duration) -> Result<Collected> {
-        let mut collector = self.collector();
-        collector.set_wait(wait);
-        // What is under way may have begun before the newest garbage was made.
-        loop {
-            match collector.step() {
-                Ok(true) => {}
-                // Another process may have taken it over, and have ended it since.
-                Ok(false) | Err(LedgerError::Busy { .. }) => break,
-                Err(error) => return Err(error),
-            }
-        }
-        collector.take_collected();
-        collector.start()?;
-        while collector.step()? {}
-        Ok(collector.take_collected())
-    }
-
-    /// Does a part of a collection. `false` after the last part.
-    pub(crate) fn collect_slice(&self, wait: Duration) -> Result<bool> {
-        let mut collector = self.collector();
-        collector.set_wait(wait);
-        if collector.is_idle() {
-            collector.start()?;
-            return Ok(true);
-        }
-        collector.step()
-    }
-
-    /// Does what is to be done, and asks before each slice whether to go on.
-    pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
-        let cleared = there.and_then(|()| self.clear_streams(goes_on));
-        unless_done(cleared.and_then(|()| self.collect_if_due(goes_on)))
-    }
-
-    /// Tells other processes that this one lives and what it reads.
-    fn protect(&self) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
-        unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
-    }
-
-    fn clear_streams(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        let options = TxOptions::writing().with_wait(WAIT);
-        let Some(mut left) = Leftovers::new(&self.page, &options, false)? else { return Ok(()) };
-        while goes_on() && left.step(&self.page, &options)? {}
-        Ok(())
-    }
-
-    fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        // Whoever collects at the moment needs no help.
-        let Ok(mut collector) = self.collector.try_lock() else { return Ok(()) };
-        collector.set_wait(WAIT);
-        if collector.is_idle() {
-            if collector.failed().is_some() || !self.is_due(&mut collector)? {
-                return Ok(());
-            }
-            let now = self.page.process.now();
-            collector.start()?;
-            let next_look = now + if collector.has_waiting() { FIRST_LOOK } else { LOOKS };
-            let names = Some(self.names()?).filter(|_| !collector.has_waiting());
-            *self.seen() = Seen { next_look, names, collected: now };
-        }
-        drop(collector);
-        while goes_on() {
-            let Ok(mut collector) = self.collector.try_lock() else { break };
-            if !collector.step()? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether there is garbage, or there may be commits that are not kept.
-    fn is_due(&self, collector: &mut Collector) -> Result<bool> {
-        let (host, now) = (self.page.read()?, self.page.process.now());
-        let counts = self.page.rows.counts(&host)?;
-        let Seen { next_look, names, collected } = *self.seen();
-        match counts.references {
-            References::Building => return Ok(true),
-            References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
-                return Ok(true);
-            }
-            References::Off | References::Kept => {}
-        }
-        let is_idle = counts.round.phase == Phase::Idle;
-        if !is_idle {
-            // A round that nobody continues ends only when somebody takes over.
-            return collector.can_take_over(&host, &counts);
-        }
-        let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
-        if counts.suspects > 0 && (is_much || now >= collected.saturating_add(DAY)) {
-            return Ok(true);
-        }
-        drop(host);
-        Ok(now >= next_look && names != Some(self.names()?))
-    }
-
-    /// A number that changes when commits may have lost what keeps them.
-    fn names(&self) -> Result<u64> {
-        let (host, rows) = (self.page.read()?, &self.page.rows);
-        let mut names = DefaultHasher::new();
-        rows.keeps(&host)?.hash(&mut names);
-        let retention = rows.parameters(&host)?.map(|found| found.retention).unwrap_or_default();
-        for (branch, heads) in rows.branches(&host)? {
-            rows.resets(&host, &branch)?.hash(&mut names);
-            branch.hash(&mut names);
-            // With each commit another one can be too old.
-            if retention != Retention::All {
-                heads.iter().for_each(|head| head.id.hash(&mut names));
-            }
-        }
-        rows.tags(&host)?.hash(&mut names);
-        Ok(names.finish())
-    }
-}
-
-fn unless_done(result: Result<()>) -> Result<()> {
-    match result {
-        // Another process does it.
-        Err(LedgerError::Busy { .. }) => Ok(()),
-        // There is nothing to care for. Who uses the page is told so.
-        Err(LedgerError::PageGone { .. }) => Ok(()),
-        result => result,
-    }
-}
 
 /// The threads that care for the pages of a repository. They end when this is dropped.
 ///
@@ -222,9 +45,25 @@ struct Inner {
     /// When others that have ended are looked for next.
     next_look: AtomicU64,
     also: Box<Also>,
-    pages: Mutex<Vec<Weak<Care>>>,
+    pages: Mutex<HashMap<u64, Known>>,
     is_over: Mutex<bool>,
     over: Condvar,
+}
+
+/// A page that is open, or was.
+struct Known {
+    care: Weak<Care>,
+    /// Somebody has this as long as the page is open.
+    open: Weak<()>,
+    /// After the page is closed, its rows are still there that this process has left. A page with a database of
+    /// its own has a lease there, which is given back when the page is closed; with it, the rows go.
+    left: Option<Arc<Care>>,
+}
+
+impl Known {
+    fn is_open(&self) -> bool {
+        self.open.strong_count() > 0
+    }
 }
 
 impl fmt::Debug for Keeper {
@@ -253,15 +92,33 @@ impl Keeper {
         Keeper { inner: Arc::new(inner), by_hand, threads: Mutex::default() }
     }
 
-    /// Cares for a page as long as it is open.
+    /// Cares for a page as long as somebody has what this gives. If the page is open in this process, or was a
+    /// moment ago, so that something of it is still there, that goes on: there are never two who know different
+    /// things of what is read.
     ///
     /// # Errors
     /// If the system gives no thread.
-    pub(crate) fn add(&self, page: &Arc<Care>) -> Result<()> {
-        let mut pages = self.inner.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.retain(|page| page.strong_count() > 0);
-        pages.push(Arc::downgrade(page));
+    pub(crate) fn care(
+        &self,
+        number: u64,
+        open: impl FnOnce() -> OpenPage,
+    ) -> Result<(Arc<Care>, Arc<()>)> {
+        let mut pages = self.inner.pages();
+        pages.retain(|_, page| page.care.strong_count() > 0);
+        let known = pages.get(&number);
+        let care = known.and_then(|known| known.care.upgrade());
+        let care = care.unwrap_or_else(|| Arc::new(Care::new(Arc::new(open()))));
+        let is_open = known.and_then(|known| known.open.upgrade()).unwrap_or_default();
+        let left = (!self.presence().host().is_separate()).then(|| Arc::clone(&care));
+        let open = Arc::downgrade(&is_open);
+        pages.insert(number, Known { care: Arc::downgrade(&care), open, left });
         drop(pages);
+        self.start()?;
+        Ok((care, is_open))
+    }
+
+    /// Starts the threads, unless they run.
+    fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         if self.by_hand {
             return Ok(());
@@ -324,15 +181,32 @@ impl Inner {
         }
     }
 
-    fn pages(&self) -> Vec<Arc<Care>> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.iter().filter_map(Weak::upgrade).collect()
+    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pages with their numbers, and whether they are open.
+    fn all_pages(&self) -> Vec<(u64, Arc<Care>, bool)> {
+        let pages = self.pages();
+        let there =
+            |(number, page): (&u64, &Known)| Some((*number, page.care.upgrade()?, page.is_open()));
+        pages.iter().filter_map(there).collect()
+    }
+
+    /// Forgets a page that is closed, and in which nothing is left. Who cares for it at the moment is still known.
+    fn forget(&self, number: u64) {
+        if let Some(page) = self.pages().get_mut(&number)
+            && !page.is_open()
+            && page.left.as_ref().is_some_and(|care| !care.has_left())
+        {
+            page.left = None;
+        }
     }
 
     /// Tells other processes that this one lives and what it reads.
     fn protect(&self) -> Result<()> {
         let mut result = self.process.renew(&*self.presence.host().repository);
-        for page in self.pages() {
+        for (_, page, _) in self.all_pages() {
             result = result.and(page.protect());
         }
         result
@@ -352,11 +226,20 @@ impl Inner {
             }
             result = result.and(deletion::finish_all(host));
         }
-        for page in self.pages() {
+        for (number, page, is_open) in self.all_pages() {
             if self.is_over() {
                 break;
             }
-            result = result.and(page.keep(&|| !self.is_over()));
+            let goes_on = || !self.is_over();
+            if is_open {
+                result = result.and(page.keep(&goes_on));
+                continue;
+            }
+            match page.leave(&goes_on) {
+                Ok(true) => self.forget(number),
+                Ok(false) => {}
+                Err(error) => result = result.and(Err(error)),
+            }
         }
         if self.is_over() { result } else { result.and((self.also)()) }
     }

@@ -4,9 +4,10 @@
 //! merges need; `retire.rs` removes the others, `streams.rs` what values leave that were written in parts.
 //! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. On a page that keeps reference
 //! rows, `suspects.rs` removes what nothing leads to; `references.rs` gives it these rows, or takes them away. `collector.rs` does one
-//! slice after the other, `keeper.rs` is the thread that lets it.
+//! slice after the other, `care.rs` says when, `keeper.rs` has the threads.
 
 mod bases;
+pub(crate) mod care;
 pub(crate) mod collector;
 mod history;
 pub(crate) mod keeper;

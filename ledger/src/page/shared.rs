@@ -8,7 +8,8 @@ use permazen_kv::{KvRead, KvTransaction};
 use super::cache::NodeCache;
 use super::lookout::Lookout;
 use super::requests::Requests;
-use crate::collect::keeper::{Care, Keeper};
+use crate::collect::care::Care;
+use crate::collect::keeper::Keeper;
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(super) requests: Arc<Requests>,
     /// The page is open until this is dropped.
     _here: Here,
+    _in_use: Arc<()>,
     /// It is dropped after the rest, so that its thread has nothing of the page any more.
     _keeper: Arc<Keeper>,
 }
@@ -71,18 +73,16 @@ impl BranchState {
 
 impl Shared {
     pub(crate) fn new(
-        open: OpenPage,
+        (care, in_use): (Arc<Care>, Arc<()>),
         cache: Arc<NodeCache>,
         parameters: &Parameters,
         (keeper, here): (Arc<Keeper>, Here),
-    ) -> Result<Self> {
+    ) -> Self {
         let secret = parameters.secret.clone();
         let boundaries = ByHash::new(&secret);
+        let open = Arc::clone(&care.page);
         let lookout = Arc::new(Lookout::new(Arc::clone(&open.host), open.rows.clone()));
-        let open = Arc::new(open);
-        let care = Arc::new(Care::new(Arc::clone(&open)));
-        keeper.add(&care)?;
-        Ok(Shared {
+        Shared {
             open,
             care,
             secret,
@@ -91,8 +91,9 @@ impl Shared {
             lookout,
             requests: Arc::default(),
             _here: here,
+            _in_use: in_use,
             _keeper: keeper,
-        })
+        }
     }
 
     /// Tells the page apart from all others that are open in this process.

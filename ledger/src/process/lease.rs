@@ -103,7 +103,12 @@ impl Process {
     pub(crate) fn renew(&self, host: &dyn KvDatabase) -> Result<()> {
         let now = self.now();
         let id = match *self.lock() {
-            State { id, leased: Some(leased), .. } if now >= leased + len(RENEWAL) => id,
+            // A clock that was set back makes the end of the lease one that others do not believe for long.
+            State { id, leased: Some(leased), .. }
+                if now >= leased + len(RENEWAL) || now < leased =>
+            {
+                id
+            }
             _ => return Ok(()),
         };
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;

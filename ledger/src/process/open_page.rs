@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{KvDatabase, KvTransaction, TxOptions};
+use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 
 use super::lease::{Process, WAIT};
 use super::pins::{Pin, Pins};
@@ -94,11 +94,14 @@ impl OpenPage {
     /// If the page is gone, or its host fails.
     pub(crate) fn write_pins(&self) -> Result<()> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        // If others have taken the lease, the rows of all pins are to be written again.
-        let is_protected = !self.pins.have_rows() || self.process.is_signed(&*self.read()?)?;
+        let (is_protected, is_due) = {
+            let host = self.read()?;
+            // If others have taken the lease, the rows of all pins are to be written again.
+            let is_protected = !self.pins.have_rows() || self.process.is_signed(&host)?;
+            (is_protected, !self.due_pins(&host, &self.process.id())?.is_empty())
+        };
         let left = self.pins.take_left();
-        let is_due = !left.is_empty() || !self.due_pins(&self.process.id()).is_empty();
-        if is_protected && !is_due {
+        if is_protected && !is_due && left.is_empty() {
             return Ok(());
         }
         let result = self.write_pin_rows(&left);
@@ -108,8 +111,16 @@ impl OpenPage {
         result
     }
 
-    fn due_pins(&self, process: &ProcessId) -> Vec<PinRow> {
-        self.pins.due(process, self.process.now(), || self.process.streams.number())
+    /// The pins that are to be written. One of a commit that is not there protects nothing: it was removed, and who
+    /// reads it is told so; or it comes from elsewhere, and is about to be written.
+    fn due_pins(&self, host: &dyn KvRead, process: &ProcessId) -> Result<Vec<PinRow>> {
+        let mut due = Vec::new();
+        for pin in self.pins.due(process, self.process.now(), || self.process.streams.number()) {
+            if self.rows.has_commit(host, &pin.commit)? {
+                due.push(pin);
+            }
+        }
+        Ok(due)
     }
 
     fn write_pin_rows(&self, left: &[PinRow]) -> Result<()> {
@@ -121,21 +132,15 @@ impl OpenPage {
         }
         // The process can have another ID than before. Then all of its pins are due.
         let process = self.process.sign(&mut tx)?;
-        let (mut written, mut gone) = (Vec::new(), Vec::new());
-        for row in self.due_pins(&process) {
-            // A commit that is gone cannot be protected. Who reads it is told so.
-            if rows.has_commit(&tx, &row.commit)? {
-                rows.put_pin(&mut tx, &row)?;
-                written.push(row);
-            } else {
-                gone.push(row.commit);
-            }
+        let written = self.due_pins(&tx, &process)?;
+        for row in &written {
+            rows.put_pin(&mut tx, row)?;
         }
         if !written.is_empty() {
             rows.raise_keeps(&mut tx)?;
         }
         tx.commit()?;
-        self.pins.wrote(&written, &gone);
+        self.pins.wrote(&written);
         Ok(())
     }
 

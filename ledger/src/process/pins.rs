@@ -148,25 +148,24 @@ impl Pins {
         self.lock().commits.values().any(|pinned| pinned.row.is_some())
     }
 
+    /// Whether a row is there that nobody needs any more.
+    pub(crate) fn have_left(&self) -> bool {
+        !self.lock().left.is_empty()
+    }
+
     /// The rows that nobody needs any more.
-    pub(super) fn take_left(&self) -> Vec<PinRow> {
+    pub(crate) fn take_left(&self) -> Vec<PinRow> {
         std::mem::take(&mut self.lock().left)
     }
 
-    /// Notes the rows of pins that were written, and the pins of commits that are gone.
-    pub(super) fn wrote(&self, rows: &[PinRow], gone: &[CommitId]) {
+    /// Notes the rows of pins that were written.
+    pub(super) fn wrote(&self, rows: &[PinRow]) {
         let mut state = self.lock();
         let State { commits, left, .. } = &mut *state;
         for row in rows {
             match commits.get_mut(&row.commit) {
                 Some(pinned) => pinned.row = Some(*row),
                 None => left.push(*row),
-            }
-        }
-        for commit in gone {
-            if let Some(pinned) = commits.get_mut(commit) {
-                // It is never due again.
-                pinned.since = u64::MAX;
             }
         }
     }

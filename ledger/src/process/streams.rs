@@ -54,6 +54,16 @@ pub(crate) struct Streams {
 #[derive(Debug, Default)]
 struct State {
     values: HashMap<(u64, u64), Value>,
+    /// The pages in which something may be stored of a value, each with how often values were begun and given
+    /// up there.
+    pages: HashMap<u64, u64>,
+}
+
+impl State {
+    fn changed(&mut self, page: u64) {
+        let changes = self.pages.entry(page).or_default();
+        *changes = changes.wrapping_add(1);
+    }
 }
 
 #[derive(Debug)]
@@ -81,7 +91,9 @@ impl Streams {
     /// Begins a value of a page.
     pub(crate) fn begin(&self, page: u64) -> u64 {
         let number = self.number();
-        self.lock().values.insert((page, number), Value::Begun);
+        let mut state = self.lock();
+        state.values.insert((page, number), Value::Begun);
+        state.changed(page);
         number
     }
 
@@ -97,7 +109,10 @@ impl Streams {
 
     /// Gives a value up. What is stored of it goes with the next upkeep.
     pub(crate) fn give_up(&self, page: u64, number: u64) {
-        self.lock().values.remove(&(page, number));
+        let mut state = self.lock();
+        if state.values.remove(&(page, number)).is_some() {
+            state.changed(page);
+        }
     }
 
     /// A value that was written and not given up.
@@ -111,6 +126,24 @@ impl Streams {
     /// Whether the process still wants a value.
     pub(crate) fn has(&self, page: u64, number: u64) -> bool {
         self.lock().values.contains_key(&(page, number))
+    }
+
+    /// A number that changes when a value of a page is begun or given up. `None` if nothing of any is stored.
+    pub(crate) fn changes(&self, page: u64) -> Option<u64> {
+        self.lock().pages.get(&page).copied()
+    }
+
+    /// Notes that nothing is stored of the values of a page that were given up, as long as the number is this
+    /// one; with `None`, that the page is gone.
+    pub(crate) fn forget(&self, page: u64, changes: Option<u64>) {
+        let mut state = self.lock();
+        if changes.is_none() {
+            state.values.retain(|(of, _), _| *of != page);
+        }
+        let is_same = changes.is_none() || state.pages.get(&page).copied() == changes;
+        if is_same && !state.values.keys().any(|(of, _)| *of == page) {
+            state.pages.remove(&page);
+        }
     }
 
     /// Gives up the values of a page that have had no reference for long.

@@ -1,0 +1,215 @@
+//! What is done for one page: garbage is collected when it is time, what is read is protected, and what was
+//! left behind goes.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use permazen_kv::TxOptions;
+
+use super::collector::{Collected, Collector};
+use super::streams::Leftovers;
+use crate::error::{LedgerError, Result};
+use crate::process::lease::WAIT;
+use crate::process::open_page::OpenPage;
+use crate::rows::counts::Phase;
+use crate::rows::parameters::Retention;
+use crate::rows::references::References;
+
+/// How many milliseconds after a page is opened, and after each other, its commits are read to find those
+/// that are not kept.
+pub(super) const FIRST_LOOK: u64 = 60_000;
+pub(super) const LOOKS: u64 = 600_000;
+
+/// After so many milliseconds even a little garbage is collected.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// A page and its collector.
+#[derive(Debug)]
+pub(crate) struct Care {
+    pub(crate) page: Arc<OpenPage>,
+    collector: Mutex<Collector>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen of a page.
+#[derive(Debug)]
+struct Seen {
+    /// When the commits are to be read next.
+    next_look: u64,
+    /// What named commits when they were read last.
+    names: Option<u64>,
+    /// When garbage was collected last, or the page was opened.
+    collected: u64,
+}
+
+impl Care {
+    pub(crate) fn new(page: Arc<OpenPage>) -> Self {
+        let now = page.process.now();
+        let seen = Seen { next_look: now + FIRST_LOOK, names: None, collected: now };
+        let collector = Mutex::new(Collector::new(Arc::clone(&page)));
+        Care { page, collector, seen: Mutex::new(seen) }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn collector(&self) -> MutexGuard<'_, Collector> {
+        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Collects all garbage that there is.
+    pub(crate) fn collect(&self, wait: Duration) -> Result<Collected> {
+        let mut collector = self.collector();
+        collector.set_wait(wait);
+        // What is under way may have begun before the newest garbage was made.
+        loop {
+            match collector.step() {
+                Ok(true) => {}
+                // Another process may have taken it over, and have ended it since.
+                Ok(false) | Err(LedgerError::Busy { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        collector.take_collected();
+        collector.start()?;
+        while collector.step()? {}
+        Ok(collector.take_collected())
+    }
+
+    /// Does a part of a collection. `false` after the last part.
+    pub(crate) fn collect_slice(&self, wait: Duration) -> Result<bool> {
+        let mut collector = self.collector();
+        collector.set_wait(wait);
+        if collector.is_idle() {
+            collector.start()?;
+            return Ok(true);
+        }
+        collector.step()
+    }
+
+    /// Does what is to be done, and asks before each slice whether to go on.
+    pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
+        let cleared = there.and_then(|()| self.clear_streams(goes_on));
+        unless_done(cleared.and_then(|()| self.collect_if_due(goes_on)))
+    }
+
+    /// Tells other processes that this one lives and what it reads.
+    pub(super) fn protect(&self) -> Result<()> {
+        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
+        unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
+    }
+
+    /// Removes what this process has left of a page that it has closed. `false` if there can be more.
+    pub(super) fn leave(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
+        let (page, streams) = (&self.page, &self.page.process.streams);
+        if !self.has_left() {
+            return Ok(true);
+        }
+        let there = page.read().and_then(|host| page.rows.check_there(&host));
+        if let Err(LedgerError::PageGone { .. }) = there {
+            streams.forget(page.rows.page, None);
+            page.pins.take_left();
+            return Ok(true);
+        }
+        there?;
+        let changes = streams.changes(page.rows.page);
+        if changes.is_some() {
+            self.clear_streams(goes_on)?;
+            streams.forget(page.rows.page, changes);
+        }
+        Ok(goes_on() && !self.has_left())
+    }
+
+    /// Whether something of this process may be in the page that only this process removes.
+    pub(super) fn has_left(&self) -> bool {
+        let streams = &self.page.process.streams;
+        self.page.pins.have_left() || streams.changes(self.page.rows.page).is_some()
+    }
+
+    fn clear_streams(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        let options = TxOptions::writing().with_wait(WAIT);
+        let Some(mut left) = Leftovers::new(&self.page, &options, false)? else { return Ok(()) };
+        while goes_on() && left.step(&self.page, &options)? {}
+        Ok(())
+    }
+
+    fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        // Whoever collects at the moment needs no help.
+        let Ok(mut collector) = self.collector.try_lock() else { return Ok(()) };
+        collector.set_wait(WAIT);
+        if collector.is_idle() {
+            if collector.failed().is_some() || !self.is_due(&mut collector)? {
+                return Ok(());
+            }
+            let now = self.page.process.now();
+            collector.start()?;
+            let next_look = now + if collector.has_waiting() { FIRST_LOOK } else { LOOKS };
+            let names = Some(self.names()?).filter(|_| !collector.has_waiting());
+            *self.seen() = Seen { next_look, names, collected: now };
+        }
+        drop(collector);
+        while goes_on() {
+            let Ok(mut collector) = self.collector.try_lock() else { break };
+            if !collector.step()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is garbage, or there may be commits that are not kept.
+    fn is_due(&self, collector: &mut Collector) -> Result<bool> {
+        let (host, now) = (self.page.read()?, self.page.process.now());
+        let counts = self.page.rows.counts(&host)?;
+        let Seen { next_look, names, collected } = *self.seen();
+        match counts.references {
+            References::Building => return Ok(true),
+            References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
+                return Ok(true);
+            }
+            References::Off | References::Kept => {}
+        }
+        let is_idle = counts.round.phase == Phase::Idle;
+        if !is_idle {
+            // A round that nobody continues ends only when somebody takes over.
+            return collector.can_take_over(&host, &counts);
+        }
+        let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
+        if counts.suspects > 0 && (is_much || now >= collected.saturating_add(DAY)) {
+            return Ok(true);
+        }
+        drop(host);
+        Ok(now >= next_look && names != Some(self.names()?))
+    }
+
+    /// A number that changes when commits may have lost what keeps them.
+    fn names(&self) -> Result<u64> {
+        let (host, rows) = (self.page.read()?, &self.page.rows);
+        let mut names = DefaultHasher::new();
+        rows.keeps(&host)?.hash(&mut names);
+        let retention = rows.parameters(&host)?.map(|found| found.retention).unwrap_or_default();
+        for (branch, heads) in rows.branches(&host)? {
+            rows.resets(&host, &branch)?.hash(&mut names);
+            branch.hash(&mut names);
+            // With each commit another one can be too old.
+            if retention != Retention::All {
+                heads.iter().for_each(|head| head.id.hash(&mut names));
+            }
+        }
+        rows.tags(&host)?.hash(&mut names);
+        Ok(names.finish())
+    }
+}
+
+fn unless_done(result: Result<()>) -> Result<()> {
+    match result {
+        // Another process does it.
+        Err(LedgerError::Busy { .. }) => Ok(()),
+        // There is nothing to care for. Who uses the page is told so.
+        Err(LedgerError::PageGone { .. }) => Ok(()),
+        result => result,
+    }
+}
