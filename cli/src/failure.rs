@@ -99,7 +99,7 @@ impl Failure {
 
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Failure {
-        Failure::with(Exit::Interrupted, "interrupted; nothing is changed")
+        Failure::with(Exit::Interrupted, "interrupted")
     }
 
     /// A mistake at a place in `source`, which is the text of `file`.
@@ -165,10 +165,7 @@ impl From<KvError> for Failure {
             KvError::Retry(why) => (Exit::Busy, format!("{why}; try again")),
             KvError::Conflict(conflict) => (
                 Exit::Busy,
-                format!(
-                    "another program has changed what was read here ({conflict}); nothing is \
-                     changed, try again"
-                ),
+                format!("another program has changed what was read here ({conflict}); try again"),
             ),
             KvError::ReadersFull { path, max } => (
                 Exit::Busy,

@@ -39,12 +39,15 @@ enum Doing {
 impl Interrupt {
     /// Begins to wait. Only one can in a process.
     pub(crate) fn listen() -> Result<Interrupt, Failure> {
-        let interrupt =
-            Interrupt { stop: Arc::default(), doing: Arc::new(Mutex::new(Doing::Nothing)) };
+        let interrupt = Interrupt::deaf();
         let handler = interrupt.clone();
         ctrlc::set_handler(move || handler.ctrl_c())
             .map_err(|error| Failure::new(format!("Ctrl-C cannot be waited for: {error}")))?;
         Ok(interrupt)
+    }
+
+    fn deaf() -> Interrupt {
+        Interrupt { stop: Arc::default(), doing: Arc::new(Mutex::new(Doing::Nothing)) }
     }
 
     fn ctrl_c(&self) {
@@ -146,4 +149,54 @@ fn end(exit: Exit) -> ! {
         let _ = terminal.flush();
     }
     std::process::exit(exit as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_works_is_asked_to_stop() {
+        let interrupt = Interrupt::deaf();
+        let working = interrupt.work();
+        assert!(interrupt.check().is_ok());
+        interrupt.ctrl_c();
+        assert!(interrupt.flag().load(Ordering::Relaxed));
+        assert_eq!(interrupt.check().unwrap_err().exit, Exit::Interrupted);
+        // What was asked to stop does not commit.
+        let refused = interrupt.commit::<()>(|| panic!("it commits")).unwrap_err();
+        assert_eq!(refused.exit, Exit::Interrupted);
+        drop(working);
+        // What comes next is not asked to stop.
+        let _working = interrupt.work();
+        assert!(interrupt.check().is_ok());
+    }
+
+    #[test]
+    fn a_commit_is_awaited() {
+        let interrupt = Interrupt::deaf();
+        let _working = interrupt.work();
+        let committed = interrupt.commit(|| {
+            interrupt.ctrl_c();
+            assert!(interrupt.check().is_ok(), "the commit is not asked to stop");
+            assert_eq!(*interrupt.doing(), Doing::Commit { hurried: true });
+            Ok(5)
+        });
+        assert_eq!(committed.unwrap(), 5);
+        assert_eq!(*interrupt.doing(), Doing::Work);
+        // What comes after the commit is.
+        assert!(interrupt.check().is_err());
+    }
+
+    #[test]
+    fn a_pager_has_ctrl_c_for_itself() {
+        let interrupt = Interrupt::deaf();
+        let _working = interrupt.work();
+        let paging = interrupt.paging();
+        interrupt.ctrl_c();
+        interrupt.ctrl_c();
+        drop(paging);
+        assert!(interrupt.check().is_ok());
+        assert_eq!(*interrupt.doing(), Doing::Work);
+    }
 }

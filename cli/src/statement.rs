@@ -39,7 +39,7 @@ pub(crate) fn run(
         return Err(Failure::new("edits are not there yet"));
     }
     let ran = match format {
-        Format::Xml => xml(transaction, &checked, session, out)?,
+        Format::Xml => xml(transaction, &statement, &checked, session, out)?,
         format => out
             .rows(format, |rows| permazen_query::run(transaction, &checked, &limits(session), rows))
             .map_err(failed)?,
@@ -97,9 +97,11 @@ fn format(statement: &Statement, chosen: Option<Format>) -> Result<Format, Failu
     }
 }
 
-/// Writes the objects of a statement as Permazen's XML.
+/// Writes the objects of a statement as Permazen's XML. What is exported can be loaded elsewhere, so it
+/// has the schemas.
 fn xml(
     transaction: &Transaction<'_>,
+    statement: &Statement,
     checked: &Checked,
     session: &Session,
     out: &mut Output,
@@ -110,7 +112,10 @@ fn xml(
     let stop = session.interrupt.flag();
     let ids = ids.into_iter().take_while(|_| !stop.load(std::sync::atomic::Ordering::Relaxed));
     let written = out.paged(|out| {
-        let writer = ObjectXmlWriter::new().with_storage_ids();
+        let mut writer = ObjectXmlWriter::new().with_storage_ids();
+        if !matches!(statement.kind, StatementKind::Export(_)) {
+            writer = writer.schemas([]);
+        }
         let written = writer.write_objects(transaction, ids.map(Ok), out.document());
         out.say("");
         written

@@ -92,7 +92,11 @@ impl Output {
     }
 
     /// Gives `run` somewhere to put rows, which are shown in this format, page by page on a terminal.
-    pub(crate) fn rows<T>(&mut self, format: Format, run: impl FnOnce(&mut dyn Rows) -> T) -> T {
+    pub(crate) fn rows<T, E>(
+        &mut self,
+        format: Format,
+        run: impl FnOnce(&mut dyn Rows) -> Result<T, E>,
+    ) -> Result<T, E> {
         let writer = writer::writer(format, !self.is_terminal);
         self.paged(|out| stream::write_rows(writer, &mut out.sink, run))
     }

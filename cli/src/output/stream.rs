@@ -18,12 +18,13 @@ struct Stream<'s> {
 }
 
 /// Gives `run` somewhere to put rows. They are written when there are enough of them, and at the
-/// latest after [`LONGEST`], also if the statement takes long to find the next one.
-pub(super) fn write_rows<T>(
+/// latest after [`LONGEST`], also if the statement takes long to find the next one. If `run` fails,
+/// what it has found is written.
+pub(super) fn write_rows<T, E>(
     writer: Box<dyn Writer>,
     sink: &mut Sink,
-    run: impl FnOnce(&mut dyn Rows) -> T,
-) -> T {
+    run: impl FnOnce(&mut dyn Rows) -> Result<T, E>,
+) -> Result<T, E> {
     let stream = Mutex::new(Stream { writer, sink });
     let result = thread::scope(|scope| {
         let (running, ended) = channel::<()>();
@@ -45,7 +46,10 @@ pub(super) fn write_rows<T>(
         result
     });
     let mut stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
-    stream.writer.end(stream.sink);
+    match &result {
+        Ok(_) => stream.writer.end(stream.sink),
+        Err(_) => stream.writer.overdue(stream.sink),
+    }
     result
 }
 

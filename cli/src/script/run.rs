@@ -67,6 +67,9 @@ fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Ans
                 if failure.is_retryable
                     && out.bytes() == before
                     && begun.elapsed() < session.options.wait => {}
+            Err(failure) if edits && failure.exit != Exit::Unknown => {
+                return Err(failure.but("nothing is changed"));
+            }
             done => return done,
         }
     }
@@ -137,7 +140,7 @@ fn attempt(
     // What was printed must have been taken before it becomes true.
     out.check()?;
     if out.is_gone() {
-        return Err(Failure::new("nobody reads the output any more; nothing is changed"));
+        return Err(Failure::new("nobody reads the output any more"));
     }
     match transaction {
         Some(transaction) => session.commit(transaction).map(|()| answer),

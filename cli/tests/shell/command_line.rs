@@ -1,6 +1,8 @@
 //! Arguments of the program.
 
-use crate::support::Fixture;
+use std::process::Stdio;
+
+use crate::support::{Fixture, Ran, program};
 
 #[test]
 fn a_statement_is_one_argument() {
@@ -9,5 +11,151 @@ fn a_statement_is_one_argument() {
     assert!(message.starts_with("permazen: a statement is one argument: write it in quotes"));
     assert_eq!(db.run(&["count Person"]).done(), "count\n-----\n    3\n");
     assert_eq!(db.run(&["-c", "count Pet", "--raw"]).done(), "1\n");
+    // Options may come before and after it.
     assert_eq!(db.run(&["count Pet", "--raw"]).done(), "1\n");
+    assert_eq!(db.run(&["--raw", "count Pet"]).done(), "1\n");
+}
+
+#[test]
+fn options_of_commands_may_come_after_them() {
+    let db = Fixture::new();
+    let info = db.run(&["info"]).done();
+    assert_eq!(info, db.run(&["info", "--wait", "1s"]).done());
+    assert!(info.contains("LMDB environment"), "{info}");
+}
+
+#[test]
+fn several_statements_run_one_after_the_other() {
+    let db = Fixture::new();
+    let counts =
+        db.run(&["-c", "count Pet", "-c", "count Person; count @1000000000000001", "--raw"]);
+    assert_eq!(counts.done(), "1\n3\n1\n");
+}
+
+#[test]
+fn a_mistake_is_shown_with_its_place_and_the_nearest_name() {
+    let db = Fixture::new();
+    assert_eq!(
+        db.run(&["find Person wher age > 3"]).failed(2),
+        "permazen: line 1, column 13: `wher` is not expected here (did you mean `where`?)\n  \
+         find Person wher age > 3\n              ^^^^\n"
+    );
+    assert_eq!(
+        db.run(&["-c", "count Pet", "-c", "find Prson"]).err,
+        "permazen: -c 2, line 1, column 6: there is no object type `Prson` (did you mean `Person`?)\n  \
+         find Prson\n       ^^^^^\n"
+    );
+    assert_eq!(
+        db.run(&["-c", "inof"]).failed(2),
+        "permazen: line 1, column 1: there is no statement or command `inof` (did you mean `info`?)\n  \
+         inof\n  ^^^^\n"
+    );
+}
+
+#[test]
+fn errors_are_json_if_that_is_asked_for() {
+    let db = Fixture::new();
+    assert_eq!(
+        db.run(&["find Person wher", "--json"]).failed(2),
+        "{\"type\":\"error\",\"message\":\"`wher` is not expected here (did you mean `where`?)\",\
+         \"exit\":2,\"line\":1,\"column\":13,\"nearest\":\"where\"}\n"
+    );
+    // Also those of the command line itself.
+    for arguments in
+        [&["--json", "--wait", "soon", "count Pet"][..], &["--format=json", "--nosuch"]]
+    {
+        let message = db.run(arguments).failed(2);
+        let error: serde_json::Value = serde_json::from_str(&message).unwrap();
+        assert_eq!((&error["type"], &error["exit"]), (&"error".into(), &2.into()), "{message}");
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there() {
+    let db = Fixture::new();
+    let missing = Ran::of(&mut program(&db.file("nosuch"), &["count Pet"])).failed(2);
+    assert!(missing.ends_with("nosuch: No such file or directory\n"), "{missing}");
+    let other = Ran::of(&mut program("postgres://server/db".as_ref(), &["count Pet"])).failed(2);
+    assert!(other.starts_with("permazen: postgres: is no kind of store: lmdb:PATH"), "{other}");
+    std::fs::write(db.file("text"), "no database").unwrap();
+    let text = Ran::of(&mut program(&db.file("text"), &["count Pet"])).failed(2);
+    assert!(text.ends_with("no XML dump; --kind says what it is\n"), "{text}");
+}
+
+#[test]
+fn a_path_with_a_colon_and_a_kind_that_is_given() {
+    let db = Fixture::new();
+    let dump = db.file("a:b");
+    let mut file = std::fs::File::create(&dump).unwrap();
+    let store = db.open();
+    let tx = permazen::kv::KvDatabase::begin(&store, &permazen::kv::TxOptions::reading()).unwrap();
+    let style = permazen::kv::xml::Style::Indented;
+    permazen::kv::xml::dump(&*tx, permazen::kv::KeySpan::FULL, style, &mut file).unwrap();
+    let mut command = program("./a:b".as_ref(), &["count Person", "--raw"]);
+    assert_eq!(Ran::of(command.current_dir(db.file(""))).done(), "3\n");
+    assert_eq!(
+        Ran::of(&mut program(&dump, &["count Person", "--raw", "--kind", "xml"])).done(),
+        "3\n"
+    );
+    let wrong = Ran::of(&mut program(&dump, &["count Person", "--kind", "sqlite"])).failed(2);
+    assert!(wrong.contains("a:b"), "{wrong}");
+}
+
+#[test]
+fn passwords_are_refused_and_not_shown() {
+    for url in ["postgres://me:s3cret@server/db", "etcd://me:s3c@ret@server", "x://:s3cret@h"] {
+        for json in [&["count Pet"][..], &["count Pet", "--json"]] {
+            let message = Ran::of(&mut program(url.as_ref(), json)).failed(2);
+            assert!(
+                message.contains("a password in an argument can be seen by others"),
+                "{message}"
+            );
+            assert!(!message.contains("s3c"), "{message}");
+        }
+    }
+    // Wherever it was written by mistake.
+    let db = Fixture::new();
+    for arguments in [
+        &["--nosuch=postgres://me:s3cret@server/db"][..],
+        &["-c", "postgres://me:s3cret@server/db"],
+        &["-f", "postgres://me:s3cret@server/db"],
+        &["--kind", "postgres://me:s3cret@server/db"],
+    ] {
+        let message = db.run(arguments).failed(2);
+        assert!(!message.contains("s3cret"), "{message}");
+    }
+}
+
+#[test]
+fn without_anything_to_do_there_is_a_hint() {
+    // An empty script is something to do.
+    assert_eq!(Fixture::new().run(&[]).done(), "");
+    let mut nothing = std::process::Command::new(assert_cmd::cargo::cargo_bin!("permazen"));
+    let message = Ran::of(nothing.stdin(Stdio::null())).failed(2);
+    assert!(message.contains("<DB>"), "{message}");
+}
+
+#[test]
+fn what_is_generated() {
+    let program = assert_cmd::cargo::cargo_bin!("permazen");
+    let run =
+        |what: &str| Ran::of(std::process::Command::new(program).args(["--generate", what])).done();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        assert!(run(shell).contains("permazen"), "{shell}");
+    }
+    assert!(run("man").starts_with(".ie"));
+    let schema: serde_json::Value = serde_json::from_str(&run("json-schema")).unwrap();
+    assert_eq!(schema["title"], "A line that permazen --json prints");
+}
+
+#[test]
+fn times_to_wait() {
+    let db = Fixture::new();
+    for time in ["0s", "500ms", "2m", "1h"] {
+        assert_eq!(db.run(&["count Pet", "--raw", "--wait", time]).done(), "1\n");
+    }
+    for time in ["5", "s", "-1s", "1.5s", "5 s", "99999999999999999999h", ""] {
+        let message = db.run(&["count Pet", &format!("--wait={time}")]).failed(2);
+        assert!(message.contains("a time is written as 500ms, 5s, 10m or 2h"), "{message}");
+    }
 }

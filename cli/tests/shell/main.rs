@@ -3,4 +3,8 @@
 
 mod command_line;
 mod formats;
+mod hostile;
+mod interrupts;
+mod others;
+mod scripts;
 mod support;

@@ -87,7 +87,6 @@ impl Fixture {
     }
 
     /// A file beside it.
-    #[allow(dead_code)]
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -103,7 +102,6 @@ impl Fixture {
     }
 
     /// Runs it with a script on standard input.
-    #[allow(dead_code)]
     pub(crate) fn script(&self, arguments: &[&str], script: &[u8]) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -157,4 +155,28 @@ impl From<Output> for Ran {
             err: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+/// Runs a program on a terminal, which `script` makes: what is shown, and the exit code. `None` if
+/// that program is not there.
+pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
+    let quoted =
+        |text: &std::ffi::OsStr| format!("'{}'", text.to_str().unwrap().replace('\'', "'\\''"));
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let line: Vec<_> = words.map(quoted).collect();
+    let mut script = Command::new("script");
+    script.args(["-qec", &line.join(" "), "/dev/null"]).stdin(Stdio::null()).env("PAGER", "cat");
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => script.env(name, value),
+            None => &mut script,
+        };
+    }
+    let output = match script.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        output => output.unwrap(),
+    };
+    // The terminal moves to the beginning of each line.
+    let out = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
+    Some(Ran { code: output.status.code().unwrap_or(-1), out, err: String::new() })
 }
