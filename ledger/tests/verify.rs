@@ -498,6 +498,27 @@ fn values_in_other_parts_are_found() {
 }
 
 #[test]
+fn a_piece_that_is_missing_at_many_places_is_said_once() {
+    let mut made = tree(|made| {
+        let chunk = made.piece(2, &[7; 65_536]);
+        let child = [&65_536_u64.to_be_bytes()[..], &chunk].concat();
+        let below = made.piece(3, &[&[0][..], &child.repeat(1_024)].concat());
+        let child = [&(1_u64 << 26).to_be_bytes()[..], &below].concat();
+        let top = made.piece(3, &[&[1][..], &child.repeat(1_000)].concat());
+        let mut reference = [&top[..], &(1_000_u64 << 26).to_be_bytes()].concat();
+        reference[32] = 2;
+        made.node(0, &[(b"key".to_vec(), REFERENCE, reference)])
+    });
+    // Such a value can be, with most secrets.
+    let cuts = found(&made.rows).len();
+    assert!(cuts <= 1, "{:?}", found(&made.rows));
+    made.rows.retain(|key, row| key.get(2) != Some(&0x23) || row[0] != 2);
+    let found = found(&made.rows);
+    let missing = found.iter().filter(|found| found.contains("expected the chunk that")).count();
+    assert_eq!((missing, found.len()), (1, 2), "{found:?}");
+}
+
+#[test]
 fn commits_that_contradict_each_other_are_found() {
     let empty = blake3::derive_key("permazen ledger 1: node", &[0; 8]);
     let begin = || {

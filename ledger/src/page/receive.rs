@@ -11,7 +11,7 @@ use permazen_kv::{KvWrite, TxOptions};
 use super::Page;
 use super::history::leads_to;
 use super::receive_tree::{Arriving, Made, Tree};
-use super::receive_values::{all_pieces, pieces_that_came, visit_missing};
+use super::receive_values::{NewPieces, Visited, visit_missing};
 use super::shared::Shared;
 use super::whole::reference;
 use super::write::Draft;
@@ -211,7 +211,7 @@ impl Receiver {
         }
         let parents = self.parents(&commit)?;
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
-        let mut wanted = Vec::new();
+        let (mut wanted, mut visited) = (Vec::new(), Visited::default());
         for tree in self.trees(&commit, &parents)? {
             let found = std::cell::RefCell::new(&mut wanted);
             let add = |kind, digest| {
@@ -225,7 +225,8 @@ impl Receiver {
                 if is_attached && payload.priority() == Priority::Lazy {
                     return Ok(true);
                 }
-                visit_missing(&from, &reference(payload)?, &mut |kind, digest| add(kind, digest))
+                let value = reference(payload)?;
+                visit_missing(&from, &value, &mut visited, &mut |kind, digest| add(kind, digest))
             })?;
         }
         Ok(wanted)
@@ -358,6 +359,7 @@ impl Receiver {
     fn draft(&self, commit: &Commit, parents: &[Parent]) -> Result<Incoming> {
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
         let (mut draft, mut needs_remote) = (Draft::unchanged(commit.root), false);
+        let mut new = NewPieces::new(from, &self.page.secret);
         for tree in self.trees(commit, parents)? {
             let Made { edited, values } = tree.made()?;
             draft.nodes.extend(edited.nodes);
@@ -367,15 +369,16 @@ impl Receiver {
                     continue;
                 }
                 let value = reference(payload)?;
-                draft.pieces.extend(match payload.priority() {
+                match payload.priority() {
                     Priority::Lazy if is_attached => {
                         needs_remote = true;
-                        pieces_that_came(&from, &value)?
+                        new.add_what_came(&value)?;
                     }
-                    _ => all_pieces(&from, &self.page.secret, &value)?,
-                });
+                    _ => new.add_all(&value)?,
+                }
             }
         }
+        draft.pieces = new.pieces;
         Ok(Incoming { draft, needs_remote })
     }
 

@@ -1,6 +1,6 @@
 //! The trees of commits that come from elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -74,23 +74,34 @@ impl<'a> Tree<'a> {
 
     /// Calls `value` with the long values that no parent has under the same key, and `missing` with the nodes
     /// that are not here, until one of them is `false`. Does not enter what a parent has.
+    ///
+    /// # Errors
+    /// If a node is not what the one above it says, or the host fails.
     pub(super) fn visit_new(
         &self,
         missing: &mut dyn FnMut(Digest) -> bool,
         value: &mut dyn FnMut(Payload<'_>) -> Result<bool>,
     ) -> Result<()> {
-        if self.root == Node::empty().0 {
-            return Ok(());
-        }
-        let mut ahead = vec![self.root];
-        while let Some(digest) = ahead.pop() {
-            let node = match self.from.load(&digest) {
-                Ok(node) => node,
-                Err(LedgerError::Missing { .. }) => match missing(digest) {
+        let absent = |error: LedgerError| match error {
+            LedgerError::Missing { .. } => Ok(None),
+            error => Err(error),
+        };
+        // Each node is visited once, whatever refers to it.
+        let (mut ahead, mut seen) = (vec![(None, 0)], HashSet::new());
+        while let Some((above, at)) = ahead.pop() {
+            let (digest, found) = match &above {
+                None => (self.root, root(&self.from, &self.root)),
+                Some(above) => {
+                    let above: &Arc<Node> = above;
+                    let Some(below) = above.child(at) else { continue };
+                    (below.digest, child(&self.from, above, at))
+                }
+            };
+            let Some(node) = found.map(Some).or_else(absent)? else {
+                match missing(digest) {
                     true => continue,
                     false => return Ok(()),
-                },
-                Err(error) => return Err(error),
+                }
             };
             if self.parents.iter().any(|parent| parent.as_bytes() == node.as_bytes()) {
                 continue;
@@ -98,8 +109,10 @@ impl<'a> Tree<'a> {
             for at in 0..node.len() {
                 let payload = node.payload(at);
                 if let Some(below) = node.child(at) {
-                    if !self.has_node(node.level() - 1, &node.key(at).to_vec(), &below.digest)? {
-                        ahead.push(below.digest);
+                    if !self.has_node(node.level() - 1, &node.key(at).to_vec(), &below.digest)?
+                        && seen.insert(below.digest)
+                    {
+                        ahead.push((Some(Arc::clone(&node)), at));
                     }
                 } else if payload.flags & REFERENCE != 0
                     && !self.has_value(&node.key(at).to_vec(), payload)?

@@ -90,6 +90,11 @@ impl Index {
     }
 }
 
+/// Whether a group of so many parts is cut after this one, the last of them.
+pub(super) fn ends_group(hash: &BoundaryHash, level: u8, count: usize, last: &Digest) -> bool {
+    count >= MAX_CHILDREN || count >= MIN_CHILDREN && hash.of_part(level, last) < 1 << 56
+}
+
 /// Collects the parts of one level into index pieces.
 #[derive(Debug)]
 pub(crate) struct IndexWriter {
@@ -114,9 +119,7 @@ impl IndexWriter {
         self.group.extend_from_slice(&part.digest.0);
         self.len += part.len;
         let count = self.group.len() / CHILD_LEN;
-        let is_end = count >= MAX_CHILDREN
-            || count >= MIN_CHILDREN && hash.of_part(self.level, &part.digest) < 1 << 56;
-        if is_end { self.end() } else { None }
+        if ends_group(hash, self.level, count, &part.digest) { self.end() } else { None }
     }
 
     /// The piece with the parts of the group, if there are any.

@@ -1,5 +1,6 @@
 //! Values that are too long for a leaf: chunks, and index pieces that list them.
 
+pub(crate) mod cuts;
 pub(crate) mod index;
 pub(crate) mod read;
 pub(crate) mod reference;

@@ -15,6 +15,23 @@ const MEAN_CHUNK: usize = 16_384;
 const MASK_SHORT: u64 = 0x0000_d90f_0353_0000;
 const MASK_LONG: u64 = 0x0000_d903_0353_0000;
 
+/// The length of the first chunk of these bytes, which are the rest of a value or more than a chunk has.
+pub(super) fn cut(gear: &Gear, bytes: &[u8]) -> usize {
+    let (_, len) = fastcdc::v2020::cut_gear(
+        bytes,
+        MIN_CHUNK,
+        MEAN_CHUNK,
+        MAX_CHUNK,
+        MASK_SHORT,
+        MASK_LONG,
+        MASK_SHORT << 1,
+        MASK_LONG << 1,
+        &gear.table,
+        &gear.shifted,
+    );
+    len
+}
+
 /// A piece of a value.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
@@ -113,18 +130,7 @@ impl Splitter {
 
     /// Cuts the next chunk off the buffer.
     fn chunk(&mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<()> {
-        let (_, len) = fastcdc::v2020::cut_gear(
-            &self.buffer,
-            MIN_CHUNK,
-            MEAN_CHUNK,
-            MAX_CHUNK,
-            MASK_SHORT,
-            MASK_LONG,
-            MASK_SHORT << 1,
-            MASK_LONG << 1,
-            &self.gear.table,
-            &self.gear.shifted,
-        );
+        let len = cut(&self.gear, &self.buffer);
         let bytes = self.buffer.split_to(len).freeze();
         let part = Part { len: len as u64, digest: Kind::Chunk.digest(&bytes) };
         to(Piece { kind: Kind::Chunk, part, bytes })?;

@@ -1,5 +1,7 @@
 //! Values in pieces.
 
+mod cuts;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 

@@ -80,7 +80,7 @@ pub(super) fn check(
     let secret = parameters.flatten().map(|parameters| parameters.secret);
     // What is wrong with the row is found with the others.
     let is_attached = rows.remote(host).is_ok_and(|remote| remote == Remote::Attached);
-    let mut trees = Trees::new(Pieces::new(host, rows, report), secret, is_attached);
+    let mut trees = Trees::new(Pieces::new(host, rows, report), secret.as_ref(), is_attached);
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }

@@ -19,6 +19,8 @@ pub(super) struct Pieces<'h> {
     pub(super) reached: HashSet<Digest>,
     /// Those of them that have to be here.
     pub(super) needed: HashSet<Digest>,
+    /// Those that are not here as something says. That is said once of each.
+    said: HashSet<Digest>,
 }
 
 impl<'h> Pieces<'h> {
@@ -27,7 +29,8 @@ impl<'h> Pieces<'h> {
         rows: &'h Rows,
         report: &'h mut Verification,
     ) -> Pieces<'h> {
-        Pieces { host, rows, report, reached: HashSet::new(), needed: HashSet::new() }
+        let (reached, needed, said) = (HashSet::new(), HashSet::new(), HashSet::new());
+        Pieces { host, rows, report, reached, needed, said }
     }
 
     /// Adds a finding about the row of a piece.
@@ -38,6 +41,12 @@ impl<'h> Pieces<'h> {
         found: impl Into<String>,
     ) {
         self.report.add(self.rows.page, &piece_key(digest), expected, found);
+    }
+
+    fn say(&mut self, digest: &Digest, expected: String, found: String) {
+        if self.said.insert(*digest) {
+            self.add(digest, expected, found);
+        }
     }
 
     /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is a
@@ -55,18 +64,19 @@ impl<'h> Pieces<'h> {
             // The check of the row says what is wrong with it.
             Some(Err(_)) => return Ok(None),
             None => {
-                self.add(digest, format!("the {kind} that {} refers to", from()), "no row");
+                let expected = format!("the {kind} that {} refers to", from());
+                self.say(digest, expected, "no row".to_owned());
                 return Ok(None);
             }
         };
         if row.kind != kind {
             let expected = format!("the {kind} that {} refers to", from());
-            self.add(digest, expected, format!("kind {}, {}", row.kind.byte(), row.kind));
+            self.say(digest, expected, format!("kind {}, {}", row.kind.byte(), row.kind));
             return Ok(None);
         }
         let found = kind.digest(&row.bytes);
         if found != *digest {
-            self.add(digest, format!("a {kind} with this digest"), format!("digest {found}"));
+            self.say(digest, format!("a {kind} with this digest"), format!("digest {found}"));
             return Ok(None);
         }
         Ok(Some(Bytes::from(row.bytes.into_owned())))

@@ -1,15 +1,15 @@
 //! Checks trees.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use permazen_kv::Hex;
 
 use super::pieces::Pieces;
-use super::values::ValueCheck;
+use super::values::Values;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::ids::CommitId;
-use crate::node::items::{Priority, REFERENCE, REFERENCE_LEN};
+use crate::node::items::{Priority, REFERENCE};
 use crate::node::view::Node;
 use crate::rows::inspect::piece_key;
 use crate::secret::Secret;
@@ -33,22 +33,20 @@ struct Facts {
 /// Goes through trees. Each node is loaded once, whatever refers to it; so is each value.
 pub(super) struct Trees<'h> {
     pub(super) pieces: Pieces<'h>,
-    /// Without it, cuts are not checked.
-    secret: Option<Secret>,
+    /// Without the secret, cuts are not checked.
     boundaries: Option<ByHash>,
     /// What is known of each node. `None`: it cannot be read.
     nodes: HashMap<Digest, Option<Facts>>,
-    /// The values that were checked, and whether each has to be here.
-    values: HashSet<([u8; REFERENCE_LEN], bool)>,
+    values: Values,
     /// The page is attached to a remote, so lazy values need not be here.
     is_attached: bool,
 }
 
 impl<'h> Trees<'h> {
-    pub(super) fn new(pieces: Pieces<'h>, secret: Option<Secret>, is_attached: bool) -> Self {
-        let boundaries = secret.as_ref().map(ByHash::new);
-        let (nodes, values) = (HashMap::new(), HashSet::new());
-        Trees { pieces, secret, boundaries, nodes, values, is_attached }
+    pub(super) fn new(pieces: Pieces<'h>, secret: Option<&Secret>, is_attached: bool) -> Self {
+        let boundaries = secret.map(ByHash::new);
+        let (nodes, values) = (HashMap::new(), Values::new(secret));
+        Trees { pieces, boundaries, nodes, values, is_attached }
     }
 
     /// Checks a tree of a commit.
@@ -133,16 +131,9 @@ impl<'h> Trees<'h> {
                 continue;
             }
             // A leaf was read with its references, so this is one.
-            let (Ok(bytes), Ok(value)) =
-                (payload.bytes.try_into(), Reference::parse(payload.bytes))
-            else {
-                continue;
-            };
+            let Ok(value) = Reference::parse(payload.bytes) else { continue };
             let is_needed = !(self.is_attached && payload.priority() == Priority::Lazy);
-            if self.values.insert((bytes, is_needed)) {
-                let secret = self.secret.as_ref();
-                ValueCheck::new(&mut self.pieces, secret, is_needed).check(digest, &value)?;
-            }
+            self.values.check(&mut self.pieces, digest, &value, is_needed)?;
         }
         Ok(())
     }

@@ -1,34 +1,62 @@
 //! Checks long values.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::pieces::Pieces;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
+use crate::node::items::REFERENCE_LEN;
 use crate::rows::inspect::piece_key;
 use crate::secret::Secret;
+use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part};
 use crate::value::reference::Reference;
-use crate::value::split::Splitter;
 
-/// Goes through one value, and cuts it again.
-pub(super) struct ValueCheck<'p, 'h> {
+/// Goes through values. An index piece is loaded once for what comes after it, whatever refers to it, and a
+/// chunk once for each time that an index piece with it is loaded.
+pub(super) struct Values {
+    /// Those that have to be here, and those that need not.
+    needed: CutCheck,
+    others: CutCheck,
+    checked: HashSet<([u8; REFERENCE_LEN], bool)>,
+}
+
+impl Values {
+    /// Without the secret, cuts are not checked.
+    pub(super) fn new(secret: Option<&Secret>) -> Self {
+        let (needed, others) = (CutCheck::new(secret), CutCheck::new(secret));
+        Values { needed, others, checked: HashSet::new() }
+    }
+
+    /// Checks the value of a leaf.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub(super) fn check(
+        &mut self,
+        pieces: &mut Pieces<'_>,
+        leaf: &Digest,
+        value: &Reference,
+        is_needed: bool,
+    ) -> Result<()> {
+        if !self.checked.insert((value.to_bytes(), is_needed)) {
+            return Ok(());
+        }
+        let cuts = if is_needed { &mut self.needed } else { &mut self.others };
+        cuts.check(&mut Found { pieces, is_needed }, value, leaf)
+    }
+}
+
+/// The pieces of a value, and what is wrong with them.
+struct Found<'p, 'h> {
     pieces: &'p mut Pieces<'h>,
-    /// `None` if the value cannot be cut again: a part of it is missing, or the secret is.
-    splitter: Option<Splitter>,
-    /// Its pieces have to be here.
+    /// They have to be here.
     is_needed: bool,
 }
 
-impl<'p, 'h> ValueCheck<'p, 'h> {
-    pub(super) fn new(
-        pieces: &'p mut Pieces<'h>,
-        secret: Option<&Secret>,
-        is_needed: bool,
-    ) -> Self {
-        ValueCheck { pieces, splitter: secret.map(Splitter::new), is_needed }
-    }
-
+impl Found<'_, '_> {
     /// The bytes of a piece. `None` if it is not here, which is a finding if it has to be.
     fn load(&mut self, kind: Kind, digest: &Digest, from: &Digest) -> Result<Option<Bytes>> {
         match self.is_needed {
@@ -36,69 +64,43 @@ impl<'p, 'h> ValueCheck<'p, 'h> {
             false => self.pieces.load_if_here(kind, digest, || piece(from)),
         }
     }
+}
 
-    /// Checks the value of a leaf.
-    ///
-    /// # Errors
-    /// Those of the host.
-    pub(super) fn check(mut self, leaf: &Digest, value: &Reference) -> Result<()> {
-        let part = Part { len: value.len, digest: value.top };
-        match value.levels.checked_sub(1) {
-            None => self.chunk(&part, leaf)?,
-            Some(level) => self.index(&part, level, leaf, true)?,
-        }
-        let Some(splitter) = self.splitter else { return Ok(()) };
-        let expected = splitter.finish(&mut |_| Ok(()))?;
-        if expected != *value {
-            let words = |value: &Reference| {
-                format!("top piece {} with {} levels below it", value.top, value.levels)
-            };
-            let expected = words(&expected);
-            let expected = format!("the cuts of the rule, which give {expected}");
-            self.pieces.add(&value.top, expected, words(value));
-        }
-        Ok(())
-    }
-
-    fn chunk(&mut self, part: &Part, from: &Digest) -> Result<()> {
-        let Some(bytes) = self.load(Kind::Chunk, &part.digest, from)? else {
-            self.splitter = None;
-            return Ok(());
-        };
-        if bytes.len() as u64 != part.len {
-            let expected = format!("{} bytes, as {} says", part.len, piece(from));
-            self.pieces.add(&part.digest, expected, format!("{} bytes", bytes.len()));
-            self.splitter = None;
-        }
-        match &mut self.splitter {
-            Some(splitter) => splitter.push(&bytes, &mut |_| Ok(())),
-            None => Ok(()),
-        }
-    }
-
-    fn index(&mut self, part: &Part, level: u8, from: &Digest, is_top: bool) -> Result<()> {
-        let Some(bytes) = self.load(Kind::Index, &part.digest, from)? else {
-            self.splitter = None;
-            return Ok(());
-        };
+impl Parts for Found<'_, '_> {
+    fn index(
+        &mut self,
+        part: &Part,
+        level: u8,
+        from: &Digest,
+        is_top: bool,
+    ) -> Result<Option<Index>> {
+        let Some(bytes) = self.load(Kind::Index, &part.digest, from)? else { return Ok(None) };
         let expected =
             format!("an index piece of level {level} and {} bytes, for {}", part.len, piece(from));
         let row = (self.pieces.rows.page, &piece_key(&part.digest)[..]);
         let read = Index::checked(&part.digest, bytes, level, part.len);
-        let Some(index) = self.pieces.report.readable(row, &expected, read)? else {
-            self.splitter = None;
-            return Ok(());
-        };
-        if is_top && index.len() == 1 {
+        let index = self.pieces.report.readable(row, &expected, read)?;
+        if is_top && index.as_ref().is_some_and(|index| index.len() == 1) {
             self.pieces.add(&part.digest, "a top piece with several parts", "one part");
         }
-        for at in 0..index.len() {
-            let Some(below) = index.part(at) else { break };
-            match level.checked_sub(1) {
-                None => self.chunk(&below, &part.digest)?,
-                Some(level) => self.index(&below, level, &part.digest, false)?,
-            }
+        Ok(index)
+    }
+
+    fn chunk(&mut self, part: &Part, from: &Digest) -> Result<Option<Bytes>> {
+        let bytes = self.load(Kind::Chunk, &part.digest, from)?;
+        if let Some(bytes) = &bytes
+            && bytes.len() as u64 != part.len
+        {
+            let expected = format!("{} bytes, as {} says", part.len, piece(from));
+            self.pieces.add(&part.digest, expected, format!("{} bytes", bytes.len()));
+            return Ok(None);
         }
+        Ok(bytes)
+    }
+
+    fn wrong(&mut self, kind: Kind, part: &Part) -> Result<()> {
+        let expected = format!("the {kind} of a value ends at one of the cuts of the rule");
+        self.pieces.add(&part.digest, expected, "another end");
         Ok(())
     }
 }

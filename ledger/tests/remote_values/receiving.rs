@@ -337,6 +337,79 @@ fn keys_that_do_not_ascend_across_nodes_are_refused() {
 }
 
 #[test]
+fn pieces_that_name_others_again_and_again_are_visited_once() {
+    let there = copy();
+    let id = write(&there, MAIN, |tx| tx.put(b"key", b"1").unwrap());
+    let commit_of = |root: &Digest| {
+        let mut bytes = there.remote().commit_bytes(&id).unwrap().unwrap();
+        bytes[18..50].copy_from_slice(&root.0);
+        bytes
+    };
+    // Each node has a thousand times the one below it: a tree with more entries than could be counted.
+    let here = copy();
+    let mut receiver = here.receive();
+    let leaf = node(0, &[(b"a", vec![7; 500]), (b"m", vec![7; 500])]);
+    let mut below = receiver.add_piece(Kind::Node, leaf).unwrap();
+    for level in 1..7 {
+        let names: Vec<_> = (0..1_000_u32).map(|n| (n << 22).to_be_bytes()).collect();
+        let child = [&below.0[..], &2_u64.to_be_bytes()].concat();
+        let items: Vec<_> = names.iter().map(|name| (&name[..], child.clone())).collect();
+        below = receiver.add_piece(Kind::Node, node(level, &items)).unwrap();
+    }
+    let error = receiver.wanted(&commit_of(&below)).unwrap_err();
+    assert!(matches!(error, LedgerError::Integrity { kind: Kind::Node, .. }), "{error}");
+
+    // Each index piece has a thousand times the one below it.
+    for (attached, lazy) in [(false, false), (true, false), (true, true)] {
+        let here = copy();
+        if attached {
+            here.remote().attach().unwrap();
+        }
+        let mut receiver = here.remote().receive();
+        let chunk = vec![7; 65_536];
+        let mut below = Kind::Chunk.digest(&chunk);
+        let mut len = 65_536_u64;
+        let mut indexes = Vec::new();
+        for level in 0..3_u8 {
+            let child = [&len.to_be_bytes()[..], &below.0].concat();
+            indexes.push([&[level][..], &child.repeat(1_024)].concat());
+            below = Kind::Index.digest(&indexes[usize::from(level)]);
+            len *= 1_024;
+        }
+        // A leaf of one entry, whose prefix is its key.
+        let mut reference = [&below.0[..], &len.to_be_bytes()].concat();
+        reference[32] = 3;
+        let head = if lazy { 0xc0 } else { 0x40 };
+        let leaf = [&[0, 0, 0, 0, 1, 0, 3, 0][..], b"key", &[0, 42, head, 0], &reference].concat();
+        let commit = commit_of(&receiver.add_piece(Kind::Node, leaf).unwrap());
+        if !lazy {
+            for index in indexes.iter().rev() {
+                let wanted = receiver.wanted(&commit).unwrap();
+                assert_eq!(wanted, [(Kind::Index, Kind::Index.digest(index))]);
+                receiver.add_piece(Kind::Index, index.clone()).unwrap();
+            }
+            let wanted = receiver.wanted(&commit).unwrap();
+            assert_eq!(wanted, [(Kind::Chunk, Kind::Chunk.digest(&chunk))]);
+        } else {
+            indexes.iter().for_each(|index| {
+                receiver.add_piece(Kind::Index, index.clone()).unwrap();
+            });
+        }
+        receiver.add_piece(Kind::Chunk, chunk).unwrap();
+        assert_eq!(receiver.wanted(&commit).unwrap(), []);
+        // Such a value can be: of equal parts, 1,024 make a group, unless the secret says 16.
+        let id = CommitId(Kind::Commit.digest(&commit));
+        receiver.add_commit(&id, &commit).unwrap();
+        let verification = here.verify().unwrap();
+        assert!(verification.is_clean(), "{:?}", verification.findings);
+        assert_eq!((verification.pieces, verification.unreachable_pieces), (5, 0));
+        let snapshot = here.snapshot(&id).unwrap();
+        assert_eq!(snapshot.value_len(b"key").unwrap(), Some(1 << 46));
+        assert_eq!(snapshot.get_partial(b"key", 1 << 40, 2).unwrap(), Some(vec![7; 2]));
+    }
+}
+
+#[test]
 fn history_can_end_where_the_other_side_has_none() {
     let there = copy();
     let old = write(&there, MAIN, |tx| tx.put(b"key", b"1").unwrap());

@@ -1,0 +1,176 @@
+//! Whether values are cut where the rule cuts, without going twice through what they have twice.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::index::{Index, Part, ends_group};
+use super::reference::{MAX_CHUNK, MIN_CHUNK, Reference};
+use super::split::cut;
+use crate::digest::{Digest, Kind};
+use crate::error::Result;
+use crate::secret::{BoundaryHash, Gear, Secret};
+
+/// Where a check of cuts gets the parts of values, and what it tells.
+pub(crate) trait Parts {
+    /// An index piece with this level, which `from` refers to. `None` if there is none: then cuts before it
+    /// cannot be told.
+    fn index(
+        &mut self,
+        part: &Part,
+        level: u8,
+        from: &Digest,
+        is_top: bool,
+    ) -> Result<Option<Index>>;
+
+    /// The bytes of a chunk, which have the length of the part. `None` if there are none.
+    fn chunk(&mut self, part: &Part, from: &Digest) -> Result<Option<Bytes>>;
+
+    /// Called with a part that does not end where the rule cuts, at most once for each value.
+    fn wrong(&mut self, kind: Kind, part: &Part) -> Result<()>;
+}
+
+/// What comes after a part of a value: with the part, it decides whether the part ends where the rule cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct After {
+    /// How many bytes, at most as many as a chunk has.
+    left: usize,
+    /// The first of them, as many as there are.
+    first: [u8; 2],
+}
+
+impl After {
+    const END: After = After { left: 0, first: [0; 2] };
+
+    /// What comes after the part before these bytes.
+    fn before(self, bytes: &[u8]) -> Self {
+        let mut first = bytes.iter().chain(&self.first).copied();
+        let first = [first.next().unwrap_or_default(), first.next().unwrap_or_default()];
+        After { left: (self.left + bytes.len()).min(MAX_CHUNK), first }
+    }
+}
+
+/// A place at which a part was: what it refers to, the level of an index piece, whether it is a top piece,
+/// and what comes after it, if that is known.
+type Place = (Digest, u64, u8, bool, Option<After>);
+
+/// Compares cuts with the rule. The index pieces that it has seen are remembered, each with what comes after
+/// it, about 100 bytes for each.
+#[derive(Debug)]
+pub(crate) struct CutCheck {
+    /// Without it, cuts are not compared.
+    rule: Option<(Gear, BoundaryHash)>,
+    /// What comes after the part before each index piece. `None` if that is not known.
+    known: HashMap<Place, Option<After>>,
+}
+
+impl CutCheck {
+    /// Without the secret, only the parts are asked for.
+    pub(crate) fn new(secret: Option<&Secret>) -> Self {
+        let rule = secret.map(|secret| (secret.gear(), secret.boundary_hash()));
+        CutCheck { rule, known: HashMap::new() }
+    }
+
+    /// Goes through a value, from its end. The parts are asked for, each at least once.
+    ///
+    /// # Errors
+    /// Those of `parts`.
+    pub(crate) fn check(
+        &mut self,
+        parts: &mut dyn Parts,
+        value: &Reference,
+        from: &Digest,
+    ) -> Result<()> {
+        let part = Part { len: value.len, digest: value.top };
+        let after = self.rule.is_some().then_some(After::END);
+        match value.levels.checked_sub(1) {
+            None => self.chunk(parts, &part, from, after)?,
+            Some(level) => self.index(parts, (&part, level, true), from, after)?,
+        };
+        Ok(())
+    }
+
+    /// Goes through an index piece. Gives what comes after the part before it.
+    fn index(
+        &mut self,
+        parts: &mut dyn Parts,
+        (part, level, is_top): (&Part, u8, bool),
+        from: &Digest,
+        after: Option<After>,
+    ) -> Result<Option<After>> {
+        let place = (part.digest, part.len, level, is_top, after);
+        if let Some(known) = self.known.get(&place) {
+            return Ok(*known);
+        }
+        let before = match parts.index(part, level, from, is_top)? {
+            Some(index) => self.below(parts, &index, part, after)?,
+            None => None,
+        };
+        self.known.insert(place, before);
+        Ok(before)
+    }
+
+    fn below(
+        &mut self,
+        parts: &mut dyn Parts,
+        index: &Index,
+        above: &Part,
+        after: Option<After>,
+    ) -> Result<Option<After>> {
+        // The last piece of a level ends with the value.
+        let is_last = after.is_none_or(|after| after.left == 0);
+        let (mut now, mut chunks) = (after, HashMap::new());
+        for at in (0..index.len()).rev() {
+            let Some(part) = index.part(at) else { continue };
+            if let (Some((_, hash)), Some(_)) = (&self.rule, now) {
+                let is_end = ends_group(hash, index.level(), at + 1, &part.digest);
+                let is_there = at + 1 == index.len();
+                if is_end && !is_there || !is_end && is_there && !is_last {
+                    parts.wrong(Kind::Index, above)?;
+                    now = None;
+                }
+            }
+            now = match index.level().checked_sub(1) {
+                Some(level) => self.index(parts, (&part, level, false), &above.digest, now)?,
+                None => match chunks.get(&(part.digest, part.len, now)) {
+                    Some(known) => *known,
+                    None => {
+                        let before = self.chunk(parts, &part, &above.digest, now)?;
+                        chunks.insert((part.digest, part.len, now), before);
+                        before
+                    }
+                },
+            };
+        }
+        Ok(now)
+    }
+
+    fn chunk(
+        &self,
+        parts: &mut dyn Parts,
+        part: &Part,
+        from: &Digest,
+        after: Option<After>,
+    ) -> Result<Option<After>> {
+        let Some(bytes) = parts.chunk(part, from)? else { return Ok(None) };
+        let (Some((gear, _)), Some(after)) = (&self.rule, after) else { return Ok(None) };
+        if !is_cut(gear, &bytes, after) {
+            parts.wrong(Kind::Chunk, part)?;
+            return Ok(None);
+        }
+        Ok(Some(after.before(&bytes)))
+    }
+}
+
+/// Whether the rule cuts after this chunk, before what comes after it.
+fn is_cut(gear: &Gear, chunk: &[u8], after: After) -> bool {
+    match after.left {
+        0 if chunk.len() <= MIN_CHUNK => true,
+        left if left > 0 && chunk.len() < MIN_CHUNK => false,
+        left => {
+            // Whether there is a cut depends on the byte after it, and bytes are looked at in pairs.
+            let source = [chunk, &after.first[..left.min(2)]].concat();
+            cut(gear, &source) == chunk.len()
+        }
+    }
+}
