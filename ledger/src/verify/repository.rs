@@ -21,8 +21,8 @@ impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
     ///
     /// What is wrong is in the [`Verification`], in words. Reads everything in one transaction of the
-    /// host, so what others do meanwhile is no finding. Each piece is loaded once, except those of a
-    /// long value, which are loaded once for each version of the value. Memory: about 100 bytes and
+    /// host, so what others do meanwhile is no finding. Each node is loaded once, each part of a long value
+    /// once for each list of parts in which it is. Memory: about 100 bytes and
     /// two keys for each node, 100 bytes for each commit, 50 bytes for each other piece.
     ///
     /// ```

@@ -30,7 +30,7 @@ struct Facts {
     uncut: Option<Digest>,
 }
 
-/// Goes through trees. Each node is loaded once, whatever refers to it; so is each value.
+/// Goes through trees. Each node is loaded once, whatever refers to it.
 pub(super) struct Trees<'h> {
     pub(super) pieces: Pieces<'h>,
     /// Without the secret, cuts are not checked.
