@@ -5,6 +5,8 @@ mod context;
 mod file;
 mod info;
 mod kv;
+mod objects;
+mod progress;
 mod schema;
 
 use clap::Subcommand;
@@ -20,6 +22,8 @@ pub(crate) enum Command {
     Info(info::Info),
     Kv(kv::Kv),
     Schema(schema::Schema),
+    Save(objects::Save),
+    Load(objects::Load),
 }
 
 /// Where a command of a script runs.
@@ -59,6 +63,8 @@ impl Command {
             Command::Info(info) => info.run(context),
             Command::Kv(kv) => kv.run(context),
             Command::Schema(schema) => schema.run(context),
+            Command::Save(save) => save.run(context),
+            Command::Load(load) => load.run(context),
         }
     }
 
@@ -68,6 +74,8 @@ impl Command {
             Command::Info(_) => Place::Inside { edits: false },
             Command::Kv(kv) => kv.place(),
             Command::Schema(schema) => schema.place(),
+            Command::Save(save) => save.place(),
+            Command::Load(load) => load.place(),
         }
     }
 }

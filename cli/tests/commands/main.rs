@@ -4,4 +4,5 @@
 mod fixture;
 mod json_schema;
 mod kv;
+mod objects;
 mod schema;

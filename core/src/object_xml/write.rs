@@ -25,6 +25,7 @@ pub struct ObjectXmlWriter {
     omit_defaults: bool,
     truncation: Option<usize>,
     schemas: Schemas,
+    default_schema: Option<SchemaId>,
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +43,7 @@ impl Default for ObjectXmlWriter {
             omit_defaults: true,
             truncation: None,
             schemas: Schemas::All,
+            default_schema: None,
         }
     }
 }
@@ -103,6 +105,14 @@ impl ObjectXmlWriter {
         self
     }
 
+    /// Names this schema in the element of all objects, so that its own objects need not. Otherwise,
+    /// that is the schema of the transaction, unless it is empty.
+    #[must_use]
+    pub fn default_schema(mut self, schema: SchemaId) -> Self {
+        self.default_schema = Some(schema);
+        self
+    }
+
     /// Writes all objects by ascending ID and returns their number. Migrates nothing.
     ///
     /// Costs one [`load`](Transaction::load) for each object; without storage IDs, also at most one
@@ -140,6 +150,7 @@ impl ObjectXmlWriter {
         let out = Output::new(out, self.indented)?;
         let schema = tx.schema();
         let schema = (!schema.index.is_empty_schema()).then_some(schema.id);
+        let schema = self.default_schema.or(schema);
         let mut export = Export { options: self, tx, out, schema };
         export.out.start("database", &[])?;
         export.out.start("schemas", &[])?;

@@ -1,10 +1,9 @@
 //! `kv put` and `kv remove`.
 
-use permazen::kv::{Direction, KvTransaction};
 use serde_json::json;
 
 use super::bytes::Bytes;
-use super::{Bounds, change_pairs};
+use super::{Bounds, change_pairs, remove_span};
 use crate::commands::Context;
 use crate::failure::{Answer, Failure};
 
@@ -51,9 +50,12 @@ impl Remove {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let removed = change_pairs(session, |kv| match (&self.prefix, &self.key) {
-            (Some(prefix), _) => remove(kv, &Bounds::of_prefix(&prefix.0), &session.interrupt),
+            (Some(prefix), _) => {
+                remove_span(kv, Bounds::of_prefix(&prefix.0).span(), &session.interrupt)
+            }
             (None, Some(key)) if self.to_end || self.to.is_some() => {
-                remove(kv, &Bounds::between(key, self.to.as_ref())?, &session.interrupt)
+                let bounds = Bounds::between(key, self.to.as_ref())?;
+                remove_span(kv, bounds.span(), &session.interrupt)
             }
             (None, Some(key)) => {
                 let found = kv.get(&key.0)?.is_some();
@@ -69,20 +71,4 @@ impl Remove {
         }
         Ok(Answer::Yes)
     }
-}
-
-/// Removes a range, and counts what was in it.
-fn remove(
-    kv: &mut dyn KvTransaction,
-    bounds: &Bounds,
-    interrupt: &crate::interrupt::Interrupt,
-) -> Result<u64, Failure> {
-    let mut count = 0;
-    for pair in kv.scan(bounds.span(), Direction::Forward)? {
-        interrupt.check()?;
-        pair?;
-        count += 1;
-    }
-    kv.remove_span(bounds.span())?;
-    Ok(count)
 }

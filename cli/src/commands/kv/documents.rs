@@ -6,7 +6,7 @@ use permazen::kv::KeySpan;
 use permazen::kv::xml::{self, Style, XmlError};
 use serde_json::json;
 
-use super::{Range, change_pairs, read_pairs};
+use super::{Range, change_pairs, read_pairs, remove_span};
 use crate::commands::Context;
 use crate::commands::file::{self, file_text};
 use crate::failure::{Answer, Failure};
@@ -62,7 +62,7 @@ impl Load {
         let input = file::read(&self.file, session)?;
         let count = change_pairs(session, |kv| {
             if self.replace_all {
-                kv.remove_span(KeySpan::FULL)?;
+                remove_span(kv, KeySpan::FULL, &session.interrupt)?;
             }
             xml::load(kv, input).map_err(|error| {
                 // The reader says only that it was stopped.

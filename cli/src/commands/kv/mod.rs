@@ -7,10 +7,11 @@ mod documents;
 mod read;
 
 use clap::Subcommand;
-use permazen::kv::{KeySpan, KvRead, KvTransaction, key};
+use permazen::kv::{Direction, KeySpan, KvRead, KvTransaction, key};
 
 use super::{Context, Place};
 use crate::failure::{Answer, Failure};
+use crate::interrupt::Interrupt;
 use crate::session::Session;
 
 pub(crate) use bytes::Bytes;
@@ -123,4 +124,34 @@ pub(super) fn change_pairs<T>(
     let done = action(&mut *transaction)?;
     session.commit_pairs(transaction)?;
     Ok(done)
+}
+
+/// How many pairs are removed at a time.
+const SLICE: usize = 1000;
+
+/// Removes the pairs of a range, and returns how many there were. Stops on Ctrl-C.
+pub(super) fn remove_span(
+    kv: &mut dyn KvTransaction,
+    span: KeySpan<'_>,
+    interrupt: &Interrupt,
+) -> Result<u64, Failure> {
+    let mut count = 0;
+    loop {
+        interrupt.check()?;
+        let mut end = None;
+        for (n, pair) in kv.scan(span, Direction::Forward)?.take(SLICE).enumerate() {
+            let (key, _) = pair?;
+            count += 1;
+            if n + 1 == SLICE {
+                end = Some(key::next_key(&key));
+            }
+        }
+        match end {
+            Some(end) => kv.remove_span(KeySpan::new(span.min, Some(&end)))?,
+            None => {
+                kv.remove_span(span)?;
+                return Ok(count);
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 mod change;
 mod compare;
 mod list;
-mod named;
+pub(crate) mod named;
 mod print_rust;
 mod rust;
 mod show;

@@ -42,7 +42,7 @@ pub(crate) fn recorded(
 }
 
 /// The recorded schema that a user means, or the newest one.
-pub(super) fn recorded_or_newest(
+pub(crate) fn recorded_or_newest(
     transaction: &Transaction<'_>,
     name: Option<&str>,
 ) -> Result<RecordedSchema, Failure> {

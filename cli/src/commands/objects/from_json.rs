@@ -1,0 +1,262 @@
+//! Objects from JSON Lines, as this program prints them.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use permazen::ObjId;
+use permazen::encoding::JavaString;
+use permazen::layout::SchemaIndex;
+use permazen::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
+use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use permazen_query::syntax::{Literal, LiteralKind};
+use permazen_query::text;
+
+use super::json::Json;
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Reads objects, and returns how many there were. They may refer to others further down.
+pub(super) fn read(
+    transaction: &Transaction<'_>,
+    input: impl Read,
+    session: &Session,
+) -> Result<u64, Failure> {
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    let mut missing = MissingTargets::new();
+    let (mut line, mut count) = (0_u64, 0);
+    let mut bytes = Vec::new();
+    loop {
+        session.interrupt.check()?;
+        line += 1;
+        bytes.clear();
+        if input.read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        let at = |failure: Failure| {
+            let message = format!("JSON line {line}: {}", failure.message);
+            Failure { message, ..failure }
+        };
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Err(at(Failure::new("it is not UTF-8")));
+        };
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        object(transaction, text, &mut missing).map_err(at)?;
+        count += 1;
+    }
+    let mut unresolved = Vec::new();
+    for (target, field) in missing {
+        if !transaction.exists(target)? {
+            unresolved.push((target, field));
+        }
+    }
+    match unresolved.first() {
+        None => Ok(count),
+        Some((target, field)) => Err(Failure::new(format!(
+            "{} unresolved reference(s) remain, one to object {target} in field {field}: add the objects",
+            unresolved.len()
+        ))),
+    }
+}
+
+/// Reads one object.
+fn object(
+    transaction: &Transaction<'_>,
+    line: &str,
+    missing: &mut MissingTargets,
+) -> Result<(), Failure> {
+    let json = Json::parse(line)
+        .map_err(|mistake| Failure::new(format!("column {}: {mistake}", mistake.column)))?;
+    let Json::Object(parts) = json else { return Err(Failure::new("it is no object")) };
+    let part = |name: &str| {
+        let mut found = parts.iter().filter(|(key, _)| key.as_str() == Some(name));
+        found.next().map(|(_, value)| value)
+    };
+    match part("type") {
+        Some(Json::Text(kind)) if kind.as_str() == Some("object") => {}
+        _ => {
+            let what = "it is no whole object, as `show` and `export` print them with --json";
+            return Err(Failure::new(what));
+        }
+    }
+    let id: ObjId = match part("id") {
+        Some(Json::Text(id)) => {
+            let id = id.to_string_lossy();
+            id.parse().map_err(|_| Failure::new(format!("{id} is no ID of an object")))?
+        }
+        _ => return Err(Failure::new("there is no \"id\"")),
+    };
+    let at = |failure: Failure| {
+        let message = format!("object {id}: {}", failure.message);
+        Failure { message, ..failure }
+    };
+    let object_type = object_type(transaction, part("object_type"), part("schema")).map_err(at)?;
+    let mut builder = ObjectBuilder::new(Arc::clone(&object_type));
+    let Some(Json::Object(fields)) = part("fields") else {
+        return Err(at(Failure::new("there are no \"fields\"")));
+    };
+    let mut seen = HashSet::new();
+    for (name, value) in fields {
+        let name = name.to_string_lossy();
+        let at = |what: String| at(Failure::new(format!("field {name}: {what}")));
+        let Some(field) = object_type.field(&name) else {
+            let what = format!("type {} has no such field in its schema", object_type.name);
+            return Err(at(what));
+        };
+        if !seen.insert(field.storage_id) {
+            return Err(at("it is there twice".to_owned()));
+        }
+        content(&mut builder, field, value).map_err(at)?;
+    }
+    if id.storage_id() != object_type.storage_id {
+        let what = format!(
+            "in this database, IDs of {} begin with storage ID {}, and not {}; objects of other databases are loaded \
+             from what `save` has written without --storage-ids",
+            object_type.name,
+            object_type.storage_id,
+            id.storage_id()
+        );
+        return Err(at(Failure::new(what)));
+    }
+    let mut options = CopyOptions::new().noting_missing(missing);
+    let stored = transaction.replace_object(id, &builder.finish(), &mut options);
+    stored.map_err(|error| at(error.into()))?;
+    missing.remove(&id);
+    Ok(())
+}
+
+fn object_type(
+    transaction: &Transaction<'_>,
+    name: Option<&Json>,
+    schema: Option<&Json>,
+) -> Result<Arc<ResolvedType>, Failure> {
+    let Some(Json::Text(name)) = name else {
+        return Err(Failure::new("there is no \"object_type\""));
+    };
+    let name = name.to_string_lossy();
+    let number = match schema {
+        Some(Json::Number(number)) => number,
+        _ => return Err(Failure::new("the \"schema\" is no number")),
+    };
+    let bundle = transaction.bundle();
+    let index = number.parse().ok().and_then(SchemaIndex::new);
+    let found = index.and_then(|index| bundle.schema(index));
+    let Some(found) = found else {
+        let what = format!("no schema {number} is recorded in this database; see `schema add`");
+        return Err(Failure::new(what));
+    };
+    let found = found.object_type(&name).cloned();
+    found.ok_or_else(|| Failure::new(format!("schema {number} has no type {name}")))
+}
+
+/// Sets a field.
+fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> Result<(), String> {
+    let list = || match json {
+        Json::Array(values) => Ok(values),
+        other => Err(format!("{} where a list is expected", what(other))),
+    };
+    match &field.kind {
+        ResolvedKind::Simple(_) => {
+            let bytes = value(field, json)?;
+            builder.write_simple(field, as_given(&bytes)).map_err(|error| error.to_string())
+        }
+        ResolvedKind::Counter => {
+            let count = match json {
+                Json::Number(number) => number.parse().ok(),
+                _ => None,
+            };
+            let count =
+                count.ok_or_else(|| format!("{} where a whole number is expected", what(json)))?;
+            builder.write_counter(field, count);
+            Ok(())
+        }
+        ResolvedKind::Set { element } => {
+            for json in list()? {
+                let bytes = value(element, json)?;
+                let written = builder.write_set_element(field, as_given(&bytes));
+                written.map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+        ResolvedKind::List { element } => {
+            for (position, json) in (0..).zip(list()?) {
+                let bytes = value(element, json)?;
+                let written = builder.write_list_element(field, position, as_given(&bytes));
+                written.map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+        ResolvedKind::Map { key: keys, value: values } => {
+            for json in list()? {
+                let pair = match json {
+                    Json::Object(parts) => match &parts[..] {
+                        [(one, key), (two, value)]
+                            if one.as_str() == Some("key") && two.as_str() == Some("value") =>
+                        {
+                            Some((key, value))
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                let (key, mapped) =
+                    pair.ok_or("an entry of a map is {\"key\": …, \"value\": …}")?;
+                let (key, mapped) = (value(keys, key)?, value(values, mapped)?);
+                let written = builder.write_map_entry(field, as_given(&key), as_given(&mapped));
+                written.map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The encoded value of a simple field.
+fn value(field: &ResolvedField, json: &Json) -> Result<Vec<u8>, String> {
+    let Some(simple) = field.simple() else { return Err("it has no values".to_owned()) };
+    let literal = literal(json)?;
+    text::encoded(&literal, &*simple.encoding).map_err(|mismatch| mismatch.to_string())
+}
+
+/// What would be typed for this value in a statement.
+fn literal(json: &Json) -> Result<Literal, String> {
+    Ok(Literal::of(match json {
+        Json::Null => LiteralKind::Null,
+        Json::Bool(value) => LiteralKind::Bool(*value),
+        Json::Number(number) => LiteralKind::Number(number.clone()),
+        Json::Text(text) => LiteralKind::Text(text.clone()),
+        Json::Array(values) => {
+            LiteralKind::List(values.iter().map(literal).collect::<Result<_, _>>()?)
+        }
+        Json::Object(parts) => {
+            let damaged = parts.iter().any(|(name, _)| *name == JavaString::from("damaged"));
+            return Err(match damaged {
+                true => "its value was damaged; give it another one, or leave the field out",
+                false => "a JSON object is no value",
+            }
+            .to_owned());
+        }
+    }))
+}
+
+fn what(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::Text(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a JSON object",
+    }
+}
+
+/// Appends a value that is encoded already.
+fn as_given(
+    bytes: &[u8],
+) -> impl FnOnce(&mut Vec<u8>) -> Result<(), permazen::encoding::EncodingError> {
+    |out| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! `load`.
+
+use std::io::{Cursor, Read};
+use std::path::PathBuf;
+
+use permazen::kv::KeySpan;
+use permazen::layout;
+use permazen::object::{Transaction, TransactionConfig};
+use permazen::object_xml::{ObjectXmlError, ObjectXmlReader};
+use permazen::schema::SchemaRemoval;
+use serde_json::json;
+
+use super::from_json;
+use crate::commands::file::{self, file_text};
+use crate::commands::kv::remove_span;
+use crate::commands::{Context, Place};
+use crate::failure::{Answer, Failure};
+use crate::session::Session;
+
+/// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON lines
+/// that `show` and `export` print with --json.
+///
+/// Which of the two it is, is seen from its beginning. An object that exists already is replaced. All
+/// happens as a whole or not at all.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Load {
+    /// The file; - is standard input
+    file: PathBuf,
+    /// First remove all objects; schemas stay
+    #[arg(long, short = 'R')]
+    replace_all: bool,
+}
+
+impl Load {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let session = context.session;
+        let empty_is_json = context.out.is_json();
+        let mut input = Some(file::read(&self.file, session)?);
+        let mut next = || match input.take() {
+            Some(input) => Ok(input),
+            // Others were in the way the first time.
+            None if file::is_stream(&self.file) => {
+                Err(Failure::new("-: standard input can only be read once; try again"))
+            }
+            None => file::read(&self.file, session),
+        };
+        let mut removed = None;
+        let count = if self.replace_all {
+            let (before, count) = self.replace_all(next()?, empty_is_json, session)?;
+            removed = Some(before);
+            count
+        } else {
+            context.write(|transaction| self.read(transaction, next()?, empty_is_json, session))?
+        };
+        let file = file_text(&self.file);
+        if let Some(removed) = removed.filter(|_| !context.out.is_json()) {
+            context.out.say(format_args!("Deleted {removed} object(s)"));
+        }
+        let mut line = json!({ "type": "read", "file": file, "objects": count });
+        if let Some(removed) = removed {
+            line["removed"] = removed.into();
+        }
+        context.out.done(format_args!("Read {count} object(s) from \"{file}\""), &line)?;
+        Ok(Answer::Yes)
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self.replace_all {
+            true => Place::Alone { edits: true },
+            false => Place::Inside { edits: true },
+        }
+    }
+
+    /// Removes the pairs of all objects, and reads the file. No delete action applies.
+    fn replace_all(
+        &self,
+        input: impl Read,
+        empty_is_json: bool,
+        session: &Session,
+    ) -> Result<(u64, u64), Failure> {
+        let mut kv = session.begin_pairs()?;
+        let before = remove_span(&mut *kv, layout::OBJECT_SCHEMA_INDEX_SPAN, &session.interrupt)?;
+        remove_span(&mut *kv, KeySpan::new(&[1], None), &session.interrupt)?;
+        layout::delete_object_data(&mut *kv)?;
+        let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
+        let transaction = session.database().begin_on(kv, &config)?;
+        let count = self.read(&transaction, input, empty_is_json, session)?;
+        session.commit(transaction)?;
+        Ok((before, count))
+    }
+
+    fn read(
+        &self,
+        transaction: &Transaction<'_>,
+        input: impl Read,
+        empty_is_json: bool,
+        session: &Session,
+    ) -> Result<u64, Failure> {
+        let file = file_text(&self.file);
+        let (is_json, input) = look(input, empty_is_json)?;
+        let read = match is_json {
+            true => from_json::read(transaction, input, session).map_err(|failure| {
+                let message = format!("{file}: {}", failure.message);
+                Failure { message, ..failure }
+            }),
+            false => match ObjectXmlReader::new().read(transaction, input) {
+                Ok(imported) => Ok(imported.count),
+                Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
+                Err(ObjectXmlError::Object { line, column, id, source }) => {
+                    let failure = Failure::from(source);
+                    let place = format!("line {line}, column {column}: object {id}");
+                    let message = format!("{file}, {place}: {}", failure.message);
+                    Err(Failure { message, ..failure })
+                }
+                Err(error) => Err(Failure::new(format!("{file}: {error}"))),
+            },
+        };
+        // The reader says only that it was stopped.
+        session.interrupt.check()?;
+        read
+    }
+}
+
+/// Whether JSON comes, and all of what comes.
+fn look(mut input: impl Read, empty_is_json: bool) -> Result<(bool, impl Read), Failure> {
+    let mut seen = Vec::new();
+    let mut byte = [0];
+    let is_json = loop {
+        if input.read(&mut byte)? == 0 {
+            break empty_is_json;
+        }
+        seen.extend_from_slice(&byte);
+        match byte {
+            [b' ' | b'\t' | b'\r' | b'\n'] => {}
+            [first] => break first == b'{',
+        }
+    };
+    Ok((is_json, Cursor::new(seen).chain(input)))
+}

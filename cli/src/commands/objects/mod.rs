@@ -1,0 +1,9 @@
+//! `save` and `load`: objects as files.
+
+mod from_json;
+mod json;
+mod load;
+mod save;
+
+pub(crate) use load::Load;
+pub(crate) use save::Save;

@@ -1,0 +1,53 @@
+//! How far a long command has come, on standard error if that is a terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shows a number that grows.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Shows how many `things` were done.
+    pub(crate) fn of(things: &str) -> Progress {
+        Progress::new(things, None)
+    }
+
+    /// The same if it is known how many there are.
+    pub(crate) fn towards(end: u64, things: &str) -> Progress {
+        Progress::new(things, Some(end))
+    }
+
+    fn new(things: &str, end: Option<u64>) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress(ProgressBar::hidden());
+        }
+        let done = format!("{{human_pos}} {things}, {{elapsed}}");
+        let (bar, template) = match end {
+            Some(end) => (ProgressBar::new(end), format!("{{bar:30}} {done}, {{eta}} left")),
+            None => (ProgressBar::new_spinner(), format!("{{spinner}} {done}")),
+        };
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress(bar)
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&self, more: u64) {
+        self.0.inc(more);
+    }
+
+    /// So many are done.
+    pub(crate) fn at(&self, done: u64) {
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
