@@ -7,11 +7,15 @@ use permazen::escape::Escaping;
 use permazen_query::Rows;
 use serde::Serialize;
 
+use super::csv::Csv;
 use super::format::Format;
-use super::json::json_line;
+use super::json::{Json, json_line};
+use super::lines::Lines;
 use super::pager::Pager;
 use super::sink::Sink;
-use super::{stderr, stream, writer};
+use super::table::Table;
+use super::writer::Writer;
+use super::{stderr, stream};
 use crate::failure::{Answer, Exit, Failure};
 use crate::interrupt::Interrupt;
 
@@ -97,7 +101,7 @@ impl Output {
         format: Format,
         run: impl FnOnce(&mut dyn Rows) -> Result<T, E>,
     ) -> Result<T, E> {
-        let writer = writer::writer(format, !self.is_terminal);
+        let writer = writer(format, !self.is_terminal);
         self.paged(|out| stream::write_rows(writer, &mut out.sink, run))
     }
 
@@ -158,6 +162,18 @@ impl Output {
                 failure.exit
             }
         }
+    }
+}
+
+/// The writer of a format. `exact`: nothing is escaped in formats that are exact in pipes.
+fn writer(format: Format, exact: bool) -> Box<dyn Writer> {
+    match format {
+        Format::Table => Box::new(Table::new()),
+        // Statements whose objects are XML are not written as rows.
+        Format::Lines | Format::Xml => Box::new(Lines::new()),
+        Format::Json => Box::new(Json::new()),
+        Format::Csv => Box::new(Csv::new(exact)),
+        Format::Raw => Box::new(Csv::raw(exact)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod command_line;
 mod formats;
+mod guide;
 mod hostile;
 mod interrupts;
 mod others;
