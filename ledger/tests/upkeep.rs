@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
-    Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions,
+    Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
+    TxOptions,
 };
 use permazen_ledger::{
     Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
@@ -49,6 +51,8 @@ type Hook = Box<dyn FnOnce() + Send>;
 struct Host {
     store: MemoryStore,
     before: Arc<Mutex<Option<Hook>>>,
+    /// Nobody else gets the right to write.
+    is_busy: Arc<AtomicBool>,
 }
 
 impl Host {
@@ -65,6 +69,9 @@ impl KvDatabase for Host {
         if !options.read_only {
             let hook = self.before.lock().unwrap().take();
             hook.into_iter().for_each(|hook| hook());
+            if self.is_busy.load(Ordering::Relaxed) {
+                return Err(KvError::Retry("somebody else writes".to_owned()));
+            }
         }
         self.store.begin(options)
     }
@@ -92,6 +99,12 @@ fn put(page: &Page, key: &[u8], value: &[u8]) -> CommitId {
 fn rows(host: &MemoryStore, first: u8) -> usize {
     let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
     host.snapshot().scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
+}
+
+/// The number of the last round of the first page, and its phase.
+fn round(host: &MemoryStore) -> (u64, u8) {
+    let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
+    (u64::from_be_bytes(row[38..46].try_into().unwrap()), row[47])
 }
 
 fn assert_clean(repository: &Repository) {
@@ -258,4 +271,204 @@ fn a_lease_is_renewed_although_the_clock_was_set_back() {
         assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
     }
     drop(page);
+}
+
+/// A page with several hundred nodes, and two commits.
+fn large(repository: &Repository) -> Page {
+    let page = repository.create_page("films", ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    for number in 0..10_000_u32 {
+        tx.put(&number.to_be_bytes(), &[number as u8; 100]).unwrap();
+    }
+    tx.commit().unwrap();
+    put(&page, b"Alien", b"1978");
+    page
+}
+
+#[test]
+fn commits_go_without_a_round_unless_there_is_much_garbage() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    let page = large(&repository);
+    let kept = rows(&host, 0x22);
+    put(&page, b"Alien", b"1979");
+    page.set_retention(Retention::Heads).unwrap();
+    // Upkeep finds commits that are not kept, lets them wait, and removes them.
+    for _ in 0..8 {
+        clock.advance(MINUTE);
+        repository.upkeep().unwrap();
+    }
+    assert_eq!((kept, rows(&host, 0x22)), (2, 1));
+    // The first one has made all nodes but a few, so as far as it knows they are garbage.
+    assert_eq!(round(&host), (1, 0));
+
+    // A few nodes are not worth reading all.
+    for minute in 0..15_u32 {
+        put(&page, b"Alien", &minute.to_be_bytes());
+        clock.advance(MINUTE);
+        repository.upkeep().unwrap();
+    }
+    assert!(rows(&host, 0x22) < 10);
+    assert_eq!(round(&host), (1, 0));
+    // Once a day they are.
+    clock.advance(24 * 60 * MINUTE);
+    repository.upkeep().unwrap();
+    assert_eq!(round(&host), (2, 0));
+    assert_clean(&repository);
+}
+
+#[test]
+fn commits_that_get_too_old_go_although_nothing_happens() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    let page = repository.create_page("films", ROOT).unwrap();
+    page.set_retention(Retention::Age(60 * MINUTE)).unwrap();
+    put(&page, b"Alien", b"1978");
+    clock.advance(30 * MINUTE);
+    put(&page, b"Alien", b"1979");
+    put(&page, b"Alien", b"1980");
+    for _ in 0..5 {
+        clock.advance(5 * MINUTE);
+        repository.upkeep().unwrap();
+    }
+    assert_eq!(rows(&host, 0x22), 3);
+    for (after, left) in [(20, 2), (40, 1)] {
+        for _ in 0..after {
+            clock.advance(MINUTE);
+            repository.upkeep().unwrap();
+        }
+        assert_eq!(rows(&host, 0x22), left);
+    }
+    assert_clean(&repository);
+}
+
+/// Two processes, and the one of them that reads: what only it keeps goes when it has done that.
+fn read_in(reader: usize) {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let processes = [process(&host, &clock), process(&host, &clock)];
+    let (page, old) = with_old_commit(&processes[0]);
+    let of_reader = processes[reader].page("films", ROOT).unwrap();
+    let snapshot = of_reader.snapshot(&old).unwrap();
+    let upkeep = |minutes| {
+        for _ in 0..minutes {
+            clock.advance(MINUTE);
+            processes.iter().rev().for_each(|process| process.upkeep().unwrap());
+        }
+    };
+    upkeep(40);
+    assert_eq!(rows(&host, 0x22), 2);
+    drop((snapshot, of_reader));
+    upkeep(15);
+    assert_eq!(rows(&host, 0x22), 1);
+    assert_clean(&processes[0]);
+    drop(page);
+}
+
+#[test]
+fn commits_that_were_only_read_go_after_that() {
+    read_in(0);
+    read_in(1);
+}
+
+#[test]
+fn a_busy_host_delays_a_collection_and_no_more() {
+    let (host, clock) = (Host::default(), TestClock::new());
+    let repository = process(&host, &clock);
+    let page = large(&repository);
+    put(&page, b"Alien", b"1979");
+    page.set_retention(Retention::Heads).unwrap();
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    let (mut failed, mut phases) = (0, [0; 4]);
+    for slice in 0_u64.. {
+        assert!(slice < 10_000);
+        host.is_busy.store(slice % 3 != 0, Ordering::Relaxed);
+        // Each slice comes so late that it tells others how far it is.
+        clock.advance(Duration::from_secs(11));
+        match page.collect_slice() {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                assert!(error.is_retryable(), "{error}");
+                failed += 1;
+                phases[usize::from(round(&host.store).1)] += 1;
+            }
+        }
+    }
+    host.is_busy.store(false, Ordering::Relaxed);
+    assert!(failed > 10 && phases.iter().all(|count| *count > 0), "{failed} {phases:?}");
+    assert_eq!((rows(&host.store, 0x22), round(&host.store)), (1, (2, 0)));
+    let verification = repository.verify().unwrap();
+    assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
+}
+
+/// A collection in which an operation of the host fails now and then. Gives how often.
+fn collect_with_failures(seed: u64) -> u64 {
+    let (host, clock) = (FaultStore::new(MemoryStore::new()), TestClock::new());
+    let repository = process(&host, &clock);
+    let page = large(&repository);
+    put(&page, b"Alien", &[7; 300_000]);
+    for year in 1979..1985_u32 {
+        put(&page, b"Alien", &year.to_be_bytes());
+    }
+    page.set_retention(Retention::Heads).unwrap();
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    let (mut failed, mut random) = (0, seed);
+    for slice in 0_u64.. {
+        assert!(slice < 10_000);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let most = [40, 400, 10_000][(slice % 3) as usize];
+        host.faults().fail_nth(1 + (random >> 33) % most, || KvError::Retry("busy".to_owned()));
+        clock.advance(Duration::from_secs(11));
+        match page.collect_slice() {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                assert!(error.is_retryable(), "{error}");
+                failed += 1;
+            }
+        }
+    }
+    host.faults().stop();
+    assert_eq!((rows(host.inner(), 0x22), round(host.inner())), (1, (2, 0)));
+    let verification = repository.verify().unwrap();
+    assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
+    failed
+}
+
+#[test]
+fn whatever_fails_in_a_collection_can_be_done_again() {
+    let failed: u64 = (0..20).map(collect_with_failures).sum();
+    assert!(failed > 50, "{failed}");
+}
+
+#[test]
+fn damaged_marks_of_a_process_that_has_ended_are_made_anew() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let (one, two) = (process(&host, &clock), process(&host, &clock));
+    let page = large(&one);
+    put(&page, b"Alien", b"1979");
+    page.set_retention(Retention::Heads).unwrap();
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    while round(&host) != (2, 2) {
+        assert!(page.collect_slice().unwrap());
+    }
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    let (min, max) = ([0x10, 1, 0x33], [0x10, 1, 0x34]);
+    let (key, mut row) = tx.at_least(&min, Some(&max)).unwrap().unwrap();
+    row.to_mut()[0] ^= 1;
+    let (key, row) = (key.to_vec(), row.to_vec());
+    tx.put(&key, &row).unwrap();
+    tx.commit().unwrap();
+    std::mem::forget((one, page));
+    let page = two.page("films", ROOT).unwrap();
+    assert!(matches!(page.collect(), Err(LedgerError::Busy { .. })));
+    clock.advance(2 * MINUTE);
+    assert!(page.collect().unwrap().pieces > 0);
+    assert_eq!(round(&host), (3, 0));
+    let verification = two.verify().unwrap();
+    assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use permazen_kv::TxOptions;
 
-use super::collector::{Collected, Collector};
+use super::collector::{Collected, Collector, Pieces};
 use super::streams::Leftovers;
 use crate::error::{LedgerError, Result};
 use crate::process::lease::WAIT;
@@ -20,9 +20,6 @@ use crate::rows::references::References;
 /// that are not kept.
 pub(super) const FIRST_LOOK: u64 = 60_000;
 pub(super) const LOOKS: u64 = 600_000;
-
-/// After so many milliseconds even a little garbage is collected.
-const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// A page and its collector.
 #[derive(Debug)]
@@ -37,16 +34,15 @@ pub(crate) struct Care {
 struct Seen {
     /// When the commits are to be read next.
     next_look: u64,
-    /// What named commits when they were read last.
+    /// What named commits when they were read last. `None` if they are to be read again although nothing else is
+    /// named.
     names: Option<u64>,
-    /// When garbage was collected last, or the page was opened.
-    collected: u64,
 }
 
 impl Care {
     pub(crate) fn new(page: Arc<OpenPage>) -> Self {
         let now = page.process.now();
-        let seen = Seen { next_look: now + FIRST_LOOK, names: None, collected: now };
+        let seen = Seen { next_look: now + FIRST_LOOK, names: None };
         let collector = Mutex::new(Collector::new(Arc::clone(&page)));
         Care { page, collector, seen: Mutex::new(seen) }
     }
@@ -73,7 +69,7 @@ impl Care {
             }
         }
         collector.take_collected();
-        collector.start()?;
+        collector.start(Pieces::All)?;
         while collector.step()? {}
         Ok(collector.take_collected())
     }
@@ -83,7 +79,7 @@ impl Care {
         let mut collector = self.collector();
         collector.set_wait(wait);
         if collector.is_idle() {
-            collector.start()?;
+            collector.start(Pieces::All)?;
             return Ok(true);
         }
         collector.step()
@@ -144,27 +140,40 @@ impl Care {
             if collector.failed().is_some() || !self.is_due(&mut collector)? {
                 return Ok(());
             }
-            let now = self.page.process.now();
-            collector.start()?;
-            let next_look = now + if collector.has_waiting() { FIRST_LOOK } else { LOOKS };
-            let names = Some(self.names()?).filter(|_| !collector.has_waiting());
-            *self.seen() = Seen { next_look, names, collected: now };
+            // Before the commits are read: what is named since is looked at again.
+            let names = Some(self.names()?);
+            collector.start(Pieces::IfMuch)?;
+            *self.seen() = Seen { next_look: self.page.process.now() + FIRST_LOOK, names };
         }
         drop(collector);
-        while goes_on() {
-            let Ok(mut collector) = self.collector.try_lock() else { break };
-            if !collector.step()? {
-                break;
+        let result = loop {
+            if !goes_on() {
+                return Ok(());
             }
-        }
-        Ok(())
+            // Who is asked to collect goes on with it.
+            let Ok(mut collector) = self.collector.try_lock() else { break Ok(()) };
+            match collector.step() {
+                Ok(true) => {}
+                Ok(false) if collector.has_waiting() => break Ok(()),
+                Ok(false) => {
+                    let mut seen = self.seen();
+                    seen.next_look = self.page.process.now() + LOOKS;
+                    seen.names = seen.names.filter(|_| collector.is_lasting());
+                    return Ok(());
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        // In a minute more is to be done.
+        self.seen().names = None;
+        result
     }
 
     /// Whether there is garbage, or there may be commits that are not kept.
     fn is_due(&self, collector: &mut Collector) -> Result<bool> {
         let (host, now) = (self.page.read()?, self.page.process.now());
         let counts = self.page.rows.counts(&host)?;
-        let Seen { next_look, names, collected } = *self.seen();
+        let Seen { next_look, names } = *self.seen();
         match counts.references {
             References::Building => return Ok(true),
             References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
@@ -177,8 +186,7 @@ impl Care {
             // A round that nobody continues ends only when somebody takes over.
             return collector.can_take_over(&host, &counts);
         }
-        let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
-        if counts.suspects > 0 && (is_much || now >= collected.saturating_add(DAY)) {
+        if collector.has_much(&counts) {
             return Ok(true);
         }
         drop(host);

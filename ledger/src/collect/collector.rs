@@ -40,15 +40,30 @@ pub struct Collected {
     pub pieces: u64,
 }
 
+/// After so many milliseconds even a little garbage is collected.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// When pieces are removed after the commits that are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pieces {
+    /// Now.
+    All,
+    /// If there may be much garbage: that needs all nodes.
+    IfMuch,
+}
+
 /// Collects the garbage of one page in this process.
 #[derive(Debug)]
 pub(crate) struct Collector {
     page: Arc<OpenPage>,
     state: State,
+    pieces: Pieces,
     round: u64,
     collected: Collected,
     /// When the row was written last.
     written: u64,
+    /// When a round was begun last, or the page was opened.
+    begun: u64,
     /// The round of another process, and when it was seen first.
     other: Option<(Counts, u64)>,
     /// Why this process begins no further round by itself.
@@ -56,6 +71,7 @@ pub(crate) struct Collector {
     /// The round was begun by another process, so another one follows.
     is_adopted: bool,
     has_waiting: bool,
+    is_lasting: bool,
     /// How each transaction that writes begins.
     options: TxOptions,
 }
@@ -84,16 +100,20 @@ enum State {
 
 impl Collector {
     pub(crate) fn new(page: Arc<OpenPage>) -> Self {
+        let begun = page.process.now();
         Collector {
             page,
             state: State::Idle,
+            pieces: Pieces::All,
             round: 0,
             collected: Collected::default(),
             written: 0,
+            begun,
             other: None,
             failed: None,
             is_adopted: false,
             has_waiting: false,
+            is_lasting: true,
             options: TxOptions::writing(),
         }
     }
@@ -106,6 +126,18 @@ impl Collector {
     /// Whether commits that are not kept have to wait before they can be removed.
     pub(crate) fn has_waiting(&self) -> bool {
         self.has_waiting
+    }
+
+    /// Whether what is kept stays so until something else is named. Pins go, and commits get too old, without that.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.is_lasting
+    }
+
+    /// Whether there may be so much garbage that it is collected without being asked.
+    pub(super) fn has_much(&self, counts: &Counts) -> bool {
+        let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
+        let is_late = self.page.process.now() >= self.begun.saturating_add(DAY);
+        counts.suspects > 0 && (is_much || is_late)
     }
 
     /// Whether nothing is under way.
@@ -124,8 +156,9 @@ impl Collector {
     }
 
     /// Begins to remove commits, and then pieces.
-    pub(crate) fn start(&mut self) -> Result<()> {
+    pub(super) fn start(&mut self, pieces: Pieces) -> Result<()> {
         if self.is_idle() {
+            self.pieces = pieces;
             remove_dead_pins(&self.page, &self.options)?;
             let host = self.page.read()?;
             self.state = match self.page.rows.counts(&host)?.references {
@@ -145,17 +178,25 @@ impl Collector {
     /// Reads all commits, to remove those that are not kept.
     fn commits(&mut self) -> Result<State> {
         let retire = Retire::new(&self.page)?;
-        self.has_waiting = retire.has_waiting;
+        (self.has_waiting, self.is_lasting) = (retire.has_waiting, retire.is_lasting);
         Ok(State::Retire(Box::new(retire), 0))
     }
 
     /// Does one slice. `false` once nothing is under way.
+    ///
+    /// # Errors
+    /// If the host is busy, the next step does the same slice again. Otherwise nothing is under way any more.
     pub(crate) fn step(&mut self) -> Result<bool> {
-        match self.slice() {
-            Ok(()) => Ok(!self.is_idle()),
+        let mut state = std::mem::replace(&mut self.state, State::Idle);
+        match self.slice(&mut state) {
+            Ok(next) => {
+                self.state = next.unwrap_or(state);
+                Ok(!self.is_idle())
+            }
             Err(error) => {
-                let state = std::mem::replace(&mut self.state, State::Idle);
-                if let State::Mark(_) = state
+                if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
+                    self.state = state;
+                } else if let State::Mark(_) = state
                     && error.is_damage()
                 {
                     self.failed = Some(error.to_string());
@@ -166,43 +207,40 @@ impl Collector {
         }
     }
 
-    fn slice(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => {}
+    /// Does one slice, and gives what comes next; `None` if that is more of the same. After an error, the state is
+    /// as before.
+    fn slice(&mut self, state: &mut State) -> Result<Option<State>> {
+        Ok(match state {
+            State::Idle => None,
             State::ClearReferences => {
-                let is_more = clear(&self.page, &self.options)?;
-                self.state = if is_more { State::ClearReferences } else { self.commits()? };
+                if clear(&self.page, &self.options)? {
+                    return Ok(None);
+                }
+                Some(self.commits()?)
             }
-            State::Build(mut build) => {
+            State::Build(build) => {
                 let step = build.step(&self.page, &self.options);
-                let is_more = self.note_damage(step)?;
-                self.state = if is_more { State::Build(build) } else { self.commits()? };
+                if self.note_damage(step)? {
+                    return Ok(None);
+                }
+                Some(self.commits()?)
             }
-            State::Suspects(mut suspects) => {
+            State::Suspects(suspects) => {
                 let step = suspects.step(&self.page, &self.options);
                 let is_more = self.note_damage(step)?;
                 self.collected.pieces += suspects.take_removed();
-                if is_more {
-                    self.state = State::Suspects(suspects);
-                }
+                (!is_more).then_some(State::Idle)
             }
-            State::Retire(retire, times) => self.retire(retire, times)?,
-            State::Streams(mut left) => {
-                let is_more = left.step(&self.page, &self.options)?;
-                self.state = if is_more { State::Streams(left) } else { State::Begin };
+            State::Retire(retire, times) => self.retire(retire, *times)?,
+            State::Streams(left) => {
+                (!left.step(&self.page, &self.options)?).then_some(State::Begin)
             }
-            State::Begin => self.begin()?,
-            State::Mark(mut mark) => {
-                // An error must find that this was the mark.
-                let is_all = mark.step(&self.page);
-                self.state = State::Mark(mark);
-                self.marked(is_all?)?;
-            }
+            State::Begin => Some(self.begin()?),
+            State::Mark(mark) => self.mark(mark)?,
             State::Keep(marks, bytes, part) => self.keep(marks, bytes, part)?,
             State::Sweep(sweep) => self.sweep(sweep)?,
             State::Clear => self.clear()?,
-        }
-        Ok(())
+        })
     }
 
     /// After damage, this process does not try again by itself.
@@ -214,22 +252,21 @@ impl Collector {
         })
     }
 
-    fn retire(&mut self, mut retire: Box<Retire>, times: usize) -> Result<()> {
-        self.state = match retire.step(&self.page, &self.options)? {
+    fn retire(&mut self, retire: &mut Retire, times: usize) -> Result<Option<State>> {
+        Ok(match retire.step(&self.page, &self.options)? {
             Retired::More(removed) => {
                 self.collected.commits += removed;
-                State::Retire(retire, times)
+                None
             }
             Retired::Changed if times < CHANGES => {
-                State::Retire(Box::new(Retire::new(&self.page)?), times + 1)
+                Some(State::Retire(Box::new(Retire::new(&self.page)?), times + 1))
             }
             // Others keep something else again and again. The next collection removes the rest.
             Retired::All | Retired::Changed => {
                 let left = Leftovers::new(&self.page, &self.options, true)?;
-                left.map_or(State::Begin, State::Streams)
+                Some(left.map_or(State::Begin, State::Streams))
             }
-        };
-        Ok(())
+        })
     }
 
     fn write(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
@@ -239,7 +276,10 @@ impl Collector {
     }
 
     /// Begins a round, or continues that of a process that does not.
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self) -> Result<State> {
+        if self.pieces == Pieces::IfMuch && !self.is_worth_it()? {
+            return Ok(State::Idle);
+        }
         let (page, now) = (Arc::clone(&self.page), self.page.process.now());
         let mut tx = page.host.begin(&self.options)?;
         page.rows.check_there(&tx)?;
@@ -248,19 +288,19 @@ impl Collector {
         match counts.references {
             References::Off => {}
             // The next collection builds them.
-            References::Building => return Ok(()),
-            References::Kept => {
-                self.state = State::Suspects(Suspects::default());
-                return Ok(());
-            }
+            References::Building => return Ok(State::Idle),
+            References::Kept => return Ok(State::Suspects(Suspects::default())),
         }
         if !self.can_take_over(&tx, &counts)? {
             return Err(self.busy());
         }
         let marks = match counts.round.phase {
             Phase::Sweeping => {
-                let bytes = page.rows.marks(&tx, counts.round.number)?;
-                RoaringTreemap::deserialize_from(&*bytes).ok()
+                match page.rows.marks(&tx, counts.round.number) {
+                    // They are found anew.
+                    Err(error) if error.is_damage() => None,
+                    bytes => RoaringTreemap::deserialize_from(&*bytes?).ok(),
+                }
             }
             _ => None,
         };
@@ -286,9 +326,16 @@ impl Collector {
         page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
         self.is_adopted = !matches!(state, State::Mark(_));
-        (self.round, self.written, self.state, self.other) =
-            (counts.round.number, now, state, None);
-        Ok(())
+        (self.round, self.written, self.begun) = (counts.round.number, now, now);
+        self.other = None;
+        Ok(state)
+    }
+
+    /// Whether there is much garbage, reference rows that say what is, or a round that nobody continues.
+    fn is_worth_it(&self) -> Result<bool> {
+        let counts = self.page.rows.counts(&*self.page.read()?)?;
+        let is_idle = counts.round.phase == Phase::Idle && counts.references == References::Off;
+        Ok(!is_idle || self.has_much(&counts))
     }
 
     /// Whether nobody else collects, or whoever did has ended, or has not changed the row for so long
@@ -330,19 +377,18 @@ impl Collector {
         self.page.process.now() >= self.written.saturating_add(SIGN_OF_LIFE)
     }
 
-    fn marked(&mut self, is_all: bool) -> Result<()> {
-        if !is_all && self.is_silent() {
-            let State::Mark(mark) = &self.state else { return Ok(()) };
-            let reached = mark.reached.map(|id| id.0);
-            self.write_place(reached)?;
+    fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
+        if !mark.step(&self.page)? {
+            if self.is_silent() {
+                self.write_place(mark.reached.map(|id| id.0))?;
+            }
+            return Ok(None);
         }
-        if is_all && let State::Mark(mark) = std::mem::replace(&mut self.state, State::Idle) {
-            let mut bytes = Vec::with_capacity(mark.marks.serialized_size());
-            // A list of bytes takes everything.
-            let _ = mark.marks.serialize_into(&mut bytes);
-            self.state = State::Keep(mark.marks, bytes, 0);
-        }
-        Ok(())
+        let marks = std::mem::take(&mut mark.marks);
+        let mut bytes = Vec::with_capacity(marks.serialized_size());
+        // A list of bytes takes everything.
+        let _ = marks.serialize_into(&mut bytes);
+        Ok(Some(State::Keep(marks, bytes, 0)))
     }
 
     fn write_place(&mut self, reached: Option<Digest>) -> Result<()> {
@@ -355,52 +401,52 @@ impl Collector {
         Ok(())
     }
 
-    fn keep(&mut self, marks: RoaringTreemap, bytes: Vec<u8>, part: u32) -> Result<()> {
+    fn keep(
+        &mut self,
+        marks: &mut RoaringTreemap,
+        bytes: &[u8],
+        part: &mut u32,
+    ) -> Result<Option<State>> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
-        let next = self.page.rows.put_marks(&mut tx, self.round, &bytes, (part, MARKS))?;
-        let state = match next {
-            Some(next) => State::Keep(marks, bytes, next),
-            None => {
-                counts.round.phase = Phase::Sweeping;
-                counts.round.reached = None;
-                let kept = counts.round.kept;
-                State::Sweep(Box::new(Sweep { marks, kept, reached: None }))
-            }
-        };
+        let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
+        if next.is_none() {
+            (counts.round.phase, counts.round.reached) = (Phase::Sweeping, None);
+        }
         self.page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
-        (self.state, self.written) = (state, self.page.process.now());
-        Ok(())
+        self.written = self.page.process.now();
+        if let Some(next) = next {
+            *part = next;
+            return Ok(None);
+        }
+        let (marks, kept) = (std::mem::take(marks), counts.round.kept);
+        Ok(Some(State::Sweep(Box::new(Sweep { marks, kept, reached: None }))))
     }
 
-    fn sweep(&mut self, mut sweep: Box<Sweep>) -> Result<()> {
+    fn sweep(&mut self, sweep: &mut Sweep) -> Result<Option<State>> {
         let mut garbage = sweep.find(&self.page)?;
         if garbage.is_empty() && !garbage.is_last && !self.is_silent() {
             sweep.advance(&garbage);
-            self.state = State::Sweep(sweep);
-            return Ok(());
+            return Ok(None);
         }
         let page = Arc::clone(&self.page);
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
-        sweep.advance(&garbage);
-        counts.round.reached = sweep.reached;
-        let state = if garbage.is_last {
+        counts.round.reached = garbage.reached;
+        if garbage.is_last {
             counts.round.phase = Phase::Clearing;
-            State::Clear
-        } else {
-            State::Sweep(sweep)
-        };
+        }
         page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
+        sweep.advance(&garbage);
         self.collected.pieces += removed;
-        (self.state, self.written) = (state, page.process.now());
-        Ok(())
+        self.written = page.process.now();
+        Ok(garbage.is_last.then_some(State::Clear))
     }
 
-    fn clear(&mut self) -> Result<()> {
+    fn clear(&mut self) -> Result<Option<State>> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
@@ -412,13 +458,12 @@ impl Collector {
         self.page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
         self.written = self.page.process.now();
-        self.state = match is_all {
-            false => State::Clear,
+        Ok(match is_all {
+            false => None,
             // What has become garbage since another process began its round is still there.
-            true if self.is_adopted => State::Begin,
-            true => State::Idle,
-        };
-        Ok(())
+            true if self.is_adopted => Some(State::Begin),
+            true => Some(State::Idle),
+        })
     }
 
     /// Ends a round that cannot know what commits lead to. Nothing was removed.

@@ -40,7 +40,7 @@ pub(super) struct Known {
 }
 
 /// A parent of a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Parent {
     /// Its place in the history.
     Here(usize),

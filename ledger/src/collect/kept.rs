@@ -1,6 +1,6 @@
 //! Which commits of a page are kept.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::bases::{keep_bases, keep_for_merges};
 use super::history::{History, Parent, Place, parents, place};
@@ -107,23 +107,43 @@ fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
 /// How many of the children of each commit are here, and of each pruned parent.
 #[derive(Debug)]
 pub(super) struct Children {
-    pub(super) here: Vec<u32>,
-    pub(super) of_pruned: HashMap<CommitId, u32>,
+    here: Vec<u32>,
+    of_pruned: HashMap<usize, u32>,
 }
 
 impl Children {
-    pub(super) fn of(history: &History) -> Self {
+    pub(super) fn count(history: &History) -> Self {
         let mut children = Children { here: vec![0; history.len()], of_pruned: HashMap::new() };
         for at in 0..history.len() {
             for parent in history.parents(at) {
                 match parent {
                     Parent::Here(parent) => children.here[parent] += 1,
                     Parent::Pruned(parent) => {
-                        *children.of_pruned.entry(history.pruned(parent)).or_default() += 1;
+                        *children.of_pruned.entry(parent).or_default() += 1;
                     }
                 }
             }
         }
         children
+    }
+
+    pub(super) fn of(&self, parent: Parent) -> u32 {
+        match parent {
+            Parent::Here(at) => self.here[at],
+            Parent::Pruned(at) => self.of_pruned.get(&at).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Notes that children have gone.
+    pub(super) fn lose(&mut self, lost: BTreeMap<Parent, u32>) {
+        for (parent, lost) in lost {
+            match parent {
+                Parent::Here(at) => self.here[at] = self.here[at].saturating_sub(lost),
+                Parent::Pruned(at) => {
+                    let left = self.of_pruned.entry(at).or_default();
+                    *left = left.saturating_sub(lost);
+                }
+            }
+        }
     }
 }

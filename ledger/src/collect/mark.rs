@@ -69,8 +69,12 @@ impl Mark {
                 self.marks.optimize();
                 return Ok(true);
             }
-            if let Some(ahead) = self.ahead.pop() {
-                self.enter(&page.rows, &host, &ahead, is_attached)?;
+            if let Some(ahead) = self.ahead.pop()
+                && let Err(error) = self.enter(&page.rows, &host, &ahead, is_attached)
+            {
+                // It may be read again.
+                self.ahead.push(ahead);
+                return Err(error);
             }
             if begin.elapsed() >= SLICE {
                 break;
@@ -143,21 +147,24 @@ impl Mark {
             (None, Ahead::Value(.., true)) if is_attached => return Ok(()),
             (None, _) => return Err(missing()),
         };
-        if !self.marks.insert(number) || kind == Kind::Chunk {
+        if kind == Kind::Chunk || self.marks.contains(number) {
+            self.marks.insert(number);
             return Ok(());
         }
         let bytes = Bytes::from(rows.piece(host, kind, digest)?.ok_or_else(missing)?);
         match *ahead {
-            Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest),
+            Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest)?,
             Ahead::Value(digest, levels, len, can_be_absent) => {
                 let index = Index::checked(&digest, bytes, levels - 1, len)?;
                 let parts = (0..index.len()).filter_map(|at| index.part(at));
                 let parts = parts
                     .map(|part| Ahead::Value(part.digest, levels - 1, part.len, can_be_absent));
                 self.ahead.extend(parts);
-                Ok(())
             }
         }
+        // Last: what is marked is not entered again, and an error must change nothing.
+        self.marks.insert(number);
+        Ok(())
     }
 
     fn add_children(&mut self, node: &Node, digest: &Digest) -> Result<()> {

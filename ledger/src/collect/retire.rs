@@ -1,6 +1,6 @@
 //! Removes the commits of a page that are not kept.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use permazen_kv::{KvWrite, TxOptions};
 
@@ -41,6 +41,8 @@ pub(super) struct Retire {
     to_remove: VecDeque<usize>,
     /// Some commits are not kept, and it is not yet time to remove them.
     pub(super) has_waiting: bool,
+    /// No commit is kept for as long as somebody reads it, or until it is old enough.
+    pub(super) is_lasting: bool,
 }
 
 /// Removes the pins of processes whose leases have ended.
@@ -102,17 +104,25 @@ impl Retire {
             Ok(names.all().copied().collect())
         })?;
         let now = page.process.now();
-        let kept = kept(&history, &names, retention, now);
+        let found = kept(&history, &names, retention, now);
+        let has_pins = !std::mem::take(&mut names.pins).is_empty();
+        let lasting = match retention {
+            Retention::Age(_) => Retention::Heads,
+            other => other,
+        };
+        let is_lasting =
+            (!has_pins && lasting == retention) || found == kept(&history, &names, lasting, now);
         let mut retire = Retire {
-            children: Children::of(&history),
+            children: Children::count(&history),
             history,
             keeps,
             to_mark: VecDeque::new(),
             to_keep: VecDeque::new(),
             to_remove: VecDeque::new(),
             has_waiting: false,
+            is_lasting,
         };
-        retire.decide(&kept, &expiring, now, page.process.is_alone);
+        retire.decide(&found, &expiring, now, page.process.is_alone);
         Ok(retire)
     }
 
@@ -149,7 +159,7 @@ impl Retire {
         self.to_remove = remove.into();
     }
 
-    /// Does a part of it, in one transaction of the host.
+    /// Does a part of it, in one transaction of the host. An error changes nothing.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<Retired> {
         if self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty() {
             return Ok(Retired::All);
@@ -165,72 +175,62 @@ impl Retire {
             return Ok(Retired::All);
         }
         if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
-            self.mark(page, &mut tx)?;
+            let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
+            put_times(page, &mut tx, &keep, &mark)?;
             tx.commit()?;
+            self.to_keep.drain(..keep.len());
+            self.to_mark.drain(..mark.len());
             return Ok(Retired::More(0));
         }
-        let slice: Vec<_> = self.to_remove.drain(..self.to_remove.len().min(SLICE)).collect();
-        let ids: Vec<_> = slice.iter().map(|at| self.history.commit(*at).id).collect();
+        let all = first(&self.to_remove);
+        let ids: Vec<_> = all.iter().map(|at| self.history.commit(*at).id).collect();
         let free: BTreeSet<_> = page.pins.begin_removal(&ids).into_iter().collect();
-        let slice: Vec<_> =
-            slice.into_iter().filter(|at| free.contains(&self.history.commit(*at).id)).collect();
-        let result = self.remove(page, &mut tx, &slice, &mut counts).and_then(|pieces| {
+        let mut slice = all.clone();
+        slice.retain(|at| free.contains(&self.history.commit(*at).id));
+        let removed = self.remove(page, &mut tx, &slice, &mut counts).and_then(|removed| {
             // Commits without new pieces count too, since others may need what they have no more. With
             // reference rows, rows say what may be garbage.
             if counts.references == References::Off {
-                counts.suspects = counts.suspects.saturating_add(pieces + slice.len() as u64);
+                counts.suspects =
+                    counts.suspects.saturating_add(removed.pieces + slice.len() as u64);
             }
             page.rows.put_counts(&mut tx, &counts)?;
             // Another process that has computed what is kept does it again.
             page.rows.raise_keeps(&mut tx)?;
-            Ok(tx.commit()?)
+            tx.commit()?;
+            Ok(removed)
         });
         page.pins.end_removal();
-        result?;
-        self.keeps += 1;
+        self.children.lose(removed?.children);
+        self.to_remove.drain(..all.len());
+        self.keeps = self.keeps.wrapping_add(1);
         Ok(Retired::More(slice.len() as u64))
     }
 
-    fn mark(&mut self, page: &OpenPage, tx: &mut dyn KvWrite) -> Result<()> {
-        let after = page.process.now() + GRACE;
-        for id in self.to_keep.drain(..self.to_keep.len().min(SLICE)) {
-            page.rows.remove_expiring(tx, &id)?;
-        }
-        for id in self.to_mark.drain(..self.to_mark.len().min(SLICE)) {
-            // Another process may have removed it.
-            if page.rows.has_commit(tx, &id)? {
-                page.rows.put_expiring(tx, &id, after)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes commits. Gives the number of pieces that had no row before them.
+    /// Removes commits.
     fn remove(
-        &mut self,
+        &self,
         page: &OpenPage,
         tx: &mut dyn KvWrite,
         slice: &[usize],
         counts: &mut Counts,
-    ) -> Result<u64> {
-        let mut pieces = 0;
+    ) -> Result<Removed> {
+        let mut removed = Removed::default();
         // The pruned parents whose last children go.
         let mut over = BTreeSet::new();
         for at in slice {
             let commit = self.history.commit(*at);
-            pieces += u64::from(commit.pieces);
+            removed.pieces += u64::from(commit.pieces);
             let mut parents = Vec::new();
             for parent in self.history.parents(*at) {
-                let (id, left) = match parent {
-                    Parent::Here(at) => (self.history.commit(at).id, &mut self.children.here[at]),
-                    Parent::Pruned(at) => {
-                        let id = self.history.pruned(at);
-                        (id, self.children.of_pruned.entry(id).or_insert(1))
-                    }
+                let id = match parent {
+                    Parent::Here(at) => self.history.commit(at).id,
+                    Parent::Pruned(at) => self.history.pruned(at),
                 };
                 parents.push(id);
-                *left -= 1;
-                if *left == 0 {
+                let lost = removed.children.entry(parent).or_default();
+                *lost += 1;
+                if *lost >= self.children.of(parent) {
                     over.insert(id);
                 }
             }
@@ -248,12 +248,47 @@ impl Retire {
             page.rows.remove_pruned(tx, &id)?;
         }
         for at in slice {
-            let commit = self.history.commit(*at);
-            if self.children.here[*at] > 0 {
+            let (commit, parent) = (self.history.commit(*at), Parent::Here(*at));
+            let lost = removed.children.get(&parent).copied().unwrap_or_default();
+            if self.children.of(parent) > lost {
                 let pruned = Pruned { generation: commit.generation, time: commit.time };
                 page.rows.put_pruned(tx, &commit.id, pruned)?;
             }
         }
-        Ok(pieces)
+        Ok(removed)
     }
+}
+
+/// What a slice has removed.
+#[derive(Debug, Default)]
+struct Removed {
+    /// How many pieces had no row before these commits.
+    pieces: u64,
+    /// How many children their parents have lost.
+    children: BTreeMap<Parent, u32>,
+}
+
+/// The first of what is left, for one slice.
+fn first<T: Clone>(of: &VecDeque<T>) -> Vec<T> {
+    of.iter().take(SLICE).cloned().collect()
+}
+
+/// Takes the times away after which commits may go, and gives other commits such.
+fn put_times(
+    page: &OpenPage,
+    tx: &mut dyn KvWrite,
+    keep: &[CommitId],
+    mark: &[CommitId],
+) -> Result<()> {
+    let after = page.process.now() + GRACE;
+    for id in keep {
+        page.rows.remove_expiring(tx, id)?;
+    }
+    for id in mark {
+        // Another process may have removed it.
+        if page.rows.has_commit(tx, id)? {
+            page.rows.put_expiring(tx, id, after)?;
+        }
+    }
+    Ok(())
 }

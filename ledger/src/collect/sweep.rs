@@ -33,7 +33,7 @@ pub(super) struct Sweep {
 #[derive(Debug)]
 pub(super) struct Garbage {
     pieces: Vec<Digest>,
-    reached: Option<Digest>,
+    pub(super) reached: Option<Digest>,
     /// There are no more.
     pub(super) is_last: bool,
 }
