@@ -59,6 +59,7 @@
 //! | a test that notices changes of the schema | [`assert_schema!`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 //! | opening what a user names: a path or a URL | [`open()`], [`mod@open`] |
+//! | what a key of the store means, in words | [`describe_key`] |
 //! | showing text of a database on a terminal | [`escape`] |
 #![deny(missing_docs)]
 
@@ -68,6 +69,7 @@ extern crate self as permazen;
 pub use permazen_kv as kv;
 
 mod bytes;
+pub mod describe_key;
 pub mod encoding;
 pub mod escape;
 mod id;

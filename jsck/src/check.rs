@@ -19,7 +19,6 @@ use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
 use crate::report::changes::Changes;
-use crate::report::describe_key::Describer;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Halt, Output};
 use crate::running::parts::{self, Content, Part};
@@ -155,8 +154,8 @@ fn phases(
     let tables = metadata::read_tables(kv, options, out)?;
     let Some(bundle) = joint::check(kv, options, tables, out)? else { return Ok(false) };
     let bundle = Arc::new(bundle);
-    let ranges = Arc::new(ranges::of_bundle(&bundle));
-    out.describer = Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
+    let ranges = ranges::of_bundle(&bundle);
+    out.schemas = Some(Arc::clone(&bundle));
     gaps::check(kv, &ranges, out)?;
 
     let selection = Selection::new(&bundle, options)?;

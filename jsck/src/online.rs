@@ -17,7 +17,6 @@ use crate::entries::required::RequiredEntries;
 use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
-use crate::report::describe_key::Describer;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};
 use crate::selection::Selection;
@@ -147,9 +146,8 @@ impl OnlineCheck {
             return Ok(Walked::Unreadable);
         };
         let bundle = Arc::new(bundle);
-        let ranges = Arc::new(ranges::of_bundle(&bundle));
-        out.describer =
-            Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
+        let ranges = ranges::of_bundle(&bundle);
+        out.schemas = Some(Arc::clone(&bundle));
         if at_start {
             gaps::check(kv, &ranges, out)?;
         }
@@ -163,7 +161,7 @@ impl OnlineCheck {
         if walk.entries(&Kind::ObjectSchema, min, max)? {
             return Ok(Walked::Enough);
         }
-        for (&id, range) in &*ranges {
+        for (&id, range) in &ranges {
             let (min, max) = id.key_range();
             let enough = match range {
                 Range::Objects => walk.objects(id, &min, &max)?,

@@ -19,6 +19,7 @@ mod recorded_schemas;
 mod resolved;
 mod schema_id;
 mod tables;
+mod usable;
 mod used_by_process;
 mod validate;
 mod xml;
@@ -51,6 +52,7 @@ pub use resolved::{
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
 pub(crate) use tables::{Change, Stored};
+pub use usable::{UsableSchemas, read_usable_schemas};
 pub(crate) use used_by_process::UsedByProcess;
 pub(crate) use xml::read_schema;
 pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -116,7 +116,7 @@ impl RecordedSchemas {
             }
         }
         for schema in &mut new {
-            assign_storage_ids(schema, &storage_ids)?;
+            schema.items = assign_storage_ids(schema.index, &schema.model, &storage_ids)?;
         }
         if only_added {
             // Schemas that were there before use the storage IDs that were there before.
@@ -363,7 +363,7 @@ fn add_storage_id(
     }
 }
 
-fn parse_storage_id_value(value: &[u8]) -> std::result::Result<SchemaId, String> {
+pub(super) fn parse_storage_id_value(value: &[u8]) -> std::result::Result<SchemaId, String> {
     let mut reader = Reader::new(value);
     let text = string::read(&mut reader).map_err(|error| error.to_string())?;
     if !reader.is_empty() {
@@ -372,41 +372,48 @@ fn parse_storage_id_value(value: &[u8]) -> std::result::Result<SchemaId, String>
     text.parse().map_err(|error: super::ParseSchemaIdError| error.to_string())
 }
 
-fn decode_schema(
-    index: SchemaIndex,
-    compressed: &[u8],
-    storage_ids: &HashMap<SchemaId, StorageId>,
-) -> Result<RecordedSchema> {
-    let wrong = |what: &dyn std::fmt::Display| {
-        let what = format!("recorded schema {index}: {what}");
-        SchemaError::inconsistent(what, &schema_table_key(index))
-    };
+fn wrong_schema(index: SchemaIndex, what: &dyn std::fmt::Display) -> SchemaError {
+    let what = format!("recorded schema {index}: {what}");
+    SchemaError::inconsistent(what, &schema_table_key(index))
+}
+
+/// The model in a compressed document of the schema table.
+pub(super) fn decode_model(index: SchemaIndex, compressed: &[u8]) -> Result<SchemaModel> {
+    let wrong = |what: &dyn std::fmt::Display| wrong_schema(index, what);
     let xml = inflate(compressed).map_err(|error| wrong(&error))?;
     let model = SchemaModel::from_xml(&xml).map_err(|error| wrong(&error))?;
     model.validate().map_err(|error| wrong(&error))?;
     if model.is_empty() {
         return Err(wrong(&"has no object types"));
     }
+    Ok(model)
+}
+
+fn decode_schema(
+    index: SchemaIndex,
+    compressed: &[u8],
+    storage_ids: &HashMap<SchemaId, StorageId>,
+) -> Result<RecordedSchema> {
+    let model = decode_model(index, compressed)?;
     for object_type in model.object_types() {
         let name = object_type.name();
         if !storage_ids.contains_key(&SchemaId::of_type_name(name)) {
-            return Err(wrong(&format!("object type {name:?} has no storage ID")));
+            return Err(wrong_schema(index, &format!("object type {name:?} has no storage ID")));
         }
     }
     let id = model.schema_id();
     Ok(RecordedSchema { index, id, model: Arc::new(model), items: Arc::default() })
 }
 
-fn assign_storage_ids(
-    schema: &mut RecordedSchema,
+/// The schema ID and storage ID of each item of a model, in visit order.
+pub(super) fn assign_storage_ids(
+    index: SchemaIndex,
+    model: &SchemaModel,
     storage_ids: &HashMap<SchemaId, StorageId>,
-) -> Result<()> {
+) -> Result<Arc<[(SchemaId, StorageId)]>> {
     let mut items = Vec::new();
-    for item in schema.model.items() {
-        let wrong = |what: String| {
-            let what = format!("recorded schema {}: {}: {what}", schema.index, item.location());
-            SchemaError::inconsistent(what, &schema_table_key(schema.index))
-        };
+    for item in model.items() {
+        let wrong = |what: String| wrong_schema(index, &format!("{}: {what}", item.location()));
         let id = item.schema_id();
         let Some(&storage_id) = storage_ids.get(&id) else {
             return Err(wrong("has no storage ID".to_owned()));
@@ -419,8 +426,7 @@ fn assign_storage_ids(
         }
         items.push((id, storage_id));
     }
-    schema.items = items.into();
-    Ok(())
+    Ok(items.into())
 }
 
 /// The compressed document of a model. A reusable document with the same content is preferred: then

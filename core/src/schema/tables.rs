@@ -195,7 +195,8 @@ impl SchemaTables {
         }
     }
 
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    /// Adds the pair of one of the tables.
+    pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let entry = Entry::parse(key)?;
         let over_long = entry.is_over_long(key);
         self.put(entry, over_long, value, &SchemaTables::default());

@@ -1,6 +1,5 @@
 //! What a check reports: findings with their fixes, keys in words, and the changes of a repair.
 
 pub(crate) mod changes;
-pub(crate) mod describe_key;
 pub(crate) mod finding;
 pub(crate) mod output;

@@ -1,12 +1,15 @@
 //! Where findings go, and when to stop.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use permazen::describe_key;
 use permazen::kv::KvRead;
+use permazen::schema::SchemaBundle;
 
+use crate::objects::info::Meta;
 use crate::report::changes::Changes;
-use crate::report::describe_key::{Describer, meta_data};
 use crate::report::finding::{Finding, Fix};
 use crate::{Error, Progress, RepairScope};
 
@@ -41,8 +44,8 @@ pub(crate) struct Output<'a> {
     pub(crate) warnings: u64,
     pub(crate) unrepairable: u64,
     pub(crate) scope: RepairScope,
-    /// Explains keys, when the schemas are known.
-    pub(crate) describer: Option<Describer>,
+    /// The schemas, when they are known. They explain keys.
+    pub(crate) schemas: Option<Arc<SchemaBundle>>,
     pub(crate) kv: &'a dyn KvRead,
     /// Filled in a repair.
     pub(crate) changes: Option<Changes>,
@@ -69,7 +72,7 @@ impl<'a> Output<'a> {
             warnings: 0,
             unrepairable: 0,
             scope: RepairScope::All,
-            describer: None,
+            schemas: None,
             kv,
             changes: None,
             taken: BTreeSet::new(),
@@ -148,15 +151,14 @@ impl<'a> Output<'a> {
     }
 
     fn describe(&self, finding: &Finding) -> Checked<Option<String>> {
-        let Some(describer) = &self.describer else { return Ok(meta_data(&finding.key)) };
+        let Some(schemas) = &self.schemas else { return Ok(describe_key::meta_data(&finding.key)) };
         let object_type = match finding.object {
-            Some(id) => {
-                let meta = self.kv.get(id.as_bytes())?;
-                describer.type_of(id, meta.as_deref())
-            }
+            Some(id) => self.kv.get(id.as_bytes())?.and_then(|meta| {
+                Meta::read(schemas, id.storage_id(), &meta).object_type().map(|t| &**t)
+            }),
             None => None,
         };
-        Ok(describer.describe(&finding.key, object_type))
+        Ok(describe_key::line(&finding.key, schemas, object_type))
     }
 
     /// Notes the change of a pair.

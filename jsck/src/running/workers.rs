@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
+use permazen::schema::SchemaBundle;
 
-use crate::report::describe_key::Describer;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};
 use crate::running::finding_queue::{Next, Queue};
@@ -100,7 +100,7 @@ impl<'r> Readers<'r> {
             pairs: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            describer: out.describer.clone(),
+            schemas: out.schemas.clone(),
         };
         let delivered = thread::scope(|scope| {
             let shared = &shared;
@@ -145,7 +145,7 @@ struct Shared<'s, R> {
     pairs: AtomicU64,
     reads: AtomicU64,
     stop: AtomicBool,
-    describer: Option<Describer>,
+    schemas: Option<Arc<SchemaBundle>>,
 }
 
 impl<R> Shared<'_, R> {
@@ -185,7 +185,7 @@ impl<R> Shared<'_, R> {
         };
         let mut out = Output::quiet(kv, &mut sink, &mut progress);
         out.stop = Some(&self.stop);
-        out.describer = self.describer.clone();
+        out.schemas = self.schemas.clone();
         let done = (self.work)(part, kv, &mut out);
         out.show_progress();
         done
