@@ -30,7 +30,7 @@ use crate::rows::repository::{self as rows, PageRow, PageState};
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
-pub const MAIN: &str = "main";
+pub const MAIN: &str = crate::rows::page::MAIN;
 
 /// Pages in a database, which is the *host*.
 ///

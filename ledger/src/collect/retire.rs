@@ -89,7 +89,11 @@ impl Retire {
             let rows = &page.rows;
             keeps = rows.keeps(host)?;
             expiring = rows.expiring(host)?;
-            retention = rows.parameters(host)?.map(|found| found.retention).unwrap_or_default();
+            // Without it, the page is being deleted.
+            if let Some(parameters) = rows.parameters(host)? {
+                rows.check_main(host)?;
+                retention = parameters.retention;
+            }
             let branches = rows.branches(host)?.into_iter();
             names.branches =
                 branches.map(|(_, heads)| heads.iter().map(|head| head.id).collect()).collect();

@@ -8,16 +8,13 @@ use super::presence::Presence;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
 use crate::ids::PageId;
-use crate::rows::page::Rows;
+use crate::rows::page::{MAIN, Rows};
 use crate::rows::process::lease;
 use crate::rows::repository::{self as rows, PageRow, PageState};
 use crate::rows::statuses::Remote;
 
 /// How many rows one transaction removes. Each is at most 80 KiB, and most are below 4 KiB.
 const SLICE: usize = 1_024;
-
-/// The branch that a page is made with, as `repository.rs` has it too, which is above this file.
-const MAIN: &str = "main";
 
 /// Which pages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +89,7 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
         Remote::Attaching(_) => return Ok(Some(KeptPage::IsBeingAttached)),
         Remote::None => return Ok(Some(KeptPage::HasNoRemote)),
     }
+    page.check_main(host)?;
     // No remote knows of other branches, and of what a branch has left.
     if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
         return Ok(Some(KeptPage::HasBranches));

@@ -15,7 +15,7 @@ pub(super) const MARKS: u8 = 0x33;
 const NOWHERE: Digest = Digest([0; 32]);
 
 /// How many bytes of marks a row has at most.
-const MARKS_LEN: usize = 65_536;
+pub(crate) const MARKS_LEN: usize = 65_536;
 
 /// How many pieces there are, and what the collector does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use permazen_kv::{KvRead, key::after_prefix};
 
+pub(crate) use super::counts::MARKS_LEN;
 use super::counts::{COUNTS, MARKS, u48};
 use super::opened::LIFE;
-use super::page::{COMMIT, HEAD, Head, KEEPS, MERGE, RESETS, Rows, TAG, check_name};
+use super::page::{COMMIT, HEAD, Head, KEEPS, MAX_RESETS, MERGE, RESETS, Rows, TAG, check_name};
 use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
 use super::process::{HOLD, Hold, hold};
@@ -67,6 +68,9 @@ pub(crate) enum PageRow<'r> {
     Streamed(StreamedRow),
     Marks {
         round: u64,
+        /// The number of the part.
+        part: u32,
+        bytes: &'r [u8],
     },
     Expiring {
         id: CommitId,
@@ -197,7 +201,10 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             }
         }
         KEEPS => rest.nothing().and_then(|()| number(value)).map(PageRow::Keeps),
-        RESETS => rest.name().and_then(|_| number(value)).map(|_| PageRow::Resets),
+        RESETS => match rest.name().and_then(|_| number(value))? {
+            1..MAX_RESETS => Ok(PageRow::Resets),
+            count => wrong("a number of resets, from 1 to 2²⁴ - 1", count.to_string()),
+        },
         TAG => match Digest::from_slice(value) {
             Some(id) => rest.name().map(|_| PageRow::Tag { commit: CommitId(id) }),
             None => wrong("a commit ID of 32 bytes", format!("{} bytes", value.len())),
@@ -257,7 +264,14 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             None => wrong("a digest, a process ID and a number, with 0 or 1", "another row"),
         },
         MARKS => match rest.0.split_first_chunk() {
-            Some((round, [_, _, _, _])) => Ok(PageRow::Marks { round: u64::from_be_bytes(*round) }),
+            Some((round, &[a, b, c, d])) => match value.len() {
+                1..=MARKS_LEN => Ok(PageRow::Marks {
+                    round: u64::from_be_bytes(*round),
+                    part: u32::from_be_bytes([a, b, c, d]),
+                    bytes: value,
+                }),
+                len => wrong("1 to 65,536 bytes", format!("{len} bytes")),
+            },
             _ => wrong("a round and the number of a part in the key", "another key"),
         },
         first => wrong("a row that this version writes", format!("first byte {first:02x}")),
@@ -301,6 +315,21 @@ pub(crate) fn checksum_at(key: &[u8], end: usize) -> usize {
 /// The key of the row of a head, without the prefix of the page.
 pub(crate) fn head_key(branch: &str, id: &CommitId) -> Vec<u8> {
     [&[HEAD][..], branch.as_bytes(), &[0], &id.0.0].concat()
+}
+
+/// What the key of the row of a head begins with, without the prefix of the page.
+pub(crate) fn heads_key(branch: &str) -> Vec<u8> {
+    [&[HEAD][..], branch.as_bytes(), &[0]].concat()
+}
+
+/// The key of the row of the resets of a branch, without the prefix of the page.
+pub(crate) fn resets_key(branch: &str) -> Vec<u8> {
+    [&[RESETS][..], branch.as_bytes()].concat()
+}
+
+/// The key of the first row of the marks of a round, without the prefix of the page.
+pub(crate) fn marks_key(round: u64) -> Vec<u8> {
+    [&[MARKS][..], &round.to_be_bytes(), &[0; 4]].concat()
 }
 
 /// The key of the row of a commit, without the prefix of the page.

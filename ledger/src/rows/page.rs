@@ -20,7 +20,10 @@ pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
 
 /// A branch can be reset or removed less often.
-const MAX_RESETS: u64 = 1 << 24;
+pub(super) const MAX_RESETS: u64 = 1 << 24;
+
+/// The branch that a page is made with.
+pub(crate) const MAIN: &str = "main";
 
 /// Before the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
@@ -153,6 +156,15 @@ impl Rows {
         })?;
         heads.sort_by_key(|head| (head.time, head.id));
         Ok(heads)
+    }
+
+    /// Fails if the branch that the page was made with has lost its head. Nothing would be kept for it.
+    pub(crate) fn check_main(&self, host: &dyn KvRead) -> Result<()> {
+        if self.heads(host, MAIN)?.is_empty() && self.resets(host, MAIN)? == 0 {
+            let found = "there is no head of the branch main, which was never removed";
+            return Err(self.damaged(&self.branch(MAIN), found));
+        }
+        Ok(())
     }
 
     fn head(&self, begin: &[u8], id: &[u8], value: &[u8]) -> Result<Head> {

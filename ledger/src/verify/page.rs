@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use permazen_kv::{Direction, KeySpan, KvRead};
 
 use super::commits::Graph;
+use super::marks::Marks;
 use super::numbers::Numbers;
 use super::pieces::Pieces;
 use super::references::CheckReferences;
@@ -19,20 +20,17 @@ use crate::node::view::Node;
 use crate::page::shared::Shared;
 use crate::rows::counts::Counts;
 use crate::rows::inspect::{
-    COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, page_row, piece_key,
+    COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, heads_key,
+    page_row, piece_key, resets_key,
 };
 use crate::rows::inspect_repository::is_lease;
-use crate::rows::page::Rows;
+use crate::rows::page::{MAIN, Rows};
 use crate::rows::process::{Hold, StreamState, lease};
 use crate::rows::references::References;
 use crate::rows::separate::OWN_KEY;
 use crate::rows::statuses::Remote;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
-
-/// The branch that a page is made with, as `repository.rs` has it too, which is above this file. Making it
-/// does not raise the row that says what keeps.
-const MAIN: &str = "main";
 
 /// Checks a page.
 ///
@@ -125,7 +123,9 @@ fn check_small(
     let (mut graph, mut keeps, mut reference_rows) = (Graph::new(page), 0, 0);
     let mut statuses = Statuses::default();
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut marks, mut has_main) = (Marks::new(counts), false);
     let mut each = |key: &[u8], row: &[u8]| {
+        has_main |= key.starts_with(&heads_key(MAIN)) || key == resets_key(MAIN);
         // The row that says which page it is has been read. A lease says nothing else.
         if rows.is_separate() && (key == OWN_KEY || is_lease(key, row)) {
             return Ok(());
@@ -176,7 +176,10 @@ fn check_small(
                 }
             }
             Ok(PageRow::Reference(_)) => reference_rows += 1,
-            Ok(PageRow::Marks { round }) => check_round(round, key, counts, report, page),
+            Ok(PageRow::Marks { round, part, bytes }) => {
+                check_round(round, key, counts, report, page);
+                marks.add((page, key), (round, part, bytes), report);
+            }
             // No piece lies here, the others have been read or say nothing else.
             Ok(
                 PageRow::Hold(Hold::Stream(..))
@@ -200,6 +203,11 @@ fn check_small(
     };
     visit(host, rows, Part::BeforePieces, &mut each)?;
     visit(host, rows, Part::AfterPieces, &mut each)?;
+    marks.check(page, report);
+    if !has_main {
+        let expected = "a head of the branch main, which was never removed";
+        report.add(page, &heads_key(MAIN), expected, "no row");
+    }
     statuses.check((host, rows), &graph, counts, report)?;
     let least = graph.kept(MAIN);
     if keeps < least {
