@@ -5,9 +5,11 @@ mod context;
 mod file;
 mod info;
 mod kv;
+mod list;
 mod objects;
 mod progress;
 mod schema;
+mod types;
 
 use clap::Subcommand;
 
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     /// Say what the database is
     Info(info::Info),
     Kv(kv::Kv),
+    Types(types::Types),
+    Type(types::Type),
     Schema(schema::Schema),
     Save(objects::Save),
     Load(objects::Load),
@@ -62,6 +66,8 @@ impl Command {
         match self {
             Command::Info(info) => info.run(context),
             Command::Kv(kv) => kv.run(context),
+            Command::Types(types) => types.run(context),
+            Command::Type(of) => of.run(context),
             Command::Schema(schema) => schema.run(context),
             Command::Save(save) => save.run(context),
             Command::Load(load) => load.run(context),
@@ -73,6 +79,8 @@ impl Command {
         match self {
             Command::Info(_) => Place::Inside { edits: false },
             Command::Kv(kv) => kv.place(),
+            Command::Types(types) => types.place(),
+            Command::Type(of) => of.place(),
             Command::Schema(schema) => schema.place(),
             Command::Save(save) => save.place(),
             Command::Load(load) => load.place(),

@@ -6,3 +6,4 @@ mod json_schema;
 mod kv;
 mod objects;
 mod schema;
+mod types;

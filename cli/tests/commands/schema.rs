@@ -10,12 +10,19 @@ const R: &str = "Schema_a74fa4308ce05a1de31520b9858a4e91";
 #[test]
 fn schemas_are_listed_with_their_objects() {
     let db = Fixture::reference();
-    assert_eq!(db.out(&["schema", "list"]), format!("   1  {R}  2 types, 4 objects\n"));
-    assert_eq!(db.out(&["schema", "list", "--no-counts"]), format!("   1  {R}  2 types\n"));
+    let expected = format!(
+        "schema  id                                       types  objects\n\
+         ------  ---------------------------------------  -----  -------\n\
+         \x20    1  {R}      2        4\n"
+    );
+    assert_eq!(db.out(&["schema", "list"]), expected);
+    assert_eq!(db.out(&["--raw", "schema", "list", "--no-counts"]), format!("1\t{R}\t2\n"));
     let json = db.run(&["--json", "schema", "list"]).json(0);
-    assert_eq!(json, [json!({ "type": "schema", "schema": 1, "id": R, "types": 2, "objects": 4 })]);
-    let json = Fixture::recorded("evolution").run(&["--json", "schema", "list"]).json(0);
-    assert_eq!(json.iter().map(|line| &line["schema"]).collect::<Vec<_>>(), [1, 2, 3]);
+    let values = json!({ "schema": 1, "id": R, "types": 2, "objects": 4 });
+    assert_eq!(json, [json!({ "type": "row", "values": values })]);
+    let numbers = Fixture::recorded("evolution").run(&["--raw", "schema", "list"]).out(0);
+    let numbers: Vec<_> = numbers.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(numbers, ["1", "2", "3"]);
 }
 
 /// Java has written the files.

@@ -35,7 +35,8 @@ pub struct Column {
 }
 
 impl Column {
-    pub(crate) fn new(name: impl Into<String>, numeric: bool) -> Self {
+    /// A column, for those who show rows of their own.
+    pub fn new(name: impl Into<String>, numeric: bool) -> Self {
         Column { name: name.into(), numeric }
     }
 }

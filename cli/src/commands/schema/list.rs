@@ -1,8 +1,7 @@
 //! `schema list`.
 
-use serde_json::json;
-
 use crate::commands::Context;
+use crate::commands::list::{self, number, text};
 use crate::failure::{Answer, Failure};
 
 /// List the recorded schemas, with the number of their object types and objects.
@@ -18,40 +17,28 @@ impl List {
         let session = context.session;
         context.read(|transaction, out| {
             let bundle = transaction.bundle();
+            let mut rows = Vec::new();
             for schema in bundle.schemas() {
-                let mut objects = None;
+                let mut row = vec![
+                    number(u64::from(schema.index.get())),
+                    text(schema.id.to_string()),
+                    number(schema.types.len() as u64),
+                ];
                 if !self.no_counts {
-                    let mut count = 0u64;
+                    let mut count = 0;
                     for id in &transaction.objects_in_schema(schema.index)? {
                         session.interrupt.check()?;
                         id?;
                         count += 1;
                     }
-                    objects = Some(count);
+                    row.push(number(count));
                 }
-                let (number, types) = (schema.index.get(), schema.types.len());
-                if out.is_json() {
-                    let id = schema.id.to_string();
-                    let mut line =
-                        json!({ "type": "schema", "schema": number, "id": id, "types": types });
-                    if let Some(objects) = objects {
-                        line["objects"] = objects.into();
-                    }
-                    out.json(&line)?;
-                    continue;
-                }
-                let objects = objects.map(|count| format!(", {}", counted(count, "object")));
-                let types = counted(types as u64, "type");
-                let objects = objects.unwrap_or_default();
-                out.say(format_args!("{number:>4}  {}  {types}{objects}", schema.id));
+                rows.push(row);
             }
+            let columns = ["#schema", "id", "#types", "#objects"];
+            let shown = if self.no_counts { 3 } else { 4 };
+            list::show(columns.get(..shown).unwrap_or(&columns), out, rows)?;
             Ok(Answer::Yes)
         })
     }
-}
-
-/// `1 object`, `2 objects`.
-fn counted(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
