@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use permazen::open::StoreKind;
+use permazen_query::parse::begins_statement;
 
-use crate::commands::Command;
+use crate::commands::{Command, Line};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DB", required_unless_present = "generate")]
     pub(crate) database: Option<OsString>,
     /// Run these statements or commands; may be repeated
-    #[arg(short = 'c', long = "command", value_name = "STATEMENT")]
+    #[arg(short = 'c', long = "command", value_name = "STATEMENT", allow_hyphen_values = true)]
     pub(crate) statements: Vec<String>,
     /// Run the statements and commands of this file; - is standard input
     #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "statements")]
@@ -209,9 +210,16 @@ fn statement(arguments: &[OsString], words: &[OsString]) -> Result<Args, clap::E
         *word = option;
     }
     let Parsed { args, command } = Parsed::try_parse_from(&replaced)?;
-    match command {
-        None => Ok(args),
-        Some(_) => {
+    if command.is_none() {
+        return Ok(args);
+    }
+    let first = words.first().and_then(|word| word.to_str()).unwrap_or_default();
+    let end = first.find(|c: char| !c.is_alphanumeric()).unwrap_or(first.len());
+    let is_statement = first.get(..end).is_some_and(begins_statement);
+    match Line::try_parse_from(words) {
+        // It is meant to be a command.
+        Err(error) if !is_statement => Err(error),
+        _ => {
             let what = "a statement is one argument: write it in quotes, as in \
                         permazen DB 'find Person'";
             Err(definition().error(clap::error::ErrorKind::UnknownArgument, what))

@@ -41,6 +41,9 @@ use output::{Format, Output};
 use script::Script;
 use session::Session;
 
+/// What is said at the end of a dry run.
+const ONLY_TRIED: &str = "this was only tried: nothing is changed";
+
 /// Runs the shell with the arguments of this process, and says how the process should end. Fields
 /// whose encodings are not in `encodings` are shown as bytes.
 pub fn run(encodings: Arc<EncodingRegistry>) -> ExitCode {
@@ -80,8 +83,12 @@ fn answer(
     if let Some(command) = &args.command {
         let session = Session::open(args, encodings, interrupt)?;
         let _working = session.interrupt.work();
-        let done = command.run(&mut Context { session: &session, out, transaction: None });
-        return done.and_then(|answer| session.interrupt.check().map(|()| answer));
+        let answer = command.run(&mut Context { session: &session, out, transaction: None })?;
+        session.interrupt.check()?;
+        if session.options.dry_run && command.place().edits() {
+            output::note(ONLY_TRIED);
+        }
+        return Ok(answer);
     }
     match script::sources(args)? {
         Some(sources) => {

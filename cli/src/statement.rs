@@ -123,8 +123,11 @@ fn xml(
     let mut ran = Ran::default();
     match written {
         Ok(rows) => ran.rows = rows,
-        Err(ObjectXmlError::Io(_)) if out.is_gone() => {}
-        Err(error) => return Err(error.into()),
+        Err(ObjectXmlError::Io(_)) if out.check().is_ok() => {}
+        Err(error) => {
+            out.check()?;
+            return Err(error.into());
+        }
     }
     Ok(ran)
 }

@@ -11,7 +11,7 @@ mod progress;
 mod schema;
 mod types;
 
-use clap::Subcommand;
+use clap::{Parser, Subcommand};
 
 pub(crate) use context::Context;
 
@@ -28,6 +28,14 @@ pub(crate) enum Command {
     Schema(schema::Schema),
     Save(objects::Save),
     Load(objects::Load),
+}
+
+/// A command as a line of a script or at the prompt.
+#[derive(Debug, Parser)]
+#[command(name = "", no_binary_name = true, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Line {
+    #[command(subcommand)]
+    pub(crate) command: Command,
 }
 
 /// Where a command of a script runs.

@@ -124,3 +124,107 @@ impl Writer for Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::ops::ControlFlow;
+    use std::sync::{Arc, Mutex};
+
+    use permazen::kv::memory::MemoryStore;
+    use permazen::object::{Database, TransactionConfig};
+    use permazen::schema::{Field, ObjectType, SchemaModel};
+    use permazen_query::{Catalog, Limits, Parameters, Rows, check, parse, run};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[derive(Default)]
+    struct Kept(Vec<Column>, Vec<Row>);
+
+    impl Rows for Kept {
+        fn columns(&mut self, columns: &[Column]) -> ControlFlow<()> {
+            self.0 = columns.to_vec();
+            ControlFlow::Continue(())
+        }
+
+        fn row(&mut self, row: &Row) -> ControlFlow<()> {
+            self.1.push(row.clone());
+            ControlFlow::Continue(())
+        }
+
+        fn object(&mut self, _: &ObjectRow) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+
+    /// The columns and the row of `count Thing`.
+    fn count() -> Kept {
+        let thing = ObjectType::new("Thing").field(Field::counter("n"));
+        let model = SchemaModel::new().object_type(thing);
+        let database = Database::new(Arc::new(MemoryStore::new()));
+        let tx = database.begin(&TransactionConfig::new(model).unwrap()).unwrap();
+        let statement = parse("count Thing").unwrap();
+        let checked = check(&statement, &Catalog::of(&tx), &Parameters::new()).unwrap();
+        let mut kept = Kept::default();
+        run(&tx, &checked, &Limits::default(), &mut kept).unwrap();
+        kept
+    }
+
+    #[test]
+    fn a_row_waits_for_others_but_not_for_long() {
+        let Kept(columns, rows) = count();
+        let written = Written::default();
+        let mut sink = Sink::new(Box::new(written.clone()));
+        let text = |sink: &mut Sink| {
+            sink.flush();
+            String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
+        };
+        let mut table = Table::new();
+        table.columns(&columns, &mut sink);
+        // Without a row, the widths are not known.
+        table.overdue(&mut sink);
+        assert_eq!(text(&mut sink), "");
+        table.begun += Duration::from_secs(3600);
+        table.row(&rows[0], &mut sink);
+        assert_eq!(text(&mut sink), "", "more rows may come");
+        table.overdue(&mut sink);
+        let start = "count\n-----\n    0\n";
+        assert_eq!(text(&mut sink), start);
+        table.row(&rows[0], &mut sink);
+        assert_eq!(text(&mut sink), format!("{start}    0\n"), "it waits only once");
+        table.end(&mut sink);
+        assert_eq!(text(&mut sink), format!("{start}    0\n"));
+    }
+
+    #[test]
+    fn the_first_rows_decide() {
+        let Kept(columns, rows) = count();
+        let written = Written::default();
+        let mut sink = Sink::new(Box::new(written.clone()));
+        let mut table = Table::new();
+        table.columns(&columns, &mut sink);
+        table.begun += Duration::from_secs(3600);
+        for _ in 1..MOST_ROWS {
+            table.row(&rows[0], &mut sink);
+        }
+        sink.flush();
+        assert!(written.0.lock().unwrap().is_empty());
+        table.row(&rows[0], &mut sink);
+        sink.flush();
+        assert!(!written.0.lock().unwrap().is_empty());
+    }
+}

@@ -9,7 +9,7 @@ use crate::commands::{Context, Place};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::session::Session;
-use crate::statement;
+use crate::{ONLY_TRIED, statement};
 
 /// Runs a script. `each`: each piece is a transaction of its own.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn run(
     let answer =
         if each { run_each(script, session, out)? } else { run_whole(script, session, out)? };
     if session.options.dry_run && script.pieces().iter().any(|piece| piece.place().edits()) {
-        output::note("this was only tried: nothing is changed");
+        output::note(ONLY_TRIED);
     }
     Ok(answer)
 }

@@ -10,7 +10,7 @@ use permazen_query::syntax::{Span, Statement, StatementKind};
 use permazen_query::{Mistake, parse_first};
 
 use super::words::words;
-use crate::commands::{Command, Place};
+use crate::commands::{Command, Line, Place};
 use crate::failure::Failure;
 
 /// A text with statements and commands.
@@ -49,14 +49,6 @@ pub(crate) enum PieceKind {
     Command(Box<Command>),
     /// Help for a command: a text to be shown.
     Help(String),
-}
-
-/// A command as a line of a script or at the prompt.
-#[derive(Debug, Parser)]
-#[command(name = "", no_binary_name = true, disable_help_subcommand = true, max_term_width = 100)]
-struct Line {
-    #[command(subcommand)]
-    command: Command,
 }
 
 impl Script {

@@ -17,6 +17,39 @@ fn a_statement_is_one_argument() {
 }
 
 #[test]
+fn a_command_that_is_not_there() {
+    let db = Fixture::new();
+    let message = db.run(&["inof", "--json", "x"]).failed(2);
+    let error: serde_json::Value = serde_json::from_str(&message).unwrap();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("unrecognized subcommand 'inof'"), "{message}");
+    assert!(message.contains("a similar subcommand exists: 'info'"), "{message}");
+    let one = db.run(&["inof"]).failed(2);
+    assert!(
+        one.contains("there is no statement or command `inof` (did you mean `info`?)"),
+        "{one}"
+    );
+    assert_eq!(db.run(&["-c", "-- only a comment"]).done(), "");
+}
+
+#[test]
+fn what_cannot_be_written_fails() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        println!("skipped: there is no /dev/full");
+        return;
+    };
+    let db = Fixture::new();
+    for format in ["table", "lines", "json", "csv", "xml"] {
+        let mut command = db.command(&["find Pet", "--format", format]);
+        let message = Ran::of(command.stdout(full.try_clone().unwrap())).failed(2);
+        assert!(
+            message.contains("No space left on device") && message.contains("is not complete"),
+            "{format}: {message}"
+        );
+    }
+}
+
+#[test]
 fn options_of_commands_may_come_after_them() {
     let db = Fixture::new();
     let info = db.run(&["info"]).done();

@@ -99,6 +99,8 @@ fn ctrl_c_ends_a_program_that_reads_its_script() {
     };
     let db = Fixture::new();
     let mut child = start(db.command(&[]).stdin(Stdio::piped()));
+    // It stays open, so that there may be more of the script.
+    let _script = child.stdin.take();
     let status = format!("/proc/{}/status", child.id());
     let waits_for_ctrl_c = || {
         let status = std::fs::read_to_string(&status).unwrap();

@@ -7,5 +7,6 @@ mod guide;
 mod hostile;
 mod interrupts;
 mod others;
+mod pager;
 mod scripts;
 mod support;
