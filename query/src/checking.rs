@@ -3,6 +3,7 @@
 use crate::catalog::Catalog;
 use crate::check::{Checked, Parameters, resolve};
 use crate::mistake::Mistake;
+use crate::plan::check_using;
 use crate::syntax::Statement;
 
 /// Looks up the names of a statement, gives its values their encodings, and sees whether an index that
@@ -15,5 +16,7 @@ pub fn check(
     catalog: &Catalog,
     parameters: &Parameters,
 ) -> Result<Checked, Mistake> {
-    resolve(statement, catalog, parameters)
+    let checked = resolve(statement, catalog, parameters)?;
+    check_using(&checked)?;
+    Ok(checked)
 }

@@ -1,18 +1,18 @@
 //! A statement whose names and values are resolved.
 
-use std::sync::Arc;
-
-use permazen::schema::SchemaBundle;
-
 use super::changes::{CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet};
 use super::index::CheckedIndex;
 use super::query::{CheckedColumn, CheckedQuery};
+use crate::catalog::Catalog;
 
 /// A statement whose names and values are resolved, for the schemas of one catalog.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    pub(crate) bundle: Arc<SchemaBundle>,
+    /// The catalog in which the names were looked up.
+    pub(crate) catalog: Catalog,
     pub(crate) kind: CheckedKind,
+    /// As it is written.
+    pub(crate) text: String,
 }
 
 /// What a checked statement does.

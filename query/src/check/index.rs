@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::encoding::Encoding;
+use permazen::encoding::{Encoding, EncodingKind};
 use permazen::object::IndexKind;
 use permazen::schema::ResolvedField;
 
@@ -198,14 +198,14 @@ fn map_key(field: &ResolvedField, values: StorageId) -> Option<&Arc<dyn Encoding
 
 /// The value that makes entries of an index indivisible: its end cannot be found. Only the object ID may
 /// follow a value of an encoding that is not registered.
-pub(crate) fn indivisible(
+fn indivisible(
     values: &[(Arc<str>, Arc<dyn Encoding>)],
     kind: IndexKind,
 ) -> Option<&(Arc<str>, Arc<dyn Encoding>)> {
     let has_suffix = matches!(kind, IndexKind::ListElement | IndexKind::MapValue);
     let last = values.len().saturating_sub(1);
     values.iter().enumerate().find_map(|(at, value)| {
-        let unknown = matches!(value.1.kind(), permazen::encoding::EncodingKind::Unknown);
+        let unknown = matches!(value.1.kind(), EncodingKind::Unknown);
         (unknown && (has_suffix || at != last)).then_some(value)
     })
 }

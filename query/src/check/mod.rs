@@ -30,10 +30,10 @@ pub(crate) use changes::{
 pub use checked::Checked;
 pub(crate) use checked::CheckedKind;
 pub(crate) use condition::{CheckedCondition, Matcher, Test};
-pub(crate) use index::{CheckedIndex, indivisible};
+pub(crate) use index::CheckedIndex;
 pub(crate) use objects::{CheckedObjects, CheckedObjectsKind, CheckedStep, Way};
 pub use parameters::Parameters;
-pub(crate) use path::{Access, CheckedPath, Read, ValueKind, What};
+pub(crate) use path::{Access, CheckedPath, Read, ValueKind, What, counter_encoding};
 pub(crate) use query::{CheckedColumn, CheckedOrder, CheckedQuery, CheckedUsing};
 pub(crate) use statement::resolve;
 pub(crate) use versions::{Version, Versions};

@@ -30,6 +30,8 @@ pub(crate) struct CheckedPath {
     pub(crate) kinds: Vec<ValueKind>,
     /// Whether there can be several values.
     pub(crate) many: bool,
+    /// How the first field is read, if that is the same in all versions of all types at the beginning.
+    pub(crate) always: Option<Access>,
 }
 
 /// How a field of an object is read.
@@ -75,6 +77,13 @@ impl Read {
 }
 
 impl Access {
+    /// Whether both read the same.
+    pub(crate) fn is_same(&self, other: &Access) -> bool {
+        self.field.storage_id == other.field.storage_id
+            && (self.stored, self.kind) == (other.stored, other.kind)
+            && self.read == other.read
+    }
+
     /// The field or sub-field whose encoding the values have. `None` for a counter or a whole
     /// collection.
     pub(crate) fn of(&self) -> Option<&Arc<ResolvedField>> {
@@ -129,6 +138,11 @@ impl ValueKind {
     fn new(encoding: Arc<dyn Encoding>, what: What) -> Self {
         let null = encoding.encode_all(&Value::Null).ok();
         ValueKind { encoding, null, what, allowed: None, family: 0 }
+    }
+
+    /// Values of an encoding.
+    pub(crate) fn stored(encoding: Arc<dyn Encoding>) -> Self {
+        ValueKind::new(encoding, What::Stored)
     }
 
     /// Values of a field or sub-field of a simple kind; counts if there is none.

@@ -128,8 +128,9 @@ impl Checker<'_> {
     /// The ID, the type if there are several, and all fields of these types.
     fn all_columns(&self, types: &[StorageId]) -> Vec<CheckedColumn> {
         let special = |special: Special| {
-            CheckedColumn::of(finished(special.word().to_owned(), Vec::new(), Some(special)))
+            CheckedColumn::of(finished(special.word().to_owned(), Vec::new(), Some(special), 0))
         };
+        let versions = self.count_versions(types);
         let mut columns = vec![special(Special::Id)];
         if types.len() > 1 {
             columns.push(special(Special::Type));
@@ -149,7 +150,12 @@ impl Checker<'_> {
         for name in names {
             let hop: Versions<Access> =
                 fields.remove(&name).unwrap_or_default().into_iter().collect();
-            columns.push(CheckedColumn::of(finished(quoted_name(&name), vec![hop], None)));
+            columns.push(CheckedColumn::of(finished(
+                quoted_name(&name),
+                vec![hop],
+                None,
+                versions,
+            )));
         }
         columns
     }

@@ -162,7 +162,12 @@ impl Checker<'_> {
             }
             hops.push(last);
         }
-        Ok(finished(text, hops, special))
+        Ok(finished(text, hops, special, self.count_versions(types)))
+    }
+
+    /// How many versions these types have.
+    pub(super) fn count_versions(&self, types: &[StorageId]) -> usize {
+        self.entries(types).map(|entry| entry.versions.len()).sum()
     }
 
     /// Reads a pending field for a key or at a position, in the versions that can.
@@ -235,11 +240,13 @@ impl Checker<'_> {
     }
 }
 
-/// A path that is resolved but for the kinds of its values.
+/// A path that is resolved but for the kinds of its values. It begins at objects of types that have
+/// `versions` versions.
 pub(super) fn finished(
     text: String,
     mut hops: Vec<Versions<Access>>,
     special: Option<Special>,
+    versions: usize,
 ) -> CheckedPath {
     let mut kinds: Vec<ValueKind> = Vec::new();
     let mut of_versions = Vec::new();
@@ -278,7 +285,12 @@ pub(super) fn finished(
         });
     }
     let many = hops.iter().any(|hop| hop.iter().any(|(_, access)| access.read.is_many()));
-    CheckedPath { text, hops, special, kinds, many }
+    let always = hops.first().and_then(|hop| {
+        let (_, first) = hop.iter().next()?;
+        let same = hop.iter().filter(|(_, access)| first.is_same(access)).count();
+        (same == versions).then(|| first.clone())
+    });
+    CheckedPath { text, hops, special, kinds, many, always }
 }
 
 /// The encoded form of a literal for a field or sub-field of a simple kind.

@@ -1,7 +1,5 @@
 //! Statements.
 
-use std::sync::Arc;
-
 use super::checked::{Checked, CheckedKind};
 use super::checker::{Checker, Result};
 use super::parameters::Parameters;
@@ -35,5 +33,5 @@ pub(crate) fn resolve(
             statement: Box::new(resolve(&explain.statement, catalog, parameters)?),
         },
     };
-    Ok(Checked { bundle: Arc::clone(catalog.schemas()), kind })
+    Ok(Checked { catalog: catalog.clone(), kind, text: statement.to_string() })
 }

@@ -1,39 +1,139 @@
 //! How a statement is run: which indexes it reads, what it filters and sorts.
 
+mod build;
+mod candidate;
+mod choose;
+mod describe;
+mod known;
+mod physical;
+mod reads;
+mod spans;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
+use permazen::StorageId;
+use permazen::kv::KvRead;
+use permazen::layout::{SchemaIndex, object_schema_prefix, prefix_end};
 use permazen::object::Transaction;
 
-use crate::check::Checked;
+pub(crate) use build::{comes_by_id, repeats};
+pub(crate) use physical::{
+    EntryShape, IndexScan, Ordering, QueryPlan, SetPlan, Source, Span, TypeScan,
+};
+pub(crate) use reads::{Reads, reads};
+pub(crate) use spans::{all as whole_span, index_span};
+
+use crate::check::{Checked, CheckedKind, CheckedQuery};
 use crate::error::QueryError;
+use crate::mistake::Mistake;
+use choose::Chooser;
 
 /// How a statement is run. It displays as lines.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    lines: Vec<String>,
+    root: describe::Node,
 }
 
 impl Plan {
-    /// The plan as JSON: one object.
+    /// The plan as JSON: an object with `what`, and `parts` that are such objects. What else an object
+    /// has is described in the guide (docs/src/query-language.md#explain).
     pub fn json(&self) -> String {
-        let lines: Vec<_> =
-            self.lines.iter().map(|line| crate::text::json_string(&line.as_str().into())).collect();
-        format!("{{\"plan\":[{}]}}", lines.join(","))
+        self.root.json()
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.lines.join("\n"))
+        f.write_str(&self.root.lines())
     }
 }
 
-/// How a statement would be run. For `explain`, the plan of the explained statement. Reads at most a few
-/// pairs, to see in which schemas there are objects.
+/// How a statement would be run. For `explain`, the plan of the explained statement. Cost: at most one
+/// seek for each schema that has a type of the query.
 ///
 /// # Errors
-/// If the store fails, or the schemas have changed since the check.
-pub fn plan(_tx: &Transaction<'_>, checked: &Checked) -> Result<Plan, QueryError> {
-    let _ = checked;
-    Ok(Plan { lines: vec!["scan all objects of the type".to_owned()] })
+/// [`QueryError::Object`] if the store fails; [`QueryError::SchemasChanged`].
+pub fn plan(tx: &Transaction<'_>, checked: &Checked) -> Result<Plan, QueryError> {
+    let checked = checked.explained().map_or(checked, |(statement, _)| statement);
+    check_schemas(tx, checked)?;
+    let mut made = None;
+    tx.read_pairs(|kv| {
+        made = Some(described(kv, checked));
+        Ok(())
+    })?;
+    made.unwrap_or(Err(QueryError::SchemasChanged))
+}
+
+fn described(kv: &dyn KvRead, checked: &Checked) -> Result<Plan, QueryError> {
+    let (query, columns): (_, Option<Vec<_>>) = match &checked.kind {
+        CheckedKind::Find(query, columns) => {
+            (query, Some(columns.iter().map(|column| &column.path).collect()))
+        }
+        CheckedKind::Show(query) | CheckedKind::Export(query) => (query, None),
+        CheckedKind::Count(query) => (query, Some(Vec::new())),
+        CheckedKind::Set(set) => (&set.query, Some(Vec::new())),
+        CheckedKind::Delete(delete) => (&delete.query, Some(Vec::new())),
+        CheckedKind::Migrate(migrate) => (&migrate.query, Some(Vec::new())),
+        CheckedKind::Index(index) => return Ok(Plan { root: describe::index(index) }),
+        CheckedKind::Create(create) => {
+            return Ok(Plan { root: describe::create(&create.object_type) });
+        }
+        CheckedKind::Explain { statement, .. } => return described(kv, statement),
+    };
+    let plan = query_plan(kv, checked, query)?;
+    Ok(Plan { root: describe::statement(&checked.text, &plan, columns.as_deref()) })
+}
+
+/// The plan of a query, which is part of a checked statement.
+pub(crate) fn query_plan(
+    kv: &dyn KvRead,
+    checked: &Checked,
+    query: &CheckedQuery,
+) -> Result<QueryPlan, QueryError> {
+    let seen: RefCell<HashMap<(StorageId, SchemaIndex), bool>> = RefCell::default();
+    let occupied = |object_type: StorageId, schema: SchemaIndex| {
+        if let Some(known) = seen.borrow().get(&(object_type, schema)) {
+            return Ok(*known);
+        }
+        let prefix = [object_schema_prefix(schema), object_type.prefix()].concat();
+        let found = kv.at_least(&prefix, prefix_end(&prefix).as_deref())?.is_some();
+        seen.borrow_mut().insert((object_type, schema), found);
+        Ok(found)
+    };
+    Chooser { catalog: &checked.catalog, occupied: &occupied }.query(query)
+}
+
+/// Sees whether the index that a statement wants to use can be used. Reads nothing: an index may still
+/// lack the objects of some schemas.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check_using(checked: &Checked) -> Result<(), Mistake> {
+    let query = match &checked.kind {
+        CheckedKind::Find(query, _)
+        | CheckedKind::Show(query)
+        | CheckedKind::Export(query)
+        | CheckedKind::Count(query) => query,
+        CheckedKind::Set(set) => &set.query,
+        CheckedKind::Delete(delete) => &delete.query,
+        CheckedKind::Migrate(migrate) => &migrate.query,
+        CheckedKind::Explain { statement, .. } => return check_using(statement),
+        CheckedKind::Index(_) | CheckedKind::Create(_) => return Ok(()),
+    };
+    let chooser = Chooser { catalog: &checked.catalog, occupied: &|_, _| Ok(false) };
+    match chooser.query(query) {
+        Err(QueryError::Mistake(mistake)) => Err(mistake),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a statement that was checked with other schemas.
+pub(crate) fn check_schemas(tx: &Transaction<'_>, checked: &Checked) -> Result<(), QueryError> {
+    let (now, then) = (tx.bundle(), checked.catalog.schemas());
+    if std::sync::Arc::ptr_eq(&now, then) || now.tables() == then.tables() {
+        return Ok(());
+    }
+    Err(QueryError::SchemasChanged)
 }

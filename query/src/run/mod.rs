@@ -1,17 +1,38 @@
 //! Running statements that read.
+//!
+//! A statement reads the pairs of its transaction as its plan says, and gives what it finds to a
+//! [`Rows`](crate::Rows) at once. The pairs of an object are read where they lie, and a value is decoded
+//! only to be shown.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
+mod cells;
+mod entries;
+mod fail;
+mod id_sorter;
+mod index;
+mod meets;
+mod order;
+mod query;
+mod reader;
+mod sets;
+mod sort;
+mod spill;
+mod statement;
+mod subject;
+mod values;
+mod wanted;
 
 use permazen::ObjId;
-use permazen::object::{FieldValue, Migrate, Transaction};
-use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen::object::Transaction;
 
-use crate::catalog::Catalog;
-use crate::check::{Checked, CheckedKind, CheckedObjectsKind, CheckedQuery};
+use crate::check::{Checked, CheckedKind, CheckedQuery};
 use crate::error::QueryError;
 use crate::limits::Limits;
-use crate::rows::{Cell, Column, ObjectRow, Row, Rows};
+use crate::plan::{check_schemas, plan, query_plan};
+use crate::rows::{Cell, Column, Row, Rows};
+use fail::Fail;
+use query::{Needs, Query};
+use reader::Reader;
+use subject::Flow;
 
 /// What came of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,12 +40,12 @@ use crate::rows::{Cell, Column, ObjectRow, Row, Rows};
 pub struct Ran {
     /// How many rows or objects were given.
     pub rows: u64,
-    /// How many damaged values were met.
+    /// How many damaged values, objects and index entries were met.
     pub damaged: u64,
     /// Whether it was stopped: [`Limits::stop`] was set. What it has given so far is right, but not
     /// all. It is not set if [`Rows`] wanted no more.
     pub stopped: bool,
-    /// If all objects of a type were read for lack of an index: what index would have helped, in words.
+    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop.
     pub scanned_without_index: Option<String>,
 }
 
@@ -32,162 +53,175 @@ pub struct Ran {
 /// its plan; what is explained is not run.
 ///
 /// # Errors
-/// If the store fails, the schemas have changed since the check, or the statement changes objects.
+/// [`QueryError::Object`] if the store fails, [`QueryError::Temporary`] if a temporary file is needed and
+/// cannot be used, [`QueryError::SchemasChanged`], and [`QueryError::WrongKind`] if the statement changes
+/// objects.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use permazen::kv::memory::MemoryStore;
+/// use permazen::object::{Database, TransactionConfig};
+/// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+/// use permazen_query::{Catalog, Column, Limits, ObjectRow, Parameters, Row, Rows, check, parse, run};
+///
+/// #[derive(Default)]
+/// struct Lines(Vec<String>);
+///
+/// impl Rows for Lines {
+///     fn columns(&mut self, _: &[Column]) -> ControlFlow<()> {
+///         ControlFlow::Continue(())
+///     }
+///     fn row(&mut self, row: &Row) -> ControlFlow<()> {
+///         self.0.push(row.cells.iter().map(|cell| cell.shown()).collect::<Vec<_>>().join(" "));
+///         ControlFlow::Continue(())
+///     }
+///     fn object(&mut self, _: &ObjectRow) -> ControlFlow<()> {
+///         ControlFlow::Continue(())
+///     }
+/// }
+///
+/// let string = "urn:fdc:permazen.io:2020:String".parse()?;
+/// let person = ObjectType::new("Person").field(Field::new("name", Simple::of(string).indexed()));
+/// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
+/// let db = Database::new(std::sync::Arc::new(MemoryStore::new()));
+/// let tx = db.begin(&config)?;
+/// for name in ["Bob", "Ann"] {
+///     tx.set(tx.create("Person")?, "name", &name.into(), Default::default())?;
+/// }
+///
+/// let statement = parse("find Person order by name columns name")?;
+/// let checked = check(&statement, &Catalog::of(&tx), &Parameters::new())?;
+/// let mut lines = Lines::default();
+/// let ran = run(&tx, &checked, &Limits::default(), &mut lines)?;
+/// assert_eq!((ran.rows, lines.0), (2, vec!["Ann".to_owned(), "Bob".to_owned()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn run(
     tx: &Transaction<'_>,
     checked: &Checked,
     limits: &Limits,
     rows: &mut dyn Rows,
 ) -> Result<Ran, QueryError> {
-    let mut ran = Ran::default();
-    match &checked.kind {
-        CheckedKind::Show(query) | CheckedKind::Export(query) => {
-            each(tx, query, limits, &mut ran, &mut |id, ran| {
-                let object = object(tx, id)?;
-                ran.rows += 1;
-                Ok(rows.object(&object))
-            })?;
-        }
-        CheckedKind::Find(query, _) => {
-            let catalog = Catalog::new(Arc::clone(&checked.bundle));
-            let fields: Vec<_> = query
-                .objects
-                .types
-                .iter()
-                .filter_map(|id| catalog.type_with_id(*id))
-                .flat_map(|entry| entry.fields())
-                .collect();
-            let mut columns = vec![Column::new("id", false)];
-            columns.extend(fields.iter().map(|field| Column::new(&*field.name, false)));
-            let mut flow = rows.columns(&columns);
-            each(tx, query, limits, &mut ran, &mut |id, ran| {
-                if flow.is_break() {
-                    return Ok(flow);
-                }
-                let object = object(tx, id)?;
-                let cell = |name: &str| {
-                    let mut fields = object.fields.iter();
-                    fields.find(|(other, _)| **other == *name).map(|(_, cell)| cell.clone())
-                };
-                let mut cells = vec![Cell::Id(id)];
-                cells.extend(fields.iter().map(|f| cell(&f.name).unwrap_or(Cell::Absent)));
-                ran.rows += 1;
-                flow = rows.row(&Row { id: Some(id), cells });
-                Ok(flow)
-            })?;
-        }
-        CheckedKind::Count(query) => {
-            let mut count = 0;
-            each(tx, query, limits, &mut ran, &mut |_, _| {
-                count += 1;
-                Ok(ControlFlow::Continue(()))
-            })?;
-            if rows.columns(&[Column::new("count", true)]).is_continue() && !ran.stopped {
-                ran.rows = 1;
-                let _ = rows.row(&Row { id: None, cells: vec![Cell::Number(count)] });
-            }
-        }
-        CheckedKind::Explain { statement, .. } => {
-            let plan = crate::plan::plan(tx, statement)?;
-            let mut flow = rows.columns(&[Column::new("plan", false)]);
-            for line in plan.to_string().lines() {
-                if flow.is_continue() {
-                    ran.rows += 1;
-                    flow = rows.row(&Row { id: None, cells: vec![Cell::Text(line.into())] });
-                }
-            }
-        }
-        _ => return Err(QueryError::WrongKind("a statement that changes objects is not read")),
+    if let Some((statement, _)) = checked.explained() {
+        return explain(tx, statement, rows);
     }
+    check_schemas(tx, checked)?;
+    let mut ran = Ran::default();
+    lent(tx, checked, limits, &mut ran, |query, ran| {
+        let made = |of: &CheckedQuery| query_plan(query.reader.kv, checked, of);
+        ran.rows = match &checked.kind {
+            CheckedKind::Find(of, columns) => {
+                let plan = made(of)?;
+                ran.scanned_without_index.clone_from(&plan.no_index);
+                query.find(&plan, columns, rows)?
+            }
+            CheckedKind::Show(of) | CheckedKind::Export(of) => {
+                let plan = made(of)?;
+                ran.scanned_without_index.clone_from(&plan.no_index);
+                query.show(&plan, of, rows)?
+            }
+            CheckedKind::Count(of) => {
+                let plan = made(of)?;
+                ran.scanned_without_index.clone_from(&plan.no_index);
+                query.count(&plan, rows)?
+            }
+            CheckedKind::Index(index) => query.index(index, rows)?,
+            CheckedKind::Create(_)
+            | CheckedKind::Set(_)
+            | CheckedKind::Delete(_)
+            | CheckedKind::Migrate(_)
+            | CheckedKind::Explain { .. } => {
+                return Err(Fail::Error(QueryError::WrongKind(
+                    "a statement that changes objects cannot be run as one that reads",
+                )));
+            }
+        };
+        Ok(())
+    })?;
     Ok(ran)
 }
 
-/// The objects of a statement with a query, in order: those that `set`, `delete`, `migrate` change, that
-/// `export` writes. Fewer if it is stopped.
+/// The objects of a statement with a query, in order: those that `set`, `delete` and `migrate` change, and
+/// that `export` writes.
+///
+/// Returns fewer if it is stopped; then [`Ran::stopped`] is set.
 ///
 /// # Errors
-/// The errors of [`run`]; if the statement has no query.
+/// The errors of [`run`]; [`QueryError::WrongKind`] if the statement has no query.
 pub fn matches(
     tx: &Transaction<'_>,
     checked: &Checked,
     limits: &Limits,
-) -> Result<Vec<ObjId>, QueryError> {
-    let query = match &checked.kind {
+) -> Result<(Vec<ObjId>, Ran), QueryError> {
+    check_schemas(tx, checked)?;
+    let of = match &checked.kind {
         CheckedKind::Find(query, _)
         | CheckedKind::Show(query)
         | CheckedKind::Count(query)
         | CheckedKind::Export(query) => query,
-        _ => return Err(QueryError::WrongKind("this statement has no query")),
+        CheckedKind::Set(set) => &set.query,
+        CheckedKind::Delete(delete) => &delete.query,
+        CheckedKind::Migrate(migrate) => &migrate.query,
+        CheckedKind::Index(_) | CheckedKind::Create(_) | CheckedKind::Explain { .. } => {
+            return Err(QueryError::WrongKind("this statement has no query for objects"));
+        }
     };
     let mut ids = Vec::new();
-    each(tx, query, limits, &mut Ran::default(), &mut |id, _| {
-        ids.push(id);
-        Ok(ControlFlow::Continue(()))
+    let mut ran = Ran::default();
+    lent(tx, checked, limits, &mut ran, |query, ran| {
+        let plan = query_plan(query.reader.kv, checked, of)?;
+        ran.scanned_without_index.clone_from(&plan.no_index);
+        query.objects(&plan, &Needs::nothing(), &mut |subject| {
+            ids.push(subject.id);
+            Ok(Flow::More)
+        })?;
+        ran.rows = ids.len() as u64;
+        Ok(())
     })?;
-    Ok(ids)
+    Ok((ids, ran))
 }
 
-type Found<'f> = dyn FnMut(ObjId, &mut Ran) -> Result<ControlFlow<()>, QueryError> + 'f;
-
-fn each(
+/// Calls `body` with the pairs lent for reading.
+fn lent(
     tx: &Transaction<'_>,
-    query: &CheckedQuery,
+    checked: &Checked,
     limits: &Limits,
     ran: &mut Ran,
-    found: &mut Found<'_>,
+    body: impl FnOnce(&Query<'_>, &mut Ran) -> fail::Result<()>,
 ) -> Result<(), QueryError> {
-    let ids: Box<dyn Iterator<Item = permazen::object::Result<ObjId>>> = match query.objects.kind {
-        CheckedObjectsKind::Id(id) => Box::new(tx.exists(id)?.then_some(Ok(id)).into_iter()),
-        CheckedObjectsKind::Type(_) => {
-            Box::new(tx.objects_of(query.objects.types.iter().copied())?.iter())
-        }
-        _ => return Err(QueryError::WrongKind("conditions and paths are not run yet")),
-    };
-    let most = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    for id in ids.take(most) {
-        if limits.is_stopped() {
+    let bundle = tx.bundle();
+    let mut outcome = Ok(());
+    tx.read_pairs(|kv| {
+        let reader = Reader::new(kv, &bundle, limits.stop.as_ref());
+        let query = Query { reader: &reader, limits, catalog: &checked.catalog };
+        outcome = body(&query, ran);
+        ran.damaged = reader.damaged();
+        Ok(())
+    })?;
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Fail::Stopped) => {
             ran.stopped = true;
-            break;
+            Ok(())
         }
-        if found(id?, ran)?.is_break() {
-            break;
-        }
+        Err(Fail::Error(error)) => Err(error),
     }
-    Ok(())
 }
 
-fn object(tx: &Transaction<'_>, id: ObjId) -> Result<ObjectRow, QueryError> {
-    let data = tx.load(id, Migrate::No)?;
-    let object_type = data.object_type();
-    let mut fields = Vec::new();
-    for field in object_type.fields_by_storage_id() {
-        let cell = match data.decode_field(field) {
-            Ok(value) => cell_of(field, value),
-            Err(error) => Cell::Damaged { bytes: Vec::new(), reason: error.to_string() },
-        };
-        fields.push((Arc::clone(&field.name), cell));
+fn explain(
+    tx: &Transaction<'_>,
+    statement: &Checked,
+    rows: &mut dyn Rows,
+) -> Result<Ran, QueryError> {
+    let plan = plan(tx, statement)?;
+    let mut ran = Ran::default();
+    let mut flow = rows.columns(&[Column::new("plan", false)]);
+    for line in plan.to_string().lines() {
+        if flow.is_break() {
+            break;
+        }
+        ran.rows += 1;
+        flow = rows.row(&Row { id: None, cells: vec![Cell::Text(line.into())] });
     }
-    let schema = Cell::Number(object_type.schema.get().into());
-    Ok(ObjectRow { id, type_name: Arc::clone(&object_type.name), schema, fields })
-}
-
-fn cell_of(field: &ResolvedField, value: FieldValue) -> Cell {
-    let cell = |field: &ResolvedField, value| match field.simple() {
-        Some(simple) => Cell::Value(value, Arc::clone(&simple.encoding)),
-        None => Cell::Absent,
-    };
-    match (&field.kind, value) {
-        (_, FieldValue::Counter(count)) => Cell::Counter(count),
-        (_, FieldValue::Simple(value)) => cell(field, value),
-        (ResolvedKind::Set { element }, FieldValue::Set(values)) => {
-            Cell::Set(values.into_iter().map(|value| cell(element, value)).collect())
-        }
-        (ResolvedKind::List { element }, FieldValue::List(values)) => {
-            Cell::List(values.into_iter().map(|value| cell(element, value)).collect())
-        }
-        (ResolvedKind::Map { key, value }, FieldValue::Map(pairs)) => {
-            Cell::Map(pairs.into_iter().map(|(k, v)| (cell(key, k), cell(value, v))).collect())
-        }
-        _ => Cell::Absent,
-    }
+    Ok(ran)
 }

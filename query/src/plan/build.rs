@@ -1,0 +1,124 @@
+//! From checked queries to plans.
+
+use permazen::StorageId;
+
+use super::choose::{Chooser, TypeQuery, all_but, conjuncts, sorted, type_scan};
+use super::physical::{Ordering, QueryPlan, SetPlan, Source};
+use crate::check::{
+    CheckedCondition, CheckedObjects, CheckedObjectsKind, CheckedQuery, CheckedUsing,
+};
+use crate::error::QueryError;
+use crate::mistake::Mistake;
+
+type Result<T> = std::result::Result<T, QueryError>;
+
+impl Chooser<'_> {
+    /// How a query is run.
+    pub(super) fn query(&self, query: &CheckedQuery) -> Result<QueryPlan> {
+        let (base, conditions) = peeled(&query.objects);
+        if let CheckedObjectsKind::Type(id) = base.kind {
+            return self.of_type(id, conditions, query);
+        }
+        if let CheckedUsing::Index { span, .. } = query.using {
+            let what = "`using` with an index is for the objects of one type";
+            return Err(Mistake::new(span, what).into());
+        }
+        let source = match &base.kind {
+            CheckedObjectsKind::Id(id) => Source::Ids(vec![*id]),
+            _ => Source::Set(self.set(base, &query.using)?),
+        };
+        Ok(QueryPlan {
+            source,
+            filter: all_but(&conjuncts(&conditions), &[]),
+            order: sorted(&query.order),
+            limit: query.limit,
+            notes: Vec::new(),
+            no_index: None,
+        })
+    }
+
+    fn of_type(
+        &self,
+        id: StorageId,
+        conditions: Vec<&CheckedCondition>,
+        query: &CheckedQuery,
+    ) -> Result<QueryPlan> {
+        let Some(entry) = self.catalog.type_with_id(id) else {
+            return Err(QueryError::SchemasChanged);
+        };
+        self.plan(&TypeQuery {
+            entry,
+            conditions,
+            order: &query.order,
+            limit: query.limit,
+            using: &query.using,
+        })
+    }
+
+    /// How a set is read in the order of the IDs.
+    fn set(&self, objects: &CheckedObjects, using: &CheckedUsing) -> Result<SetPlan> {
+        Ok(match &objects.kind {
+            CheckedObjectsKind::Type(id) => match self.catalog.type_with_id(*id) {
+                Some(entry) => SetPlan::Type(type_scan(entry, &[])),
+                None => return Err(QueryError::SchemasChanged),
+            },
+            CheckedObjectsKind::Id(id) => SetPlan::Id(*id),
+            CheckedObjectsKind::Where(..) => {
+                let query = CheckedQuery {
+                    objects: objects.clone(),
+                    order: Vec::new(),
+                    limit: None,
+                    using: using.clone(),
+                };
+                SetPlan::Query(Box::new(self.query(&query)?))
+            }
+            CheckedObjectsKind::Path(from, steps) => {
+                SetPlan::Steps(Box::new(self.set(from, using)?), steps.clone())
+            }
+            CheckedObjectsKind::Combined(first, rest) => {
+                let rest = rest
+                    .iter()
+                    .map(|(operator, operand)| Ok((*operator, self.set(operand, using)?)))
+                    .collect::<Result<_>>()?;
+                SetPlan::Combined(Box::new(self.set(first, using)?), rest)
+            }
+        })
+    }
+}
+
+/// A set without its conditions, and these.
+fn peeled(objects: &CheckedObjects) -> (&CheckedObjects, Vec<&CheckedCondition>) {
+    let mut base = objects;
+    let mut conditions = Vec::new();
+    while let CheckedObjectsKind::Where(from, condition) = &base.kind {
+        conditions.insert(0, condition);
+        base = from;
+    }
+    (base, conditions)
+}
+
+/// Whether the objects of a plan come in the order of their IDs, each once, without being sorted.
+pub(crate) fn comes_by_id(source: &Source) -> bool {
+    match source {
+        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => true,
+        Source::Index(scan) => scan.by_id,
+        Source::AnyOf(_) => false,
+    }
+}
+
+/// Whether a source can give an object several times.
+pub(crate) fn repeats(source: &Source) -> bool {
+    match source {
+        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => false,
+        Source::Index(scan) => {
+            !scan.by_id
+                && scan.parts.iter().any(|part| !super::physical::is_of_fields(part.shape.kind))
+        }
+        Source::AnyOf(_) => true,
+    }
+}
+
+/// Whether the order is that of the index.
+pub(crate) fn is_by_index(order: &Ordering) -> bool {
+    matches!(order, Ordering::ByIndex { .. })
+}

@@ -1,0 +1,271 @@
+//! What an index can do for a query: which conditions its entries meet, and which order they have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use permazen::StorageId;
+use permazen::layout::SchemaIndex;
+use permazen::object::IndexKind;
+use permazen::schema::ResolvedField;
+
+use super::known::known;
+use super::physical::{EntryShape, IndexPart, Span, is_of_fields};
+use super::spans::{self, Range};
+use crate::catalog::{IndexEntry, TypeEntry};
+use crate::check::{
+    Access, CheckedCondition, CheckedOrder, CheckedPath, Matcher, Read, Test, Version,
+    counter_encoding,
+};
+use crate::syntax::Special;
+
+/// The conditions on objects of a type that must all be met, and the order.
+pub(super) struct Wanted<'q> {
+    /// The type.
+    pub(super) object_type: StorageId,
+    pub(super) conditions: &'q [&'q CheckedCondition],
+    pub(super) order: &'q [CheckedOrder],
+}
+
+/// What an index can do.
+pub(super) struct Candidate {
+    /// The name of the index.
+    pub(super) name: Arc<str>,
+    /// The smallest storage ID of its parts.
+    pub(super) storage_id: StorageId,
+    pub(super) parts: Vec<IndexPart>,
+    /// The schemas whose objects are in it.
+    pub(super) schemas: BTreeSet<SchemaIndex>,
+    /// How many columns have given values.
+    pub(super) equal: usize,
+    /// Whether the column after these has bounds.
+    pub(super) range: bool,
+    /// The positions of the conditions that its entries meet.
+    pub(super) met: Vec<usize>,
+    /// Whether its entries are in the order that is wanted; from the end if it is `Some(true)`.
+    pub(super) order: Option<bool>,
+    /// Whether the entries that are read have the order of the IDs, each once.
+    pub(super) by_id: bool,
+}
+
+/// What conditions say about the columns of an index.
+struct Columns {
+    /// The values of the first columns.
+    equal: Vec<Matcher>,
+    /// The bounds of the column after these.
+    range: Option<Range>,
+    met: Vec<usize>,
+}
+
+impl Candidate {
+    /// What indexes of one name can do; `None` if nothing. Composite indexes come one by one.
+    pub(super) fn of(
+        wanted: &Wanted<'_>,
+        entry: &TypeEntry,
+        indexes: &[IndexEntry],
+        is_shared: impl Fn(StorageId) -> bool,
+    ) -> Option<Candidate> {
+        let newest = indexes.iter().max_by_key(|index| index.schemas.last().copied())?;
+        let mut candidate = Candidate {
+            name: Arc::clone(&newest.name),
+            storage_id: indexes.iter().map(|index| index.storage_id).min()?,
+            parts: Vec::new(),
+            schemas: indexes.iter().flat_map(|index| index.schemas.iter().copied()).collect(),
+            equal: 0,
+            range: false,
+            met: Vec::new(),
+            order: None,
+            by_id: false,
+        };
+        for index in indexes {
+            // No object of these schemas can be wanted.
+            let version = |schema: &SchemaIndex| (entry.storage_id, *schema);
+            if index.schemas.iter().all(|schema| is_hopeless(wanted, version(schema))) {
+                continue;
+            }
+            let version = version(index.schemas.last()?);
+            let columns = columns(wanted, index, version);
+            // The parts have the same names, so they usually meet the same conditions.
+            if !candidate.parts.is_empty() && candidate.met != columns.met {
+                return None;
+            }
+            let one_value = columns.equal.len() == index.fields.len()
+                && columns.equal.iter().all(|matcher| matches!(matcher, Matcher::Equal(_)));
+            let is_first = candidate.parts.is_empty();
+            candidate.by_id = is_first && one_value;
+            candidate.order = order(wanted, index, &columns, version).filter(|_| is_first);
+            candidate.equal = columns.equal.len();
+            candidate.range = columns.range.is_some();
+            candidate.parts.push(part(wanted, index, &columns, is_shared(index.storage_id))?);
+            candidate.met = columns.met;
+        }
+        Some(candidate)
+    }
+
+    /// Whether it serves any condition.
+    pub(super) fn serves_conditions(&self) -> bool {
+        self.equal > 0 || self.range
+    }
+}
+
+/// Whether no object of a version can meet the conditions.
+pub(super) fn is_hopeless(wanted: &Wanted<'_>, version: Version) -> bool {
+    wanted.conditions.iter().any(|condition| known(condition, version) == Some(false))
+}
+
+/// The entries of an index that can be of wanted objects.
+fn part(
+    wanted: &Wanted<'_>,
+    index: &IndexEntry,
+    columns: &Columns,
+    shared: bool,
+) -> Option<IndexPart> {
+    let encoding = |field: &Arc<ResolvedField>| {
+        field.simple().map_or_else(counter_encoding, |simple| Arc::clone(&simple.encoding))
+    };
+    let values: Vec<_> = index.fields.iter().map(encoding).collect();
+    let fields = index.fields.iter().map(|field| field.storage_id).collect();
+    let shape = EntryShape::new(index.storage_id, index.kind, fields, values);
+    if !shape.is_divisible() {
+        return None;
+    }
+    let mut prefixes = vec![shape.key.to_vec()];
+    let mut bounds = Vec::new();
+    for (matcher, encoding) in columns.equal.iter().zip(&shape.values) {
+        let points: &[Vec<u8>] = match matcher {
+            Matcher::Equal(value) => std::slice::from_ref(value),
+            Matcher::OneOf(values) => values,
+            Matcher::NotEqual(_) | Matcher::Within(..) => &[],
+        };
+        prefixes = prefixes
+            .iter()
+            .flat_map(|prefix| points.iter().map(|point| [&prefix[..], point].concat()))
+            .collect();
+        bounds.push(spans::shown_values(matcher, &**encoding));
+    }
+    let all_fixed = columns.equal.len() == shape.values.len();
+    let spans: Vec<Span> = match &columns.range {
+        Some(range) => {
+            if let Some(encoding) = shape.values.get(columns.equal.len()) {
+                bounds.push(spans::shown(range, &**encoding));
+            }
+            prefixes.iter().filter_map(|prefix| spans::span(prefix, range)).collect()
+        }
+        // Only the object ID follows, which begins with the storage ID of the type.
+        None if all_fixed && shared => {
+            let of_type = wanted.object_type.prefix();
+            prefixes.iter().map(|prefix| spans::all(&[&prefix[..], &of_type].concat())).collect()
+        }
+        None => prefixes.iter().map(|prefix| spans::all(prefix)).collect(),
+    };
+    Some(IndexPart { shape, spans, bounds, shared: shared && !all_fixed })
+}
+
+/// What the conditions say about the columns of an index, for objects of this version.
+fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns {
+    let single = is_of_fields(index.kind);
+    let mut found = Columns { equal: Vec::new(), range: None, met: Vec::new() };
+    let mut has_list = false;
+    for field in &index.fields {
+        let tests: Vec<(usize, &Matcher)> = wanted
+            .conditions
+            .iter()
+            .enumerate()
+            .filter_map(|(at, condition)| {
+                Some((at, matcher(condition, index.kind, field, version)?))
+            })
+            .collect();
+        let equal = tests.iter().find(|(_, matcher)| match matcher {
+            Matcher::Equal(_) => true,
+            Matcher::OneOf(_) => !has_list,
+            Matcher::NotEqual(_) | Matcher::Within(..) => false,
+        });
+        if let Some((at, matcher)) = equal {
+            has_list |= matches!(matcher, Matcher::OneOf(_));
+            found.equal.push((*matcher).clone());
+            found.met.push(*at);
+            continue;
+        }
+        for (at, matcher) in tests {
+            let Matcher::Within(lower, upper) = matcher else { continue };
+            let range = (lower.clone(), upper.clone());
+            found.range = Some(match found.range.take() {
+                None => range,
+                Some(before) => spans::intersection(before, range),
+            });
+            found.met.push(at);
+            // Another one of several values can be within other bounds.
+            if !single {
+                break;
+            }
+        }
+        break;
+    }
+    found
+}
+
+/// What a condition says about the values of an indexed field, if it is about nothing else.
+fn matcher<'c>(
+    condition: &'c CheckedCondition,
+    kind: IndexKind,
+    field: &ResolvedField,
+    version: Version,
+) -> Option<&'c Matcher> {
+    let CheckedCondition::Test(test) = condition else { return None };
+    let Test { path, matchers, .. } = &**test;
+    let access = only_hop(path)?.get(version)?;
+    is_read_by(access, kind, field).then_some(())?;
+    matchers.get(access.kind)?.as_ref()
+}
+
+fn only_hop(path: &CheckedPath) -> Option<&crate::check::Versions<Access>> {
+    match path.hops.as_slice() {
+        [hop] if path.special.is_none() => Some(hop),
+        _ => None,
+    }
+}
+
+/// Whether the values that are read are those in an index on a field or sub-field.
+fn is_read_by(access: &Access, kind: IndexKind, field: &ResolvedField) -> bool {
+    let read = match access.read {
+        Read::Simple => is_of_fields(kind),
+        Read::Elements => matches!(kind, IndexKind::SetElement | IndexKind::ListElement),
+        Read::Keys => kind == IndexKind::MapKey,
+        Read::Values => kind == IndexKind::MapValue,
+        Read::Counter | Read::AtKey(_) | Read::AtPosition(_) | Read::Whole => false,
+    };
+    read && access.stored && access.of().is_some_and(|of| of.storage_id == field.storage_id)
+}
+
+/// Whether the entries have the order that is wanted: `Some(true)` if from the end.
+fn order(
+    wanted: &Wanted<'_>,
+    index: &IndexEntry,
+    columns: &Columns,
+    version: Version,
+) -> Option<bool> {
+    if !is_of_fields(index.kind) {
+        return None;
+    }
+    let reads = |by: &CheckedOrder, field: &ResolvedField| {
+        let access = only_hop(&by.path).and_then(|hop| hop.get(version));
+        access.is_some_and(|access| is_read_by(access, index.kind, field))
+    };
+    // Columns with one value do not matter.
+    let fixed = columns.equal.iter().take_while(|matcher| matches!(matcher, Matcher::Equal(_)));
+    let (fixed, rest) = index.fields.split_at_checked(fixed.count())?;
+    let mut order = wanted.order.iter().filter(|by| !fixed.iter().any(|field| reads(by, field)));
+    let mut descending = None;
+    for field in rest {
+        let by = order.next().filter(|by| reads(by, field))?;
+        if descending.is_some_and(|before| before != by.descending) {
+            return None;
+        }
+        descending = Some(by.descending);
+    }
+    // Objects with the same values are in the order of their IDs.
+    let last_is_id = |by: &CheckedOrder| by.path.special == Some(Special::Id) && !by.descending;
+    match order.next() {
+        Some(by) if !(by.path.hops.is_empty() && last_is_id(by)) => None,
+        _ => Some(descending.unwrap_or(false)),
+    }
+}

@@ -1,0 +1,376 @@
+//! Which index a query on the objects of a type reads. The guide has the rule:
+//! docs/src/query-language.md#which-index-is-read.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen::layout::SchemaIndex;
+use permazen::object::IndexKind;
+use permazen::{ObjId, StorageId};
+
+use super::candidate::{Candidate, Wanted, is_hopeless};
+use super::physical::{IndexScan, Ordering, QueryPlan, Source, TypeScan};
+use crate::catalog::{Catalog, IndexEntry, TypeEntry};
+use crate::check::{CheckedCondition, CheckedOrder, CheckedUsing, Matcher};
+use crate::error::QueryError;
+use crate::mistake::Mistake;
+use crate::syntax::Special;
+use crate::text::escaped;
+
+type Result<T> = std::result::Result<T, QueryError>;
+
+/// Chooses how objects are found.
+pub(super) struct Chooser<'p> {
+    pub(super) catalog: &'p Catalog,
+    /// Whether there are objects of a type in a schema.
+    pub(super) occupied: &'p dyn Fn(StorageId, SchemaIndex) -> Result<bool>,
+}
+
+/// A query on the objects of one type.
+pub(super) struct TypeQuery<'q> {
+    pub(super) entry: &'q TypeEntry,
+    /// What the objects must meet.
+    pub(super) conditions: Vec<&'q CheckedCondition>,
+    pub(super) order: &'q [CheckedOrder],
+    pub(super) limit: Option<u64>,
+    pub(super) using: &'q CheckedUsing,
+}
+
+/// A candidate, and the schemas with objects that it lacks.
+struct Usable {
+    candidate: Candidate,
+    completed: Vec<SchemaIndex>,
+}
+
+impl Chooser<'_> {
+    /// How the objects of a query on one type are found.
+    pub(super) fn plan(&self, query: &TypeQuery<'_>) -> Result<QueryPlan> {
+        let conditions = conjuncts(&query.conditions);
+        let object_type = query.entry.storage_id;
+        let wanted = Wanted { object_type, conditions: &conditions, order: query.order };
+        let mut plan = QueryPlan {
+            source: Source::Nothing,
+            filter: None,
+            order: sorted(query.order),
+            limit: query.limit,
+            notes: Vec::new(),
+            no_index: None,
+        };
+        let possible: Vec<_> = query
+            .entry
+            .versions
+            .iter()
+            .map(|version| version.schema)
+            .filter(|schema| !is_hopeless(&wanted, (object_type, *schema)))
+            .collect();
+        if possible.is_empty() {
+            return Ok(plan);
+        }
+        let scan = matches!(query.using, CheckedUsing::Scan);
+        if matches!(query.using, CheckedUsing::Any)
+            && let Some((ids, met)) = ids_of(&conditions, object_type)
+        {
+            plan.source = Source::Ids(ids);
+            plan.filter = all_but(&conditions, &[met]);
+            return Ok(plan);
+        }
+        let mut candidates = Vec::new();
+        if !scan {
+            for candidate in self.candidates(query, &wanted) {
+                candidates.push(self.completed(candidate, &possible, object_type)?);
+            }
+        }
+        if let Some(best) = best(candidates, &mut plan.notes, query) {
+            if best.candidate.order.is_some() && best.completed.is_empty() {
+                plan.order = ordering(&best.candidate, query.order);
+            }
+            plan.filter = all_but(&conditions, &best.candidate.met);
+            plan.source = Source::Index(index_scan(best, query.entry, &conditions));
+            return Ok(plan);
+        }
+        if !scan && let Some(found) = self.any_of(query, &conditions, &possible)? {
+            let is_met = found.all_met && conditions.len() == 1;
+            plan.filter = if is_met { None } else { all_but(&conditions, &[]) };
+            plan.source = Source::AnyOf(found.scans);
+            return Ok(plan);
+        }
+        if let CheckedUsing::Index { text, span, .. } = query.using {
+            let what = format!("{} serves no condition and no order of this query", escaped(text));
+            return Err(Mistake::new(*span, what).into());
+        }
+        if !scan {
+            plan.no_index = lacking(query, &conditions);
+        }
+        plan.filter = all_but(&conditions, &[]);
+        plan.source = Source::Type(type_scan(query.entry, &conditions));
+        Ok(plan)
+    }
+
+    /// What each index of the type can do.
+    fn candidates(&self, query: &TypeQuery<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
+        let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
+            CheckedUsing::Any => true,
+            CheckedUsing::Scan => false,
+            CheckedUsing::Index { storage_ids, object_type, .. } => {
+                *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
+            }
+        });
+        // Indexes on fields of one name belong together. Of composite indexes, each is for itself.
+        let mut groups: BTreeMap<(Option<StorageId>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
+        for index in indexes {
+            let own = (index.kind == IndexKind::Composite).then_some(index.storage_id);
+            groups.entry((own, Arc::clone(&index.name))).or_default().push(index);
+        }
+        let is_shared = |id| self.is_shared(id, query.entry.storage_id);
+        let of = |indexes: &Vec<_>| Candidate::of(wanted, query.entry, indexes, is_shared);
+        groups.values().filter_map(of).collect()
+    }
+
+    /// Whether objects of another type have entries in an index.
+    fn is_shared(&self, index: StorageId, object_type: StorageId) -> bool {
+        let item = self.catalog.schemas().item(index);
+        item.is_some_and(|item| {
+            item.occurrences.iter().any(|of| of.object_type.storage_id != object_type)
+        })
+    }
+
+    /// The candidate with the schemas that have objects which it lacks.
+    fn completed(
+        &self,
+        candidate: Candidate,
+        possible: &[SchemaIndex],
+        object_type: StorageId,
+    ) -> Result<Usable> {
+        let mut completed = Vec::new();
+        for schema in possible {
+            if !candidate.schemas.contains(schema) && (self.occupied)(object_type, *schema)? {
+                completed.push(*schema);
+            }
+        }
+        Ok(Usable { candidate, completed })
+    }
+
+    /// If one of the conditions is an `or` each of whose branches has an index: these indexes.
+    fn any_of(
+        &self,
+        query: &TypeQuery<'_>,
+        conditions: &[&CheckedCondition],
+        possible: &[SchemaIndex],
+    ) -> Result<Option<AnyOf>> {
+        for condition in conditions {
+            let CheckedCondition::Or(branches) = condition else { continue };
+            let mut found = AnyOf { scans: Vec::new(), all_met: true };
+            let mut all_have_one = true;
+            for branch in branches {
+                all_have_one &= self.branch(query, branch, possible, &mut found)?;
+            }
+            if all_have_one {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds the index for a branch of an `or`. Returns `false` if there is none.
+    fn branch(
+        &self,
+        query: &TypeQuery<'_>,
+        branch: &CheckedCondition,
+        possible: &[SchemaIndex],
+        found: &mut AnyOf,
+    ) -> Result<bool> {
+        let conditions = conjuncts(&[branch]);
+        let object_type = query.entry.storage_id;
+        let wanted = Wanted { object_type, conditions: &conditions, order: &[] };
+        let mut possible = possible.to_vec();
+        possible.retain(|schema| !is_hopeless(&wanted, (object_type, *schema)));
+        // No object meets this branch.
+        if possible.is_empty() {
+            return Ok(true);
+        }
+        let mut candidates = Vec::new();
+        for candidate in self.candidates(query, &wanted) {
+            candidates.push(self.completed(candidate, &possible, object_type)?);
+        }
+        candidates.retain(|usable| usable.candidate.serves_conditions());
+        let Some(best) = best(candidates, &mut Vec::new(), query) else { return Ok(false) };
+        found.all_met &= best.candidate.met.len() == conditions.len();
+        found.scans.push(index_scan(best, query.entry, &conditions));
+        Ok(true)
+    }
+}
+
+/// Indexes for the branches of an `or`.
+struct AnyOf {
+    scans: Vec<IndexScan>,
+    /// Whether their entries meet the branches.
+    all_met: bool,
+}
+
+/// The candidate that the rule chooses.
+fn best(candidates: Vec<Usable>, notes: &mut Vec<String>, query: &TypeQuery<'_>) -> Option<Usable> {
+    let by_order = |usable: &Usable| usable.candidate.order.is_some() && !query.order.is_empty();
+    let mut usable = Vec::new();
+    for one in candidates {
+        if one.candidate.serves_conditions() {
+            usable.push(one);
+        } else if by_order(&one) {
+            if one.completed.is_empty() {
+                usable.push(one);
+            } else {
+                notes.push(format!(
+                    "index {}.{} has the order, but not the objects of {}",
+                    escaped(&query.entry.name),
+                    escaped(&one.candidate.name),
+                    schemas(&one.completed)
+                ));
+            }
+        }
+    }
+    usable.into_iter().min_by_key(|usable| {
+        let Usable { candidate, completed } = usable;
+        let has_order = by_order(usable) && completed.is_empty();
+        (
+            !candidate.serves_conditions(),
+            !completed.is_empty(),
+            Reverse(candidate.equal),
+            !candidate.range,
+            !has_order,
+            candidate.storage_id,
+        )
+    })
+}
+
+/// Schemas in words.
+pub(super) fn schemas(schemas: &[SchemaIndex]) -> String {
+    let list: Vec<_> = schemas.iter().map(ToString::to_string).collect();
+    match list.as_slice() {
+        [one] => format!("schema {one}"),
+        _ => format!("schemas {}", list.join(", ")),
+    }
+}
+
+fn index_scan(usable: Usable, entry: &TypeEntry, conditions: &[&CheckedCondition]) -> IndexScan {
+    let Usable { candidate, completed } = usable;
+    IndexScan {
+        name: format!("{}.{}", entry.name, candidate.name),
+        object_type: entry.storage_id,
+        by_id: candidate.by_id && completed.is_empty(),
+        parts: candidate.parts,
+        condition: if completed.is_empty() { None } else { all_but(conditions, &[]) },
+        completed,
+    }
+}
+
+fn ordering(candidate: &Candidate, order: &[CheckedOrder]) -> Ordering {
+    match candidate.order {
+        _ if order.is_empty() => Ordering::ById,
+        // All objects have the same values.
+        Some(_) if candidate.by_id => Ordering::ById,
+        Some(reverse) => Ordering::ByIndex { reverse },
+        None => sorted(order),
+    }
+}
+
+/// The order without an index.
+pub(super) fn sorted(order: &[CheckedOrder]) -> Ordering {
+    match order {
+        [] => Ordering::ById,
+        [first, ..] if is_id(first) && !first.descending => Ordering::ById,
+        order => Ordering::Sorted(order.to_vec()),
+    }
+}
+
+fn is_id(by: &CheckedOrder) -> bool {
+    by.path.hops.is_empty() && by.path.special == Some(Special::Id)
+}
+
+/// The parts of conditions that must all be met.
+pub(super) fn conjuncts<'q>(conditions: &[&'q CheckedCondition]) -> Vec<&'q CheckedCondition> {
+    let mut parts = Vec::new();
+    for condition in conditions {
+        match condition {
+            CheckedCondition::And(inner) => {
+                parts.extend(conjuncts(&inner.iter().collect::<Vec<_>>()));
+            }
+            condition => parts.push(*condition),
+        }
+    }
+    parts
+}
+
+/// The conditions but for those at some positions.
+pub(super) fn all_but(conditions: &[&CheckedCondition], met: &[usize]) -> Option<CheckedCondition> {
+    let rest = conditions.iter().enumerate().filter(|(at, _)| !met.contains(at));
+    let mut rest: Vec<_> = rest.map(|(_, condition)| (*condition).clone()).collect();
+    match rest.len() {
+        0 | 1 => rest.pop(),
+        _ => Some(CheckedCondition::And(rest)),
+    }
+}
+
+/// What conditions say about the object's own ID.
+fn about_id(condition: &CheckedCondition) -> Option<&Matcher> {
+    let CheckedCondition::Test(test) = condition else { return None };
+    let is_id = test.path.hops.is_empty() && test.path.special == Some(Special::Id);
+    test.matchers.first().filter(|_| is_id)?.as_ref()
+}
+
+/// If a condition gives the IDs: those of the type, and the position of the condition.
+fn ids_of(conditions: &[&CheckedCondition], object_type: StorageId) -> Option<(Vec<ObjId>, usize)> {
+    let (at, values) =
+        conditions.iter().enumerate().find_map(|(at, condition)| match about_id(condition)? {
+            Matcher::Equal(id) => Some((at, std::slice::from_ref(id))),
+            Matcher::OneOf(ids) => Some((at, ids.as_slice())),
+            Matcher::NotEqual(_) | Matcher::Within(..) => None,
+        })?;
+    let ids = values.iter().filter_map(|bytes| ObjId::from_slice(bytes).ok());
+    Some((ids.filter(|id| id.storage_id() == object_type).collect(), at))
+}
+
+/// All objects of a type, as far as conditions on the ID do not exclude them.
+pub(super) fn type_scan(entry: &TypeEntry, conditions: &[&CheckedCondition]) -> TypeScan {
+    let (mut min, mut max) = entry.storage_id.key_range();
+    let whole = (min.clone(), max.clone());
+    for condition in conditions {
+        let Some(Matcher::Within(lower, upper)) = about_id(condition) else { continue };
+        let next = |id: &[u8]| permazen::layout::prefix_end(id).unwrap_or_else(|| id.to_vec());
+        let lower = match lower {
+            Bound::Unbounded => None,
+            Bound::Included(id) => Some(id.clone()),
+            Bound::Excluded(id) => Some(next(id)),
+        };
+        let upper = match upper {
+            Bound::Unbounded => None,
+            Bound::Excluded(id) => Some(id.clone()),
+            Bound::Included(id) => Some(next(id)),
+        };
+        min = min.max(lower.unwrap_or_default());
+        if let Some(upper) = upper {
+            max = max.min(upper);
+        }
+    }
+    max = max.max(min.clone());
+    let is_part = (&min, &max) != (&whole.0, &whole.1);
+    TypeScan {
+        name: Arc::clone(&entry.name),
+        object_type: entry.storage_id,
+        schemas: entry.versions.iter().map(|version| version.schema).collect(),
+        ids: (min, Some(max)),
+        is_part,
+    }
+}
+
+/// Why all objects are read, if an index would help.
+fn lacking(query: &TypeQuery<'_>, conditions: &[&CheckedCondition]) -> Option<String> {
+    let name = escaped(&query.entry.name);
+    let about_ids = conditions.iter().any(|condition| about_id(condition).is_some());
+    match conditions {
+        [] if query.order.is_empty() || query.limit.is_none() => None,
+        [] => Some(format!("all objects of {name} are read, because no index has the order")),
+        _ if about_ids => None,
+        _ => Some(format!("all objects of {name} are read, because no index serves the condition")),
+    }
+}

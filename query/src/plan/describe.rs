@@ -1,0 +1,352 @@
+//! Plans in words, and as JSON.
+
+use permazen::object::IndexKind;
+use permazen::schema::ResolvedType;
+
+use super::build::{comes_by_id, repeats};
+use super::choose::schemas;
+use super::physical::{IndexScan, Ordering, QueryPlan, SetPlan, Source, TypeScan};
+use super::reads::{Reads, reads};
+use super::spans;
+use crate::check::{CheckedCondition, CheckedIndex, CheckedPath, Way};
+use crate::text::{escaped, json_string};
+
+/// A part of a plan: a line, what it says as data, and its parts.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    what: &'static str,
+    line: String,
+    data: Vec<(&'static str, Data)>,
+    parts: Vec<Node>,
+}
+
+#[derive(Debug, Clone)]
+enum Data {
+    Text(String),
+    Number(u64),
+    Yes,
+    List(Vec<String>),
+}
+
+impl Node {
+    fn new(what: &'static str, line: impl Into<String>) -> Self {
+        Node { what, line: line.into(), data: Vec::new(), parts: Vec::new() }
+    }
+
+    fn text(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.data.push((name, Data::Text(text.into())));
+        self
+    }
+
+    fn number(mut self, name: &'static str, number: u64) -> Self {
+        self.data.push((name, Data::Number(number)));
+        self
+    }
+
+    fn yes(mut self, name: &'static str, is: bool) -> Self {
+        if is {
+            self.data.push((name, Data::Yes));
+        }
+        self
+    }
+
+    fn list(mut self, name: &'static str, list: Vec<String>) -> Self {
+        self.data.push((name, Data::List(list)));
+        self
+    }
+
+    pub(super) fn lines(&self) -> String {
+        let mut lines = Vec::new();
+        self.append(0, &mut lines);
+        lines.join("\n")
+    }
+
+    fn append(&self, depth: usize, lines: &mut Vec<String>) {
+        // Names and values in a line are escaped already, but for those that come as they are.
+        lines.push(format!("{}{}", "  ".repeat(depth), escaped(&self.line)));
+        self.parts.iter().for_each(|part| part.append(depth + 1, lines));
+    }
+
+    pub(super) fn json(&self) -> String {
+        let text = |text: &str| json_string(&text.into());
+        let mut fields =
+            vec![format!("\"what\":\"{}\"", self.what), format!("\"line\":{}", text(&self.line))];
+        for (name, data) in &self.data {
+            let data = match data {
+                Data::Text(one) => text(one),
+                Data::Number(number) => number.to_string(),
+                Data::Yes => "true".to_owned(),
+                Data::List(list) => {
+                    format!("[{}]", list.iter().map(|one| text(one)).collect::<Vec<_>>().join(","))
+                }
+            };
+            fields.push(format!("\"{name}\":{data}"));
+        }
+        if !self.parts.is_empty() {
+            let parts: Vec<_> = self.parts.iter().map(Node::json).collect();
+            fields.push(format!("\"parts\":[{}]", parts.join(",")));
+        }
+        format!("{{{}}}", fields.join(","))
+    }
+}
+
+/// The plan of a statement with a query. `columns` is what it reads of each object; all if it is `None`.
+pub(super) fn statement(text: &str, plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Node {
+    let mut node = Node::new("statement", text);
+    node.parts = query_parts(plan, columns);
+    node
+}
+
+fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> {
+    let mut parts = vec![source(&plan.source, plan)];
+    let covered = match &plan.source {
+        Source::Index(scan) => match scan.parts.as_slice() {
+            [part] if scan.completed.is_empty() => part.shape.fields.clone(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let by_index = super::build::is_by_index(&plan.order);
+    let streams = by_index || comes_by_id(&plan.source);
+    let sorts_ids = !by_index && !comes_by_id(&plan.source);
+    if sorts_ids && (matches!(plan.order, Ordering::ById) || repeats(&plan.source)) {
+        parts.push(Node::new("sortIds", "sort the IDs, each once"));
+    }
+    let mut of_object = reads(plan.filter.as_ref(), [], if streams { &covered } else { &[] });
+    if let Some(filter) = &plan.filter {
+        let line = format!("filter: {}", shown(filter));
+        parts.push(Node::new("filter", line).text("condition", shown(filter)));
+    }
+    let mut after_sort = Reads::default();
+    match (&plan.order, columns) {
+        (Ordering::Sorted(order), columns) => {
+            let by: Vec<_> = order
+                .iter()
+                .map(|by| format!("{}{}", by.path.text, if by.descending { " desc" } else { "" }))
+                .collect();
+            let most = plan.limit.map_or(String::new(), |most| format!(", keeping {most}"));
+            let line = format!("sort by {}{most}", by.join(", "));
+            parts.push(Node::new("sort", line).list("by", by));
+            add(&mut of_object, reads(None, order.iter().map(|by| &by.path), &[]));
+            match columns {
+                Some(columns) => after_sort = reads(None, columns.iter().copied(), &[]),
+                None => after_sort.whole = true,
+            }
+        }
+        (_, Some(columns)) => {
+            let covered: &[_] = if streams { &covered } else { &[] };
+            add(&mut of_object, reads(None, columns.iter().copied(), covered));
+        }
+        (_, None) => of_object.whole = true,
+    }
+    let whole_scan = matches!(plan.source, Source::Type(_)) && of_object.reads_fields();
+    if !whole_scan && !of_object.is_nothing() {
+        parts.push(per_object("each object", &of_object, "object"));
+    }
+    if !after_sort.is_nothing() {
+        parts.push(per_object("each object after the sort", &after_sort, "sorted"));
+    }
+    if of_object.follows || after_sort.follows {
+        let line = "each reference that is followed: 2 gets or more";
+        parts.push(Node::new("follow", line));
+    }
+    if let Some(limit) = plan.limit {
+        parts.push(Node::new("limit", format!("at most {limit}")).number("limit", limit));
+    }
+    for note in &plan.notes {
+        parts.push(Node::new("note", format!("note: {note}")));
+    }
+    if let Some(note) = &plan.no_index {
+        parts.push(Node::new("noIndex", format!("note: {note}")));
+    }
+    parts
+}
+
+fn add(reads: &mut Reads, more: Reads) {
+    reads.version |= more.version;
+    reads.collections |= more.collections;
+    reads.whole |= more.whole;
+    reads.follows |= more.follows;
+    reads.fields.extend(more.fields);
+}
+
+/// What is read of each object.
+fn per_object(whose: &str, reads: &Reads, what: &'static str) -> Node {
+    if reads.in_one_go() {
+        let line = format!("{whose}: 1 seek and a step for each pair");
+        return Node::new(what, line).number("seeks", 1).yes("steps", true);
+    }
+    let gets = u64::from(reads.version) + reads.fields.len() as u64;
+    if reads.collections {
+        let line = format!("{whose}: at most {gets} gets and seeks, and a step for each element");
+        return Node::new(what, line).number("gets", gets).yes("steps", true);
+    }
+    let s = if gets == 1 { "" } else { "s" };
+    Node::new(what, format!("{whose}: {gets} get{s}")).number("gets", gets)
+}
+
+fn source(source: &Source, plan: &QueryPlan) -> Node {
+    match source {
+        Source::Nothing => Node::new("nothing", "no object can match: nothing is read"),
+        Source::Ids(ids) => {
+            let s = if ids.len() == 1 { "" } else { "s" };
+            Node::new("ids", format!("{} ID{s}: a get for each", ids.len()))
+                .number("ids", ids.len() as u64)
+        }
+        Source::Type(scan) => type_scan(scan, plan),
+        Source::Index(scan) => {
+            let reverse = matches!(plan.order, Ordering::ByIndex { reverse: true });
+            let mut node = index_scan(scan);
+            if super::build::is_by_index(&plan.order) {
+                let line = if reverse { "in its order, from the end" } else { "in its order" };
+                node.parts.push(Node::new("order", line).yes("reverse", reverse));
+            }
+            node
+        }
+        Source::AnyOf(scans) => {
+            let mut node = Node::new("anyOf", "any of");
+            node.parts = scans.iter().map(index_scan).collect();
+            node
+        }
+        Source::Set(set) => set_node(set),
+    }
+}
+
+fn type_scan(scan: &TypeScan, plan: &QueryPlan) -> Node {
+    let name = escaped(&scan.name);
+    let part = if scan.is_part { "the objects in a range of IDs" } else { "all objects" };
+    let _ = plan;
+    Node::new("scan", format!("scan {part} of {name}")).text("type", &*scan.name)
+}
+
+fn index_scan(scan: &IndexScan) -> Node {
+    let line = format!("index {}", escaped(&scan.name));
+    let mut node = Node::new("index", line).text("index", &*scan.name);
+    for part in &scan.parts {
+        let ranges = part.spans.len() as u64;
+        let bounds = match part.bounds.as_slice() {
+            [] => "all entries".to_owned(),
+            bounds => format!("entries ({})", bounds.join(", ")),
+        };
+        let s = if ranges == 1 { "" } else { "s" };
+        let line = format!(
+            "storage ID {}: {bounds}: {ranges} seek{s} and a step for each entry",
+            part.shape.storage_id
+        );
+        node.parts.push(
+            Node::new("entries", line)
+                .number("storageId", u64::from(part.shape.storage_id.get()))
+                .list("bounds", part.bounds.clone())
+                .number("seeks", ranges)
+                .yes("shared", part.shared),
+        );
+        if part.shared {
+            let line = "entries of other types are passed over";
+            node.parts.push(Node::new("shared", line));
+        }
+    }
+    if !scan.completed.is_empty() {
+        let line = format!(
+            "the objects of {} are not in it: each of them is read",
+            schemas(&scan.completed)
+        );
+        let numbers = scan.completed.iter().map(ToString::to_string).collect();
+        node.parts.push(Node::new("completed", line).list("schemas", numbers));
+    }
+    node
+}
+
+fn set_node(set: &SetPlan) -> Node {
+    match set {
+        SetPlan::Type(scan) => {
+            let line = format!("the IDs of all objects of {}", escaped(&scan.name));
+            Node::new("scan", line).text("type", &*scan.name)
+        }
+        SetPlan::Id(id) => Node::new("ids", format!("@{id}: a get")).number("ids", 1),
+        SetPlan::Query(plan) => {
+            let mut node = Node::new("query", "the objects that meet a condition");
+            node.parts = query_parts(plan, Some(&[]));
+            node
+        }
+        SetPlan::Steps(from, steps) => {
+            let mut node = Node::new("path", "what is reached from");
+            node.parts.push(set_node(from));
+            for step in steps {
+                let way = match &step.way {
+                    Way::Forward(_) => "gets and seeks for each object, a get for each target",
+                    Way::Back(indexes) if indexes.len() == 1 => {
+                        "a seek in an index for each object"
+                    }
+                    Way::Back(_) => "seeks in indexes for each object",
+                };
+                let line = format!("{}: {way}", step.text);
+                node.parts.push(Node::new("step", line).text("step", &*step.text));
+            }
+            node
+        }
+        SetPlan::Combined(first, rest) => {
+            let mut node = Node::new("combined", "sets, read together in the order of the IDs");
+            node.parts.push(set_node(first));
+            for (operator, operand) in rest {
+                let mut part = Node::new(operator.word(), operator.word());
+                part.parts.push(set_node(operand));
+                node.parts.push(part);
+            }
+            node
+        }
+    }
+}
+
+/// The plan of `index`.
+pub(super) fn index(index: &CheckedIndex) -> Node {
+    let bounds: Vec<_> = index
+        .bounds
+        .iter()
+        .zip(&index.values)
+        .map(|(matcher, (_, encoding))| spans::shown_values(matcher, &**encoding))
+        .collect();
+    let entries = match bounds.as_slice() {
+        [] => "all entries".to_owned(),
+        bounds => format!("entries ({})", bounds.join(", ")),
+    };
+    let direction = if index.reverse { ", from the end" } else { "" };
+    let line = format!("index {}: {entries}{direction}: 1 seek and a step for each", index.text);
+    let mut node = Node::new("index", line)
+        .text("index", &*index.text)
+        .number("storageId", u64::from(index.storage_id.get()))
+        .list("bounds", bounds)
+        .yes("reverse", index.reverse);
+    if index.kind == IndexKind::MapValue && index.map_keys.len() > 1 {
+        node.parts.push(Node::new("object", "each object: 1 get").number("gets", 1));
+    }
+    if let Some(limit) = index.limit {
+        node.parts.push(Node::new("limit", format!("at most {limit}")).number("limit", limit));
+    }
+    node
+}
+
+/// The plan of `create`.
+pub(super) fn create(object_type: &ResolvedType) -> Node {
+    let line = format!("create an object of {} in schema {}", object_type.name, object_type.schema);
+    Node::new("create", line)
+}
+
+/// A condition as it is written.
+fn shown(condition: &CheckedCondition) -> String {
+    let join = |parts: &[CheckedCondition], word: &str| {
+        parts.iter().map(grouped).collect::<Vec<_>>().join(word)
+    };
+    match condition {
+        CheckedCondition::And(parts) => join(parts, " and "),
+        CheckedCondition::Or(parts) => join(parts, " or "),
+        CheckedCondition::Not(inner) => format!("not {}", grouped(inner)),
+        CheckedCondition::Test(test) => test.text.clone(),
+    }
+}
+
+fn grouped(condition: &CheckedCondition) -> String {
+    match condition {
+        CheckedCondition::And(_) | CheckedCondition::Or(_) => format!("({})", shown(condition)),
+        _ => shown(condition),
+    }
+}

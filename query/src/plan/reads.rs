@@ -1,0 +1,85 @@
+//! What is read of an object to evaluate paths.
+
+use std::collections::BTreeSet;
+
+use permazen::StorageId;
+
+use crate::check::{CheckedCondition, CheckedPath, Read};
+
+/// What is read of an object for some paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reads {
+    /// Whether its version must be known.
+    pub(crate) version: bool,
+    /// The fields that are read, in any version.
+    pub(crate) fields: BTreeSet<StorageId>,
+    /// Whether any of these is a collection of which more than one pair is read.
+    pub(crate) collections: bool,
+    /// Whether all of it is read.
+    pub(crate) whole: bool,
+    /// How many other objects are read at least: those to which references lead.
+    pub(crate) follows: bool,
+}
+
+/// Up to so many fields are read one by one. Of an object of which more is needed, all pairs up to the
+/// last one are read.
+const ONE_BY_ONE: usize = 2;
+
+impl Reads {
+    /// Whether nothing of the object is read.
+    pub(crate) fn is_nothing(&self) -> bool {
+        !self.version && !self.reads_fields()
+    }
+
+    /// Whether any field is read.
+    pub(crate) fn reads_fields(&self) -> bool {
+        self.whole || !self.fields.is_empty()
+    }
+
+    /// Whether the pairs are read one after the other, and not field by field.
+    pub(crate) fn in_one_go(&self) -> bool {
+        self.whole || self.fields.len() > ONE_BY_ONE
+    }
+
+    /// Adds what a path reads. `covered` are simple fields whose values are known.
+    fn add(&mut self, path: &CheckedPath, covered: &[StorageId]) {
+        self.follows |= path.hops.len() > 1 || path.special.is_some() && !path.hops.is_empty();
+        let special = path.special.filter(|_| path.hops.is_empty());
+        self.version |= special == Some(crate::syntax::Special::Schema);
+        let Some(hop) = path.hops.first() else { return };
+        self.version |= path.always.is_none();
+        for (_, access) in hop.iter().filter(|(_, access)| access.stored) {
+            let id = access.field.storage_id;
+            if access.read == Read::Simple && covered.contains(&id) {
+                continue;
+            }
+            self.fields.insert(id);
+            self.collections |= access.read.is_many() || access.read == Read::Whole;
+        }
+    }
+
+    fn add_condition(&mut self, condition: &CheckedCondition, covered: &[StorageId]) {
+        match condition {
+            CheckedCondition::And(parts) | CheckedCondition::Or(parts) => {
+                parts.iter().for_each(|part| self.add_condition(part, covered));
+            }
+            CheckedCondition::Not(inner) => self.add_condition(inner, covered),
+            CheckedCondition::Test(test) => self.add(&test.path, covered),
+        }
+    }
+}
+
+/// What is read of an object for a condition and some paths. `covered` are simple fields whose values are
+/// known.
+pub(crate) fn reads<'p>(
+    condition: Option<&CheckedCondition>,
+    paths: impl IntoIterator<Item = &'p CheckedPath>,
+    covered: &[StorageId],
+) -> Reads {
+    let mut reads = Reads::default();
+    if let Some(condition) = condition {
+        reads.add_condition(condition, covered);
+    }
+    paths.into_iter().for_each(|path| reads.add(path, covered));
+    reads
+}

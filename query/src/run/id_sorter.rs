@@ -1,0 +1,104 @@
+//! Sets of object IDs that are not read in order.
+
+use permazen::ObjId;
+
+use super::fail::Result;
+use super::sort::{Sorted, Sorter};
+use crate::limits::Limits;
+
+/// Collects IDs and gives them in order, each once. While they fit into memory, an ID takes at most 16
+/// bytes.
+pub(crate) struct IdSorter<'l> {
+    limits: &'l Limits,
+    ids: Vec<ObjId>,
+    /// How many of the first IDs are in order, each once.
+    sorted: usize,
+    more: Option<Sorter<'l>>,
+}
+
+impl<'l> IdSorter<'l> {
+    pub(crate) fn new(limits: &'l Limits) -> Self {
+        IdSorter { limits, ids: Vec::new(), sorted: 0, more: None }
+    }
+
+    pub(crate) fn push(&mut self, id: ObjId) -> Result<()> {
+        if self.ids.last() == Some(&id) {
+            return Ok(());
+        }
+        if self.ids.len() == self.ids.capacity() {
+            self.make_room()?;
+        }
+        // IDs often come in order.
+        let is_sorted = self.sorted == self.ids.len();
+        let in_order = is_sorted && self.ids.last().is_none_or(|last| *last < id);
+        self.ids.push(id);
+        if in_order {
+            self.sorted = self.ids.len();
+        }
+        Ok(())
+    }
+
+    /// Sorts the IDs, and makes room for as many more, in memory or by writing these to a file.
+    fn make_room(&mut self) -> Result<()> {
+        if self.sorted < self.ids.len() {
+            self.ids.sort_unstable();
+            self.ids.dedup();
+            self.sorted = self.ids.len();
+        }
+        if self.ids.len() * 2 <= self.ids.capacity() && !self.ids.is_empty() {
+            return Ok(());
+        }
+        // While a vector grows, the old one and the new one are there.
+        if self.ids.len() * 3 * size_of::<ObjId>() <= self.limits.sort_memory {
+            self.ids.reserve_exact(self.ids.len().max(64));
+            return Ok(());
+        }
+        let more = self.more.get_or_insert_with(|| Sorter::new(self.limits, None));
+        for id in self.ids.drain(..) {
+            more.push(id.as_bytes())?;
+        }
+        self.sorted = 0;
+        Ok(())
+    }
+
+    /// The IDs in order.
+    pub(crate) fn finish(mut self) -> Result<SortedIds> {
+        if self.sorted < self.ids.len() {
+            self.ids.sort_unstable();
+            self.ids.dedup();
+        }
+        let Some(mut more) = self.more else { return Ok(SortedIds::Memory(self.ids.into_iter())) };
+        for id in self.ids {
+            more.push(id.as_bytes())?;
+        }
+        Ok(SortedIds::Sorted { records: more.finish()?, record: Vec::new(), last: None })
+    }
+}
+
+/// IDs in order, each once.
+pub(crate) enum SortedIds {
+    Memory(std::vec::IntoIter<ObjId>),
+    Sorted { records: Sorted, record: Vec<u8>, last: Option<ObjId> },
+}
+
+impl Iterator for SortedIds {
+    type Item = Result<ObjId>;
+
+    fn next(&mut self) -> Option<Result<ObjId>> {
+        match self {
+            SortedIds::Memory(ids) => ids.next().map(Ok),
+            SortedIds::Sorted { records, record, last } => loop {
+                match records.next(record) {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(fail) => return Some(Err(fail)),
+                }
+                let Ok(id) = ObjId::from_slice(record) else { continue };
+                if *last != Some(id) {
+                    *last = Some(id);
+                    return Some(Ok(id));
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Keys by which objects are sorted.
+
+use permazen::ObjId;
+
+use super::fail::Result;
+use super::reader::Reader;
+use super::subject::{Flow, Subject};
+use super::values::{Got, each_value};
+use crate::check::CheckedOrder;
+
+/// What a value is, in the order of sorting.
+const VALUE: u8 = 0;
+const NULL: u8 = 1;
+const ABSENT: u8 = 2;
+const DAMAGED: u8 = 3;
+
+/// Puts a record into `out` that sorts as the object does, and ends with its ID.
+///
+/// An encoded value is not the beginning of another one of its encoding, so values can follow each other.
+pub(crate) fn record(
+    reader: &Reader<'_>,
+    order: &[CheckedOrder],
+    subject: &Subject<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    out.clear();
+    for by in order {
+        let start = out.len();
+        each_value(reader, &by.path, subject, &mut |kind, got| {
+            let kind = by.path.kinds.get(kind);
+            match (got, kind) {
+                (Got::Value(bytes), Some(kind)) if kind.null.as_deref() == Some(bytes) => {
+                    out.push(NULL);
+                }
+                (Got::Value(bytes), Some(kind)) if kind.encoding.decode_all(bytes).is_ok() => {
+                    out.push(VALUE);
+                    out.push(u8::try_from(kind.family).unwrap_or(u8::MAX));
+                    out.extend_from_slice(bytes);
+                }
+                _ => out.push(DAMAGED),
+            }
+            Ok(Flow::Enough)
+        })?;
+        if out.len() == start {
+            out.push(ABSENT);
+        }
+        if by.descending {
+            out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+        }
+    }
+    out.extend_from_slice(subject.id.as_bytes());
+    Ok(())
+}
+
+/// The object of a record.
+pub(crate) fn id_of(record: &[u8]) -> Option<ObjId> {
+    let start = record.len().checked_sub(ObjId::LEN)?;
+    ObjId::from_slice(record.get(start..)?).ok()
+}

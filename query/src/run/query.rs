@@ -1,0 +1,400 @@
+//! Running a query: its objects, one after the other.
+
+use permazen::kv::Direction;
+use permazen::{ObjId, StorageId};
+
+use super::entries::{Entry, each_entry, each_entry_from_end};
+use super::fail::Result;
+use super::id_sorter::IdSorter;
+use super::meets::meets;
+use super::order;
+use super::reader::{Found, Reader};
+use super::sets::ObjectsOfType;
+use super::sort::Sorter;
+use super::subject::{Flow, Pairs, Subject};
+use super::wanted::{WantedFields, load, scan};
+use crate::catalog::Catalog;
+use crate::check::{CheckedCondition, CheckedPath};
+use crate::limits::Limits;
+use crate::plan::{
+    IndexScan, Ordering, QueryPlan, Reads, Source, TypeScan, comes_by_id, reads, repeats,
+};
+
+/// Runs queries.
+pub(crate) struct Query<'r> {
+    pub(crate) reader: &'r Reader<'r>,
+    pub(crate) limits: &'r Limits,
+    pub(crate) catalog: &'r Catalog,
+}
+
+/// What is read of each object that is found.
+pub(crate) struct Needs<'p> {
+    /// These paths.
+    pub(crate) paths: Vec<&'p CheckedPath>,
+    /// All fields, if it is not `None`, of objects of these types.
+    pub(crate) whole: Option<&'p [StorageId]>,
+}
+
+impl Needs<'_> {
+    pub(crate) fn nothing() -> Self {
+        Needs { paths: Vec::new(), whole: None }
+    }
+}
+
+/// What is called with each object.
+type Each<'e> = dyn FnMut(&Subject<'_>) -> Result<Flow> + 'e;
+
+/// How what is needed of an object is read.
+struct Loader<'l> {
+    reads: Reads,
+    wanted: WantedFields,
+    filter: Option<&'l CheckedCondition>,
+    pairs: Pairs,
+}
+
+impl<'l> Loader<'l> {
+    /// `covered` are simple fields whose values are known.
+    fn new(
+        query: &Query<'_>,
+        filter: Option<&'l CheckedCondition>,
+        needs: &Needs<'_>,
+        covered: &[StorageId],
+    ) -> Self {
+        let mut reads = reads(filter, needs.paths.iter().copied(), covered);
+        reads.whole = needs.whole.is_some();
+        let wanted = match needs.whole {
+            Some(types) => WantedFields::all(query.catalog, types),
+            None => WantedFields::of(filter, &needs.paths),
+        };
+        Loader { reads, wanted, filter, pairs: Pairs::default() }
+    }
+
+    /// Reads what is needed of an object if that is better done at once, and gives it to `each` if it meets
+    /// the filter.
+    fn give(
+        &mut self,
+        reader: &Reader<'_>,
+        subject: &Subject<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        if !self.reads.in_one_go() {
+            return self.filtered(reader, subject, each);
+        }
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let found = load(reader, subject.id, &self.wanted, &mut pairs)?;
+        let flow = match found {
+            Found::Missing => Flow::More,
+            found => {
+                self.filtered(reader, &Subject::with_pairs(subject.id, found, &pairs), each)?
+            }
+        };
+        self.pairs = pairs;
+        Ok(flow)
+    }
+
+    fn filtered(
+        &self,
+        reader: &Reader<'_>,
+        subject: &Subject<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        match self.filter {
+            Some(filter) if !meets(reader, filter, subject)? => Ok(Flow::More),
+            _ => each(subject),
+        }
+    }
+}
+
+impl<'r> Query<'r> {
+    /// Finds the objects of a query, in order. `each` reads what `needs` says.
+    pub(crate) fn objects(
+        &self,
+        plan: &QueryPlan,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let mut left = plan.limit.unwrap_or(u64::MAX);
+        if left == 0 {
+            return Ok(Flow::More);
+        }
+        let mut ended = Flow::More;
+        let mut limited = |subject: &Subject<'_>| {
+            left -= 1;
+            ended = each(subject)?;
+            Ok(if left == 0 { Flow::Enough } else { ended })
+        };
+        match &plan.order {
+            Ordering::ById => {
+                self.by_id(plan, needs, &mut limited)?;
+            }
+            Ordering::ByIndex { reverse } => {
+                self.by_index(plan, *reverse, needs, &mut limited)?;
+            }
+            Ordering::Sorted(keys) => {
+                let mut sorter = Sorter::new(self.limits, plan.limit);
+                let mut record = Vec::new();
+                let for_keys =
+                    Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
+                self.in_any_order(plan, &for_keys, &mut |subject| {
+                    order::record(self.reader, keys, subject, &mut record)?;
+                    sorter.push(&record)?;
+                    Ok(Flow::More)
+                })?;
+                let mut sorted = sorter.finish()?;
+                let mut loader = Loader::new(self, None, needs, &[]);
+                while sorted.next(&mut record)? {
+                    let Some(id) = order::id_of(&record) else { continue };
+                    self.reader.look()?;
+                    if loader.give(self.reader, &Subject::of(id), &mut limited)?.is_break() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(ended)
+    }
+
+    /// The objects in the order of their IDs.
+    fn by_id(&self, plan: &QueryPlan, needs: &Needs<'_>, each: &mut Each<'_>) -> Result<Flow> {
+        if comes_by_id(&plan.source) {
+            return self.as_given(plan, needs, each);
+        }
+        self.sorted_by_id(plan, needs, each)
+    }
+
+    /// The objects of a source, in the order in which it gives them, but each once.
+    fn in_any_order(
+        &self,
+        plan: &QueryPlan,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        if repeats(&plan.source) {
+            return self.sorted_by_id(plan, needs, each);
+        }
+        self.as_given(plan, needs, each)
+    }
+
+    /// The objects of indexes, sorted by ID.
+    fn sorted_by_id(
+        &self,
+        plan: &QueryPlan,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let mut sorter = IdSorter::new(self.limits);
+        let scans = match &plan.source {
+            Source::Index(scan) => std::slice::from_ref(scan),
+            Source::AnyOf(scans) => scans,
+            _ => &[],
+        };
+        for scan in scans {
+            self.entries(scan, &mut |entry| {
+                sorter.push(entry.id)?;
+                Ok(Flow::More)
+            })?;
+            self.completed(scan, &Needs::nothing(), &mut |subject| {
+                sorter.push(subject.id)?;
+                Ok(Flow::More)
+            })?;
+        }
+        let mut loader = Loader::new(self, plan.filter.as_ref(), needs, &[]);
+        for id in sorter.finish()? {
+            if loader.give(self.reader, &Subject::of(id?), each)?.is_break() {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The objects of a source, as it gives them.
+    fn as_given(&self, plan: &QueryPlan, needs: &Needs<'_>, each: &mut Each<'_>) -> Result<Flow> {
+        let filter = plan.filter.as_ref();
+        match &plan.source {
+            Source::Nothing => Ok(Flow::More),
+            Source::Ids(ids) => {
+                let mut loader = Loader::new(self, filter, needs, &[]);
+                for id in ids {
+                    let subject = Subject::of(*id);
+                    if !loader.reads.in_one_go() && subject.version(self.reader)? == Found::Missing
+                    {
+                        continue;
+                    }
+                    if loader.give(self.reader, &subject, each)?.is_break() {
+                        return Ok(Flow::Enough);
+                    }
+                }
+                Ok(Flow::More)
+            }
+            Source::Type(of_type) => self.type_scan(of_type, filter, needs, each),
+            Source::Set(set) => {
+                let mut loader = Loader::new(self, filter, needs, &[]);
+                for id in self.ids(set)? {
+                    if loader.give(self.reader, &Subject::of(id?), each)?.is_break() {
+                        return Ok(Flow::Enough);
+                    }
+                }
+                Ok(Flow::More)
+            }
+            Source::Index(index) => {
+                if self.index_scan(index, filter, needs, each)?.is_break() {
+                    return Ok(Flow::Enough);
+                }
+                self.completed(index, needs, each)
+            }
+            Source::AnyOf(_) => self.sorted_by_id(plan, needs, each),
+        }
+    }
+
+    fn type_scan(
+        &self,
+        of_type: &TypeScan,
+        filter: Option<&CheckedCondition>,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let loader = Loader::new(self, filter, needs, &[]);
+        if loader.reads.reads_fields() {
+            let range = (&of_type.ids.0[..], of_type.ids.1.as_deref());
+            return scan(self.reader, range, &loader.wanted, &mut |subject| {
+                loader.filtered(self.reader, subject, each)
+            });
+        }
+        for object in ObjectsOfType::new(self.reader, of_type)? {
+            let (id, schema) = object?;
+            let subject = Subject::found(id, Found::Of((of_type.object_type, schema)));
+            if loader.filtered(self.reader, &subject, each)?.is_break() {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The objects of the entries of an index, in their order. An object that has several entries with
+    /// equal values comes once for them.
+    fn index_scan(
+        &self,
+        index: &IndexScan,
+        filter: Option<&CheckedCondition>,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let mut flow = Flow::More;
+        for part in &index.parts {
+            let covered = &part.shape.fields;
+            let mut loader = Loader::new(self, filter, needs, covered);
+            let mut last: Option<ObjId> = None;
+            for span in &part.spans {
+                flow = each_entry(
+                    self.reader,
+                    &part.shape,
+                    span,
+                    Direction::Forward,
+                    index.object_type,
+                    &mut |entry| {
+                        if last.replace(entry.id) == Some(entry.id) {
+                            return Ok(Flow::More);
+                        }
+                        self.of_entry(&entry, covered, &mut loader, each)
+                    },
+                )?;
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Gives the object of an entry to `each`.
+    fn of_entry(
+        &self,
+        entry: &Entry<'_>,
+        covered: &[StorageId],
+        loader: &mut Loader<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let mut values: [&[u8]; 4] = [&[]; 4];
+        for (column, value) in values.iter_mut().enumerate().take(covered.len()) {
+            *value = entry.value(column);
+        }
+        let values = values.get(..covered.len()).unwrap_or_default();
+        let covered = if values.is_empty() { &[] } else { covered };
+        loader.give(self.reader, &Subject::with_columns(entry.id, covered, values), each)
+    }
+
+    /// The objects in the order of an index.
+    fn by_index(
+        &self,
+        plan: &QueryPlan,
+        reverse: bool,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let Source::Index(index) = &plan.source else {
+            return self.as_given(plan, needs, each);
+        };
+        if !reverse {
+            return self.index_scan(index, plan.filter.as_ref(), needs, each);
+        }
+        for part in index.parts.iter().rev() {
+            let covered = &part.shape.fields;
+            let mut loader = Loader::new(self, plan.filter.as_ref(), needs, covered);
+            for span in part.spans.iter().rev() {
+                let flow = each_entry_from_end(
+                    self.reader,
+                    &part.shape,
+                    span,
+                    index.object_type,
+                    &mut |entry| self.of_entry(&entry, covered, &mut loader, each),
+                )?;
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// All entries of an index that a plan reads.
+    fn entries(
+        &self,
+        index: &IndexScan,
+        each: &mut dyn FnMut(Entry<'_>) -> Result<Flow>,
+    ) -> Result<()> {
+        for part in &index.parts {
+            for span in &part.spans {
+                let of = index.object_type;
+                each_entry(self.reader, &part.shape, span, Direction::Forward, of, each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects of the schemas that an index lacks which meet the condition.
+    fn completed(&self, index: &IndexScan, needs: &Needs<'_>, each: &mut Each<'_>) -> Result<Flow> {
+        if index.completed.is_empty() {
+            return Ok(Flow::More);
+        }
+        let Some(entry) = self.catalog.type_with_id(index.object_type) else {
+            return Ok(Flow::More);
+        };
+        let (min, max) = index.object_type.key_range();
+        let scan = TypeScan {
+            name: entry.name.clone(),
+            object_type: index.object_type,
+            schemas: index.completed.clone(),
+            ids: (min, Some(max)),
+            is_part: true,
+        };
+        let mut loader = Loader::new(self, index.condition.as_ref(), needs, &[]);
+        for object in ObjectsOfType::new(self.reader, &scan)? {
+            let (id, schema) = object?;
+            let subject = Subject::found(id, Found::Of((index.object_type, schema)));
+            if loader.give(self.reader, &subject, each)?.is_break() {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+}

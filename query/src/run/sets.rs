@@ -1,0 +1,255 @@
+//! Sets of objects, read in the order of their IDs.
+
+use permazen::kv::{Direction, KeySpan, Scan};
+use permazen::layout::{SchemaIndex, object_schema_prefix};
+use permazen::object::IndexKind;
+use permazen::{ObjId, StorageId};
+
+use super::fail::Result;
+use super::id_sorter::IdSorter;
+use super::query::{Needs, Query};
+use super::reader::{Found, Reader};
+use super::subject::{Flow, Subject, visit};
+use super::values::{Got, field_values};
+use crate::check::{CheckedStep, Way};
+use crate::plan::{SetPlan, TypeScan, whole_span};
+use crate::syntax::SetOperator;
+
+/// IDs in order, each once.
+pub(crate) type Ids<'s> = Box<dyn Iterator<Item = Result<ObjId>> + 's>;
+
+/// The objects of one schema, and the next of them.
+struct InSchema<'s> {
+    schema: SchemaIndex,
+    prefix: usize,
+    keys: Scan<'s>,
+    next: Option<ObjId>,
+}
+
+impl InSchema<'_> {
+    fn advance(&mut self, reader: &Reader<'_>) -> Result<()> {
+        self.next = None;
+        for pair in self.keys.by_ref() {
+            reader.look()?;
+            let (key, _) = pair?;
+            if let Ok(id) = ObjId::from_slice(key.get(self.prefix..).unwrap_or_default()) {
+                self.next = Some(id);
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The objects of a type with their schemas, in the order of their IDs. Cost: one seek for each schema
+/// that has the type, and a step for each object.
+pub(crate) struct ObjectsOfType<'s> {
+    reader: &'s Reader<'s>,
+    schemas: Vec<InSchema<'s>>,
+    failed: bool,
+}
+
+impl<'s> ObjectsOfType<'s> {
+    pub(crate) fn new(reader: &'s Reader<'s>, scan: &TypeScan) -> Result<Self> {
+        let mut schemas = Vec::new();
+        for schema in &scan.schemas {
+            let prefix = object_schema_prefix(*schema);
+            let min = [&prefix[..], &scan.ids.0].concat();
+            let max = scan.ids.1.as_ref().map(|max| [&prefix[..], max].concat());
+            let keys = reader.kv.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)?;
+            let mut of = InSchema { schema: *schema, prefix: prefix.len(), keys, next: None };
+            of.advance(reader)?;
+            schemas.push(of);
+        }
+        Ok(ObjectsOfType { reader, schemas, failed: false })
+    }
+}
+
+impl Iterator for ObjectsOfType<'_> {
+    type Item = Result<(ObjId, SchemaIndex)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let with_next = self.schemas.iter_mut().filter(|schema| schema.next.is_some());
+        let first = with_next.min_by_key(|schema| schema.next)?;
+        let id = first.next?;
+        let schema = first.schema;
+        if let Err(fail) = first.advance(self.reader) {
+            self.failed = true;
+            return Some(Err(fail));
+        }
+        Some(Ok((id, schema)))
+    }
+}
+
+impl<'r> Query<'r> {
+    /// The objects of a set.
+    pub(crate) fn ids<'s>(&'s self, set: &'s SetPlan) -> Result<Ids<'s>> {
+        Ok(match set {
+            SetPlan::Type(scan) => {
+                let objects = ObjectsOfType::new(self.reader, scan)?;
+                Box::new(objects.map(|object| object.map(|(id, _)| id)))
+            }
+            SetPlan::Id(id) => {
+                let there = self.reader.find(*id)? != Found::Missing;
+                Box::new(there.then_some(Ok(*id)).into_iter())
+            }
+            SetPlan::Query(plan) => {
+                let mut sorter = IdSorter::new(self.limits);
+                self.objects(plan, &Needs::nothing(), &mut |subject| {
+                    sorter.push(subject.id)?;
+                    Ok(Flow::More)
+                })?;
+                Box::new(sorter.finish()?)
+            }
+            SetPlan::Steps(from, steps) => {
+                let mut ids = self.ids(from)?;
+                for step in steps {
+                    ids = self.step(ids, step)?;
+                }
+                ids
+            }
+            SetPlan::Combined(first, rest) => {
+                let mut ids = self.ids(first)?;
+                for (operator, operand) in rest {
+                    let other = self.ids(operand)?;
+                    ids = Box::new(Combined::new(*operator, ids, other));
+                }
+                ids
+            }
+        })
+    }
+
+    /// What is reached from objects by a step.
+    fn step<'s>(&'s self, from: Ids<'s>, step: &'s CheckedStep) -> Result<Ids<'s>> {
+        let reader = self.reader;
+        let is_wanted = |id: ObjId| step.types.binary_search(&id.storage_id()).is_ok();
+        let mut sorter = IdSorter::new(self.limits);
+        for id in from {
+            let id = id?;
+            match &step.way {
+                Way::Forward(hop) => {
+                    let subject = Subject::of(id);
+                    let Found::Of(version) = subject.version(reader)? else { continue };
+                    let Some(access) = hop.get(version) else { continue };
+                    field_values(reader, &subject, access, &mut |got| {
+                        if let Got::Value(bytes) = got
+                            && let Ok(target) = ObjId::from_slice(bytes)
+                            && is_wanted(target)
+                        {
+                            sorter.push(target)?;
+                        }
+                        Ok(Flow::More)
+                    })?;
+                }
+                Way::Back(indexes) => {
+                    for (storage_id, kind) in indexes {
+                        self.referrers(*storage_id, *kind, id, &mut |referrer| {
+                            if is_wanted(referrer) {
+                                sorter.push(referrer)?;
+                            }
+                            Ok(())
+                        })?;
+                    }
+                }
+            }
+        }
+        let ids = sorter.finish()?;
+        if matches!(step.way, Way::Back(_)) {
+            return Ok(Box::new(ids));
+        }
+        // References can lead to objects that do not exist.
+        Ok(Box::new(ids.filter_map(move |id| match id {
+            Ok(id) => match reader.find(id) {
+                Ok(Found::Missing) => None,
+                Ok(_) => Some(Ok(id)),
+                Err(fail) => Some(Err(fail)),
+            },
+            fail => Some(fail),
+        })))
+    }
+
+    /// The objects that refer to another one by a field. Cost: one seek, and a step for each reference.
+    fn referrers(
+        &self,
+        field: StorageId,
+        kind: IndexKind,
+        target: ObjId,
+        found: &mut dyn FnMut(ObjId) -> Result<()>,
+    ) -> Result<()> {
+        let prefix = [&field.prefix()[..], target.as_bytes()].concat();
+        let span = whole_span(&prefix);
+        let has_suffix = matches!(kind, IndexKind::ListElement | IndexKind::MapValue);
+        let keys = KeySpan::new(&span.min, span.max.as_deref());
+        visit(self.reader, keys, Direction::Forward, &mut |key, _| {
+            let after = key.get(prefix.len()..).unwrap_or_default();
+            let id = match has_suffix {
+                true => after.get(..ObjId::LEN).and_then(|id| ObjId::from_slice(id).ok()),
+                false => ObjId::from_slice(after).ok(),
+            };
+            match id {
+                Some(id) => found(id)?,
+                None => self.reader.note_damage(),
+            }
+            Ok(Flow::More)
+        })?;
+        Ok(())
+    }
+}
+
+/// Two sets read together.
+struct Combined<'s> {
+    operator: SetOperator,
+    one: std::iter::Peekable<Ids<'s>>,
+    other: std::iter::Peekable<Ids<'s>>,
+}
+
+impl<'s> Combined<'s> {
+    fn new(operator: SetOperator, one: Ids<'s>, other: Ids<'s>) -> Self {
+        Combined { operator, one: one.peekable(), other: other.peekable() }
+    }
+}
+
+impl Iterator for Combined<'_> {
+    type Item = Result<ObjId>;
+
+    fn next(&mut self) -> Option<Result<ObjId>> {
+        loop {
+            // A failure is passed on.
+            let (one, other) = match (self.one.peek(), self.other.peek()) {
+                (Some(Err(_)), _) => return self.one.next(),
+                (_, Some(Err(_))) => return self.other.next(),
+                (Some(Ok(one)), Some(Ok(other))) => (Some(*one), Some(*other)),
+                (one, other) => (
+                    one.and_then(|id| id.as_ref().ok().copied()),
+                    other.and_then(|id| id.as_ref().ok().copied()),
+                ),
+            };
+            let first = match (one, other) {
+                (None, None) => return None,
+                (Some(one), Some(other)) => one.min(other),
+                (Some(id), None) | (None, Some(id)) => id,
+            };
+            let in_one = one == Some(first);
+            let in_other = other == Some(first);
+            if in_one {
+                self.one.next();
+            }
+            if in_other {
+                self.other.next();
+            }
+            let is_in = match self.operator {
+                SetOperator::Union => true,
+                SetOperator::Intersect if one.is_none() || other.is_none() => return None,
+                SetOperator::Intersect => in_one && in_other,
+                SetOperator::Minus if one.is_none() => return None,
+                SetOperator::Minus => in_one && !in_other,
+            };
+            if is_in {
+                return Some(Ok(first));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Sorted runs of records in a temporary file without a name.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+
+use super::fail::Result;
+use crate::error::QueryError;
+use crate::limits::Limits;
+
+/// How many bytes are read at once of each run, at least.
+const READ_AT_ONCE: usize = 64 << 10;
+
+/// Sorted runs in a file. A record is its length in four bytes, and its bytes.
+pub(super) struct Spill {
+    file: File,
+    /// Where each run begins and ends.
+    runs: Vec<(u64, u64)>,
+}
+
+fn failed(error: std::io::Error) -> QueryError {
+    QueryError::Temporary(error)
+}
+
+impl Spill {
+    pub(super) fn new(limits: &Limits) -> Result<Self> {
+        // The file is only for this user, and has no name: it is gone when the process ends.
+        let file = match &limits.temporary {
+            Some(folder) => tempfile::tempfile_in(folder),
+            None => tempfile::tempfile(),
+        };
+        Ok(Spill { file: file.map_err(failed)?, runs: Vec::new() })
+    }
+
+    /// Writes a run of records, which are in order.
+    pub(super) fn write_run<'r>(&mut self, records: impl Iterator<Item = &'r [u8]>) -> Result<()> {
+        let start = self.runs.last().map_or(0, |(_, end)| *end);
+        let mut written = start;
+        let write = || -> std::io::Result<()> {
+            let mut out = BufWriter::with_capacity(READ_AT_ONCE, &self.file);
+            for record in records {
+                let length = u32::try_from(record.len()).map_err(std::io::Error::other)?;
+                out.write_all(&length.to_le_bytes())?;
+                out.write_all(record)?;
+                written += 4 + record.len() as u64;
+            }
+            out.flush()
+        };
+        write().map_err(failed)?;
+        self.runs.push((start, written));
+        Ok(())
+    }
+
+    /// The records of all runs, in order.
+    pub(super) fn merge(self) -> Result<Merge> {
+        let runs = self.runs.iter().map(|(start, end)| Run {
+            next: *start,
+            end: *end,
+            buffer: Vec::new(),
+            at: 0,
+        });
+        let mut merge = Merge { file: self.file, runs: runs.collect(), heads: BinaryHeap::new() };
+        for run in 0..merge.runs.len() {
+            merge.refill(run)?;
+        }
+        Ok(merge)
+    }
+}
+
+/// Runs that are read as one.
+pub(crate) struct Merge {
+    file: File,
+    runs: Vec<Run>,
+    /// The next record of each run that is not at its end.
+    heads: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+}
+
+struct Run {
+    /// What of the file was not read yet.
+    next: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Run {
+    /// The bytes after those that were taken; reads more of the file if there are fewer.
+    fn bytes(&mut self, file: &mut File, count: usize) -> std::io::Result<&[u8]> {
+        if self.buffer.len() - self.at < count {
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            let missing = count - self.buffer.len();
+            let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
+            let more = missing.max(READ_AT_ONCE).min(left);
+            let old = self.buffer.len();
+            self.buffer.resize(old + more, 0);
+            file.seek(SeekFrom::Start(self.next))?;
+            if let Some(new) = self.buffer.get_mut(old..) {
+                file.read_exact(new)?;
+            }
+            self.next += more as u64;
+        }
+        let bytes = self.buffer.get(self.at..self.at + count);
+        bytes.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
+    }
+
+    fn take(&mut self, file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
+        if self.at == self.buffer.len() && self.next == self.end {
+            return Ok(None);
+        }
+        let length = self.bytes(file, 4)?;
+        let length = u32::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
+        self.at += 4;
+        let record = self.bytes(file, length)?.to_vec();
+        self.at += length;
+        Ok(Some(record))
+    }
+}
+
+impl Merge {
+    fn refill(&mut self, at: usize) -> Result<()> {
+        let Some(run) = self.runs.get_mut(at) else { return Ok(()) };
+        if let Some(record) = run.take(&mut self.file).map_err(failed)? {
+            self.heads.push(Reverse((record, at)));
+        }
+        Ok(())
+    }
+
+    /// The next record, put into `record`. `false` at the end.
+    pub(super) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
+        let Some(Reverse((first, run))) = self.heads.pop() else { return Ok(false) };
+        *record = first;
+        self.refill(run)?;
+        Ok(true)
+    }
+}

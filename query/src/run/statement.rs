@@ -1,0 +1,135 @@
+//! What reading statements give.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+use super::cells::{field, fill, unknown_version};
+use super::fail::Result;
+use super::query::{Needs, Query};
+use super::reader::Found;
+use super::subject::{Flow, Subject};
+use crate::check::{Access, CheckedColumn, CheckedQuery, Read, Version};
+use crate::plan::QueryPlan;
+use crate::rows::{Cell, Column, ObjectRow, Row, Rows};
+
+impl Query<'_> {
+    /// `find`: a row for each object. Returns how many.
+    pub(super) fn find(
+        &self,
+        plan: &QueryPlan,
+        columns: &[CheckedColumn],
+        rows: &mut dyn Rows,
+    ) -> Result<u64> {
+        let headings: Vec<_> =
+            columns.iter().map(|c| Column::new(c.path.text.as_str(), c.numeric)).collect();
+        if rows.columns(&headings).is_break() {
+            return Ok(0);
+        }
+        let paths = columns.iter().map(|column| &column.path).collect();
+        let mut row = Row { id: None, cells: vec![Cell::Absent; columns.len()] };
+        let mut count = 0;
+        self.objects(plan, &Needs { paths, whole: None }, &mut |subject| {
+            row.id = Some(subject.id);
+            for (column, cell) in columns.iter().zip(&mut row.cells) {
+                fill(self.reader, &column.path, subject, cell)?;
+            }
+            count += 1;
+            Ok(rows.row(&row).into())
+        })?;
+        Ok(count)
+    }
+
+    /// `count`: one row.
+    pub(super) fn count(&self, plan: &QueryPlan, rows: &mut dyn Rows) -> Result<u64> {
+        let mut count = 0;
+        self.objects(plan, &Needs::nothing(), &mut |_| {
+            count += 1;
+            Ok(Flow::More)
+        })?;
+        if rows.columns(&[Column::new("count", true)]).is_break() {
+            return Ok(0);
+        }
+        let _ = rows.row(&Row { id: None, cells: vec![Cell::Number(count)] });
+        Ok(1)
+    }
+
+    /// `show` and `export`: each object with all its fields. Returns how many.
+    pub(super) fn show(
+        &self,
+        plan: &QueryPlan,
+        query: &CheckedQuery,
+        rows: &mut dyn Rows,
+    ) -> Result<u64> {
+        let needs = Needs { paths: Vec::new(), whole: Some(&query.objects.types) };
+        let mut fields: HashMap<Version, Arc<[Access]>> = HashMap::new();
+        let mut object = None;
+        let mut count = 0;
+        self.objects(plan, &needs, &mut |subject| {
+            let object = object.get_or_insert_with(|| ObjectRow {
+                id: subject.id,
+                type_name: "".into(),
+                schema: Cell::Absent,
+                fields: Vec::new(),
+            });
+            self.fill_object(subject, &mut fields, object)?;
+            count += 1;
+            Ok(rows.object(object).into())
+        })?;
+        Ok(count)
+    }
+
+    fn fill_object(
+        &self,
+        subject: &Subject<'_>,
+        known: &mut HashMap<Version, Arc<[Access]>>,
+        object: &mut ObjectRow,
+    ) -> Result<()> {
+        let object_type = subject.id.storage_id();
+        object.id = subject.id;
+        if let Some(name) = self.reader.bundle.type_name(object_type)
+            && !Arc::ptr_eq(name, &object.type_name)
+        {
+            object.type_name = Arc::clone(name);
+        }
+        let Found::Of(version) = subject.version(self.reader)? else {
+            object.schema = unknown_version(self.reader, subject)?;
+            object.fields.clear();
+            return Ok(());
+        };
+        object.schema = Cell::Number(version.1.get().into());
+        let accesses = known.entry(version).or_insert_with(|| {
+            let schema = self.reader.bundle.schema(version.1);
+            let of = schema.and_then(|schema| schema.type_by_storage_id(object_type));
+            of.map(|of| all_fields(of)).unwrap_or_default().into()
+        });
+        let accesses = Arc::clone(accesses);
+        object.fields.truncate(accesses.len());
+        for (at, access) in accesses.iter().enumerate() {
+            let name = &access.field.name;
+            match object.fields.get_mut(at) {
+                Some((known, _)) if Arc::ptr_eq(known, name) => {}
+                Some((known, _)) => *known = Arc::clone(name),
+                None => object.fields.push((Arc::clone(name), Cell::Absent)),
+            }
+            if let Some((_, cell)) = object.fields.get_mut(at) {
+                field(self.reader, access, subject, cell)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How all fields of a type are read.
+fn all_fields(object_type: &ResolvedType) -> Vec<Access> {
+    let access = |field: &Arc<ResolvedField>| {
+        let read = match &field.kind {
+            ResolvedKind::Simple(_) => Read::Simple,
+            ResolvedKind::Counter => Read::Counter,
+            _ => Read::Whole,
+        };
+        Access { field: Arc::clone(field), stored: true, read, kind: 0 }
+    };
+    object_type.fields_by_storage_id().map(access).collect()
+}

@@ -1,0 +1,210 @@
+//! One object, as far as it has been read.
+
+use std::cell::Cell;
+use std::ops::{ControlFlow, Range};
+
+use permazen::kv::{Direction, KeySpan};
+use permazen::layout::{self, prefix_end};
+use permazen::schema::ResolvedField;
+use permazen::{ObjId, StorageId};
+
+use super::fail::{Fail, Result};
+use super::reader::{Found, Reader};
+
+/// Whether more is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    More,
+    Enough,
+}
+
+impl Flow {
+    pub(crate) fn is_break(self) -> bool {
+        self == Flow::Enough
+    }
+}
+
+impl From<ControlFlow<()>> for Flow {
+    fn from(flow: ControlFlow<()>) -> Self {
+        if flow.is_break() { Flow::Enough } else { Flow::More }
+    }
+}
+
+/// What is called with the key, or a part of it, and the value of each pair.
+pub(crate) type EachPair<'p> = dyn FnMut(&[u8], &[u8]) -> Result<Flow> + 'p;
+
+/// One object. What is not known of it yet is read when it is asked for.
+pub(crate) struct Subject<'a> {
+    pub(crate) id: ObjId,
+    found: Cell<Option<Found>>,
+    known: Known<'a>,
+}
+
+/// What is known of an object.
+#[derive(Clone, Copy)]
+enum Known<'a> {
+    /// Nothing.
+    Nothing,
+    /// All pairs of the fields that are asked for.
+    Pairs(&'a Pairs),
+    /// The values of some simple fields, by storage ID: the columns of an index entry.
+    Columns(&'a [StorageId], &'a [&'a [u8]]),
+}
+
+/// Pairs of one object, in the order of their keys.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    bytes: Vec<u8>,
+    pairs: Vec<PairAt>,
+}
+
+#[derive(Debug)]
+struct PairAt {
+    field: StorageId,
+    rest: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Pairs {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.pairs.clear();
+    }
+
+    /// Adds a pair of a field. `rest` follows the field in the key.
+    pub(crate) fn push(&mut self, field: StorageId, rest: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(rest);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        let (rest, value) = (start..middle, middle..self.bytes.len());
+        self.pairs.push(PairAt { field, rest, value });
+    }
+
+    /// The pairs of a field: what follows it in the key, and the value.
+    fn of(&self, field: StorageId) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let start = self.pairs.partition_point(|pair| pair.field < field);
+        let rest = self.pairs.get(start..).unwrap_or_default();
+        rest.iter()
+            .take_while(move |pair| pair.field == field)
+            .map(move |pair| (bytes(&pair.rest), bytes(&pair.value)))
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// An object of which nothing is known. It may not exist.
+    pub(crate) fn of(id: ObjId) -> Self {
+        Subject { id, found: Cell::new(None), known: Known::Nothing }
+    }
+
+    /// An object in this version.
+    pub(crate) fn found(id: ObjId, found: Found) -> Self {
+        Subject { id, found: Cell::new(Some(found)), known: Known::Nothing }
+    }
+
+    /// An object with all pairs of the fields that will be asked for.
+    pub(crate) fn with_pairs(id: ObjId, found: Found, pairs: &'a Pairs) -> Self {
+        Subject { id, found: Cell::new(Some(found)), known: Known::Pairs(pairs) }
+    }
+
+    /// An object with the values of some simple fields.
+    pub(crate) fn with_columns(id: ObjId, fields: &'a [StorageId], values: &'a [&'a [u8]]) -> Self {
+        Subject { id, found: Cell::new(None), known: Known::Columns(fields, values) }
+    }
+
+    /// Its version. Cost: one get, the first time.
+    pub(crate) fn version(&self, reader: &Reader<'_>) -> Result<Found> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let found = reader.find(self.id)?;
+        self.found.set(Some(found));
+        Ok(found)
+    }
+
+    /// Its version, if that is known.
+    pub(crate) fn known_version(&self) -> Option<Found> {
+        self.found.get()
+    }
+
+    /// The value of the pair of a field, with `rest` after the field in the key. Cost: one get, unless it
+    /// is known.
+    pub(crate) fn value<R>(
+        &self,
+        reader: &Reader<'_>,
+        field: &ResolvedField,
+        rest: &[u8],
+        read: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        match self.known {
+            Known::Pairs(pairs) => {
+                let pair = pairs.of(field.storage_id).find(|(key, _)| *key == rest);
+                return Ok(read(pair.map(|(_, value)| value)));
+            }
+            Known::Columns(fields, values) => {
+                let at = fields.iter().position(|id| *id == field.storage_id);
+                if let Some(value) = at.and_then(|at| values.get(at)) {
+                    return Ok(read(Some(value)));
+                }
+            }
+            Known::Nothing => {}
+        }
+        reader.look()?;
+        if rest.is_empty() {
+            let key = layout::FieldKey::new(self.id, &field.key);
+            return Ok(read(reader.kv.get(&key)?.as_deref()));
+        }
+        let key = layout::content_key(self.id, field.storage_id, rest);
+        if key.len() > reader.kv.max_key_len() {
+            return Ok(read(None));
+        }
+        Ok(read(reader.kv.get(&key)?.as_deref()))
+    }
+
+    /// The pairs of a collection: what follows the field in the key, and the value. Cost: one seek and a
+    /// step for each pair, unless they are known.
+    pub(crate) fn each_pair(
+        &self,
+        reader: &Reader<'_>,
+        field: &ResolvedField,
+        pair: &mut EachPair<'_>,
+    ) -> Result<Flow> {
+        if let Known::Pairs(pairs) = self.known {
+            for (rest, value) in pairs.of(field.storage_id) {
+                if pair(rest, value)?.is_break() {
+                    return Ok(Flow::Enough);
+                }
+            }
+            return Ok(Flow::More);
+        }
+        let prefix = layout::field_key(self.id, &field.key);
+        let end = prefix_end(&prefix);
+        visit(
+            reader,
+            KeySpan::new(&prefix, end.as_deref()),
+            Direction::Forward,
+            &mut |key, value| pair(key.get(prefix.len()..).unwrap_or_default(), value),
+        )
+    }
+}
+
+/// Visits pairs until `pair` breaks or fails.
+pub(crate) fn visit(
+    reader: &Reader<'_>,
+    span: KeySpan<'_>,
+    direction: Direction,
+    pair: &mut EachPair<'_>,
+) -> Result<Flow> {
+    let mut failed: Option<Fail> = None;
+    let mut flow = Flow::More;
+    reader.kv.visit(span, direction, &mut |key, value| {
+        match reader.look().and_then(|()| pair(key, value)) {
+            Ok(Flow::More) => return ControlFlow::Continue(()),
+            Ok(Flow::Enough) => flow = Flow::Enough,
+            Err(fail) => failed = Some(fail),
+        }
+        ControlFlow::Break(())
+    })?;
+    failed.map_or(Ok(flow), Err)
+}

@@ -1,0 +1,199 @@
+//! The values of a path.
+
+use permazen::ObjId;
+use permazen::encoding::{long, uint};
+use permazen::layout;
+use permazen::schema::ResolvedKind;
+
+use super::fail::Result;
+use super::reader::{Found, Reader};
+use super::subject::{Flow, Subject};
+use crate::check::{Access, CheckedPath, Read};
+use crate::syntax::Special;
+
+/// What is stored where a value should be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Got<'b> {
+    /// An encoded value. Whether it can be decoded is not known.
+    Value(&'b [u8]),
+    /// Bytes that are no value, and why.
+    Damaged(&'b [u8], &'static str),
+}
+
+/// What is called with the last object of a path, and how its field is read.
+type Leaf<'l> = dyn FnMut(&Subject<'_>, Option<&Access>) -> Result<Flow> + 'l;
+
+/// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out.
+pub(crate) fn walk(
+    reader: &Reader<'_>,
+    path: &CheckedPath,
+    subject: &Subject<'_>,
+    leaf: &mut Leaf<'_>,
+) -> Result<Flow> {
+    let damaged = subject.known_version() == Some(Found::Damaged);
+    match &path.always {
+        // The version makes no difference.
+        Some(access) if !damaged && path.hops.len() == 1 && path.special.is_none() => {
+            leaf(subject, Some(access))
+        }
+        _ if path.hops.is_empty() => leaf(subject, None),
+        _ => walk_from(reader, path, 0, subject, leaf),
+    }
+}
+
+/// Follows a path from its hop at this position.
+fn walk_from(
+    reader: &Reader<'_>,
+    path: &CheckedPath,
+    at: usize,
+    subject: &Subject<'_>,
+    leaf: &mut Leaf<'_>,
+) -> Result<Flow> {
+    let always = path.always.as_ref().filter(|_| at == 0);
+    let access = match (always, path.hops.get(at)) {
+        (Some(access), _) if subject.known_version().is_none() => access,
+        (_, Some(hop)) => match subject.version(reader)? {
+            Found::Of(version) => match hop.get(version) {
+                Some(access) => access,
+                None => return Ok(Flow::More),
+            },
+            Found::Missing | Found::Damaged => return Ok(Flow::More),
+        },
+        // All references are followed: something is read of the object itself.
+        (_, None) => {
+            return match subject.version(reader)? {
+                Found::Missing => Ok(Flow::More),
+                Found::Damaged | Found::Of(_) => leaf(subject, None),
+            };
+        }
+    };
+    if at + 1 == path.hops.len() && path.special.is_none() {
+        return leaf(subject, Some(access));
+    }
+    field_values(reader, subject, access, &mut |got| match got {
+        Got::Value(reference) => match ObjId::from_slice(reference) {
+            Ok(target) => walk_from(reader, path, at + 1, &Subject::of(target), leaf),
+            Err(_) => Ok(Flow::More),
+        },
+        Got::Damaged(..) => Ok(Flow::More),
+    })
+}
+
+/// The values of a field of an object. Of a whole collection there are none.
+pub(crate) fn field_values(
+    reader: &Reader<'_>,
+    subject: &Subject<'_>,
+    access: &Access,
+    value: &mut dyn FnMut(Got<'_>) -> Result<Flow>,
+) -> Result<Flow> {
+    let field = &access.field;
+    match &access.read {
+        Read::Simple => {
+            let default = field.simple().and_then(|simple| simple.default.as_deref());
+            if !access.stored {
+                return default.map_or(Ok(Flow::More), |bytes| value(Got::Value(bytes)));
+            }
+            subject.value(reader, field, &[], |stored| match stored.or(default) {
+                Some(bytes) => value(Got::Value(bytes)),
+                None => Ok(Flow::More),
+            })?
+        }
+        Read::Counter => {
+            let mut count = Vec::with_capacity(9);
+            if !access.stored {
+                long::write(0, &mut count);
+                return value(Got::Value(&count));
+            }
+            subject.value(reader, field, &[], |stored| match stored {
+                None => {
+                    long::write(0, &mut count);
+                    value(Got::Value(&count))
+                }
+                Some(bytes) => match reader.kv.decode_counter(bytes) {
+                    Ok(number) => {
+                        long::write(number, &mut count);
+                        value(Got::Value(&count))
+                    }
+                    Err(_) => value(Got::Damaged(bytes, "a counter has 8 bytes")),
+                },
+            })?
+        }
+        _ if !access.stored => Ok(Flow::More),
+        Read::Elements => {
+            let is_set = matches!(field.kind, ResolvedKind::Set { .. });
+            subject.each_pair(reader, field, &mut |rest, element| match is_set {
+                true => value(Got::Value(rest)),
+                false => value(list_element(rest, element)),
+            })
+        }
+        Read::Keys => subject.each_pair(reader, field, &mut |key, _| value(Got::Value(key))),
+        Read::Values => {
+            subject.each_pair(reader, field, &mut |_, of_key| value(Got::Value(of_key)))
+        }
+        Read::AtKey(key) => subject.value(reader, field, key, |stored| match stored {
+            Some(bytes) => value(Got::Value(bytes)),
+            None => Ok(Flow::More),
+        })?,
+        Read::AtPosition(position) => {
+            let key = layout::list_position(*position);
+            subject.value(reader, field, &key, |stored| match stored {
+                Some(bytes) => value(Got::Value(bytes)),
+                None => Ok(Flow::More),
+            })?
+        }
+        Read::Whole => Ok(Flow::More),
+    }
+}
+
+/// The element of a list, from what follows the field in its key, and the value of the pair.
+pub(crate) fn list_element<'b>(position: &[u8], element: &'b [u8]) -> Got<'b> {
+    match layout::parse_list_position(position) {
+        Ok(_) => Got::Value(element),
+        Err(_) => Got::Damaged(element, "its key has no position in the list"),
+    }
+}
+
+/// The values of a path, each with its kind.
+pub(crate) fn each_value(
+    reader: &Reader<'_>,
+    path: &CheckedPath,
+    subject: &Subject<'_>,
+    value: &mut dyn FnMut(usize, Got<'_>) -> Result<Flow>,
+) -> Result<Flow> {
+    walk(reader, path, subject, &mut |subject, access| match (access, path.special) {
+        (Some(access), _) => {
+            field_values(reader, subject, access, &mut |got| value(access.kind, got))
+        }
+        (None, Some(special)) => {
+            special_value(reader, special, subject, &mut |bytes| value(0, Got::Value(bytes)))
+        }
+        (None, None) => Ok(Flow::More),
+    })
+}
+
+/// The encoded form of something that every object has.
+fn special_value(
+    reader: &Reader<'_>,
+    special: Special,
+    subject: &Subject<'_>,
+    value: &mut dyn FnMut(&[u8]) -> Result<Flow>,
+) -> Result<Flow> {
+    match special {
+        Special::Id => value(subject.id.as_bytes()),
+        Special::Type => {
+            let mut bytes = Vec::new();
+            if let Some(name) = reader.bundle.type_name(subject.id.storage_id()) {
+                permazen::encoding::string::write(name, &mut bytes);
+            }
+            value(&bytes)
+        }
+        Special::Schema => match subject.version(reader)? {
+            Found::Of((_, schema)) => {
+                let mut bytes = Vec::new();
+                uint::write(schema.get(), &mut bytes);
+                value(&bytes)
+            }
+            Found::Missing | Found::Damaged => Ok(Flow::More),
+        },
+    }
+}

@@ -1,0 +1,7 @@
+//! Statements that read: what they find, what they cost, their plans and their mistakes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+#[allow(dead_code)]
+mod database;
+mod find;
