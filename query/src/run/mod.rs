@@ -144,7 +144,7 @@ pub fn run(
 /// The objects of a statement with a query, in order: those that `set`, `delete` and `migrate` change, and
 /// that `export` writes.
 ///
-/// Returns fewer if it is stopped; then [`Ran::stopped`] is set.
+/// Returns fewer if it is stopped ([`Limits::is_stopped`]).
 ///
 /// # Errors
 /// The errors of [`run`]; [`QueryError::WrongKind`] if the statement has no query.
@@ -152,7 +152,7 @@ pub fn matches(
     tx: &Transaction<'_>,
     checked: &Checked,
     limits: &Limits,
-) -> Result<(Vec<ObjId>, Ran), QueryError> {
+) -> Result<Vec<ObjId>, QueryError> {
     check_schemas(tx, checked)?;
     let of = match &checked.kind {
         CheckedKind::Find(query, _)
@@ -167,18 +167,15 @@ pub fn matches(
         }
     };
     let mut ids = Vec::new();
-    let mut ran = Ran::default();
-    lent(tx, checked, limits, &mut ran, |query, ran| {
+    lent(tx, checked, limits, &mut Ran::default(), |query, _| {
         let plan = query_plan(query.reader.kv, checked, of)?;
-        ran.scanned_without_index.clone_from(&plan.no_index);
         query.objects(&plan, &Needs::nothing(), &mut |subject| {
             ids.push(subject.id);
             Ok(Flow::More)
         })?;
-        ran.rows = ids.len() as u64;
         Ok(())
     })?;
-    Ok((ids, ran))
+    Ok(ids)
 }
 
 /// Calls `body` with the pairs lent for reading.
