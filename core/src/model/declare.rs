@@ -4,6 +4,7 @@
 use std::any::TypeId;
 
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
+use crate::object::Rule;
 use crate::schema::DeleteAction;
 
 use super::error::Result;
@@ -426,4 +427,14 @@ pub enum Upgrade {
     Lossy,
     /// The field starts at its default.
     Reset,
+}
+
+impl From<Upgrade> for Rule {
+    fn from(upgrade: Upgrade) -> Self {
+        match upgrade {
+            Upgrade::Exact => Rule::Exact,
+            Upgrade::Lossy => Rule::Lossy,
+            Upgrade::Reset => Rule::Reset,
+        }
+    }
 }

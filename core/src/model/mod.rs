@@ -41,6 +41,7 @@ pub(crate) mod values;
 mod versioned;
 
 pub use self::permazen::{Builder, Permazen};
+pub use crate::object::Progress;
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use collection::{ListOf, MapOf, SetOf};
@@ -51,7 +52,7 @@ pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{
     DeleteActionReport, Evolution, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict,
-    IndexReport, Loss, NewValues, NotMoved, ObjectCount, OldValues, Progress, Refusal, TypeReport,
+    IndexReport, Loss, NewValues, NotMoved, ObjectCount, OldValues, Refusal, TypeReport,
     UpgradeAll, UpgradeEnd, UpgradeReport, VersionReport,
 };
 pub use field_roles::{IsCounter, Referred, Stored};

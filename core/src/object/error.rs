@@ -71,9 +71,9 @@ pub enum Error {
         /// The schema that was searched; `None` means all recorded ones.
         schema: Option<SchemaId>,
     },
-    /// The object cannot be moved to the transaction's schema, which lacks its type.
+    /// The object cannot be moved to a schema that lacks its type.
     #[error(
-        "{type_name} {id} cannot be moved to the transaction's schema {schema}, which has no such object type; delete \
+        "{type_name} {id} cannot be moved to schema {schema}, which has no such object type; delete \
          the object, or use a schema with that type"
     )]
     TypeNotInSchema {
@@ -81,7 +81,7 @@ pub enum Error {
         id: ObjId,
         /// Its type.
         type_name: String,
-        /// The transaction's schema.
+        /// The schema.
         schema: SchemaId,
     },
     /// There is no such field, or its kind is not the one that the operation needs.
@@ -340,6 +340,24 @@ impl Error {
             | Error::Hook(error) => first_to_say(&**error, says_retryable),
             _ => false,
         }
+    }
+
+    /// Whether the error is about the transaction or the store, and not about the object that was to
+    /// be changed.
+    pub(crate) fn ends_transaction(&self) -> bool {
+        use Error::{Broken, Busy, Ended, Kv, Random, ReadOnly, RollbackOnly, Schema, Unsupported};
+        matches!(
+            self,
+            Kv { .. }
+                | Schema(_)
+                | ReadOnly
+                | Random(_)
+                | Unsupported(_)
+                | Ended
+                | RollbackOnly
+                | Broken
+                | Busy
+        ) || self.is_retryable()
     }
 
     /// An error raised by a listener or callback.

@@ -23,7 +23,7 @@
 //! | references: deleting, paths | [`Transaction::delete`], [`Transaction::follow_path`], [`Transaction::referrers`] |
 //! | listeners | [`Transaction::on_change`], [`Watch`], [`ListenerSet`] |
 //! | what pending writes change | [`Transaction::pending_changes`], [`NetChanges`] |
-//! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Transaction::add_schema`] |
+//! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Transaction::migrate_exactly`], [`Database::migrate_objects`], [`Transaction::add_schema`] |
 //! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
 //! | what can go wrong | [`Error`] |
 
@@ -40,6 +40,7 @@ mod fields;
 mod id_set;
 mod index;
 mod info;
+mod migration;
 mod names;
 mod net;
 mod notes;
@@ -67,6 +68,13 @@ pub(crate) use index::{
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
+pub(crate) use migration::{
+    Batch, Batches, Content, Done, Ended, FieldConversion, Found, Narrows, Refused, Renamed, Rule,
+    Sizes, Visitor, in_batches, kind, stored_text, value_text,
+};
+pub use migration::{
+    LostValue, MigrateObjects, MigrationEnd, MigrationReport, NotMigrated, Progress, WouldLose,
+};
 pub use net::{NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair};
 pub(crate) use notes::{NullAs, NullIn, Touched, WatchedFields, WatchedType};
 pub(crate) use notify::Happened;
@@ -76,5 +84,5 @@ pub use notify::{
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
-pub(crate) use whole::{Converter, Counters, Given, Moves, Moving, Narrowing};
+pub(crate) use whole::{Converter, Counters, Given, Moves, Moving};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::field_conversion::{Content, FieldConversion, Narrows};
 use super::plan::{FieldPlan, Plan};
 use crate::model::binding::Binding;
 use crate::model::declare::FieldDecl;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::load::ObjectWriter;
-use crate::object::{self, Migrate, ObjectBuilder, ObjectData};
+use crate::object::{self, Content, FieldConversion, Migrate, Narrows, ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
 /// The content of an object as the model sees it, in the type of the model.
@@ -54,8 +53,8 @@ impl Binding {
                 }
                 FieldPlan::Differs(from) if !self.has_own_code(decl) => {
                     let to = self.field(position)?;
-                    let upgrade = decl.upgrade.unwrap_or_default();
-                    let conversion = FieldConversion { decl, upgrade, old: &old, from, to, tx };
+                    let (renamed, rule) = (decl.renamed(), decl.upgrade.unwrap_or_default().into());
+                    let conversion = FieldConversion { renamed, rule, old: &old, from, to, tx };
                     match conversion.content() {
                         Ok(Content::Pairs(pairs)) => {
                             let pairs = pairs.iter().map(|(key, value)| (&**key, &**value));

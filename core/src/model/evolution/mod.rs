@@ -5,7 +5,6 @@
 //! report judges by plans and encodings, without values; moving one object, moving all, and seeing an object where it is apply a plan to values. The rest
 //! of `model` asks for plans and reports, and sees objects in place.
 
-mod field_conversion;
 mod in_place;
 mod moved;
 mod old_values;
@@ -16,7 +15,6 @@ mod upgrade;
 mod upgrade_all;
 mod verdict;
 
-pub(super) use field_conversion::{converted_value, value_text};
 pub(super) use in_place::{Seen, pairs_of};
 pub use old_values::{NewValues, OldValues};
 pub(super) use plan::{FieldPlan, Plan};
@@ -27,5 +25,5 @@ pub use report::{
 };
 pub use upgrade::Evolution;
 pub(super) use upgrade::{after_move, java_rule};
-pub use upgrade_all::{NotMoved, Progress, UpgradeAll, UpgradeEnd, UpgradeReport};
+pub use upgrade_all::{NotMoved, UpgradeAll, UpgradeEnd, UpgradeReport};
 pub(super) use verdict::{evolution_report, refuse_losses};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::binding::Binding;
 use crate::model::declare::{FieldDecl, Shape, ValueDecl};
+use crate::object::Renamed;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
 /// What becomes of the fields of one type of another schema. It is made once for each such type.
@@ -84,6 +85,11 @@ impl FieldDecl {
             Shape::Map(key, value) => [Some(key), Some(value)],
             Shape::Counter => [None, None],
         }
+    }
+
+    /// The renamed constants of [`FieldDecl::values`].
+    pub(crate) fn renamed(&self) -> [Renamed<'static>; 2] {
+        self.values().map(|value| value.map_or(&[][..], |value| value.renamed))
     }
 
     /// Whether an object that lacks the field gets a value that the model states.

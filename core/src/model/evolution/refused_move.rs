@@ -84,13 +84,3 @@ impl fmt::Display for WaysOn<'_> {
         }
     }
 }
-
-/// How much of a value is shown.
-const SHOWN: usize = 64;
-
-/// A text in quotes, escaped and shortened.
-pub(super) fn shown(text: &str) -> String {
-    let start: String = text.chars().take(SHOWN).collect();
-    let more = if start.len() < text.len() { "…" } else { "" };
-    format!("{start:?}{more}")
-}

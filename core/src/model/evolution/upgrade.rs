@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::field_conversion::{Content, FieldConversion, Narrows, stored_text, value_text};
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refused_move::{Loss, Refusal};
@@ -15,7 +14,10 @@ use crate::model::binding::{Binding, Models};
 use crate::model::declare::{FieldDecl, Upgrade, UpgradeWith};
 use crate::model::error::{Error, Result};
 use crate::model::load::ObjectWriter;
-use crate::object::{Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction};
+use crate::object::{
+    Content, Counters, FieldConversion, Given, Moving, Narrows, ObjectBuilder, ObjectData,
+    Transaction, stored_text, value_text,
+};
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// When objects move to the schema of the models, and which values they may lose.
@@ -282,8 +284,8 @@ impl<'a> Move<'a> {
             }
             FieldPlan::Differs(from) => from,
         };
-        let upgrade = decl.rule(self.evolution, from, to);
-        let conversion = FieldConversion { decl, upgrade, old: moving.old, from, to, tx: self.tx };
+        let (renamed, rule) = (decl.renamed(), decl.rule(self.evolution, from, to).into());
+        let conversion = FieldConversion { renamed, rule, old: moving.old, from, to, tx: self.tx };
         match conversion.content() {
             Ok(content) => Ok(Some(content)),
             Err((value, reason)) => {

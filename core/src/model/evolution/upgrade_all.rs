@@ -1,37 +1,22 @@
 //! Moving all objects to the schema of the models, in batches (docs/src/evolution.md).
 
-use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
-use std::thread;
 use std::time::Duration;
 
 use crate::id::{ObjId, StorageId};
-use crate::layout::SchemaIndex;
 use crate::model::error::{Error, Result};
 use crate::model::index::lacks_entries;
 use crate::model::permazen::Permazen;
 use crate::model::target::Model;
 use crate::model::tx::Tx;
-use crate::object::{self, Moves};
+use crate::object::{
+    Batch, Batches, Done, Ended, Found, Moves, Progress, Refused, Sizes, Visitor, in_batches,
+};
 use crate::schema::Schema;
 
-/// How many objects a batch has, unless the caller says otherwise.
-const BATCH: usize = 1000;
-/// How many bytes of objects a batch moves, unless the caller says otherwise.
-const BATCH_BYTES: usize = 4 << 20;
 /// How many refusals a report has, unless the caller says otherwise.
 const LISTED: usize = 1000;
-/// How often a run looks for objects that other programs have created meanwhile.
-const PASSES: usize = 16;
-/// Up to how many objects are counted in the beginning.
-const COUNTED: usize = 1_000_000;
-/// How many objects are looked at in one transaction for reading. A long one keeps stores from
-/// reusing space.
-const LOOKED_AT: usize = 10_000;
-/// Up to how many refused objects are remembered.
-const REMEMBERED: usize = 1_000_000;
-
 impl Permazen {
     /// Moves all objects of the models to the schema of the models, in batches. Each batch is a
     /// transaction of its own, so other transactions run in between.
@@ -123,11 +108,10 @@ pub struct UpgradeAll<'a> {
     db: &'a Permazen,
     wanted: Wanted,
     only: Vec<fn(&Tx) -> Result<StorageId>>,
-    batch: usize,
-    batch_bytes: usize,
-    pause: Duration,
+    sizes: Sizes,
     dry_run: bool,
     listed: usize,
+    refusals: Vec<NotMoved>,
     progress: Option<Box<OnProgress<'a>>>,
     on_refusal: Option<Box<OnRefusal<'a>>>,
 }
@@ -144,19 +128,6 @@ enum Wanted {
     Indexes,
 }
 
-/// How far a run has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// How many objects were moved; in a dry run, how many would be.
-    pub moved: u64,
-    /// How many objects stay where they are.
-    pub refused: u64,
-    /// How many of the objects counted at the start the run has not looked at yet; `None` if there
-    /// were more than a million.
-    pub left: Option<u64>,
-}
-
 /// An object that does not move, and why.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -164,7 +135,7 @@ pub struct NotMoved {
     /// The object.
     pub id: ObjId,
     /// Why it does not move: mostly [`Error::Refused`], [`Error::Upgrade`] if its own conversion
-    /// failed, or [`KeyTooLong`](object::Error::KeyTooLong).
+    /// failed, or [`KeyTooLong`](crate::object::Error::KeyTooLong).
     pub error: Error,
 }
 
@@ -206,38 +177,11 @@ pub struct UpgradeReport {
     pub end: UpgradeEnd,
 }
 
-/// An object to move, and the schema in which it was found.
-type Found = (SchemaIndex, ObjId);
-
-/// What became of the objects of one transaction.
-#[derive(Default)]
-struct Done {
-    /// How many of the given objects were looked at, from the first one.
-    seen: usize,
-    moved: u64,
-    refused: Vec<NotMoved>,
-}
-
-/// The state of a run.
-struct Run {
-    report: UpgradeReport,
-    /// How many objects were counted in the beginning.
-    counted: Option<u64>,
-    /// How many objects were looked at.
-    seen: u64,
-    /// The refused objects, which are not tried again.
-    passed_over: HashSet<ObjId>,
-    /// How many objects the next transaction has at most. It shrinks with each conflict.
-    size: usize,
-    /// Whether a batch has run, so that a pause is due before the next one.
-    pause_due: bool,
-}
-
 impl fmt::Debug for UpgradeAll<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpgradeAll")
             .field("wanted", &self.wanted)
-            .field("batch", &self.batch)
+            .field("sizes", &self.sizes)
             .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
@@ -249,11 +193,10 @@ impl<'a> UpgradeAll<'a> {
             db,
             wanted,
             only: Vec::new(),
-            batch: BATCH,
-            batch_bytes: BATCH_BYTES,
-            pause: Duration::ZERO,
+            sizes: Sizes::default(),
             dry_run: false,
             listed: LISTED,
+            refusals: Vec::new(),
             progress: None,
             on_refusal: None,
         }
@@ -267,21 +210,21 @@ impl<'a> UpgradeAll<'a> {
 
     /// Sets how many objects a batch has at most, 1,000 by default.
     pub fn batch(mut self, objects: usize) -> Self {
-        self.batch = objects.max(1);
+        self.sizes.objects = objects.max(1);
         self
     }
 
     /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
     /// one object.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.batch_bytes = bytes;
+        self.sizes.bytes = bytes;
         self
     }
 
     /// Sets how long to wait between two batches, so that others get more of the store's time. By
     /// default there is no pause.
     pub fn pause(mut self, pause: Duration) -> Self {
-        self.pause = pause;
+        self.sizes.pause = pause;
         self
     }
 
@@ -323,200 +266,17 @@ impl<'a> UpgradeAll<'a> {
     /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
     /// says so.
     pub fn run(mut self) -> Result<UpgradeReport> {
-        let counted = match self.progress {
-            Some(_) => self.count()?,
-            None => None,
+        let (moved, refused, ended) = in_batches(&mut self)?;
+        let end = match ended {
+            Ended::Done => UpgradeEnd::Done,
+            Ended::Stopped => UpgradeEnd::Stopped,
+            Ended::MoreMayCome => UpgradeEnd::MoreMayCome,
         };
-        let report = UpgradeReport {
-            moved: 0,
-            refused: 0,
-            refusals: Vec::new(),
-            end: UpgradeEnd::MoreMayCome,
-        };
-        let passed_over = HashSet::new();
-        let mut run =
-            Run { report, counted, seen: 0, passed_over, size: self.batch, pause_due: false };
-        for _ in 0..PASSES {
-            let before = run.report.moved;
-            if self.pass(&mut run)?.is_break() {
-                run.report.end = UpgradeEnd::Stopped;
-                break;
-            }
-            if self.dry_run || run.report.moved == before {
-                run.report.end = UpgradeEnd::Done;
-                break;
-            }
-            if run.passed_over.len() > REMEMBERED {
-                break;
-            }
-        }
-        Ok(run.report)
-    }
-
-    /// Goes through all other schemas once, and moves the objects found. Returns `Break` if the
-    /// progress callback stopped the run.
-    fn pass(&mut self, run: &mut Run) -> Result<ControlFlow<()>> {
-        let mut last = None;
-        loop {
-            let (found, end) = self.db.read(|tx| self.find(tx, last, &run.passed_over))?;
-            if end.is_none() {
-                return Ok(ControlFlow::Continue(()));
-            }
-            last = end;
-            if self.move_found(found, run)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-    }
-
-    /// Moves the found objects, in one batch or several.
-    fn move_found(&mut self, mut found: VecDeque<Found>, run: &mut Run) -> Result<ControlFlow<()>> {
-        while !found.is_empty() {
-            if std::mem::replace(&mut run.pause_due, true) {
-                thread::sleep(self.pause);
-            }
-            let done = self.move_batch(found.make_contiguous(), &mut run.size)?;
-            // A batch without a conflict lets the next one be larger again.
-            run.size = run.size.saturating_mul(2).min(self.batch);
-            // This ends even if nothing was looked at.
-            found.drain(..done.seen.clamp(1, found.len()));
-            run.seen += done.seen as u64;
-            self.add_to_report(run, done);
-            let left = run.counted.map(|counted| counted.saturating_sub(run.seen));
-            let progress = Progress { moved: run.report.moved, refused: run.report.refused, left };
-            if let Some(listener) = &mut self.progress
-                && listener(&progress).is_break()
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Counts what a batch has done, and tells the caller of the refused objects.
-    fn add_to_report(&mut self, run: &mut Run, done: Done) {
-        let report = &mut run.report;
-        report.moved += done.moved;
-        for refusal in done.refused {
-            report.refused += 1;
-            if run.passed_over.len() <= REMEMBERED {
-                run.passed_over.insert(refusal.id);
-            }
-            if let Some(listener) = &mut self.on_refusal {
-                listener(&refusal);
-            }
-            if report.refusals.len() < self.listed {
-                report.refusals.push(refusal);
-            }
-        }
-    }
-
-    /// Moves the first of the found objects in one transaction: at most `size` of them, and after
-    /// each conflict half as many.
-    fn move_batch(&self, found: &[Found], size: &mut usize) -> Result<Done> {
-        // A dry run writes nothing, so it cannot conflict.
-        if self.dry_run {
-            return self.db.read(|tx| self.attempt(tx, found));
-        }
-        let half = |size: usize| (size.min(found.len()) / 2).max(1);
-        loop {
-            let mut tried = false;
-            let result = self.db.write(|tx| {
-                // `write` runs this again after a conflict.
-                if std::mem::replace(&mut tried, true) {
-                    *size = half(*size);
-                }
-                self.attempt(tx, found.get(..*size).unwrap_or(found))
-            });
-            match result {
-                // `write` has given up, and there is something to halve.
-                Err(error) if error.is_retryable() && (*size).min(found.len()) > 1 => {
-                    *size = half(*size);
-                }
-                result => return result,
-            }
-        }
-    }
-
-    /// Moves objects in `tx`, from the first one, until the batch is full.
-    fn attempt(&self, tx: &Tx, found: &[Found]) -> Result<Done> {
-        let mut done = Done::default();
-        let mut bytes = 0;
-        let mut moves = Moves::new(&tx.core);
-        for &(schema, id) in found {
-            if done.seen > 0 && bytes >= self.batch_bytes {
-                break;
-            }
-            done.seen += 1;
-            match moves.migrate_from(id, schema).map_err(Error::from) {
-                Ok(Some(size)) => {
-                    done.moved += 1;
-                    bytes += size;
-                }
-                // Meanwhile others have deleted or moved it.
-                Ok(None) => {}
-                Err(error) if ends_run(&error) => return Err(error),
-                Err(error) => done.refused.push(NotMoved { id, error }),
-            }
-        }
-        moves.finish()?;
-        Ok(done)
-    }
-
-    /// The next objects to move after `last`, at most one batch, and the last object that was looked
-    /// at; `None` if there is none after `last`.
-    fn find(
-        &self,
-        tx: &Tx,
-        last: Option<Found>,
-        passed_over: &HashSet<ObjId>,
-    ) -> Result<(VecDeque<Found>, Option<Found>)> {
-        let mut found = VecDeque::new();
-        let (mut looked_at, mut end) = (0, None);
-        self.each_found(tx, last, &mut |next| {
-            (looked_at, end) = (looked_at + 1, Some(next));
-            if !passed_over.contains(&next.1) {
-                found.push_back(next);
-            }
-            if found.len() < self.batch && looked_at < LOOKED_AT {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        Ok((found, end))
-    }
-
-    /// How many objects there are to move; `None` if there are too many to count.
-    fn count(&self) -> Result<Option<u64>> {
-        let (mut count, mut last) = (0, None);
-        while count <= COUNTED {
-            let (before, from) = (count, last);
-            self.db.read(|tx| {
-                // A read that is run again begins again.
-                (count, last) = (before, from);
-                self.each_found(tx, from, &mut |next| {
-                    (count, last) = (count + 1, Some(next));
-                    match count - before < LOOKED_AT {
-                        true => ControlFlow::Continue(()),
-                        false => ControlFlow::Break(()),
-                    }
-                })
-            })?;
-            if count - before < LOOKED_AT {
-                return Ok(Some(count as u64));
-            }
-        }
-        Ok(None)
+        Ok(UpgradeReport { moved, refused, refusals: self.refusals, end })
     }
 
     /// Visits the objects to move, by the numbers of their schemas and then by ID.
-    fn each_found(
-        &self,
-        tx: &Tx,
-        last: Option<Found>,
-        visit: &mut dyn FnMut(Found) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn each_found(&self, tx: &Tx, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
         let only: Vec<StorageId> = self.only.iter().map(|of| of(tx)).collect::<Result<_>>()?;
         let bundle = tx.core.bundle();
         let mut schemas: Vec<&Schema> = bundle.schemas().iter().map(|schema| &**schema).collect();
@@ -535,7 +295,7 @@ impl<'a> UpgradeAll<'a> {
                 ids = ids.range((Bound::Excluded(id), Bound::Unbounded));
             }
             for id in &ids {
-                if visit((schema.index, id?)).is_break() {
+                if visitor.found((schema.index, id?)).is_break() {
                     return Ok(());
                 }
             }
@@ -562,25 +322,66 @@ impl<'a> UpgradeAll<'a> {
     }
 }
 
-/// Whether an error is about the transaction or the store, and not about the object that was to
-/// move.
-fn ends_run(error: &Error) -> bool {
-    use object::Error::{
-        Broken, Busy, Ended, Kv, Random, ReadOnly, RollbackOnly, Schema, Unsupported,
-    };
-    match error {
-        Error::Upgrade { source, .. } => ends_run(source),
-        Error::Object(
-            Kv { .. }
-            | Schema(_)
-            | ReadOnly
-            | Random(_)
-            | Unsupported(_)
-            | Ended
-            | RollbackOnly
-            | Broken
-            | Busy,
-        ) => true,
-        error => error.is_retryable(),
+impl Batches for UpgradeAll<'_> {
+    type Error = Error;
+
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
+    fn is_counted(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    fn is_fixed(&self) -> bool {
+        false
+    }
+
+    fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
+        self.db.read(|tx| {
+            visitor.begin();
+            self.each_found(tx, last, visitor)
+        })
+    }
+
+    fn transact(&self, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
+        match self.dry_run {
+            true => self.db.read(|tx| body(&tx.core)),
+            false => self.db.write(|tx| body(&tx.core)),
+        }
+    }
+
+    fn migrate(&self, moves: &mut Moves<'_, '_>, (from, id): Found) -> Result<Option<usize>> {
+        Ok(moves.migrate_from(id, from)?)
+    }
+
+    fn ends_run(error: &Error) -> bool {
+        match error {
+            Error::Upgrade { source, .. } => Self::ends_run(source),
+            Error::Object(error) => error.ends_transaction(),
+            error => error.is_retryable(),
+        }
+    }
+
+    fn is_retryable(error: &Error) -> bool {
+        error.is_retryable()
+    }
+
+    fn refused(&mut self, Refused { id, error }: Refused<Error>) {
+        let refused = NotMoved { id, error };
+        if let Some(listener) = &mut self.on_refusal {
+            listener(&refused);
+        }
+        if self.refusals.len() < self.listed {
+            self.refusals.push(refused);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.progress.as_mut().map_or(ControlFlow::Continue(()), |listener| listener(progress))
     }
 }

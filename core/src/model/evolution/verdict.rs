@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
 use super::report::{
     DeleteActionReport, EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount,
@@ -17,7 +16,7 @@ use crate::model::binding::{Binding, Bindings};
 use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
 use crate::model::error::{Error, Result};
 use crate::model::index::Wanted;
-use crate::object::{IndexKind, IndexShape, Transaction};
+use crate::object::{IndexKind, IndexShape, Transaction, kind};
 use crate::schema::{
     ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
 };

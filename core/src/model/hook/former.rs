@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::encoding::Conversion;
 use crate::id::StorageId;
 use crate::model::binding::Binding;
+use crate::model::declare::ValueDecl;
 use crate::model::error::{Error, Result};
-use crate::model::evolution::{FieldPlan, converted_value};
+use crate::model::evolution::FieldPlan;
 use crate::object::FieldChange;
 use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
@@ -103,4 +105,19 @@ fn part_of(field: &ResolvedField, part: Part) -> Option<&ResolvedField> {
         (ResolvedKind::Map { value, .. }, Part::MapValue) => Some(value),
         _ => None,
     }
+}
+
+/// A single value of a field, converted to one of the model's field, with the constants renamed as
+/// its declaration says. The error is the reason why it has no counterpart.
+fn converted_value(
+    from: &ResolvedField,
+    to: &ResolvedField,
+    decl: &ValueDecl,
+    bytes: &[u8],
+) -> std::result::Result<Vec<u8>, String> {
+    let (Some(from), Some(to)) = (from.simple(), to.simple()) else {
+        return Err("the field holds no values".to_owned());
+    };
+    let conversion = Conversion::new(&*from.encoding, &*to.encoding).renaming(decl.renamed);
+    conversion.exact(bytes).map_err(|inexact| inexact.to_string())
 }

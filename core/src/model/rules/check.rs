@@ -11,13 +11,13 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
-use crate::model::evolution::{FieldPlan, value_text};
+use crate::model::evolution::FieldPlan;
 use crate::model::handle::Handle;
 use crate::model::hook::{Checker, Judgement};
 use crate::model::index::{OnPartial, OpenAs, Wanted, complete_for_rules};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
-use crate::object::{self, IndexView, Migrate, Touched};
+use crate::object::{self, IndexView, Migrate, Touched, value_text};
 
 /// How often objects may be checked again because hooks have changed some, until this counts as
 /// endless.

@@ -11,13 +11,13 @@ use super::conflict::{ChangedField, ChangedSince};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
-use crate::model::evolution::{Seen, pairs_of, value_text};
+use crate::model::evolution::{Seen, pairs_of};
 use crate::model::handle::Handle;
 use crate::model::load::{ObjectReader, ObjectWriter};
 use crate::model::obj::Obj;
 use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
-use crate::object::{self, ObjectBuilder, ObjectData};
+use crate::object::{self, ObjectBuilder, ObjectData, value_text};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
 /// A value of a model with what its object contained when it was loaded.

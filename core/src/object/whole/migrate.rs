@@ -89,6 +89,19 @@ impl Transaction<'_> {
         self.migrate_loaded(id, old, schema, given, None).map(drop)
     }
 
+    /// Moves an object whose content was just loaded to another schema, with the content `new`. Calls
+    /// the listeners. Returns how many bytes the old content has.
+    pub(in crate::object) fn migrate_with(
+        &self,
+        id: ObjId,
+        old: ObjectData,
+        schema: &Arc<Schema>,
+        new: &ObjectData,
+        late: Option<&mut LateEntries>,
+    ) -> Result<usize> {
+        self.migrate_loaded(id, old, schema, Given::All(new, Counters::Given), late)
+    }
+
     /// Does the same with an object whose content was just loaded. Returns how many bytes that has.
     fn migrate_loaded(
         &self,
@@ -364,7 +377,11 @@ impl Transaction<'_> {
     }
 
     /// The type of an object in the schema to which it will be moved.
-    fn type_in<'s>(&self, id: ObjId, schema: &'s Schema) -> Result<&'s Arc<ResolvedType>> {
+    pub(in crate::object) fn type_in<'s>(
+        &self,
+        id: ObjId,
+        schema: &'s Schema,
+    ) -> Result<&'s Arc<ResolvedType>> {
         match schema.type_by_storage_id(id.storage_id()) {
             Some(object_type) => Ok(object_type),
             None => {

@@ -5,7 +5,7 @@ use crate::id::ObjId;
 use crate::layout::SchemaIndex;
 use crate::object::{Result, Transaction};
 
-/// Moves objects to the schema of a transaction, and writes the index entries of many of them
+/// Moves objects to another schema, and writes the index entries of many of them
 /// together, in the order of their keys. The entries of one object are all over the store. In order,
 /// those of many objects are next to each other, which stores take faster.
 ///
@@ -29,12 +29,20 @@ impl<'t, 'db> Moves<'t, 'db> {
     /// The errors of [`Transaction::migrate`]. Then the object stays, and others can be moved. If
     /// the error is one of the store, the transaction must be rolled back.
     pub(crate) fn migrate_from(&mut self, id: ObjId, from: SchemaIndex) -> Result<Option<usize>> {
+        self.each(|tx, late| tx.migrate_from(id, from, late))
+    }
+
+    /// Moves an object with `one`, which gets where to add the index entries that are to be written.
+    pub(in crate::object) fn each<R>(
+        &mut self,
+        one: impl FnOnce(&Transaction<'_>, Option<&mut LateEntries>) -> Result<R>,
+    ) -> Result<R> {
         if !self.tx.notifier.is_idle() {
             self.write_late()?;
-            return self.tx.migrate_from(id, from, None);
+            return one(self.tx, None);
         }
         let before = (self.late.removed.len(), self.late.put.len());
-        let moved = self.tx.migrate_from(id, from, Some(&mut self.late));
+        let moved = one(self.tx, Some(&mut self.late));
         if moved.is_err() {
             self.late.removed.truncate(before.0);
             self.late.put.truncate(before.1);

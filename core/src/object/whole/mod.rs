@@ -22,6 +22,7 @@ pub(crate) use converter::{Converter, Counters, Given, Moving};
 pub use copy::CopyOptions;
 pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};
+pub(in crate::object) use entries::LateEntries;
 pub(crate) use migrate::Narrowing;
 pub(crate) use migrate_many::Moves;
 pub use translate::IdMap;

@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 
-use super::refused_move::shown;
 use crate::encoding::{Conversion, Encoding, TypedEncoding, Value};
 use crate::layout;
-use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
-use crate::object::{self, Narrowing, ObjectData, Transaction};
+use crate::object::whole::{Narrowing, ObjectData};
+use crate::object::{Error, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple};
 
 /// Tells which references a field loses, in a transaction of any lifetime.
-pub(in crate::model) trait Narrows {
+pub(crate) trait Narrows {
     fn lost(&self, old: &ResolvedField, new: &ResolvedField, bytes: &[u8]) -> bool;
 }
 
@@ -22,10 +21,10 @@ impl Narrows for Transaction<'_> {
 }
 
 /// What follows the field in a key, and the value.
-pub(super) type Pair<'d> = (Cow<'d, [u8]>, Cow<'d, [u8]>);
+pub(crate) type Pair<'d> = (Cow<'d, [u8]>, Cow<'d, [u8]>);
 
 /// What a field gets.
-pub(super) enum Content<'d> {
+pub(crate) enum Content<'d> {
     /// These pairs.
     Pairs(Vec<Pair<'d>>),
     /// Its default.
@@ -33,26 +32,41 @@ pub(super) enum Content<'d> {
 }
 
 /// Why a value is lost: the value as text, and the reason.
-pub(super) type Lost = (String, String);
+pub(crate) type Lost = (String, String);
+
+/// What may become of values that have no exact counterpart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// They must not be lost.
+    Exact,
+    /// They are converted as well as possible, or left out.
+    Lossy,
+    /// The field starts at its default, whatever it contained.
+    Reset,
+}
+
+/// Enum constants that have another name now: the name now, and the name before.
+pub(crate) type Renamed<'a> = &'a [(&'a str, &'a str)];
 
 /// The conversion of the values of one field.
-pub(super) struct FieldConversion<'a, 'd> {
-    pub(super) decl: &'a FieldDecl,
-    pub(super) upgrade: Upgrade,
-    pub(super) old: &'d ObjectData,
-    pub(super) from: &'a ResolvedField,
-    pub(super) to: &'a ResolvedField,
-    pub(super) tx: &'a dyn Narrows,
+pub(crate) struct FieldConversion<'a, 'd> {
+    /// The renamed constants of the value or of the elements or keys, and of the values of a map.
+    pub(crate) renamed: [Renamed<'a>; 2],
+    pub(crate) rule: Rule,
+    pub(crate) old: &'d ObjectData,
+    pub(crate) from: &'a ResolvedField,
+    pub(crate) to: &'a ResolvedField,
+    pub(crate) tx: &'a dyn Narrows,
 }
 
 impl<'d> FieldConversion<'_, 'd> {
     /// What the field gets.
-    pub(super) fn content(&self) -> std::result::Result<Content<'d>, Lost> {
+    pub(crate) fn content(&self) -> std::result::Result<Content<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
-        if self.upgrade == Upgrade::Reset {
+        if self.rule == Rule::Reset {
             return Ok(Content::Default);
         }
-        let [value, second] = self.decl.values();
+        let [value, second] = self.renamed;
         let old = self.old;
         match (&self.from.kind, &self.to.kind) {
             (Counter, Counter) => {
@@ -90,7 +104,7 @@ impl<'d> FieldConversion<'_, 'd> {
             }
             // Nothing is lost where nothing was.
             _ if stored_text(old, self.from).is_none() => Ok(Content::Default),
-            _ if self.upgrade == Upgrade::Lossy => Ok(Content::Default),
+            _ if self.rule == Rule::Lossy => Ok(Content::Default),
             _ => {
                 let text = stored_text(old, self.from).unwrap_or_default();
                 Err((
@@ -110,7 +124,7 @@ impl<'d> FieldConversion<'_, 'd> {
     ) -> std::result::Result<Content<'d>, Lost> {
         match value().and_then(convert) {
             Ok(bytes) => Ok(Content::Pairs(vec![(Cow::Borrowed(&[]), Cow::Owned(bytes))])),
-            Err(_) if self.upgrade == Upgrade::Lossy => Ok(Content::Default),
+            Err(_) if self.rule == Rule::Lossy => Ok(Content::Default),
             Err(lost) => Err(lost),
         }
     }
@@ -121,19 +135,19 @@ impl<'d> FieldConversion<'_, 'd> {
         elements: impl Iterator<Item = std::result::Result<Cow<'d, [u8]>, Lost>>,
         from: &ResolvedField,
         to: &ResolvedField,
-        decl: Option<&ValueDecl>,
+        renamed: Renamed<'_>,
     ) -> std::result::Result<Content<'d>, Lost> {
         let into_set = matches!(self.to.kind, ResolvedKind::Set { .. });
         let from_list = matches!(self.from.kind, ResolvedKind::List { .. });
         let mut converted: Vec<Vec<u8>> = Vec::new();
         for element in elements {
             let element = element?;
-            match self.part(Some(from), to, decl, &element) {
+            match self.part(Some(from), to, renamed, &element) {
                 Ok(bytes) => {
                     // In a set, elements are in order and differ. A list may have another order,
                     // which would be lost.
                     let out_of_order = converted.last().is_some_and(|last| *last >= bytes);
-                    if into_set && from_list && out_of_order && self.upgrade != Upgrade::Lossy {
+                    if into_set && from_list && out_of_order && self.rule != Rule::Lossy {
                         let text = value_text(from.simple(), &element);
                         let reason = "a set would lose the order or the number of its elements";
                         return Err((text, reason.to_owned()));
@@ -141,7 +155,7 @@ impl<'d> FieldConversion<'_, 'd> {
                     converted.push(bytes);
                 }
                 // An element that cannot be converted is left out.
-                Err(_) if self.upgrade == Upgrade::Lossy => {}
+                Err(_) if self.rule == Rule::Lossy => {}
                 Err(lost) => return Err(lost),
             }
         }
@@ -161,12 +175,12 @@ impl<'d> FieldConversion<'_, 'd> {
     fn single(
         &self,
         from: &ResolvedField,
-        decl: Option<&ValueDecl>,
+        renamed: Renamed<'_>,
     ) -> std::result::Result<Content<'d>, Lost> {
         self.check_positions()?;
         let elements: Vec<&[u8]> = self.old.values_of(self.from, from).collect();
         let null = || self.to.simple().filter(|to| to.encoding.supports_null());
-        let lossy = self.upgrade == Upgrade::Lossy;
+        let lossy = self.rule == Rule::Lossy;
         match elements[..] {
             [] => match null() {
                 Some(to) => self.pair(|| Ok(()), |()| Ok(null_of(to))),
@@ -182,9 +196,9 @@ impl<'d> FieldConversion<'_, 'd> {
                     "without the collection it means no element".to_owned(),
                 ))
             }
-            [only] => self.pair(|| Ok(only), |only| self.part(Some(from), self.to, decl, only)),
+            [only] => self.pair(|| Ok(only), |only| self.part(Some(from), self.to, renamed, only)),
             [first, ..] if lossy => {
-                self.pair(|| Ok(first), |first| self.part(Some(from), self.to, decl, first))
+                self.pair(|| Ok(first), |first| self.part(Some(from), self.to, renamed, first))
             }
             [_, second, ..] => {
                 Err((value_text(from.simple(), second), "the field has only one value".to_owned()))
@@ -195,8 +209,8 @@ impl<'d> FieldConversion<'_, 'd> {
     /// The entries of a map.
     fn entries(
         &self,
-        keys: (&ResolvedField, &ResolvedField, Option<&ValueDecl>),
-        values: (&ResolvedField, &ResolvedField, Option<&ValueDecl>),
+        keys: (&ResolvedField, &ResolvedField, Renamed<'_>),
+        values: (&ResolvedField, &ResolvedField, Renamed<'_>),
     ) -> std::result::Result<Content<'d>, Lost> {
         let mut converted: Vec<Pair<'d>> = Vec::new();
         for (key, value) in self.old.pairs(self.from) {
@@ -205,7 +219,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .and_then(|key| Ok((key, self.part(Some(values.0), values.1, values.2, value)?)));
             match entry {
                 Ok((key, value)) => converted.push((Cow::Owned(key), Cow::Owned(value))),
-                Err(_) if self.upgrade == Upgrade::Lossy => {}
+                Err(_) if self.rule == Rule::Lossy => {}
                 Err(lost) => return Err(lost),
             }
         }
@@ -217,7 +231,7 @@ impl<'d> FieldConversion<'_, 'd> {
         &self,
         from: Option<&ResolvedField>,
         to: &ResolvedField,
-        decl: Option<&ValueDecl>,
+        renamed: Renamed<'_>,
         bytes: &[u8],
     ) -> std::result::Result<Vec<u8>, Lost> {
         let from_simple = from.and_then(ResolvedField::simple);
@@ -242,10 +256,10 @@ impl<'d> FieldConversion<'_, 'd> {
             ));
         }
         let conversion = Conversion::new(from_encoding, &*to_simple.encoding);
-        let conversion = conversion.renaming(decl.map_or(&[], |decl| decl.renamed));
+        let conversion = conversion.renaming(renamed);
         match conversion.exact(bytes) {
             Ok(converted) => Ok(converted),
-            Err(_) if self.upgrade == Upgrade::Lossy => {
+            Err(_) if self.rule == Rule::Lossy => {
                 conversion.lossy(bytes).map_err(|error| lost(error.to_string()))
             }
             Err(inexact) => Err(lost(inexact.to_string())),
@@ -273,7 +287,7 @@ impl<'d> FieldConversion<'_, 'd> {
     }
 
     fn count(&self) -> std::result::Result<i64, Lost> {
-        let damaged = |error: object::Error| ("of a counter".to_owned(), error.to_string());
+        let damaged = |error: Error| ("of a counter".to_owned(), error.to_string());
         self.old.counter(self.from).map_err(damaged)
     }
 
@@ -290,7 +304,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 .decode_all(&counted)
                 .ok()
                 .and_then(|value| value.to_counter()),
-            Err(_) if self.upgrade == Upgrade::Lossy => {
+            Err(_) if self.rule == Rule::Lossy => {
                 from.encoding.decode_all(bytes).ok().and_then(|value| value.to_counter())
             }
             Err(inexact) => return Err(lost(inexact.to_string())),
@@ -299,21 +313,6 @@ impl<'d> FieldConversion<'_, 'd> {
             count.ok_or_else(|| lost("it is no number that a counter can have".to_owned()))?;
         Ok(count.to_be_bytes().to_vec())
     }
-}
-
-/// A single value of a field, converted to one of the model's field, with the constants renamed as
-/// its declaration says. The error is the reason why it has no counterpart.
-pub(in crate::model) fn converted_value(
-    from: &ResolvedField,
-    to: &ResolvedField,
-    decl: &ValueDecl,
-    bytes: &[u8],
-) -> std::result::Result<Vec<u8>, String> {
-    let (Some(from), Some(to)) = (from.simple(), to.simple()) else {
-        return Err("the field holds no values".to_owned());
-    };
-    let conversion = Conversion::new(&*from.encoding, &*to.encoding).renaming(decl.renamed);
-    conversion.exact(bytes).map_err(|inexact| inexact.to_string())
 }
 
 /// The value of a counter in the encoding of `long`.
@@ -331,7 +330,7 @@ fn is_null(encoding: &dyn Encoding, bytes: &[u8]) -> bool {
     encoding.decode_all(bytes).is_ok_and(|value| value.is_null())
 }
 
-pub(super) fn kind(field: &ResolvedField) -> &'static str {
+pub(crate) fn kind(field: &ResolvedField) -> &'static str {
     match &field.kind {
         ResolvedKind::Simple(_) => "single value",
         ResolvedKind::Counter => "counter",
@@ -342,7 +341,7 @@ pub(super) fn kind(field: &ResolvedField) -> &'static str {
 }
 
 /// An encoded value as text for messages.
-pub(in crate::model) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
+pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
     let long = TypedEncoding::<i64>::not_null();
     let encoding = simple.map_or(&long as &dyn Encoding, |simple| &*simple.encoding);
     let value = encoding.decode_all(bytes);
@@ -354,7 +353,7 @@ pub(in crate::model) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]
 }
 
 /// What a field holds, for messages; `None` if that is its default.
-pub(super) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<String> {
+pub(crate) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<String> {
     match &field.kind {
         ResolvedKind::Simple(simple) => {
             let stored = data.stored(field).filter(|bytes| !simple.is_default(bytes))?;
@@ -372,4 +371,14 @@ pub(super) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<St
             (count > 0).then(|| format!("of {count} {entries}"))
         }
     }
+}
+
+/// How much of a value is shown.
+const SHOWN: usize = 64;
+
+/// A text in quotes, escaped and shortened.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = if start.len() < text.len() { "…" } else { "" };
+    format!("{start:?}{more}")
 }

@@ -1,0 +1,366 @@
+//! Moving many objects in batches, each of which is a transaction of its own.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::Duration;
+
+use crate::id::ObjId;
+use crate::layout::SchemaIndex;
+use crate::object::whole::Moves;
+use crate::object::{Error, Transaction};
+
+/// How many objects a batch has, unless the caller says otherwise.
+const BATCH: usize = 1000;
+/// How many bytes of objects a batch moves, unless the caller says otherwise.
+const BATCH_BYTES: usize = 4 << 20;
+/// How often a run looks for objects that other programs have created meanwhile.
+const PASSES: usize = 16;
+/// Up to how many objects are counted in the beginning.
+const COUNTED: usize = 1_000_000;
+/// How many objects are looked at in one transaction for reading. A long one keeps stores from
+/// reusing space.
+const LOOKED_AT: usize = 10_000;
+/// Up to how many refused objects are remembered.
+const REMEMBERED: usize = 1_000_000;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How many objects were moved; in a dry run, how many would be.
+    pub moved: u64,
+    /// How many objects stay where they are.
+    pub refused: u64,
+    /// How many of the objects counted at the start the run has not looked at yet; `None` if there
+    /// were more than a million.
+    pub left: Option<u64>,
+}
+
+/// An object to move, and the schema in which it was found.
+pub(crate) type Found = (SchemaIndex, ObjId);
+
+/// An object that does not move, and why.
+pub(crate) struct Refused<E> {
+    pub(crate) id: ObjId,
+    pub(crate) error: E,
+}
+
+/// What became of the objects of one transaction.
+pub(crate) struct Done<E> {
+    /// How many of the given objects were looked at, from the first one.
+    seen: usize,
+    moved: u64,
+    refused: Vec<Refused<E>>,
+}
+
+/// Why a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Nothing was left that can be moved.
+    Done,
+    /// The caller stopped it.
+    Stopped,
+    /// There may be more to move.
+    MoreMayCome,
+}
+
+/// How batches are made.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes {
+    /// How many objects a batch has at most.
+    pub(crate) objects: usize,
+    /// After how many bytes of content a batch ends.
+    pub(crate) bytes: usize,
+    /// How long to wait between two batches.
+    pub(crate) pause: Duration,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { objects: BATCH, bytes: BATCH_BYTES, pause: Duration::ZERO }
+    }
+}
+
+/// Moves the objects of one batch.
+pub(crate) type Batch<'b, E> = dyn FnMut(&Transaction<'_>) -> Result<Done<E>, E> + 'b;
+
+/// Is shown objects to move.
+pub(crate) trait Visitor {
+    /// The transaction for reading has begun, for the first time or again.
+    fn begin(&mut self);
+
+    /// An object. If this returns `Break`, no more are shown.
+    fn found(&mut self, found: Found) -> ControlFlow<()>;
+}
+
+/// A run: which objects it moves, by which transactions and rules, and who is told.
+pub(crate) trait Batches {
+    /// Why an object does not move, or why the run fails.
+    type Error: From<Error>;
+
+    fn sizes(&self) -> &Sizes;
+
+    /// Whether nothing is to be moved for good.
+    fn is_dry(&self) -> bool;
+
+    /// Whether the objects are to be counted in the beginning.
+    fn is_counted(&self) -> bool;
+
+    /// Whether others cannot add to the objects that are to be moved.
+    fn is_fixed(&self) -> bool;
+
+    /// Shows the objects to move after `last`, always in the same order, in a transaction for
+    /// reading. If that is run again, the visitor begins again.
+    fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<(), Self::Error>;
+
+    /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried. In
+    /// a dry run, nothing is committed.
+    fn transact(&self, body: &mut Batch<'_, Self::Error>)
+    -> Result<Done<Self::Error>, Self::Error>;
+
+    /// Moves one object. Returns how many bytes of content it had; `None` if it is no longer where
+    /// it was found.
+    fn migrate(
+        &self,
+        moves: &mut Moves<'_, '_>,
+        found: Found,
+    ) -> Result<Option<usize>, Self::Error>;
+
+    /// Whether an error is about the transaction or the store, and not about the object that was to
+    /// move.
+    fn ends_run(error: &Self::Error) -> bool;
+
+    /// Whether running the transaction again may succeed.
+    fn is_retryable(error: &Self::Error) -> bool;
+
+    /// Is told of an object that stays where it is, after its batch.
+    fn refused(&mut self, refused: Refused<Self::Error>);
+
+    /// Is told after each batch. If this returns `Break`, the run ends.
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
+}
+
+/// Moves the objects. Returns how many were moved, how many were refused, and why the run has ended.
+///
+/// # Errors
+/// The errors of transactions, if running the batch again does not help. What was moved in earlier
+/// batches stays moved.
+pub(crate) fn in_batches<B: Batches>(batches: &mut B) -> Result<(u64, u64, Ended), B::Error> {
+    let counted = if batches.is_counted() { count(batches)? } else { None };
+    let size = batches.sizes().objects;
+    let mut run = Run { moved: 0, refused: 0, counted, seen: 0, size, ..Run::default() };
+    for _ in 0..PASSES {
+        let before = run.moved;
+        if run.pass(batches)?.is_break() {
+            return Ok((run.moved, run.refused, Ended::Stopped));
+        }
+        if batches.is_dry() || batches.is_fixed() || run.moved == before {
+            return Ok((run.moved, run.refused, Ended::Done));
+        }
+        if run.passed_over.len() > REMEMBERED {
+            break;
+        }
+    }
+    Ok((run.moved, run.refused, Ended::MoreMayCome))
+}
+
+/// The state of a run.
+#[derive(Default)]
+struct Run {
+    moved: u64,
+    refused: u64,
+    /// How many objects were counted in the beginning.
+    counted: Option<u64>,
+    /// How many objects were looked at.
+    seen: u64,
+    /// The refused objects, which are not tried again.
+    passed_over: HashSet<ObjId>,
+    /// How many objects the next transaction has at most. It shrinks with each conflict.
+    size: usize,
+    /// Whether a batch has run, so that a pause is due before the next one.
+    pause_due: bool,
+}
+
+impl Run {
+    /// Goes through all objects to move once, and moves them. Returns `Break` if the caller stopped
+    /// the run.
+    fn pass<B: Batches>(&mut self, batches: &mut B) -> Result<ControlFlow<()>, B::Error> {
+        let mut last = None;
+        loop {
+            let mut next = Next::new(batches.sizes().objects, &self.passed_over);
+            batches.look(last, &mut next)?;
+            let (found, end) = (next.found, next.end);
+            if end.is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            last = end;
+            if self.move_found(found, batches)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+
+    /// Moves the found objects, in one batch or several.
+    fn move_found<B: Batches>(
+        &mut self,
+        mut found: VecDeque<Found>,
+        batches: &mut B,
+    ) -> Result<ControlFlow<()>, B::Error> {
+        while !found.is_empty() {
+            if std::mem::replace(&mut self.pause_due, true) {
+                thread::sleep(batches.sizes().pause);
+            }
+            let done = move_batch(batches, found.make_contiguous(), &mut self.size)?;
+            // A batch without a conflict lets the next one be larger again.
+            self.size = self.size.saturating_mul(2).min(batches.sizes().objects);
+            // This ends even if nothing was looked at.
+            found.drain(..done.seen.clamp(1, found.len()));
+            self.seen += done.seen as u64;
+            self.moved += done.moved;
+            for refused in done.refused {
+                self.refused += 1;
+                if self.passed_over.len() <= REMEMBERED {
+                    self.passed_over.insert(refused.id);
+                }
+                batches.refused(refused);
+            }
+            let left = self.counted.map(|counted| counted.saturating_sub(self.seen));
+            let progress = Progress { moved: self.moved, refused: self.refused, left };
+            if batches.progress(&progress).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Moves the first of the found objects in one transaction: at most `size` of them, and after each
+/// conflict half as many.
+fn move_batch<B: Batches>(
+    batches: &B,
+    found: &[Found],
+    size: &mut usize,
+) -> Result<Done<B::Error>, B::Error> {
+    // A dry run writes nothing, so it cannot conflict.
+    if batches.is_dry() {
+        return batches.transact(&mut |tx| attempt(batches, tx, found));
+    }
+    let half = |size: usize| (size.min(found.len()) / 2).max(1);
+    loop {
+        let mut tried = false;
+        let result = batches.transact(&mut |tx| {
+            // This is run again after a conflict.
+            if std::mem::replace(&mut tried, true) {
+                *size = half(*size);
+            }
+            attempt(batches, tx, found.get(..*size).unwrap_or(found))
+        });
+        match result {
+            // It is no longer run again, and there is something to halve.
+            Err(error) if B::is_retryable(&error) && (*size).min(found.len()) > 1 => {
+                *size = half(*size);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Moves objects in `tx`, from the first one, until the batch is full.
+fn attempt<B: Batches>(
+    batches: &B,
+    tx: &Transaction<'_>,
+    found: &[Found],
+) -> Result<Done<B::Error>, B::Error> {
+    let mut done = Done { seen: 0, moved: 0, refused: Vec::new() };
+    let mut bytes = 0;
+    let mut moves = Moves::new(tx);
+    for &found in found {
+        if done.seen > 0 && bytes >= batches.sizes().bytes {
+            break;
+        }
+        done.seen += 1;
+        match batches.migrate(&mut moves, found) {
+            Ok(Some(size)) => {
+                done.moved += 1;
+                bytes += size;
+            }
+            // Meanwhile others have deleted or moved it.
+            Ok(None) => {}
+            Err(error) if B::ends_run(&error) => return Err(error),
+            Err(error) => done.refused.push(Refused { id: found.1, error }),
+        }
+    }
+    moves.finish()?;
+    Ok(done)
+}
+
+/// The next objects to move, at most one batch.
+struct Next<'p> {
+    batch: usize,
+    passed_over: &'p HashSet<ObjId>,
+    found: VecDeque<Found>,
+    looked_at: usize,
+    /// The last object that was looked at; `None` if there is no more.
+    end: Option<Found>,
+}
+
+impl<'p> Next<'p> {
+    fn new(batch: usize, passed_over: &'p HashSet<ObjId>) -> Self {
+        Next { batch, passed_over, found: VecDeque::new(), looked_at: 0, end: None }
+    }
+}
+
+impl Visitor for Next<'_> {
+    fn begin(&mut self) {
+        *self = Next::new(self.batch, self.passed_over);
+    }
+
+    fn found(&mut self, found: Found) -> ControlFlow<()> {
+        self.looked_at += 1;
+        self.end = Some(found);
+        if !self.passed_over.contains(&found.1) {
+            self.found.push_back(found);
+        }
+        match self.found.len() < self.batch && self.looked_at < LOOKED_AT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// Objects that are counted in one transaction.
+struct Counting {
+    count: usize,
+    last: Option<Found>,
+}
+
+impl Visitor for Counting {
+    fn begin(&mut self) {
+        self.count = 0;
+    }
+
+    fn found(&mut self, found: Found) -> ControlFlow<()> {
+        self.count += 1;
+        self.last = Some(found);
+        match self.count < LOOKED_AT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// How many objects there are to move; `None` if there are too many to count.
+fn count<B: Batches>(batches: &B) -> Result<Option<u64>, B::Error> {
+    let (mut count, mut last) = (0, None);
+    while count <= COUNTED {
+        let mut counting = Counting { count: 0, last };
+        batches.look(last, &mut counting)?;
+        count += counting.count;
+        last = counting.last;
+        if counting.count < LOOKED_AT {
+            return Ok(Some(count as u64));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,165 @@
+//! Moving one object to another schema by the names of its fields, without losing anything.
+
+use std::sync::Arc;
+
+use super::field_conversion::{
+    Content, FieldConversion, Lost, Narrows, Rule, stored_text, value_text,
+};
+use super::would_lose::{LostValue, WouldLose};
+use crate::id::ObjId;
+use crate::layout::SchemaIndex;
+use crate::object::whole::{LateEntries, ObjectBuilder, ObjectData};
+use crate::object::{Error, Migrate, Result, Transaction};
+use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId};
+
+impl Transaction<'_> {
+    /// Moves an object to a recorded schema, which may be older or newer, if it loses nothing.
+    /// Returns `false` if the object already has that schema.
+    ///
+    /// Fields with the same name and schema ID keep their content. The values of a field with
+    /// another definition become those of the field with the same name, if each has an exact
+    /// counterpart there ([`Conversion::exact`](crate::encoding::Conversion::exact)); the guide
+    /// lists what becomes what (docs/src/evolution.md#what-a-move-may-lose). Fields that are new
+    /// get the default value or are empty. Listeners are called as for any other change.
+    ///
+    /// [`Transaction::migrate`] moves an object by Java's rules, which lose what has no place.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::encoding::{Value, ids};
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, Migrate, TransactionConfig};
+    /// use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
+    ///
+    /// let schema = |age| {
+    ///     let person = ObjectType::new("Person").field(Field::new("age", Simple::of(age)));
+    ///     SchemaModel::new().object_type(person)
+    /// };
+    /// let (long, int) = (schema(ids::LONG), schema(ids::INT));
+    /// let db = Database::new(Arc::new(MemoryStore::new()));
+    /// let tx = db.begin(&TransactionConfig::new(long)?)?;
+    /// tx.add_schema(&int)?;
+    /// let [ann, old] = [tx.create("Person")?, tx.create("Person")?];
+    /// tx.set(ann, "age", &Value::Long(41), Migrate::No)?;
+    /// tx.set(old, "age", &Value::Long(5_000_000_000), Migrate::No)?;
+    ///
+    /// assert!(tx.migrate_exactly(ann, int.schema_id())?);
+    /// assert_eq!(tx.get(ann, "age", Migrate::No)?, Value::Int(41));
+    /// let refused = tx.migrate_exactly(old, int.schema_id()).unwrap_err();
+    /// assert!(refused.to_string().contains("5000000000 does not fit int"));
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// Cost: that of [`Transaction::migrate`].
+    ///
+    /// # Errors
+    /// [`Error::MoveRefused`] with [`WouldLose`] if the object would lose something;
+    /// [`SchemaError::UnknownSchema`]; [`Error::TypeNotInSchema`]; the other errors of
+    /// [`Transaction::migrate`]. The object then stays where it is.
+    pub fn migrate_exactly(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
+        let schema = self.recorded(schema)?;
+        let from = self.object_type(id)?.schema;
+        if from == schema.index {
+            return Ok(false);
+        }
+        self.migrate_exactly_from(id, from, &schema, None).map(|moved| moved.is_some())
+    }
+
+    /// The recorded schema with this ID.
+    pub(super) fn recorded(&self, id: SchemaId) -> Result<Arc<Schema>> {
+        let bundle = self.bundle();
+        let schema = bundle.schema_by_id(id).map(Arc::clone);
+        schema.ok_or_else(|| SchemaError::UnknownSchema(id.to_string()).into())
+    }
+
+    /// Moves an object that was found in the schema `from`, if it loses nothing. Returns how many
+    /// bytes of content it had; `None` if it is no longer there, or no longer in that schema. Index
+    /// entries are added to `late`, if it is given.
+    pub(super) fn migrate_exactly_from(
+        &self,
+        id: ObjId,
+        from: SchemaIndex,
+        to: &Arc<Schema>,
+        late: Option<&mut LateEntries>,
+    ) -> Result<Option<usize>> {
+        let old = match self.load(id, Migrate::No) {
+            Ok(old) => old,
+            Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
+        };
+        if old.object_type().schema != from {
+            return Ok(None);
+        }
+        let new_type = self.type_in(id, to)?;
+        let new = exact_content(self, id, &old, new_type)?;
+        self.migrate_with(id, old, to, &new, late).map(Some)
+    }
+}
+
+/// The content that an object gets as one of `new_type`.
+fn exact_content(
+    tx: &Transaction<'_>,
+    id: ObjId,
+    old: &ObjectData,
+    new_type: &Arc<ResolvedType>,
+) -> Result<ObjectData> {
+    let old_type = old.object_type();
+    let mut new = ObjectBuilder::new(Arc::clone(new_type));
+    let mut losses = Vec::new();
+    // In the order of the storage IDs, in which content is kept.
+    for field in new_type.fields_by_storage_id() {
+        if let Some(same) = old_type.field_by_storage_id(field.storage_id) {
+            losses.extend(lost_references(tx, old, same, field));
+            old.pairs(same).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
+            continue;
+        }
+        let Some(from) = old_type.field(&field.name) else { continue };
+        let conversion =
+            FieldConversion { renamed: [&[], &[]], rule: Rule::Exact, old, from, to: field, tx };
+        match conversion.content() {
+            Ok(Content::Pairs(pairs)) => {
+                pairs.iter().for_each(|(key, value)| new.push_pair(field.storage_id, key, value))
+            }
+            Ok(Content::Default) => {}
+            Err(lost) => losses.push(loss(&from.name, lost)),
+        }
+    }
+    let gone = old_type.fields.iter().filter(|field| new_type.field(&field.name).is_none());
+    for field in gone {
+        if let Some(value) = stored_text(old, field) {
+            losses.push(loss(&field.name, (value, "there is no such field".to_owned())));
+        }
+    }
+    if losses.is_empty() {
+        return Ok(new.finish());
+    }
+    Err(Error::MoveRefused(Box::new(WouldLose {
+        id,
+        type_name: old_type.name.to_string(),
+        from: old_type.schema_of,
+        to: new_type.schema_of,
+        losses,
+    })))
+}
+
+fn loss(field: &str, (value, reason): Lost) -> LostValue {
+    LostValue { field: field.to_owned(), value, reason }
+}
+
+/// The first reference of a field, or of each part of a collection, whose target the same field of
+/// another schema does not allow.
+fn lost_references(
+    tx: &Transaction<'_>,
+    old: &ObjectData,
+    from: &Arc<ResolvedField>,
+    to: &Arc<ResolvedField>,
+) -> Vec<LostValue> {
+    let parts = from.sub_fields().zip(to.sub_fields()).chain([(from, to)]);
+    let references = parts.filter(|(part, _)| part.is_reference());
+    let lost = references.filter_map(|(before, after)| {
+        let bytes = old.values_of(from, before).find(|bytes| tx.lost(before, after, bytes))?;
+        let value = value_text(before.simple(), bytes);
+        let reason = "the field does not allow references to objects of this type".to_owned();
+        Some(loss(&before.full_name, (value, reason)))
+    });
+    lost.collect()
+}

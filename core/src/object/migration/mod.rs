@@ -1,0 +1,19 @@
+//! Objects that move to another schema without losing anything, and many of them in batches.
+//!
+//! `field_conversion.rs` converts the values of one field. `exactly.rs` moves one object by the names
+//! of its fields, and `would_lose.rs` says why one stays. `batches.rs` is the loop over batches, which
+//! the typed layer uses too; `run.rs` moves objects by their types or IDs.
+
+mod batches;
+mod exactly;
+mod field_conversion;
+mod run;
+mod would_lose;
+
+pub use batches::Progress;
+pub(crate) use batches::{Batch, Batches, Done, Ended, Found, Refused, Sizes, Visitor, in_batches};
+pub(crate) use field_conversion::{
+    Content, FieldConversion, Narrows, Renamed, Rule, kind, stored_text, value_text,
+};
+pub use run::{MigrateObjects, MigrationEnd, MigrationReport, NotMigrated};
+pub use would_lose::{LostValue, WouldLose};
