@@ -25,12 +25,18 @@ use crate::rows::page::Rows;
 /// struct InMemory(Mutex<HashMap<u64, MemoryStore>>);
 ///
 /// impl PageDatabases for InMemory {
-///     fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+///     fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
 ///         Ok(Arc::new(self.0.lock().unwrap().entry(page).or_default().clone()))
+///     }
+///     fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+///         Ok(self.0.lock().unwrap().get(&page).map(|store| Arc::new(store.clone()) as _))
 ///     }
 ///     fn remove(&self, page: u64) -> permazen_kv::Result<()> {
 ///         self.0.lock().unwrap().remove(&page);
 ///         Ok(())
+///     }
+///     fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+///         Ok(self.0.lock().unwrap().keys().copied().collect())
 ///     }
 /// }
 ///
@@ -41,18 +47,30 @@ use crate::rows::page::Rows;
 /// # Ok::<(), permazen_ledger::LedgerError>(())
 /// ```
 pub trait PageDatabases: fmt::Debug + Send + Sync {
-    /// Opens the database of a page; makes an empty one if there is none. If it is open in this process
-    /// already, what is opened shares it.
+    /// Makes an empty database for a page, and opens it. If there is one, opens that.
+    ///
+    /// # Errors
+    /// If it cannot be made or opened.
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
+
+    /// Opens the database of a page. `None` if there is none. If it is open in this process already, what is
+    /// opened shares it.
     ///
     /// # Errors
     /// If it cannot be opened.
-    fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>>;
 
     /// Removes the database of a page, if there is one. This process does not have it open.
     ///
     /// # Errors
     /// If it cannot be removed.
     fn remove(&self, page: u64) -> permazen_kv::Result<()>;
+
+    /// The numbers of the pages that have databases.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn list(&self) -> permazen_kv::Result<Vec<u64>>;
 }
 
 /// The databases of a repository.
@@ -96,14 +114,20 @@ impl Host {
     /// The database with the rows of a page.
     ///
     /// # Errors
-    /// If it cannot be opened, or it belongs to another page.
+    /// If it is not there or cannot be opened, or it belongs to another page.
     pub(crate) fn of_page(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         let Some(Separate { databases, id }) = &self.separate else {
             return Ok(Arc::clone(&self.repository));
         };
-        let database = databases.open(page)?;
-        self.rows(page).check_own(&database.begin(&TxOptions::reading())?, id)?;
+        let rows = self.rows(page);
+        let database = databases.open(page)?.ok_or_else(|| rows.no_database())?;
+        rows.check_own(&database.begin(&TxOptions::reading())?, id)?;
         Ok(database)
+    }
+
+    /// The numbers of the pages that have databases of their own.
+    pub(crate) fn databases(&self) -> Result<Vec<u64>> {
+        self.separate.as_ref().map_or(Ok(Vec::new()), |separate| Ok(separate.databases.list()?))
     }
 
     /// Makes the database of a page, if pages have such, and says in it what it is.
@@ -111,7 +135,7 @@ impl Host {
         let Some(Separate { databases, id }) = &self.separate else {
             return Ok(Arc::clone(&self.repository));
         };
-        let database = databases.open(page)?;
+        let database = databases.make(page)?;
         let mut tx = database.begin(&TxOptions::writing())?;
         self.rows(page).put_own(&mut tx, id)?;
         tx.commit()?;

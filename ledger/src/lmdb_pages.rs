@@ -49,9 +49,17 @@ fn failed(error: io::Error) -> KvError {
 }
 
 impl PageDatabases for LmdbPages {
-    fn open(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
+    fn make(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         fs::create_dir_all(&self.directory).map_err(failed)?;
         Ok(Arc::new(LmdbStore::open_or_create(self.of_page(page))?))
+    }
+
+    fn open(&self, page: u64) -> Result<Option<Arc<dyn KvDatabase>>> {
+        let path = self.of_page(page);
+        match path.join("data.mdb").try_exists().map_err(failed)? {
+            true => Ok(Some(Arc::new(LmdbStore::open(path)?))),
+            false => Ok(None),
+        }
     }
 
     fn remove(&self, page: u64) -> Result<()> {
@@ -59,5 +67,46 @@ impl PageDatabases for LmdbPages {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
             _ => Ok(()),
         }
+    }
+
+    fn list(&self) -> Result<Vec<u64>> {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut pages = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
+            // Not "007".
+            pages.extend(number.filter(|number| *number.to_string() == *name));
+        }
+        Ok(pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let pages = LmdbPages::new(folder.path().join("pages"));
+        assert_eq!(pages.list().unwrap(), []);
+        assert!(pages.open(7).unwrap().is_none());
+        assert!(!folder.path().join("pages").exists());
+        drop(pages.make(7).unwrap());
+        assert!(pages.open(7).unwrap().is_some());
+        fs::create_dir(folder.path().join("pages/007")).unwrap();
+        fs::create_dir(folder.path().join("pages/8")).unwrap();
+        fs::write(folder.path().join("pages/notes"), "").unwrap();
+        let mut list = pages.list().unwrap();
+        list.sort_unstable();
+        assert_eq!(list, [7, 8]);
+        assert!(pages.open(8).unwrap().is_none());
+        pages.remove(7).unwrap();
+        pages.remove(7).unwrap();
+        assert_eq!(pages.list().unwrap(), [8]);
     }
 }

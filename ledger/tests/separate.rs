@@ -1,7 +1,7 @@
 //! Repositories with a database for each page.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -44,6 +44,8 @@ impl Clock for TestClock {
 struct Disk {
     repository: MemoryStore,
     pages: Arc<Mutex<BTreeMap<u64, MemoryStore>>>,
+    /// Those that cannot be opened.
+    closed: Arc<Mutex<BTreeSet<u64>>>,
 }
 
 impl Disk {
@@ -73,14 +75,24 @@ struct Together {
 }
 
 impl PageDatabases for Pages {
-    fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        self.disk.pages.lock().unwrap().entry(page).or_default();
+        self.open(page).map(Option::unwrap)
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
         // A look at the other store fails if this process is to fail.
         self.faults.begin(&TxOptions::reading())?.get(b"")?;
-        let mut pages = self.disk.pages.lock().unwrap();
-        Ok(Arc::new(Together {
-            page: pages.entry(page).or_default().clone(),
-            faults: self.faults.clone(),
-        }))
+        if self.disk.closed.lock().unwrap().contains(&page) {
+            return Err(KvError::IllegalState("it is no database".into()));
+        }
+        let page = self.disk.pages.lock().unwrap().get(&page).cloned();
+        Ok(page.map(|page| Arc::new(Together { page, faults: self.faults.clone() }) as _))
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        self.faults.begin(&TxOptions::reading())?.get(b"")?;
+        Ok(self.disk.numbers())
     }
 
     fn remove(&self, page: u64) -> permazen_kv::Result<()> {
@@ -240,6 +252,56 @@ fn a_database_in_the_place_of_another_is_refused() {
     assert!(repository.page("books", ROOT).is_err());
     assert_eq!(get(&repository.page("films", ROOT).unwrap(), b"name"), Some(b"films".to_vec()));
     *disk.pages.lock().unwrap() = pages;
+    assert_clean(&repository);
+}
+
+#[test]
+fn databases_that_are_lost_or_too_many_are_found_and_none_is_made() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (repository, _) = process(&disk, &clock);
+    for name in ["films", "books", "songs", "games"] {
+        put(&repository.create_page(name, ROOT).unwrap(), b"name", name.as_bytes());
+    }
+    repository.upkeep().unwrap();
+    assert_clean(&repository);
+    let found = || {
+        let findings = repository.verify().unwrap().findings.into_iter();
+        findings.map(|finding| (finding.page, finding.to_string())).collect::<Vec<_>>()
+    };
+    // One is lost, one cannot be opened, and all others are checked.
+    let lost = disk.pages.lock().unwrap().remove(&1).unwrap();
+    disk.closed.lock().unwrap().insert(2);
+    let fourth = disk.pages.lock().unwrap()[&4].clone();
+    let mut tx = fourth.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"\x20other", b"no head").unwrap();
+    tx.commit().unwrap();
+    let all = found();
+    let pages: Vec<u64> = all.iter().map(|(page, _)| *page).collect();
+    assert_eq!(pages, [1, 2, 4], "{all:?}");
+    assert!(all[0].1.contains("the database of the page is not there"), "{all:?}");
+    assert!(all[1].1.contains("it is no database"), "{all:?}");
+    assert_eq!(disk.numbers(), [2, 3, 4]);
+    // It is not made by opening the page either.
+    let error = repository.page("films", ROOT).unwrap_err();
+    assert!(matches!(error, LedgerError::DamagedRow { page: 1, .. }), "{error}");
+    assert!(repository.page("books", ROOT).is_err());
+    assert_eq!(disk.numbers(), [2, 3, 4]);
+    disk.closed.lock().unwrap().clear();
+    disk.pages.lock().unwrap().insert(1, lost);
+    let mut tx = fourth.begin(&TxOptions::writing()).unwrap();
+    tx.remove(b"\x20other").unwrap();
+    tx.commit().unwrap();
+    assert_clean(&repository);
+    // One that no page has.
+    for number in [7, u64::MAX] {
+        disk.pages.lock().unwrap().insert(number, MemoryStore::new());
+        let all = found();
+        assert!(all.len() == 1 && all[0].1.contains(&format!("page {number};")), "{all:?}");
+        disk.pages.lock().unwrap().remove(&number);
+    }
+    // A page that is lost can be deleted.
+    disk.pages.lock().unwrap().remove(&1);
+    repository.delete_page("films", ROOT).unwrap();
     assert_clean(&repository);
 }
 

@@ -262,12 +262,20 @@ fn branches_with_several_heads_take_values_too() {
 struct OwnDatabase(MemoryStore);
 
 impl PageDatabases for OwnDatabase {
-    fn open(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+    fn make(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
         Ok(Arc::new(self.0.clone()))
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        self.make(page).map(Some)
     }
 
     fn remove(&self, _: u64) -> permazen_kv::Result<()> {
         Ok(())
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        Ok(vec![1])
     }
 }
 

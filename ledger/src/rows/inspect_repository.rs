@@ -1,5 +1,7 @@
 //! What a row of a repository is, for whoever checks all rows and trusts none.
 
+use permazen_kv::KvRead;
+
 use super::inspect::{Inspected, number as eight_bytes, value, wrong};
 use super::number;
 use super::opened::OPENED;
@@ -9,6 +11,7 @@ use super::repository::{
     BY_NAME, BY_NUMBER, CLOSED, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, PageRow,
     REPOSITORY, WORDS, by_name,
 };
+use crate::error::Result;
 use crate::ids::PageId;
 
 /// A row of a repository, by itself.
@@ -49,7 +52,13 @@ pub(crate) fn by_name_key(ledger: &str, page: &PageId) -> Vec<u8> {
 
 /// The key of a page by its number.
 pub(crate) fn by_number_key(page: u64) -> Vec<u8> {
-    [&[BY_NUMBER][..], &number::encode(page)].concat()
+    // No page has a greater number.
+    [&[BY_NUMBER][..], &number::encode(page.min(number::MAX))].concat()
+}
+
+/// Whether there is a row of a page with this number, whatever is in it.
+pub(crate) fn has_page_row(host: &dyn KvRead, page: u64) -> Result<bool> {
+    Ok(page <= number::MAX && host.get(&by_number_key(page))?.is_some())
 }
 
 /// The row with this key.

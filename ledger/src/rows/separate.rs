@@ -21,6 +21,11 @@ impl Rows {
         self.put(host, &OWN_KEY, self.own(repository))
     }
 
+    /// What it means that the database of the page is not there.
+    pub(crate) fn no_database(&self) -> LedgerError {
+        self.damaged(&OWN_KEY, "the database of the page is not there")
+    }
+
     /// Refuses a database that belongs to another page.
     pub(crate) fn check_own(&self, host: &dyn KvRead, repository: &[u8; 16]) -> Result<()> {
         let value = self.get(host, &OWN_KEY)?;

@@ -66,6 +66,17 @@ impl Verification {
         self.findings.push(Finding { page, row: row.to_vec(), expected, found });
     }
 
+    /// Adds what another check has read and found.
+    pub(super) fn append(&mut self, other: Verification) {
+        let Verification { findings, commits, pieces, unreachable_pieces, unreachable_bytes } =
+            other;
+        self.findings.extend(findings);
+        self.commits += commits;
+        self.pieces += pieces;
+        self.unreachable_pieces += unreachable_pieces;
+        self.unreachable_bytes += unreachable_bytes;
+    }
+
     pub(super) fn add_wrong(&mut self, page: u64, row: &[u8], wrong: Wrong) {
         self.add(page, row, wrong.expected, wrong.found);
     }

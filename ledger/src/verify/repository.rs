@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use permazen_kv::{Direction, KeySpan, KvRead, TxOptions};
 
-use super::page;
 use super::report::Verification;
+use super::{page, separate};
 use crate::error::Result;
 use crate::host::Host;
 use crate::ids::PageId;
@@ -15,7 +15,6 @@ use crate::rows::inspect_repository::{
 };
 use crate::rows::page::Rows;
 use crate::rows::repository::{NO_PAGE, PageState, device};
-use crate::rows::separate::OWN_KEY;
 
 impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
@@ -36,6 +35,8 @@ impl Repository {
     /// # Ok::<(), permazen_ledger::LedgerError>(())
     /// ```
     ///
+    /// A page with a database of its own that cannot be opened or read is a finding.
+    ///
     /// # Errors
     /// If the host fails.
     pub fn verify(&self) -> Result<Verification> {
@@ -45,14 +46,13 @@ impl Repository {
         let device = report.readable((NO_PAGE, &[]), "a device", device(&tx))?;
         for number in check_rows(&tx, host, &mut report)? {
             let rows = host.rows(number);
-            if !host.is_separate() {
-                page::check(&tx, &rows, device, &mut report)?;
-                continue;
+            match host.is_separate() {
+                true => separate::check(host, number, device, &mut report)?,
+                false => page::check(&tx, &rows, device, &mut report)?,
             }
-            let at = (number, &OWN_KEY[..]);
-            if let Some(database) = report.readable(at, "this page", host.of_page(number))? {
-                page::check(&database.begin(&TxOptions::reading())?, &rows, device, &mut report)?;
-            }
+        }
+        if host.is_separate() {
+            separate::check_others(host, &mut report)?;
         }
         Ok(report)
     }
