@@ -47,7 +47,7 @@ pub use collect::collector::Collected;
 pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
-pub use error::{LedgerError, Result};
+pub use error::{LedgerError, NeededBy, Result};
 pub use host::PageDatabases;
 pub use ids::{CommitId, PageId};
 pub use life::kept::KeptPage;

@@ -25,7 +25,7 @@ struct InMemory<'n>(&'n HashMap<Digest, Arc<Node>>);
 
 impl Nodes for InMemory<'_> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
-        let missing = || LedgerError::Missing { kind: Kind::Node, digest: *digest };
+        let missing = || LedgerError::missing(Kind::Node, digest);
         self.0.get(digest).cloned().ok_or_else(missing)
     }
 }

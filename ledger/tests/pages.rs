@@ -184,7 +184,7 @@ fn branches_and_tags_name_commits() {
         page.snapshot(&unknown).unwrap_err(),
         page.log(unknown).map(drop).unwrap_err(),
     ] {
-        assert!(matches!(error, LedgerError::NoCommit { commit } if commit == unknown));
+        assert!(matches!(error, LedgerError::NoCommit { commit, .. } if commit == unknown));
     }
     assert_eq!(page.head(MAIN).unwrap(), second);
     assert!(matches!(page.remove_branch("x"), Err(LedgerError::NoSuch { .. })));
@@ -281,7 +281,7 @@ fn a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
         page.branches()?;
         let head = page.head(MAIN)?;
         if page.tag("tag")? != head {
-            return Err(LedgerError::NoCommit { commit: head });
+            return Err(LedgerError::NoCommit { page: 1, commit: head });
         }
         let snapshot = page.snapshot(&head)?;
         let mut map = Map::new();

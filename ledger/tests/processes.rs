@@ -175,7 +175,10 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     collect_all(&other.page, &clock);
 
     let error = LedgerError::from(map(&snapshot).unwrap_err());
-    assert!(matches!(error, LedgerError::SnapshotExpired { commit } if commit == old), "{error}");
+    assert!(
+        matches!(error, LedgerError::SnapshotExpired { commit, .. } if commit == old),
+        "{error}"
+    );
     for change in changes.take(1) {
         assert!(matches!(change, Err(LedgerError::SnapshotExpired { .. })));
     }
@@ -248,7 +251,7 @@ fn a_log_ends_where_history_ends() {
     assert!(page.leads_to(&CommitId::FIRST, &commits[9]).unwrap());
     // Nobody knows what was between them.
     let error = page.leads_to(&commits[1], &commits[9]).unwrap_err();
-    assert!(matches!(error, LedgerError::BaseMissing { commit } if commit == commits[6]));
+    assert!(matches!(error, LedgerError::BaseMissing { commit, .. } if commit == commits[6]));
     page.create_branch("old", &commits[1]).unwrap();
     let error = page.merge("old", &commits[9], &mut LastOneWins).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { .. }), "{error}");

@@ -168,7 +168,7 @@ fn a_value_is_taken_under_several_keys_and_by_several_commits() {
     check_nothing_left(&host, &page, &clock, "without commits");
     assert!(page.snapshot(&first.unwrap()).is_err());
     let error = put(&page, MAIN, &[(b"a", &long)]).unwrap_err();
-    assert!(matches!(error, LedgerError::ValueGone), "{error}");
+    assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
     // What lies in a leaf needs no commit.
     put(&page, MAIN, &[(b"c", short.as_bytes())]).unwrap();
 }
@@ -212,7 +212,7 @@ fn references_mean_one_page_of_one_repository() {
     let mut unknown = bytes.to_vec();
     unknown[39] ^= 1;
     let error = put(&one.page, MAIN, &[(b"key", &unknown)]).unwrap_err();
-    assert!(matches!(error, LedgerError::ValueGone), "{error}");
+    assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
     put(&one.page, MAIN, &[(b"key", bytes)]).unwrap();
 }
 
@@ -296,7 +296,7 @@ fn a_reference_that_outlives_its_page_is_never_another_value() {
         assert_ne!(old.as_bytes(), new.as_bytes());
         match put(&page, MAIN, &[(b"film", old.as_bytes())]) {
             Ok(_) => assert!(get(&page, b"film").unwrap() == noise(2_000, 70)),
-            Err(error) => assert!(matches!(error, LedgerError::ValueGone), "{error}"),
+            Err(error) => assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}"),
         }
         put(&page, MAIN, &[(b"film", new.as_bytes())]).unwrap();
         assert!(get(&page, b"film").unwrap() == noise(2_000, 71));
@@ -349,7 +349,7 @@ fn what_nobody_wants_goes_after_an_hour() {
     drop(dropped);
     hour(2);
     let error = put(&page, MAIN, &[(b"later", &mark)]).unwrap_err();
-    assert!(matches!(error, LedgerError::ValueGone), "{error}");
+    assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
     assert_eq!(rows(&host, 0x31).len(), 1);
     put(&page, MAIN, &[(b"kept", kept.as_bytes())]).unwrap();
     hour(1);
@@ -383,10 +383,10 @@ fn what_a_dead_process_has_written_goes() {
     // The process learns it, and goes on with another name.
     let error = unfinished.write_all(&noise(3_000_000, 9)).unwrap_err();
     let error: LedgerError = *error.into_inner().unwrap().downcast().unwrap();
-    assert!(matches!(error, LedgerError::ValueGone), "{error}");
-    assert!(matches!(unfinished.finish(), Err(LedgerError::ValueGone)));
+    assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
+    assert!(matches!(unfinished.finish(), Err(LedgerError::ValueGone { .. })));
     let error = put(&dead.page, MAIN, &[(b"other", unattached.as_bytes())]).unwrap_err();
-    assert!(matches!(error, LedgerError::ValueGone), "{error}");
+    assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
     let again = write(&dead.page, &noise(100_000, 10), 100_000);
     put(&dead.page, MAIN, &[(b"other", again.as_bytes())]).unwrap();
     dead.repository.upkeep().unwrap();
@@ -837,7 +837,9 @@ fn history(seed: u64, values: &[Vec<u8>]) {
                     match put(page, MAIN, &[(b"film", reference.as_bytes())]) {
                         Ok(_) => model = Some(*which),
                         // A commit has taken it, and is gone.
-                        Err(error) => assert!(matches!(error, LedgerError::ValueGone), "{error}"),
+                        Err(error) => {
+                            assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}")
+                        }
                     }
                 }
             }

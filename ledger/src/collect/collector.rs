@@ -197,7 +197,7 @@ impl Collector {
                 if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
                     self.state = state;
                 } else if let State::Mark(_) = state
-                    && error.is_damage()
+                    && error.is_unreadable()
                 {
                     self.failed = Some(error.to_string());
                     self.give_up()?;
@@ -246,7 +246,7 @@ impl Collector {
     /// After damage, this process does not try again by itself.
     fn note_damage(&mut self, step: Result<bool>) -> Result<bool> {
         step.inspect_err(|error| {
-            if error.is_damage() {
+            if error.is_unreadable() {
                 self.failed = Some(error.to_string());
             }
         })

@@ -57,6 +57,10 @@ pub(super) struct Mark {
 impl Mark {
     /// Reads the next pieces. `true` once all are read.
     pub(super) fn step(&mut self, page: &OpenPage) -> Result<bool> {
+        self.go_on(page).map_err(|error| error.needed(|by| by.page = page.rows.page))
+    }
+
+    fn go_on(&mut self, page: &OpenPage) -> Result<bool> {
         let (host, begin) = (page.read()?, Instant::now());
         // What is lazy may be missing then.
         let is_attached = page.rows.remote(&host)? == Remote::Attached;
@@ -98,7 +102,7 @@ impl Mark {
             }
         })?;
         for StreamedRow { digest, .. } in &found {
-            let missing = || LedgerError::Missing { kind: Kind::Chunk, digest: *digest };
+            let missing = || LedgerError::missing(Kind::Chunk, digest);
             self.marks.insert(rows.number_of(host, digest)?.ok_or_else(missing)?);
         }
         self.streamed = match found.last() {
@@ -141,7 +145,7 @@ impl Mark {
             Ahead::Value(digest, 0, ..) => (Kind::Chunk, digest),
             Ahead::Value(digest, ..) => (Kind::Index, digest),
         };
-        let missing = || LedgerError::Missing { kind, digest: *digest };
+        let missing = || LedgerError::missing(kind, digest);
         let number = match (rows.piece_number(host, kind, digest)?, ahead) {
             (Some(number), _) => number,
             (None, Ahead::Value(.., true)) if is_attached => return Ok(()),
@@ -173,7 +177,7 @@ impl Mark {
                 self.ahead.push(Ahead::Node(child.digest));
             } else if node.payload(at).flags & REFERENCE != 0 {
                 let reference = Reference::parse(node.payload(at).bytes)
-                    .map_err(|found| LedgerError::integrity(Kind::Node, digest, found))?;
+                    .map_err(|found| LedgerError::refused(Kind::Node, digest, found))?;
                 let Reference { top, levels, len } = reference;
                 let can_be_absent = node.payload(at).priority() == Priority::Lazy;
                 self.ahead.push(Ahead::Value(top, levels, len, can_be_absent));

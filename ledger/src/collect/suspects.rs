@@ -62,7 +62,7 @@ impl Suspects {
             let children = match rows.is_needed(&tx, digest)? {
                 true => None,
                 false => match rows.children_of(&tx, digest) {
-                    Err(error) if error.is_damage() => {
+                    Err(error) if error.is_unreadable() => {
                         damage.get_or_insert(error);
                         continue;
                     }

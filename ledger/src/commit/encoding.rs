@@ -2,7 +2,7 @@
 
 use super::time::CommitTime;
 use crate::digest::{Digest, Kind};
-use crate::error::{LedgerError, Result};
+use crate::error::{LedgerError, Result, row};
 use crate::ids::CommitId;
 
 /// Author and message together have at most so many bytes.
@@ -93,29 +93,42 @@ impl Commit {
         CommitId(Kind::Commit.digest(bytes))
     }
 
-    /// The commit with these bytes and this ID.
+    /// The commit of this page with these bytes and this ID.
     ///
     /// # Errors
-    /// If they are not those of this commit.
-    pub(crate) fn checked(id: &CommitId, bytes: &[u8]) -> Result<Self> {
+    /// If they are not those of this commit, or those of a later version.
+    pub(crate) fn checked(page: u64, id: &CommitId, bytes: &[u8]) -> Result<Self> {
         let found = Commit::id(bytes);
         if found != *id {
-            let found = format!("its bytes have digest {found}");
-            return Err(LedgerError::integrity(Kind::Commit, &id.0, found));
+            let error = LedgerError::other_digest(Kind::Commit, &id.0, &found.0);
+            return Err(error.needed(|by| by.page = page));
         }
-        Commit::parse(bytes).map_err(|found| LedgerError::integrity(Kind::Commit, &id.0, found))
+        Commit::parse(bytes).map_err(|refused| match refused {
+            Refused::Wrong(found) => {
+                LedgerError::refused(Kind::Commit, &id.0, found).needed(|by| by.page = page)
+            }
+            Refused::Unknown { what, found, known } => {
+                LedgerError::unknown((page, row(Kind::Commit, &id.0)), what, found, known)
+            }
+        })
     }
 
-    /// The commit with these bytes, or what is wrong with them.
-    pub(crate) fn parse(bytes: &[u8]) -> std::result::Result<Self, &'static str> {
-        let mut rest = Rest(bytes);
-        let [version, flags] = rest.array()?;
-        if version != VERSION {
-            return Err("the version is not 1");
+    /// The commit with these bytes, or why they are refused.
+    pub(crate) fn parse(bytes: &[u8]) -> std::result::Result<Self, Refused> {
+        match *bytes {
+            [] | [VERSION] => Err(Refused::Wrong(TOO_SHORT)),
+            [VERSION, flags, ..] if flags & !(CHANGE | CONFLICTS) != 0 => {
+                Err(Refused::Unknown { what: "commit flags", found: flags, known: "0 to 3" })
+            }
+            [VERSION, flags, ref rest @ ..] => {
+                Commit::parse_rest(flags, Rest(rest)).map_err(Refused::Wrong)
+            }
+            [found, ..] => Err(Refused::Unknown { what: "commit version", found, known: "1" }),
         }
-        if flags & !(CHANGE | CONFLICTS) != 0 {
-            return Err("flags that are not known");
-        }
+    }
+
+    /// The commit with these bytes after its flags, or what is wrong with them.
+    fn parse_rest(flags: u8, mut rest: Rest<'_>) -> std::result::Result<Self, &'static str> {
         let time = u64::from_be_bytes(rest.array()?);
         let generation = u64::from_be_bytes(rest.array()?);
         if time == 0
@@ -166,19 +179,30 @@ impl Commit {
     }
 }
 
+/// Why bytes are no commit of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// What is wrong with them.
+    Wrong(&'static str),
+    /// A later version has written them.
+    Unknown { what: &'static str, found: u8, known: &'static str },
+}
+
+const TOO_SHORT: &str = "it ends too early";
+
 /// Bytes that are not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
     fn array<const N: usize>(&mut self) -> std::result::Result<[u8; N], &'static str> {
-        let (array, rest) = self.0.split_first_chunk().ok_or("it ends too early")?;
+        let (array, rest) = self.0.split_first_chunk().ok_or(TOO_SHORT)?;
         self.0 = rest;
         Ok(*array)
     }
 
     fn words(&mut self) -> std::result::Result<String, &'static str> {
         let len = u16::from_be_bytes(self.array()?);
-        let (words, rest) = self.0.split_at_checked(len.into()).ok_or("it ends too early")?;
+        let (words, rest) = self.0.split_at_checked(len.into()).ok_or(TOO_SHORT)?;
         self.0 = rest;
         String::from_utf8(words.to_vec()).map_err(|_| "words that are not UTF-8")
     }

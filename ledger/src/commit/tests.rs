@@ -44,8 +44,8 @@ fn commits_come_back() {
         let commit = commit(&mut random);
         let bytes = commit.to_bytes();
         let id = Commit::id(&bytes);
-        assert_eq!(Commit::checked(&id, &bytes).unwrap(), commit);
-        let error = Commit::checked(&CommitId::FIRST, &bytes).unwrap_err();
+        assert_eq!(Commit::checked(1, &id, &bytes).unwrap(), commit);
+        let error = Commit::checked(1, &CommitId::FIRST, &bytes).unwrap_err();
         assert!(matches!(error, LedgerError::Integrity { kind: Kind::Commit, .. }));
     }
 }

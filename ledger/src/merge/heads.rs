@@ -33,7 +33,7 @@ pub(crate) fn join(
     let found = shared.lookout.heads(branch)?;
     let heads: Vec<CommitId> = found.heads.iter().map(|head| head.id).collect();
     match heads[..] {
-        [] => return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
+        [] => return Err(LedgerError::no_branch(shared.page(), branch)),
         [head] => return Ok(Joined::One(head)),
         _ => {}
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::relation::{Relation, relation};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::commit::encoding::{Commit, Origin};
-use crate::error::{LedgerError, Result};
+use crate::error::Result;
 use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::Draft;
@@ -126,7 +126,7 @@ impl Step {
 fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<(Commit, Version)> {
     let (pin, commit) = shared.pinned_commit(id)?;
     // The first commit leads to all others, so it is no side of a merge.
-    let commit = commit.ok_or(LedgerError::NoCommit { commit: *id })?;
+    let commit = commit.ok_or_else(|| shared.no_commit(id))?;
     let root = commit.root;
     Ok((commit, Version { commit: *id, root, pin }))
 }

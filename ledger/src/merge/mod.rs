@@ -66,7 +66,7 @@ impl Page {
                 return Ok(id);
             }
         }
-        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+        Err(LedgerError::moved(self.shared.page(), branch))
     }
     /// Merges the heads of a branch until there is one, and gives it.
     ///
@@ -91,6 +91,6 @@ impl Page {
                 Joined::Missing(error) => return Err(error),
             }
         }
-        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+        Err(LedgerError::moved(self.shared.page(), branch))
     }
 }

@@ -75,7 +75,10 @@ impl Reached<'_> {
         let commit = match self.shared.parent(&id, &id)? {
             Parent::Here(commit) => Some(commit),
             // What is below it cannot be found any more.
-            Parent::Pruned(_) if is_open => return Err(LedgerError::BaseMissing { commit: id }),
+            Parent::Pruned(_) if is_open => {
+                let page = self.shared.page();
+                return Err(LedgerError::BaseMissing { page, commit: id });
+            }
             Parent::First | Parent::Pruned(_) => None,
         };
         Ok(Some((id, marks, commit)))

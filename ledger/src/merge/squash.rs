@@ -56,6 +56,7 @@ impl Page {
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
         let range = after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
+            page: shared.page(),
             commit: *onto,
             reason: "it does not lead to the head of the branch".to_owned(),
         })?;
@@ -73,7 +74,7 @@ impl Page {
 
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
         shared.open.rows.check_there(&tx)?;
-        let moved = || LedgerError::BranchMoved { branch: branch.to_owned() };
+        let moved = || LedgerError::moved(shared.page(), branch);
         if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
@@ -131,8 +132,9 @@ impl Page {
         head: &CommitId,
         branch: &str,
     ) -> Result<()> {
-        let refused =
-            |commit: CommitId, reason: String| Err(LedgerError::CannotSquash { commit, reason });
+        let refused = |commit: CommitId, reason: String| {
+            Err(LedgerError::CannotSquash { page: self.shared.page(), commit, reason })
+        };
         for (name, heads) in self.shared.open.rows.branches(host)? {
             let hit = heads.iter().find(|other| range.contains(&other.id) && other.id != *head);
             if let Some(hit) = hit.filter(|_| name != branch) {
@@ -156,7 +158,7 @@ fn check_unsynced(rows: &Rows, host: &dyn KvRead, range: &BTreeSet<CommitId>) ->
     for commit in range {
         if rows.unsynced(host, commit)?.is_none() {
             let reason = "it is at the remote".to_owned();
-            return Err(LedgerError::CannotSquash { commit: *commit, reason });
+            return Err(LedgerError::CannotSquash { page: rows.page, commit: *commit, reason });
         }
     }
     Ok(())

@@ -79,10 +79,9 @@ impl Node {
     pub(crate) fn checked(digest: &Digest, bytes: Bytes) -> Result<Self> {
         let found = Kind::Node.digest(&bytes);
         if found != *digest {
-            let found = format!("its bytes have digest {found}");
-            return Err(LedgerError::integrity(Kind::Node, digest, found));
+            return Err(LedgerError::other_digest(Kind::Node, digest, &found));
         }
-        Node::parse(bytes).map_err(|found| LedgerError::integrity(Kind::Node, digest, found))
+        Node::parse(bytes).map_err(|found| LedgerError::refused(Kind::Node, digest, found))
     }
 
     /// The node with these bytes, which [`write::encode`] has made.

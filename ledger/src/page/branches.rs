@@ -26,7 +26,7 @@ impl Page {
     pub fn heads(&self, branch: &str) -> Result<Vec<CommitId>> {
         let heads = self.shared.open.rows.heads(&self.shared.read()?, branch)?;
         if heads.is_empty() {
-            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+            return Err(LedgerError::no_branch(self.shared.page(), branch));
         }
         Ok(heads.iter().map(|head| head.id).collect())
     }
@@ -53,7 +53,11 @@ impl Page {
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
         rows.check_there(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
-            return Err(LedgerError::Exists { what: "branch", name: name.to_owned() });
+            return Err(LedgerError::Exists {
+                page: rows.page,
+                what: "branch",
+                name: name.to_owned(),
+            });
         }
         let time = shared.commit_in(&tx, at)?.map_or(CommitTime::default(), |commit| commit.time);
         rows.put_head(&mut tx, name, &Head { id: *at, time })?;
@@ -84,7 +88,7 @@ impl Page {
         rows.check_there(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
-            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+            return Err(LedgerError::no_branch(self.shared.page(), branch));
         }
         for head in heads {
             rows.remove_head(&mut tx, branch, &head.id)?;
@@ -116,7 +120,11 @@ impl Page {
     /// If there is no such tag, or if the host fails.
     pub fn tag(&self, name: &str) -> Result<CommitId> {
         let tag = self.shared.open.rows.tag(&self.shared.read()?, name)?;
-        tag.ok_or_else(|| LedgerError::NoSuch { what: "tag", name: name.to_owned() })
+        tag.ok_or_else(|| self.no_tag(name))
+    }
+
+    fn no_tag(&self, name: &str) -> LedgerError {
+        LedgerError::NoSuch { page: self.shared.page(), what: "tag", name: name.to_owned() }
     }
 
     /// Gives a commit a tag, which no other commit has then. Writes two rows.
@@ -142,7 +150,7 @@ impl Page {
         let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
         self.shared.open.rows.check_there(&tx)?;
         if self.shared.open.rows.tag(&tx, name)?.is_none() {
-            return Err(LedgerError::NoSuch { what: "tag", name: name.to_owned() });
+            return Err(self.no_tag(name));
         }
         self.shared.open.rows.remove_tag(&mut tx, name)?;
         Ok(tx.commit()?)

@@ -12,16 +12,14 @@ use super::whole::{Place, reference};
 use crate::error::{LedgerError, Result};
 use crate::node::items::REFERENCE;
 use crate::source::ObjectSource;
-use crate::tree::lookup::find;
 use crate::value::read::ValueReader;
 use crate::value::reference::Reference;
 
 /// A value, and which part of it is wanted.
 struct Entry {
     /// `None` if the value lies in its leaf.
-    long: Option<Reference>,
+    long: Option<(Reference, Place)>,
     inline: Vec<u8>,
-    place: Option<Place>,
 }
 
 impl fmt::Debug for Entry {
@@ -32,7 +30,7 @@ impl fmt::Debug for Entry {
 
 impl Entry {
     fn len(&self) -> u64 {
-        self.long.map_or(self.inline.len() as u64, |value| value.len)
+        self.long.as_ref().map_or(self.inline.len() as u64, |(value, _)| value.len)
     }
 
     /// The first byte of a part, and the one after the last.
@@ -53,8 +51,8 @@ impl Page {
     /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take. Holds for all
     /// handles of the page in this process, as long as there is one.
     pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
-        let page = self.merging.page_id();
-        self.shared.requests.set_source(Some(Source { asked: source, page, limit }));
+        let (page, number) = (self.merging.page_id(), self.shared.page());
+        self.shared.requests.set_source(Some(Source { asked: source, page, number, limit }));
     }
 
     /// Takes the [source](Page::set_source) away. Requests that run are not ended.
@@ -75,7 +73,10 @@ impl PageSnapshot {
         let Some(entry) = self.entry(key)? else { return Ok(false) };
         match entry.long {
             None => Ok(true),
-            Some(value) => self.part_of(value, (0, value.len)).is_here(),
+            Some((value, _)) => {
+                let is_here = self.part_of(value, (0, value.len)).is_here();
+                is_here.map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))
+            }
         }
     }
 
@@ -116,9 +117,10 @@ impl PageSnapshot {
     pub fn fetch_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.entry(key)? else { return Ok(None) };
         let part = entry.part(offset, max);
-        match (self.read_part(&entry, part), self.page.shared.requests.source(), entry.long) {
-            (Err(LedgerError::NeedsFetch { .. }), Some(source), Some(value)) => {
-                self.part_of(value, part).get(&source)?;
+        match (self.read_part(&entry, part), self.page.shared.requests.source(), &entry.long) {
+            (Err(LedgerError::NeedsFetch { .. }), Some(source), Some((value, _))) => {
+                let got = self.part_of(*value, part).get(&source);
+                got.map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))?;
                 self.read_part(&entry, part).map(Some)
             }
             (result, ..) => result.map(Some),
@@ -126,14 +128,13 @@ impl PageSnapshot {
     }
 
     fn entry(&self, key: &[u8]) -> Result<Option<Entry>> {
-        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         let payload = leaf.payload(at);
         if payload.flags & REFERENCE == 0 {
-            let inline = payload.bytes.to_vec();
-            return Ok(Some(Entry { long: None, inline, place: None }));
+            return Ok(Some(Entry { long: None, inline: payload.bytes.to_vec() }));
         }
         let place = Place::new(&self.commit, payload.flags, key);
-        Ok(Some(Entry { long: Some(reference(payload)?), inline: Vec::new(), place }))
+        Ok(Some(Entry { long: Some((reference(payload)?, place)), inline: Vec::new() }))
     }
 
     fn part_of(&self, value: Reference, bytes: (u64, u64)) -> PartOfValue<'_> {
@@ -141,7 +142,7 @@ impl PageSnapshot {
     }
 
     fn read_part(&self, entry: &Entry, (begin, end): (u64, u64)) -> Result<Vec<u8>> {
-        let Some(value) = entry.long else {
+        let Some((value, place)) = &entry.long else {
             return Ok(entry.inline[begin as usize..end as usize].to_vec());
         };
         let read = || {
@@ -149,7 +150,7 @@ impl PageSnapshot {
             if begin == end {
                 return Ok(part);
             }
-            let mut chunks = ValueReader::new(&*self.page, &value, begin)?;
+            let mut chunks = ValueReader::new(&*self.page, value, begin)?;
             while let left @ 1.. = (end - begin) - part.len() as u64 {
                 let Some(bytes) = chunks.next()? else { break };
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
@@ -157,11 +158,11 @@ impl PageSnapshot {
             }
             Ok(part)
         };
-        let explained = |error| self.page.shared.absent(error, entry.place.as_ref(), &value);
-        match read() {
+        let result = match read() {
             // Somebody may have fetched it meanwhile.
-            Err(LedgerError::Missing { .. }) => read().map_err(explained),
+            Err(LedgerError::Missing { .. }) => read(),
             result => result,
-        }
+        };
+        result.map_err(|error| self.page.shared.absent(error, place, value))
     }
 }

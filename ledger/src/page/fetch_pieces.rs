@@ -63,7 +63,8 @@ impl PartOfValue<'_> {
 
     /// Gets the pieces of the part that are not here.
     pub(super) fn get(&self, source: &Source) -> Result<()> {
-        self.go(&mut |wanted| self.get_pieces(wanted, source).map(|()| true)).map(drop)
+        let gone = self.go(&mut |wanted| self.get_pieces(wanted, source).map(|()| true));
+        gone.map(drop).map_err(|error| Pieces::explain(self.page, error))
     }
 
     /// Calls `each` with the pieces of the part, those of one piece together and after it, until it is
@@ -84,7 +85,8 @@ impl PartOfValue<'_> {
     ) -> Result<bool> {
         let Some(level) = above.level else { return Ok(true) };
         let bytes = self.page.piece(Kind::Index, &above.part.digest)?;
-        let index: Index = index(&above.part, bytes, level, above.is_top)?;
+        let index = index(&above.part, bytes, level, above.is_top);
+        let index: Index = index.map_err(|error| Pieces::explain(self.page, error))?;
         let (mut below, mut at) = (Vec::new(), begin);
         for part in (0..index.len()).filter_map(|at| index.part(at)) {
             if at < self.bytes.1 && at + part.len > self.bytes.0 {
@@ -154,9 +156,9 @@ impl PartOfValue<'_> {
         for (kind, digest, bytes) in arrived {
             match names.get(&digest).map_or(Ok(()), |wanted| wanted.check(&bytes)) {
                 Ok(()) => good.push((kind, digest, bytes)),
-                Err(LedgerError::Integrity { kind, digest, found }) => {
+                Err(LedgerError::Integrity { kind, digest, expected, found, .. }) => {
                     let found = format!("{found}, from source {}", source.asked.name());
-                    wrong.get_or_insert(LedgerError::Integrity { kind, digest, found });
+                    wrong.get_or_insert(LedgerError::integrity(kind, &digest, expected, found));
                 }
                 Err(error) => return Err(error),
             }
@@ -200,7 +202,7 @@ impl PartOfValue<'_> {
             open.rows.add_piece(&mut tx, (*kind, digest), bytes, &mut counts)?;
         }
         if !open.rows.add_pieces_of(&mut tx, &commit, counts.pieces - before)? {
-            return Err(LedgerError::SnapshotExpired { commit });
+            return Err(self.page.shared.expired(&commit));
         }
         open.rows.put_counts(&mut tx, &counts)?;
         Ok(tx.commit()?)

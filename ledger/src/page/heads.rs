@@ -62,7 +62,7 @@ impl Shared {
         rows.check_there(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() || rows.resets(&tx, branch)? != base.resets {
-            return Err(LedgerError::BranchMoved { branch: branch.to_owned() });
+            return Err(LedgerError::moved(rows.page, branch));
         }
         let replaced = heads.iter().any(|head| head.id == base.head);
         if replaced {
@@ -117,7 +117,7 @@ impl Shared {
         for _ in 0..ATTEMPTS {
             let found = self.lookout.heads(branch)?;
             if found.heads.is_empty() {
-                return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+                return Err(LedgerError::no_branch(self.page(), branch));
             }
             let mut replaced = Vec::new();
             for head in &found.heads {
@@ -145,6 +145,6 @@ impl Shared {
             self.lookout.call();
             return Ok(());
         }
-        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+        Err(LedgerError::moved(self.page(), branch))
     }
 }

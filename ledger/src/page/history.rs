@@ -97,7 +97,9 @@ pub(super) fn leads_to(
     }
     match log.pruned() {
         // It may have led there.
-        Some((newest, id)) if newest > generation => Err(LedgerError::BaseMissing { commit: id }),
+        Some((newest, id)) if newest > generation => {
+            Err(LedgerError::BaseMissing { page: shared.page(), commit: id })
+        }
         _ => Ok(false),
     }
 }

@@ -37,16 +37,28 @@ impl Nodes for Protected {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         self.shared.load(digest).map_err(|error| self.explained(error))
     }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        self.explained(error)
+    }
 }
 
 impl Nodes for Arc<Protected> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         Protected::load(self, digest)
     }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        self.explained(error)
+    }
 }
 
 impl Pieces for Protected {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         self.shared.piece(kind, digest).map_err(|error| self.explained(error))
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        self.explained(error)
     }
 }

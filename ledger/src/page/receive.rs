@@ -26,6 +26,7 @@ use crate::process::clock::millis;
 use crate::process::pins::Pin;
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::{Remote, Written};
+use crate::tree::nodes::Nodes;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -163,7 +164,9 @@ impl Receiver {
     /// [`Kind::Commit`].
     pub fn add_piece(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = kind.digest(&bytes);
-        let wrong = |found: &str| LedgerError::integrity(kind, &digest, found);
+        let page = self.page.page();
+        let wrong =
+            |found: &str| LedgerError::refused(kind, &digest, found).needed(|by| by.page = page);
         if bytes.len() > MAX_PIECE {
             return Err(wrong("it has more than 81,920 bytes"));
         }
@@ -205,14 +208,24 @@ impl Receiver {
     /// if the host fails.
     pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
         let id = Commit::id(commit);
-        let commit = Commit::checked(&id, commit)?;
+        let commit = Commit::checked(self.page.page(), &id, commit)?;
         if self.page.open.rows.has_commit(&self.page.read()?, &id)? {
             return Ok(Vec::new());
         }
-        let parents = self.parents(&commit)?;
+        self.missing(&commit).map_err(|error| self.needed(&id, error))
+    }
+
+    /// An error about what a commit has.
+    fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
+        error.needed(|by| (by.page, by.commits) = (self.page.page(), vec![*commit]))
+    }
+
+    /// The pieces that a commit needs and that have not come, at most [`WANTED`].
+    fn missing(&self, commit: &Commit) -> Result<Vec<(Kind, Digest)>> {
+        let parents = self.parents(commit)?;
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
         let (mut wanted, mut visited) = (Vec::new(), Visited::default());
-        for tree in self.trees(&commit, &parents)? {
+        for tree in self.trees(commit, &parents)? {
             let found = std::cell::RefCell::new(&mut wanted);
             let add = |kind, digest| {
                 let mut wanted = found.borrow_mut();
@@ -248,7 +261,7 @@ impl Receiver {
     ///
     /// Nothing is changed then, and it can be added again.
     pub fn add_commit(&mut self, id: &CommitId, bytes: &[u8]) -> Result<()> {
-        let commit = Commit::checked(id, bytes)?;
+        let commit = Commit::checked(self.page.page(), id, bytes)?;
         let rows = &self.page.open.rows;
         // Before it is there, so that nobody removes it first.
         let (pin, is_here) =
@@ -256,7 +269,8 @@ impl Receiver {
         if !is_here {
             let parents = self.parents(&commit)?;
             self.check_place(id, &commit, &parents)?;
-            let draft = self.draft(&commit, &parents)?;
+            let draft = self.draft(&commit, &parents);
+            let draft = draft.map_err(|error| self.needed(id, error))?;
             self.write((id, &commit), &parents, &draft)?;
             let Incoming { draft, .. } = draft;
             for node in &draft.nodes {
@@ -289,7 +303,7 @@ impl Receiver {
                 Err(LedgerError::NoCommit { .. }) => {
                     let known = self.page.open.rows.pruned(&self.page.read()?, id)?;
                     let pruned = known.or_else(|| self.pruned.get(id).copied());
-                    Parent::Pruned(pruned.ok_or(LedgerError::NoCommit { commit: *id })?)
+                    Parent::Pruned(pruned.ok_or_else(|| self.page.no_commit(id))?)
                 }
                 Err(error) => return Err(error),
             });
@@ -299,20 +313,30 @@ impl Receiver {
 
     /// Checks the commit beside its parents and the clock.
     fn check_place(&self, id: &CommitId, commit: &Commit, parents: &[Parent]) -> Result<()> {
-        let wrong = |found: String| LedgerError::integrity(Kind::Commit, &id.0, found);
+        let wrong = |expected: String, found: String| {
+            let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
+            Nodes::explain(&self.page, error)
+        };
         let places = parents.iter().map(Parent::place);
         let (time, generation) = places
             .fold((CommitTime::default(), 0), |all, next| (all.0.max(next.0), all.1.max(next.1)));
         if commit.generation != generation + 1 {
             let found = commit.generation;
-            return Err(wrong(format!("generation {found}, and its parents have {generation}")));
+            return Err(wrong(
+                format!("generation {}", generation + 1),
+                format!("generation {found}"),
+            ));
         }
         let fits = match commit.origin {
             Origin::Change { .. } => commit.time > time,
             Origin::Merge { .. } => commit.time == time,
         };
         if !fits {
-            return Err(wrong(format!("time {}, and its parents have {time}", commit.time)));
+            let expected = match commit.origin {
+                Origin::Change { .. } => format!("a time after {time}"),
+                Origin::Merge { .. } => format!("time {time}"),
+            };
+            return Err(wrong(expected, format!("time {}", commit.time)));
         }
         if commit.generation >= MAX_GENERATION {
             let what = format!("commit {id} has generation {}: 2⁴⁰ or more", commit.generation);
@@ -320,7 +344,8 @@ impl Receiver {
         }
         let now = millis(self.page.open.process.clock.now());
         if commit.time.as_millis() > now.saturating_add(DAY) {
-            return Err(LedgerError::ClockAhead { commit: *id, millis: commit.time.as_millis() });
+            let (page, millis) = (self.page.page(), commit.time.as_millis());
+            return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
         if let [Parent::Here { .. }, Parent::Here { .. }] = parents
             && let [first, second] = commit.parents()
@@ -329,7 +354,11 @@ impl Receiver {
                 match leads_to(&self.page, ancestor, other) {
                     Ok(false) | Err(LedgerError::BaseMissing { .. }) => {}
                     Ok(true) => {
-                        return Err(wrong(format!("parent {ancestor} leads to parent {other}")));
+                        let expected = "parents of which none leads to the other".to_owned();
+                        return Err(wrong(
+                            expected,
+                            format!("parent {ancestor}, which leads to parent {other}"),
+                        ));
                     }
                     Err(error) => return Err(error),
                 }
@@ -421,7 +450,7 @@ impl Receiver {
             if let (false, Parent::Pruned(pruned)) = (rows.has_commit(&tx, parent)?, known) {
                 rows.put_pruned(&mut tx, parent, *pruned)?;
             } else if !rows.has_commit(&tx, parent)? {
-                return Err(LedgerError::SnapshotExpired { commit: *parent });
+                return Err(self.page.expired(parent));
             }
             from_remote &= rows.unsynced(&tx, parent)?.is_none();
         }

@@ -32,6 +32,10 @@ impl Nodes for Arriving<'_> {
             None => self.page.load(digest),
         }
     }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        Nodes::explain(self.page, error)
+    }
 }
 
 impl Pieces for Arriving<'_> {
@@ -40,6 +44,10 @@ impl Pieces for Arriving<'_> {
             Some((of, bytes)) if *of == kind => Ok(bytes.clone()),
             _ => self.page.piece(kind, digest),
         }
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        Nodes::explain(self.page, error)
     }
 }
 
@@ -160,14 +168,17 @@ impl<'a> Tree<'a> {
     /// [`LedgerError::Integrity`] if it is another one.
     pub(super) fn made(&self) -> Result<Made> {
         let base = self.parents.first().map_or_else(|| Arc::clone(&Node::empty().1), Arc::clone);
-        let wrong = |found: &str| LedgerError::integrity(Kind::Node, &self.root, found);
+        let wrong = |expected: &str, found: &str| {
+            let error = LedgerError::integrity(Kind::Node, &self.root, expected, found);
+            Nodes::explain(&self.from, error)
+        };
         let new = root(&self.from, &self.root)?;
         let (all, mut edits) = (KeySpan::new(b"", None), Edits::default());
         let mut diff = Diff::new(&self.from, (&base, &new), all, Direction::Forward)?;
         let (mut values, mut last) = (Vec::new(), None::<Vec<u8>>);
         while let Some(found) = diff.next()? {
             if last.as_ref().is_some_and(|last| *last >= found.key) {
-                return Err(wrong("its keys do not ascend"));
+                return Err(wrong("a tree whose keys ascend", "keys that do not"));
             }
             match found.new {
                 Some(stored) => {
@@ -189,7 +200,7 @@ impl<'a> Tree<'a> {
         };
         let edited = edit(&self.from, &self.from.page.boundaries, &base, edits)?;
         if edited.root != self.root {
-            return Err(wrong("it is not cut as the secret of this page says"));
+            return Err(wrong("a tree that is cut as the secret of this page says", "other cuts"));
         }
         Ok(Made { edited, values })
     }

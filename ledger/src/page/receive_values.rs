@@ -162,7 +162,7 @@ impl Parts for OfValue<'_, '_> {
 
     fn wrong(&mut self, _: Kind, _: &Part) -> Result<()> {
         let kind = if self.value.levels == 0 { Kind::Chunk } else { Kind::Index };
-        let found = "its value is not cut as the secret of this page says";
-        Err(LedgerError::integrity(kind, &self.value.top, found))
+        let expected = "a value that is cut as the secret of this page says";
+        Err(LedgerError::integrity(kind, &self.value.top, expected, "other cuts"))
     }
 }

@@ -28,6 +28,8 @@ const MAX_PIECE: usize = 81_920;
 pub(super) struct Source {
     pub(super) asked: Arc<dyn ObjectSource>,
     pub(super) page: PageId,
+    /// The number of the page.
+    pub(super) number: u64,
     /// How long an answer may take.
     pub(super) limit: Duration,
 }
@@ -56,20 +58,31 @@ struct Claim {
 
 /// Why a piece did not come. Everybody who waits for it is told so.
 #[derive(Debug, Clone)]
-enum Failure {
-    Network(String, String),
-    NotAtRemote(String, Kind, Digest),
-    Wrong(Kind, Digest, String),
+struct Failure {
+    /// The number of the page.
+    page: u64,
+    /// The name of the source.
+    name: String,
+    why: Why,
+}
+
+#[derive(Debug, Clone)]
+enum Why {
+    Network(String),
+    NotAtRemote(Kind, Digest),
+    /// What was expected of a piece, and what was sent.
+    Wrong(Kind, Digest, &'static str, String),
 }
 
 impl From<Failure> for LedgerError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Network(name, reason) => LedgerError::Network { name, reason },
-            Failure::NotAtRemote(name, kind, digest) => {
-                LedgerError::NotAtRemote { name, kind, digest }
+    fn from(Failure { page, name, why }: Failure) -> Self {
+        match why {
+            Why::Network(reason) => LedgerError::Network { page, name, reason },
+            Why::NotAtRemote(kind, digest) => LedgerError::NotAtRemote { page, name, kind, digest },
+            Why::Wrong(kind, digest, expected, sent) => {
+                let found = format!("{sent}, from source {name}");
+                LedgerError::integrity(kind, &digest, expected, found).needed(|by| by.page = page)
             }
-            Failure::Wrong(kind, digest, found) => LedgerError::integrity(kind, &digest, found),
         }
     }
 }
@@ -170,7 +183,7 @@ impl Requests {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(late(source).into());
+                return Err(source.is_late().into());
             }
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -180,9 +193,14 @@ impl Requests {
     }
 }
 
-fn late(source: &Source) -> Failure {
-    let reason = format!("nothing came within {:?}", source.limit);
-    Failure::Network(source.asked.name(), reason)
+impl Source {
+    fn failed(&self, why: Why) -> Failure {
+        Failure { page: self.number, name: self.asked.name(), why }
+    }
+
+    fn is_late(&self) -> Failure {
+        self.failed(Why::Network(format!("nothing came within {:?}", self.limit)))
+    }
 }
 
 impl Claimed<'_> {
@@ -258,7 +276,7 @@ impl Claimed<'_> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    let failure = late(source);
+                    let failure = source.is_late();
                     asked.retain(|_, (group, until)| {
                         let is_late = Some(*until) <= first;
                         if is_late {
@@ -279,7 +297,6 @@ impl Claimed<'_> {
         group: Group<'_>,
         answer: Answer,
     ) -> (Arrived, Option<LedgerError>) {
-        let name = || source.asked.name();
         let pieces = match answer {
             Ok(pieces) if pieces.len() == group.len() => pieces,
             other => {
@@ -289,18 +306,18 @@ impl Claimed<'_> {
                     }
                     Err(reason) => reason,
                 };
-                let failure = Failure::Network(name(), reason);
+                let failure = source.failed(Why::Network(reason));
                 group.iter().for_each(|(_, digest)| self.fail(digest, &failure));
                 return (Vec::new(), Some(failure.into()));
             }
         };
         let (mut good, mut first) = (Vec::new(), None);
         for ((kind, digest), bytes) in group.iter().zip(pieces) {
-            let failure = match bytes {
-                None => Failure::NotAtRemote(name(), *kind, *digest),
+            let why = match bytes {
+                None => Why::NotAtRemote(*kind, *digest),
                 Some(bytes) if bytes.len() > MAX_PIECE => {
-                    let found = format!("source {} has sent {} bytes", name(), bytes.len());
-                    Failure::Wrong(*kind, *digest, found)
+                    let sent = format!("{} bytes", bytes.len());
+                    Why::Wrong(*kind, *digest, "at most 81,920 bytes", sent)
                 }
                 Some(bytes) => match kind.digest(&bytes) {
                     found if found == *digest => {
@@ -308,11 +325,12 @@ impl Claimed<'_> {
                         continue;
                     }
                     found => {
-                        let found = format!("source {} has sent bytes with digest {found}", name());
-                        Failure::Wrong(*kind, *digest, found)
+                        let sent = format!("bytes with digest {found}");
+                        Why::Wrong(*kind, *digest, "bytes with this digest", sent)
                     }
                 },
             };
+            let failure = source.failed(why);
             self.fail(digest, &failure);
             first.get_or_insert_with(|| failure.into());
         }

@@ -104,6 +104,21 @@ impl Shared {
         name
     }
 
+    /// The number of the page.
+    pub(crate) fn page(&self) -> u64 {
+        self.open.rows.page
+    }
+
+    /// The error about a commit that is not there.
+    pub(crate) fn no_commit(&self, commit: &CommitId) -> LedgerError {
+        LedgerError::NoCommit { page: self.page(), commit: *commit }
+    }
+
+    /// The error about a commit that is no longer kept.
+    pub(crate) fn expired(&self, commit: &CommitId) -> LedgerError {
+        LedgerError::SnapshotExpired { page: self.page(), commit: *commit }
+    }
+
     pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
         self.open.read()
     }
@@ -136,7 +151,7 @@ impl Shared {
     pub(crate) fn oldest_root(&self, branch: &str) -> Result<Digest> {
         match self.open.rows.heads(&self.read()?, branch)?.first() {
             Some(head) => self.root_of(&head.id),
-            None => Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
+            None => Err(LedgerError::no_branch(self.page(), branch)),
         }
     }
 
@@ -144,10 +159,14 @@ impl Shared {
         let heads = self.open.rows.heads(host, branch)?;
         let head = match heads[..] {
             [head] => head,
-            [] => return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() }),
+            [] => return Err(LedgerError::no_branch(self.page(), branch)),
             _ => {
                 let count = heads.len();
-                return Err(LedgerError::ManyHeads { branch: branch.to_owned(), count });
+                return Err(LedgerError::ManyHeads {
+                    page: self.page(),
+                    branch: branch.to_owned(),
+                    count,
+                });
             }
         };
         let resets = self.open.rows.resets(host, branch)?;
@@ -170,7 +189,7 @@ impl Shared {
         }
         match self.open.rows.commit(host, id)? {
             Some(commit) => Ok(Some(commit)),
-            None => Err(LedgerError::NoCommit { commit: *id }),
+            None => Err(self.no_commit(id)),
         }
     }
 
@@ -191,8 +210,8 @@ impl Shared {
         }
         // The row of a pruned parent goes with the last of its children.
         match self.open.rows.has_commit(&host, child)? {
-            true => Err(LedgerError::NoCommit { commit: *id }),
-            false => Err(LedgerError::SnapshotExpired { commit: *child }),
+            true => Err(self.no_commit(id)),
+            false => Err(self.expired(child)),
         }
     }
 
@@ -208,9 +227,14 @@ impl Nodes for Shared {
             return Ok(node);
         }
         let bytes = self.piece(Kind::Node, digest)?;
-        let node = Arc::new(Node::checked(digest, bytes)?);
+        let node = Node::checked(digest, bytes).map_err(|error| Nodes::explain(self, error))?;
+        let node = Arc::new(node);
         self.cache.insert(*digest, Arc::clone(&node));
         Ok(node)
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        error.needed(|by| by.page = self.page())
     }
 }
 
@@ -218,13 +242,21 @@ impl Pieces for Shared {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         match self.open.rows.piece(&self.read()?, kind, digest)? {
             Some(bytes) => Ok(Bytes::from(bytes)),
-            None => Err(LedgerError::Missing { kind, digest: *digest }),
+            None => Err(Pieces::explain(self, LedgerError::missing(kind, digest))),
         }
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        Nodes::explain(self, error)
     }
 }
 
 impl Nodes for Arc<Shared> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         Shared::load(self, digest)
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        Nodes::explain(&**self, error)
     }
 }

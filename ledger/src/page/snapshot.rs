@@ -69,6 +69,12 @@ impl PageSnapshot {
         Ok(end.saturating_sub(begin))
     }
 
+    /// The leaf with the entry of a key, and where it is in the leaf.
+    pub(super) fn find(&self, key: &[u8]) -> Result<Option<(Arc<Node>, usize)>> {
+        find(&*self.page, &self.root, key)
+            .map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))
+    }
+
     /// The length of the value of a key in bytes; `None` if there is no such entry. Loads one node of
     /// each level, and nothing of the value.
     ///
@@ -84,7 +90,7 @@ impl PageSnapshot {
     /// # Errors
     /// If a node cannot be loaded, or is damaged.
     pub fn priority(&self, key: &[u8]) -> Result<Option<Priority>> {
-        let found = find(&*self.page, &self.root, key)?;
+        let found = self.find(key)?;
         Ok(found.map(|(leaf, at)| leaf.payload(at).priority()))
     }
 
@@ -114,7 +120,7 @@ impl PageSnapshot {
     /// If a node cannot be loaded, or is damaged. Reading is [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch)
     /// where a part of the value is not here.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
-        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));
         if payload.flags & REFERENCE == 0 {
             return Ok(Some(PartReader::inline(page, payload.bytes)));
@@ -238,7 +244,7 @@ impl<'a> Iterator for Pairs<'a> {
 
 impl KvRead for PageSnapshot {
     fn get(&self, key: &[u8]) -> KvResult<Option<Blob<'_>>> {
-        let Some((leaf, at)) = find(&*self.page, &self.root, key)? else { return Ok(None) };
+        let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         Ok(Some(self.value(|| key.to_vec(), leaf.payload(at))?.into_owned().into()))
     }
 

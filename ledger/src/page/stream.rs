@@ -241,12 +241,12 @@ impl ValueWriter {
         }
         match self.stream {
             Some(stream) => Ok(Content::Long { stream, value, pieces: self.stored }),
-            None => Err(LedgerError::ValueGone),
+            None => Err(self.page.value_gone()),
         }
     }
 
     fn check(&self) -> Result<()> {
-        if self.is_broken { Err(LedgerError::ValueGone) } else { Ok(()) }
+        if self.is_broken { Err(self.page.value_gone()) } else { Ok(()) }
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
@@ -328,7 +328,7 @@ impl ValueWriter {
                 if lease(&tx, &stream.process)?.is_none()
                     || open.rows.stream(&tx, &stream)? != Some(StreamState::Open)
                 {
-                    return Err(LedgerError::ValueGone);
+                    return Err(self.page.value_gone());
                 }
                 stream
             }
@@ -392,6 +392,10 @@ impl Streamed {
 }
 
 impl Shared {
+    fn value_gone(&self) -> LedgerError {
+        LedgerError::ValueGone { page: self.page() }
+    }
+
     /// The value that was written in parts and has this reference, and its priority. `None` if the bytes
     /// are no reference.
     pub(super) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
@@ -410,7 +414,7 @@ impl Shared {
         let number = reference[16..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let priority = if number & LAZY_BIT == 0 { Priority::Eager } else { Priority::Lazy };
         let found = self.open.process.streams.get(self.open.rows.page, number & !LAZY_BIT);
-        found.map(|found| Some((found, priority))).ok_or(LedgerError::ValueGone)
+        found.map(|found| Some((found, priority))).ok_or_else(|| self.value_gone())
     }
 
     /// Lets a commit take a value, and says how many of its pieces had no row before.
@@ -436,7 +440,7 @@ impl Shared {
         // Another commit has it already, and keeps its pieces as long as it is there itself.
         match before {
             Some(before) if rows.has_commit(tx, &before)? => Ok(0),
-            _ => Err(LedgerError::ValueGone),
+            _ => Err(self.value_gone()),
         }
     }
 }

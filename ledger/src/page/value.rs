@@ -18,9 +18,7 @@ use crate::value::reference::Reference;
 pub struct ValueReader {
     page: Arc<Protected>,
     /// `None` if the value lies in its leaf.
-    long: Option<Reference>,
-    /// `None` if the value has to be here.
-    place: Option<Place>,
+    long: Option<(Reference, Place)>,
     len: u64,
     position: u64,
     /// A part of the value, and where it begins.
@@ -43,12 +41,12 @@ impl ValueReader {
     pub(super) fn inline(page: Arc<Protected>, value: &[u8]) -> Self {
         let part = (0, Bytes::copy_from_slice(value));
         let len = value.len() as u64;
-        ValueReader { page, long: None, place: None, len, position: 0, part, chunks: None }
+        ValueReader { page, long: None, len, position: 0, part, chunks: None }
     }
 
-    pub(super) fn long(page: Arc<Protected>, value: Reference, place: Option<Place>) -> Self {
+    pub(super) fn long(page: Arc<Protected>, value: Reference, place: Place) -> Self {
         let (len, part) = (value.len, (0, Bytes::new()));
-        ValueReader { page, long: Some(value), place, len, position: 0, part, chunks: None }
+        ValueReader { page, long: Some((value, place)), len, position: 0, part, chunks: None }
     }
 
     /// The length of the value in bytes.
@@ -82,11 +80,10 @@ impl Read for ValueReader {
             return Ok(0);
         }
         if self.rest().is_empty()
-            && let Some(value) = self.long
+            && let Some((value, place)) = self.long.clone()
             && let Err(error) = self.load(&value)
         {
-            let place = self.place.as_ref();
-            return Err(Error::other(self.page.shared.absent(error, place, &value)));
+            return Err(Error::other(self.page.shared.absent(error, &place, &value)));
         }
         let rest = self.rest();
         let len = rest.len().min(to.len());

@@ -30,7 +30,7 @@ pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<B
 /// The reference of a payload, which a leaf was read with.
 pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
     Reference::parse(payload.bytes)
-        .map_err(|found| LedgerError::integrity(Kind::Node, &Digest([0; 32]), found))
+        .map_err(|found| LedgerError::refused(Kind::Node, &Digest([0; 32]), found))
 }
 
 /// Whether pieces of a value can be at a remote alone.
@@ -38,17 +38,17 @@ pub(crate) fn can_be_absent(flags: u16) -> bool {
     flags & (LAZY | REFERENCE) == LAZY | REFERENCE
 }
 
-/// Where a lazy value lies that has pieces.
+/// Where a value lies that has pieces.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     commit: CommitId,
     key: Box<[u8]>,
+    can_be_absent: bool,
 }
 
 impl Place {
-    /// `None` if the value has to be here.
-    pub(super) fn new(commit: &CommitId, flags: u16, key: &[u8]) -> Option<Self> {
-        can_be_absent(flags).then(|| Place { commit: *commit, key: key.into() })
+    pub(super) fn new(commit: &CommitId, flags: u16, key: &[u8]) -> Self {
+        Place { commit: *commit, key: key.into(), can_be_absent: can_be_absent(flags) }
     }
 }
 
@@ -59,15 +59,15 @@ fn value_at<'n, P: Pieces>(
     (commit, key): (&CommitId, impl FnOnce() -> Vec<u8>),
     payload: Payload<'n>,
 ) -> Result<Blob<'n>> {
-    match value(pieces, payload) {
+    let result = match value(pieces, payload) {
         // Somebody may have fetched it meanwhile.
-        Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => value(pieces, payload)
-            .or_else(|error| {
-                let place = Place::new(commit, payload.flags, &key());
-                Err(shared.absent(error, place.as_ref(), &reference(payload)?))
-            }),
+        Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => value(pieces, payload),
         result => result,
-    }
+    };
+    result.or_else(|error| {
+        let place = Place::new(commit, payload.flags, &key());
+        Err(shared.absent(error, &place, &reference(payload)?))
+    })
 }
 
 impl Shared {
@@ -90,12 +90,13 @@ impl Shared {
     pub(super) fn absent(
         &self,
         error: LedgerError,
-        place: Option<&Place>,
+        Place { commit, key, can_be_absent }: &Place,
         value: &Reference,
     ) -> LedgerError {
-        let (Some(Place { commit, key }), LedgerError::Missing { .. }) = (place, &error) else {
+        let error = error.needed(|by| by.key = Some(key.to_vec()));
+        if !can_be_absent || !matches!(error, LedgerError::Missing { .. }) {
             return error;
-        };
+        }
         match self.is_attached() {
             Ok(true) => LedgerError::NeedsFetch {
                 page: self.open.rows.page,

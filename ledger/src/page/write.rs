@@ -296,7 +296,7 @@ impl Shared {
     ) -> Result<()> {
         for parent in commit.parents() {
             if !self.open.rows.has_commit(tx, parent)? {
-                return Err(LedgerError::SnapshotExpired { commit: *parent });
+                return Err(self.expired(parent));
             }
         }
         let statuses = Written::begin(&self.open.rows, tx)?;

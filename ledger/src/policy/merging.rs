@@ -344,7 +344,7 @@ impl PageMerging {
             }
         }
         known.errors.wait(self.shared.open.process.now());
-        Err(LedgerError::BranchMoved { branch: branch.to_owned() })
+        Err(LedgerError::moved(self.shared.page(), branch))
     }
 
     /// Asks for another resolver with the next merge, unless the factory has given one since.

@@ -163,11 +163,12 @@ impl ByPolicy<'_> {
             End::Misused(what) => Err(LedgerError::InvalidArgument(what)),
             End::Cancelled => {
                 self.cancelled = true;
-                let reason = "the policy of the page has changed".to_owned();
+                let reason = format!("the policy of page {} has changed", shared.page());
                 Err(LedgerError::MergeEnded { reason })
             }
             End::Failed(reason) => {
                 self.resolver_failed = true;
+                let reason = format!("page {}: {reason}", shared.page());
                 Err(LedgerError::Resolver { reason })
             }
         }
@@ -177,7 +178,8 @@ impl ByPolicy<'_> {
         match self.rules.time_limit.fallback {
             Fallback::LastOneWins => self.last_one_wins(shared, versions),
             Fallback::Nothing => {
-                let reason = "it has not decided in time".to_owned();
+                let page = shared.page();
+                let reason = format!("the resolver of page {page} has not decided in time");
                 Err(LedgerError::Resolver { reason })
             }
         }

@@ -146,6 +146,10 @@ impl OpenPage {
 
     /// What an error about something that is not there means to who reads these commits.
     pub(crate) fn explained(&self, error: LedgerError, commits: &[CommitId]) -> LedgerError {
+        let error = error.needed(|by| {
+            by.page = self.rows.page;
+            by.commits = commits.to_vec();
+        });
         if !matches!(error, LedgerError::Missing { .. }) {
             return error;
         }
@@ -154,7 +158,8 @@ impl OpenPage {
             self.rows.check_there(&tx)?;
             for commit in commits {
                 if !self.rows.has_commit(&tx, commit)? {
-                    return Err(LedgerError::SnapshotExpired { commit: *commit });
+                    let (page, commit) = (self.rows.page, *commit);
+                    return Err(LedgerError::SnapshotExpired { page, commit });
                 }
             }
             Ok(())

@@ -316,7 +316,7 @@ impl Rows {
         let Some((bytes, pieces)) = value.split_last_chunk::<4>() else {
             return Err(self.damaged(key, "it is too short"));
         };
-        Ok((Commit::checked(id, bytes)?, u32::from_be_bytes(*pieces)))
+        Ok((Commit::checked(self.page, id, bytes)?, u32::from_be_bytes(*pieces)))
     }
 
     pub(super) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {

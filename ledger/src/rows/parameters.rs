@@ -5,7 +5,8 @@ use std::time::Duration;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::page::Rows;
-use super::repository::FORMAT;
+use super::repository::{FORMAT, KNOWN_FORMAT};
+use super::sealed;
 use crate::error::{LedgerError, Result};
 use crate::secret::Secret;
 
@@ -29,6 +30,9 @@ pub enum Retention {
 }
 
 impl Retention {
+    /// The rules have numbers from 0 to this one.
+    const LAST_RULE: u8 = 3;
+
     pub(super) fn to_bytes(self) -> [u8; 9] {
         let (rule, number) = match self {
             Retention::All => (0, 0),
@@ -79,19 +83,28 @@ impl Rows {
     pub(crate) fn parameters(&self, host: &dyn KvRead) -> Result<Option<Parameters>> {
         let Some(value) = self.get(host, &[PARAMETERS])? else { return Ok(None) };
         let (format, rest) = value.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
-        if u32::from_be_bytes(*format) != FORMAT {
-            let found = u32::from_be_bytes(*format);
-            return Err(LedgerError::UnknownFormat { found, known: FORMAT });
+        let unknown = |what, found: u32, known| {
+            Err(sealed::unknown((self.page, &[PARAMETERS]), what, found, known))
+        };
+        match u32::from_be_bytes(*format) {
+            FORMAT => {}
+            0 => return Err(self.damaged(&[PARAMETERS], "it is too short")),
+            later => return unknown("format", later, KNOWN_FORMAT),
         }
         let (secret, rest) = rest.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
-        let (flags, rest) = rest.split_first().unwrap_or((&u8::MAX, &[]));
-        match Retention::parse(rest) {
+        let Some(([flags, rule], _)) = rest.split_first_chunk() else {
+            return Err(self.damaged(&[PARAMETERS], "it is too short"));
+        };
+        if flags & !GOING != 0 {
+            return unknown("flags", (*flags).into(), "0 and 2");
+        }
+        if *rule > Retention::LAST_RULE {
+            return unknown("retention rule", (*rule).into(), "0 to 3");
+        }
+        match Retention::parse(&rest[1..]) {
             Some(_) if *flags == GOING => Ok(None),
-            // No other flag is known to this version.
-            Some(retention) if *flags == 0 => {
-                Ok(Some(Parameters { secret: Secret::new(*secret), retention }))
-            }
-            _ => Err(self.damaged(&[PARAMETERS], "its flags or retention are not known")),
+            Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
+            None => Err(self.damaged(&[PARAMETERS], "a rule of retention with a wrong number")),
         }
     }
 

@@ -9,7 +9,7 @@ use super::page::Rows;
 use super::references::children;
 use super::sealed;
 use crate::digest::{Digest, Kind};
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 
 pub(super) const PIECE: u8 = 0x23;
 
@@ -45,12 +45,12 @@ impl Rows {
         let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
         let ([of, form, ..], bytes) = self.opened(&key, &row)?;
         if *of != kind.byte() {
-            return Err(self.damaged(&key, &format!("kind {of}, and not {kind}")));
+            return Err(self.other_kind(&key, *of, kind));
         }
         match *form {
             PLAIN => Ok(Some(bytes.to_vec())),
             PACKED => unpacked(bytes).map(Some).map_err(|found| self.damaged(&key, found)),
-            form => Err(self.damaged(&key, &format!("form {form} is not known"))),
+            form => Err(sealed::unknown((self.page, &key), "form", form, "0 and 1")),
         }
     }
 
@@ -64,10 +64,7 @@ impl Rows {
         match self.kind_and_number(host, digest)? {
             Some((of, number)) if of == kind.byte() => Ok(Some(number)),
             None => Ok(None),
-            Some((of, _)) => {
-                let found = format!("kind {of}, and not {kind}");
-                Err(self.damaged(&Self::piece_key(digest), &found))
-            }
+            Some((of, _)) => Err(self.other_kind(&Self::piece_key(digest), of, kind)),
         }
     }
 
@@ -79,9 +76,21 @@ impl Rows {
     /// The kind of a piece. `None` if it is not here.
     pub(crate) fn kind_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<Kind>> {
         let Some((kind, _)) = self.kind_and_number(host, digest)? else { return Ok(None) };
-        match Kind::from_byte(kind) {
+        match known_kind(kind) {
             Some(kind) => Ok(Some(kind)),
-            None => Err(self.damaged(&Self::piece_key(digest), "its kind is not known")),
+            None => Err(self.unknown_kind(&Self::piece_key(digest), kind)),
+        }
+    }
+
+    fn unknown_kind(&self, key: &[u8], kind: u8) -> LedgerError {
+        sealed::unknown((self.page, key), "kind", kind, "1 to 3")
+    }
+
+    /// The error about a piece of another kind than this one.
+    fn other_kind(&self, key: &[u8], found: u8, kind: Kind) -> LedgerError {
+        match known_kind(found) {
+            Some(found) => self.damaged(key, &format!("a {found}, and not a {kind}")),
+            None => self.unknown_kind(key, found),
         }
     }
 
@@ -173,6 +182,11 @@ impl Rows {
     pub(crate) fn remove_piece(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         self.remove(host, &Self::piece_key(digest))
     }
+}
+
+/// The kind of a piece with this byte.
+fn known_kind(byte: u8) -> Option<Kind> {
+    Kind::from_byte(byte).filter(|kind| *kind != Kind::Commit)
 }
 
 /// How the bytes of a piece lie in its row.

@@ -92,7 +92,7 @@ pub(crate) fn children(
     from: &Digest,
     bytes: impl Into<bytes::Bytes>,
 ) -> Result<Vec<ReferenceRow>> {
-    let refused = |found: &str| LedgerError::integrity(kind, from, found);
+    let refused = |found: &str| LedgerError::refused(kind, from, found);
     let row = |to, kind| ReferenceRow { to, kind, from: *from };
     let mut rows = Vec::new();
     match kind {
@@ -179,10 +179,11 @@ impl Rows {
         let Some(bytes) = self.piece(host, kind, digest)? else { return Ok(None) };
         let found = kind.digest(&bytes);
         if found != *digest {
-            let found = format!("its bytes have digest {found}");
-            return Err(LedgerError::integrity(kind, digest, found));
+            let error = LedgerError::other_digest(kind, digest, &found);
+            return Err(error.needed(|by| by.page = self.page));
         }
-        children(kind, digest, bytes).map(Some)
+        let children = children(kind, digest, bytes);
+        children.map(Some).map_err(|error| error.needed(|by| by.page = self.page))
     }
 
     pub(crate) fn has_reference(&self, host: &dyn KvRead, row: &ReferenceRow) -> Result<bool> {

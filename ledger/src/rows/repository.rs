@@ -10,6 +10,9 @@ use crate::ids::{PageId, ProcessId};
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
+/// The same in words.
+pub(super) const KNOWN_FORMAT: &str = "1";
+
 pub(super) const WORDS: &[u8] = b"permazen-ledger";
 
 pub(super) const FORMAT_ROW: u8 = 0x00;
@@ -47,7 +50,7 @@ pub(crate) fn is_there(host: &dyn KvRead) -> Result<bool> {
             Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => Ok(true),
             Some(Ok(format)) => {
                 let found = u32::from_be_bytes(format);
-                Err(LedgerError::UnknownFormat { found, known: FORMAT })
+                Err(sealed::unknown((NO_PAGE, &[FORMAT_ROW]), "format", found, KNOWN_FORMAT))
             }
             _ => Err(LedgerError::NoRepository),
         },
@@ -78,6 +81,9 @@ pub(crate) fn identity(host: &dyn KvRead) -> Result<([u8; 16], bool)> {
     let value = get(host, &[REPOSITORY])?.unwrap_or_default();
     match (value.first_chunk(), value.get(16..)) {
         (Some(id), Some([is_separate @ (0 | 1)])) => Ok((*id, *is_separate == 1)),
+        (Some(_), Some([host])) => {
+            Err(sealed::unknown((NO_PAGE, &[REPOSITORY]), "host", *host, "0 and 1"))
+        }
         _ => Err(sealed::damaged(NO_PAGE, &[REPOSITORY], "it is no ID of a repository")),
     }
 }

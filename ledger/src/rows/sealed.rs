@@ -42,5 +42,53 @@ pub(crate) fn open<'v>(page: u64, key: &[u8], row: &'v [u8]) -> Result<&'v [u8]>
 
 /// The error about a row.
 pub(crate) fn damaged(page: u64, key: &[u8], found: impl Into<Box<str>>) -> LedgerError {
-    LedgerError::DamagedRow { page, row: Hex(key).to_string().into(), found: found.into() }
+    let (row, expected, found) = (Hex(key).to_string().into(), words(page, key), found.into());
+    LedgerError::DamagedRow { page, row, expected, found }
+}
+
+/// The error about something in a row that this version does not know.
+pub(crate) fn unknown(
+    (page, key): (u64, &[u8]),
+    what: &'static str,
+    found: impl Into<u64>,
+    known: &'static str,
+) -> LedgerError {
+    LedgerError::unknown((page, Hex(key).to_string()), what, found, known)
+}
+
+/// What a row is that has this key.
+fn words(page: u64, key: &[u8]) -> &'static str {
+    match (page, key.first()) {
+        (_, Some(0x00)) => "the format",
+        (0, Some(0x01)) => "the ID of the repository",
+        (0, Some(0x02)) => "the device",
+        (0, Some(0x03)) => "the next page number",
+        (0, Some(0x04)) => "the number of a page",
+        (0, Some(0x05)) => "a page",
+        (0, Some(0x06)) => "when a page was closed",
+        (_, Some(0x07)) => "the lease of a process",
+        (0, Some(0x08)) => "an open page",
+        (_, Some(0x20)) => "a head of a branch",
+        (_, Some(0x21)) => "a merge",
+        (_, Some(0x22)) => "a commit",
+        (_, Some(0x23)) => "a piece",
+        (_, Some(0x24)) => "a reference to a piece",
+        (_, Some(0x25)) => "a commit that is not at the remote",
+        (_, Some(0x26)) => "a piece of a stream",
+        (_, Some(0x27)) => "a piece that is not at the remote",
+        (_, Some(0x28)) => "the number of what keeps",
+        (_, Some(0x29)) => "a note",
+        (_, Some(0x2a)) => "the state of the remote",
+        (_, Some(0x2b)) => "the device when the page was opened first",
+        (_, Some(0x2c)) => "the resets of a branch",
+        (_, Some(0x2e)) => "a tag",
+        (_, Some(0x2f)) => "the parameters of the page",
+        (_, Some(0x30)) => "a pruned commit",
+        (_, Some(0x31)) => "a pin or a stream",
+        (_, Some(0x32)) => "the counts of the page",
+        (_, Some(0x33)) => "marks of the collector",
+        (_, Some(0x34)) => "a commit that may go",
+        (_, Some(0x36)) => "a piece that may be garbage",
+        _ => "a row of format 1",
+    }
 }

@@ -3,8 +3,9 @@
 use permazen_kv::{KvRead, KvWrite};
 
 use super::page::Rows;
-use super::repository::{FORMAT, FORMAT_ROW};
-use crate::error::{LedgerError, Result};
+use super::repository::{FORMAT, FORMAT_ROW, KNOWN_FORMAT};
+use super::sealed;
+use crate::error::Result;
 
 const WORDS: &[u8] = b"permazen-ledger page";
 
@@ -34,7 +35,7 @@ impl Rows {
             words.and_then(|rest| rest.first_chunk()).map(|found| u32::from_be_bytes(*found));
         match (value, format) {
             (_, Some(found)) if found != FORMAT => {
-                Err(LedgerError::UnknownFormat { found, known: FORMAT })
+                Err(sealed::unknown((self.page, &OWN_KEY), "format", found, KNOWN_FORMAT))
             }
             (Some(value), _) if value == self.own(repository) => Ok(()),
             (Some(_), _) => Err(self.damaged(&OWN_KEY, "it is the database of another page")),

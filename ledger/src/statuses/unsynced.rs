@@ -78,7 +78,10 @@ impl PageRemote {
         let Some(bytes) = rows.piece(&*host, kind, digest)? else { return Ok(None) };
         match kind.digest(&bytes) {
             found if found == *digest => Ok(Some(bytes)),
-            found => Err(LedgerError::integrity(kind, digest, format!("digest {found}"))),
+            found => {
+                let error = LedgerError::other_digest(kind, digest, &found);
+                Err(error.needed(|by| by.page = self.page.page()))
+            }
         }
     }
 

@@ -94,7 +94,7 @@ impl BranchingDatabase {
     ) -> LedgerResult<Self> {
         let heads = shared.lookout.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
-            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+            return Err(LedgerError::no_branch(shared.page(), branch));
         };
         let place = Mutex::new(Place { position, moves: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
@@ -129,8 +129,7 @@ impl Handle {
                         (after.position, after.moves) = (position, before.moves + 1);
                     }
                     Step::Gone => {
-                        let name = self.branch.clone();
-                        return Err(LedgerError::NoSuch { what: "branch", name });
+                        return Err(LedgerError::no_branch(self.shared.page(), &self.branch));
                     }
                 }
             }
@@ -153,7 +152,7 @@ impl Handle {
             };
             return Ok((pin, state, after.moves));
         }
-        Err(LedgerError::BranchMoved { branch: self.branch.clone() })
+        Err(LedgerError::moved(self.shared.page(), &self.branch))
     }
 
     /// Makes a commit, and stands there.
@@ -313,6 +312,11 @@ impl BranchingDatabase {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.handle.shared
+    }
+
+    /// The number of the page.
+    pub(super) fn page(&self) -> u64 {
+        self.handle.shared.page()
     }
 
     pub(super) fn branch(&self) -> &str {

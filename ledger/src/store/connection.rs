@@ -87,8 +87,8 @@ impl Connection {
     /// disturbed. If the branch was removed, or the host fails.
     pub fn start(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
         let Some(tx) = self.handle.try_begin(&TxOptions::writing())? else {
-            let branch = self.handle.branch().to_owned();
-            return Err(LedgerError::TransactionInProgress { branch });
+            let (page, branch) = (self.handle.page(), self.handle.branch().to_owned());
+            return Err(LedgerError::TransactionInProgress { page, branch });
         };
         if !is_told() {
             self.unanswered.wait(self.wait);

@@ -97,7 +97,7 @@ impl KvTransaction for HeldTransaction<'_> {
                 Ok(())
             }
             // A host that gives the right to write to two at once.
-            Attempt::Moved => Err(LedgerError::BranchMoved { branch: branch.to_owned() }.into()),
+            Attempt::Moved => Err(LedgerError::moved(shared.page(), branch).into()),
         }
     }
 

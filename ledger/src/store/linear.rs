@@ -115,7 +115,7 @@ impl AtomicKvStore for PageStore {
             }
             overtaken += 1;
             if begin.elapsed() >= wait {
-                return Err(LedgerError::BranchMoved { branch: self.branch.clone() }.into());
+                return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
             }
         }
     }

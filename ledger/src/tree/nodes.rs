@@ -12,11 +12,20 @@ use crate::node::view::Node;
 pub(crate) trait Nodes {
     /// The node with this digest, which is not the empty one.
     fn load(&self, digest: &Digest) -> Result<Arc<Node>>;
+
+    /// The same error with what is known of who needed the node that it is about.
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        error
+    }
 }
 
 impl<N: Nodes + ?Sized> Nodes for &N {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         N::load(self, digest)
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        N::explain(self, error)
     }
 }
 
@@ -40,8 +49,9 @@ pub(crate) fn root<N: Nodes>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
     }
     let root = nodes.load(digest)?;
     if root.level() > 0 && root.len() < 2 {
-        let found = "it is a root, and above the leaves a root has at least two items";
-        return Err(LedgerError::integrity(Kind::Node, digest, found));
+        let expected = "a root, which has at least two items above the leaves";
+        let error = LedgerError::integrity(Kind::Node, digest, expected, "a node with one item");
+        return Err(nodes.explain(error));
     }
     Ok(root)
 }
@@ -53,8 +63,9 @@ pub(crate) fn root<N: Nodes>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
 pub(crate) fn child<N: Nodes>(nodes: &N, parent: &Node, at: usize) -> Result<Arc<Node>> {
     let Some(named) = parent.child(at) else {
         let digest = Kind::Node.digest(parent.as_bytes());
-        let found = format!("it has no child {at}, although it is at level {}", parent.level());
-        return Err(LedgerError::integrity(Kind::Node, &digest, found));
+        let expected = format!("a child {at}");
+        let found = format!("{} items at level {}", parent.len(), parent.level());
+        return Err(nodes.explain(LedgerError::integrity(Kind::Node, &digest, expected, found)));
     };
     let node = nodes.load(&named.digest)?;
     if parent.is_known(at) {
@@ -62,8 +73,19 @@ pub(crate) fn child<N: Nodes>(nodes: &N, parent: &Node, at: usize) -> Result<Arc
     }
     let same_last = node.last_key().is_some_and(|last| last.cmp(&parent.key(at)).is_eq());
     if node.level() + 1 != parent.level() || node.entries() != named.entries || !same_last {
-        let found = "its level, last key or number of entries is not what its parent says";
-        return Err(LedgerError::integrity(Kind::Node, &named.digest, found));
+        let expected = format!(
+            "a node of level {} with {} entries and the last key that its parent says",
+            parent.level().saturating_sub(1),
+            named.entries
+        );
+        let found = format!(
+            "level {}, {} entries and {} last key",
+            node.level(),
+            node.entries(),
+            if same_last { "that" } else { "another" }
+        );
+        let error = LedgerError::integrity(Kind::Node, &named.digest, expected, found);
+        return Err(nodes.explain(error));
     }
     parent.set_known(at);
     Ok(node)

@@ -35,14 +35,17 @@ impl Index {
     /// # Errors
     /// If the bytes are not such a piece.
     pub(crate) fn checked(digest: &Digest, bytes: Bytes, level: u8, len: u64) -> Result<Self> {
-        let error = |found: String| LedgerError::integrity(Kind::Index, digest, found);
         let found = Kind::Index.digest(&bytes);
         if found != *digest {
-            return Err(error(format!("its bytes have digest {found}")));
+            return Err(LedgerError::other_digest(Kind::Index, digest, &found));
         }
-        let index = Index::parse(bytes).map_err(|found| error(found.into()))?;
+        let refused = |found| LedgerError::refused(Kind::Index, digest, found);
+        let index = Index::parse(bytes).map_err(refused)?;
         if index.level() != level || index.total() != Some(len) {
-            return Err(error("its level or length is not what refers to it says".into()));
+            let words = |level, len| format!("level {level} and {len} bytes below it");
+            let (expected, found) =
+                (words(level, len), words(index.level(), index.total().unwrap_or_default()));
+            return Err(LedgerError::integrity(Kind::Index, digest, expected, found));
         }
         Ok(index)
     }

@@ -11,17 +11,30 @@ use crate::error::{LedgerError, Result};
 pub(crate) trait Pieces {
     /// The bytes of a piece. Whoever asks compares them with the digest.
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes>;
+
+    /// The same error with what is known of who needed the piece that it is about.
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        error
+    }
 }
 
 impl<P: Pieces + ?Sized> Pieces for &P {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         P::piece(self, kind, digest)
     }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        P::explain(self, error)
+    }
 }
 
 impl<P: Pieces + ?Sized> Pieces for std::sync::Arc<P> {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         P::piece(self, kind, digest)
+    }
+
+    fn explain(&self, error: LedgerError) -> LedgerError {
+        P::explain(self, error)
     }
 }
 
@@ -52,11 +65,10 @@ impl<P: Pieces> ValueReader<P> {
             let mut at = 0;
             loop {
                 let Some(next) = index.part(at) else {
-                    return Err(LedgerError::integrity(
-                        Kind::Index,
-                        &part.digest,
-                        "it is too short",
-                    ));
+                    let expected = format!("{position} more bytes below it");
+                    let error =
+                        LedgerError::integrity(Kind::Index, &part.digest, expected, "its end");
+                    return Err(reader.pieces.explain(error));
                 };
                 at += 1;
                 if position < next.len {
@@ -83,7 +95,7 @@ impl<P: Pieces> ValueReader<P> {
         };
         let Some((part, skipped)) = next else { return Ok(None) };
         let bytes = self.pieces.piece(Kind::Chunk, &part.digest)?;
-        check_chunk(&part, &bytes)?;
+        check_chunk(&part, &bytes).map_err(|error| self.pieces.explain(error))?;
         Ok(Some(bytes.slice(skipped as usize..)))
     }
 
@@ -107,7 +119,7 @@ impl<P: Pieces> ValueReader<P> {
 
     fn index(&self, part: &Part, level: u8, is_top: bool) -> Result<Index> {
         let bytes = self.pieces.piece(Kind::Index, &part.digest)?;
-        index(part, bytes, level, is_top)
+        index(part, bytes, level, is_top).map_err(|error| self.pieces.explain(error))
     }
 }
 
@@ -118,8 +130,8 @@ impl<P: Pieces> ValueReader<P> {
 pub(crate) fn index(part: &Part, bytes: Bytes, level: u8, is_top: bool) -> Result<Index> {
     let index = Index::checked(&part.digest, bytes, level, part.len)?;
     if is_top && index.len() == 1 {
-        let found = "it is a top piece with one part";
-        return Err(LedgerError::integrity(Kind::Index, &part.digest, found));
+        let expected = "a top piece, which has several parts";
+        return Err(LedgerError::integrity(Kind::Index, &part.digest, expected, "one part"));
     }
     Ok(index)
 }
@@ -131,12 +143,11 @@ pub(crate) fn index(part: &Part, bytes: Bytes, level: u8, is_top: bool) -> Resul
 pub(crate) fn check_chunk(part: &Part, bytes: &[u8]) -> Result<()> {
     let found = Kind::Chunk.digest(bytes);
     if found != part.digest {
-        let found = format!("its bytes have digest {found}");
-        return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+        return Err(LedgerError::other_digest(Kind::Chunk, &part.digest, &found));
     }
     if bytes.len() as u64 != part.len {
-        let found = "its length is not what refers to it says";
-        return Err(LedgerError::integrity(Kind::Chunk, &part.digest, found));
+        let (expected, found) = (format!("{} bytes", part.len), format!("{} bytes", bytes.len()));
+        return Err(LedgerError::integrity(Kind::Chunk, &part.digest, expected, found));
     }
     Ok(())
 }

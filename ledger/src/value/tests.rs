@@ -25,7 +25,7 @@ struct Store {
 impl Pieces for Store {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         *self.loads.borrow_mut() += 1;
-        let missing = || LedgerError::Missing { kind, digest: *digest };
+        let missing = || LedgerError::missing(kind, digest);
         self.pieces.get(&(kind, *digest)).cloned().ok_or_else(missing)
     }
 }

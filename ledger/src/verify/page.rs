@@ -134,7 +134,7 @@ fn check_small(
             Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
             Ok(PageRow::Merge { parents, merge }) => graph.add_merge(parents, merge),
             Ok(PageRow::Commit { id, bytes, pieces }) => {
-                let read = Commit::checked(&id, bytes);
+                let read = Commit::checked(page, &id, bytes);
                 let commit = report.readable((page, key), "a commit with this ID", read)?;
                 graph.add_commit(id, commit.as_ref());
                 if let Some(counts) = counts

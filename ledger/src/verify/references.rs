@@ -96,7 +96,7 @@ impl<'h> CheckReferences<'h> {
                 }
                 _ => match self.rows.children_of(self.host, &row.from) {
                     Ok(children) => children.is_some_and(|rows| rows.contains(&row)),
-                    Err(error) if error.is_damage() => true,
+                    Err(error) if error.is_unreadable() => true,
                     Err(error) => return Err(error),
                 },
             };

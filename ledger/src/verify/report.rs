@@ -102,6 +102,10 @@ impl Verification {
                 self.add(page, row, expected, found);
                 Ok(None)
             }
+            Err(LedgerError::UnknownFormat { what, found, known, .. }) => {
+                self.add(page, row, format!("{what} {known}"), format!("{what} {found}"));
+                Ok(None)
+            }
             Err(error) => {
                 self.add(page, row, expected, error.to_string());
                 Ok(None)

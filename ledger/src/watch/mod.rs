@@ -47,7 +47,7 @@ impl Page {
     pub fn watch(&self, branch: &str, prefix: &[u8]) -> Result<Watcher> {
         let heads = self.shared.lookout.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
-            return Err(LedgerError::NoSuch { what: "branch", name: branch.to_owned() });
+            return Err(LedgerError::no_branch(self.shared.page(), branch));
         };
         Watcher::new(&self.shared, (branch, prefix), position, None)
     }
@@ -242,7 +242,8 @@ impl Watcher {
             Step::Along(position) => (position, self.moved),
             Step::Moved(position) => (position, true),
             Step::Gone => {
-                return Err(LedgerError::BranchGone { branch: self.news.branch.clone() });
+                let (page, branch) = (self.shared.page(), self.news.branch.clone());
+                return Err(LedgerError::BranchGone { page, branch });
             }
         };
         (self.position, self.moved, self.told) = (position, moved, false);

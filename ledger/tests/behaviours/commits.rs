@@ -293,7 +293,7 @@ fn a_commit_with_an_unknown_parent_is_refused() {
     let unknown = elsewhere.put(b"key", b"value");
     let before = setting.rows(&[]);
     let error = setting.page.merge(MAIN, &unknown, &mut LastOneWins).unwrap_err();
-    assert!(matches!(error, LedgerError::NoCommit { commit } if commit == unknown), "{error}");
+    assert!(matches!(error, LedgerError::NoCommit { commit, .. } if commit == unknown), "{error}");
     assert!(matches!(
         setting.page.create_branch("other", &unknown),
         Err(LedgerError::NoCommit { .. })

@@ -174,9 +174,9 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let bytes = |id: &CommitId| there.remote().commit_bytes(id).unwrap().unwrap();
     // Without its parent, and without its pieces.
     let error = receiver.add_commit(&second, &bytes(&second)).unwrap_err();
-    assert!(matches!(error, LedgerError::NoCommit { commit } if commit == first), "{error}");
+    assert!(matches!(error, LedgerError::NoCommit { commit, .. } if commit == first), "{error}");
     let error = receiver.wanted(&bytes(&second)).unwrap_err();
-    assert!(matches!(error, LedgerError::NoCommit { commit } if commit == first), "{error}");
+    assert!(matches!(error, LedgerError::NoCommit { commit, .. } if commit == first), "{error}");
     let error = receiver.add_commit(&first, &bytes(&first)).unwrap_err();
     assert!(matches!(error, LedgerError::Missing { kind: Kind::Node, .. }), "{error}");
     let root = there.commit(&first).unwrap().unwrap().root;
@@ -192,9 +192,12 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         change(&mut bytes);
         (CommitId(Kind::Commit.digest(&bytes)), bytes)
     };
-    let (id, other) = changed(&|bytes| bytes[1] = 4);
+    let (id, other) = changed(&|bytes| bytes[1] = 0);
     let error = receiver.add_commit(&id, &other).unwrap_err();
     assert!(matches!(error, LedgerError::Integrity { kind: Kind::Commit, .. }), "{error}");
+    let (id, other) = changed(&|bytes| bytes[1] = 4);
+    let error = receiver.add_commit(&id, &other).unwrap_err();
+    assert!(matches!(error, LedgerError::UnknownFormat { found: 4, .. }), "{error}");
     let (id, other) = changed(&|bytes| bytes[17] = 2);
     let error = receiver.add_commit(&id, &other).unwrap_err();
     assert!(error.to_string().contains("generation 2"), "{error}");

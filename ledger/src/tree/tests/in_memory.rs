@@ -58,7 +58,7 @@ impl Nodes for Counted {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         *self.loads.lock().unwrap() += 1;
         let nodes = self.nodes.lock().unwrap();
-        let missing = || LedgerError::Missing { kind: Kind::Node, digest: *digest };
+        let missing = || LedgerError::missing(Kind::Node, digest);
         nodes.get(digest).cloned().ok_or_else(missing)
     }
 }
