@@ -5,7 +5,7 @@ use permazen_kv::{KvRead, KvWrite};
 use super::page::Rows;
 use super::repository::{FORMAT, FORMAT_ROW, KNOWN_FORMAT};
 use super::sealed;
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 
 const WORDS: &[u8] = b"permazen-ledger page";
 
