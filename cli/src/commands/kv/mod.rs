@@ -3,7 +3,9 @@
 
 mod bytes;
 mod change;
+mod decode;
 mod documents;
+mod pairs;
 mod read;
 
 use clap::Subcommand;
@@ -34,6 +36,8 @@ enum KvCommand {
     Remove(change::Remove),
     Dump(documents::Dump),
     Load(documents::Load),
+    Decode(decode::Decode),
+    Pairs(pairs::Pairs),
 }
 
 impl Kv {
@@ -45,14 +49,18 @@ impl Kv {
             KvCommand::Remove(remove) => remove.run(context),
             KvCommand::Dump(dump) => dump.run(context),
             KvCommand::Load(load) => load.run(context),
+            KvCommand::Decode(decode) => decode.run(context),
+            KvCommand::Pairs(pairs) => pairs.run(context),
         }
     }
 
     pub(crate) fn place(&self) -> Place {
         match &self.command {
-            KvCommand::Get(_) | KvCommand::Scan(_) | KvCommand::Dump(_) => {
-                Place::Alone { edits: false }
-            }
+            KvCommand::Get(_)
+            | KvCommand::Scan(_)
+            | KvCommand::Dump(_)
+            | KvCommand::Decode(_)
+            | KvCommand::Pairs(_) => Place::Alone { edits: false },
             KvCommand::Put(_) | KvCommand::Remove(_) | KvCommand::Load(_) => {
                 Place::Alone { edits: true }
             }

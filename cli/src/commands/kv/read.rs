@@ -4,6 +4,7 @@ use permazen::kv::{Direction, Hex};
 use serde_json::json;
 
 use super::bytes::{Bytes, CString, Listing};
+use super::decode::Known;
 use super::{Range, read_pairs};
 use crate::commands::Context;
 use crate::failure::{Answer, Failure};
@@ -58,6 +59,9 @@ pub(crate) struct Scan {
     /// From the last pair to the first
     #[arg(long)]
     reverse: bool,
+    /// After each pair, say what its key means
+    #[arg(long, short = 'w')]
+    words: bool,
 }
 
 impl Scan {
@@ -67,6 +71,7 @@ impl Scan {
         let Context { session, out, .. } = context;
         let mut count = 0u64;
         read_pairs(session, |kv| {
+            let known = if self.words { Some(Known::of(kv, session)?) } else { None };
             for pair in kv.scan(bounds.span(), direction)? {
                 if self.limit == Some(count) || out.is_gone() {
                     break;
@@ -74,7 +79,11 @@ impl Scan {
                 session.interrupt.check()?;
                 let (key, value) = pair?;
                 count += 1;
-                self.show(&key, &value, out)?;
+                let words = match &known {
+                    Some(known) => known.line(&key, kv)?,
+                    None => None,
+                };
+                self.show(&key, &value, words.as_deref(), out)?;
             }
             Ok(())
         })?;
@@ -84,11 +93,20 @@ impl Scan {
         Ok(Answer::Yes)
     }
 
-    fn show(&self, key: &[u8], value: &[u8], out: &mut Output) -> Result<(), Failure> {
+    fn show(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        words: Option<&str>,
+        out: &mut Output,
+    ) -> Result<(), Failure> {
         if out.is_json() {
             let mut line = json!({ "type": "pair", "key": Hex(key).to_string() });
             if !self.keys {
                 line["value"] = Hex(value).to_string().into();
+            }
+            if self.words {
+                line["words"] = words.into();
             }
             return out.json(&line);
         }
@@ -98,6 +116,9 @@ impl Scan {
                 (true, _) => out.say(format_args!("{mark} {}", CString(bytes))),
                 (false, _) => out.exactly(Listing { mark, bytes }.to_string().as_bytes()),
             }
+        }
+        if self.words {
+            out.say(format_args!("= {}", words.unwrap_or("not known")));
         }
         Ok(())
     }
