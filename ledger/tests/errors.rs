@@ -24,8 +24,16 @@ struct Hosts {
 }
 
 impl PageDatabases for Hosts {
-    fn open(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
         Ok(Arc::new(self.pages.lock().unwrap().entry(page).or_default().clone()))
+    }
+
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        Ok(self.pages.lock().unwrap().get(&page).map(|store| Arc::new(store.clone()) as _))
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        Ok(self.pages.lock().unwrap().keys().copied().collect())
     }
 
     fn remove(&self, page: u64) -> permazen_kv::Result<()> {
