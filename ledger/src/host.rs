@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use permazen_kv::{KvDatabase, TxOptions};
 
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::rows::page::Rows;
+use crate::rows::repository::{PageState, page_row};
 
 /// A database for each page of a repository, by the number of the page. Numbers are never used again.
 ///
@@ -53,7 +54,8 @@ pub trait PageDatabases: fmt::Debug + Send + Sync {
     /// If it cannot be made or opened.
     fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
 
-    /// Opens the database of a page. `None` if there is none. If it is open in this process already, what is
+    /// Opens the database of a page. `None` if there is none; this must not make one, because the page may have
+    /// been deleted a moment ago. If it is open in this process already, what is
     /// opened shares it.
     ///
     /// # Errors
@@ -114,13 +116,20 @@ impl Host {
     /// The database with the rows of a page.
     ///
     /// # Errors
-    /// If it is not there or cannot be opened, or it belongs to another page.
+    /// If it cannot be opened, or it belongs to another page. If it is not there: [`LedgerError::PageGone`] unless the
+    /// page is in use.
     pub(crate) fn of_page(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         let Some(Separate { databases, id }) = &self.separate else {
             return Ok(Arc::clone(&self.repository));
         };
         let rows = self.rows(page);
-        let database = databases.open(page)?.ok_or_else(|| rows.no_database())?;
+        let Some(database) = databases.open(page)? else {
+            let row = page_row(&*self.repository.begin(&TxOptions::reading())?, page)?;
+            return Err(match row.map(|row| row.state) {
+                Some(PageState::InUse) => rows.no_database(),
+                _ => LedgerError::PageGone { page },
+            });
+        };
         rows.check_own(&database.begin(&TxOptions::reading())?, id)?;
         Ok(database)
     }
@@ -148,7 +157,7 @@ impl Host {
         // A database that is not there, or is damaged, tells nobody.
         if let Ok(database) = self.of_page(page) {
             let mut tx = database.begin(&TxOptions::writing())?;
-            self.rows(page).put_going(&mut tx)?;
+            self.rows(page).put_gone(&mut tx)?;
             tx.commit()?;
         }
         Ok(databases.remove(page)?)

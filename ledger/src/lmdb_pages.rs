@@ -56,9 +56,15 @@ impl PageDatabases for LmdbPages {
 
     fn open(&self, page: u64) -> Result<Option<Arc<dyn KvDatabase>>> {
         let path = self.of_page(page);
-        match path.join("data.mdb").try_exists().map_err(failed)? {
-            true => Ok(Some(Arc::new(LmdbStore::open(path)?))),
-            false => Ok(None),
+        let is_there = || path.join("data.mdb").try_exists().map_err(failed);
+        if !is_there()? {
+            return Ok(None);
+        }
+        match LmdbStore::open(&path) {
+            Ok(store) => Ok(Some(Arc::new(store))),
+            // Another process has removed it in between.
+            Err(_) if !is_there()? => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::error::{LedgerError, Result};
 use crate::host::{Host, PageDatabases};
 use crate::ids::{CommitId, PageId};
 use crate::life::deletion::{self, Only};
-use crate::life::presence::Presence;
+use crate::life::presence::{Presence, in_use};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
 use crate::page::shared::Shared;
@@ -380,9 +380,8 @@ impl Repository {
 
     fn page_of(&self, number: u64) -> Result<Page> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = LedgerError::PageGone { page: number };
-        let row = rows::page_row(&self.repository().begin(&TxOptions::reading())?, number)?;
-        let name = row.map(|row| (row.ledger, row.id)).ok_or(gone)?;
+        let PageRow { ledger, id, .. } =
+            in_use(&*self.repository().begin(&TxOptions::reading())?, number)?;
         let open = pages.get(&number);
         let shared = match open.and_then(|open| open.shared.upgrade()) {
             Some(shared) => shared,
@@ -390,7 +389,7 @@ impl Repository {
         };
         let known = pages.get(&number).and_then(|open| open.merging.upgrade());
         let is_new = known.is_none();
-        let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&name.0, name.1)));
+        let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&ledger, id)));
         pages.retain(|_, page| page.shared.strong_count() > 0);
         let open = Open { shared: Arc::downgrade(&shared), merging: Arc::downgrade(&merging) };
         pages.insert(number, open);

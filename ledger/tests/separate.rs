@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use permazen_kv::fault::{FaultStore, Faults};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::read_only::ReadOnly;
 use permazen_kv::testsuite::Fixture;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
@@ -430,6 +431,206 @@ fn making_deleting_and_evicting_survive_each_failure() {
             }
         }
     }
+}
+
+/// The databases of pages as a process has them that is held up, or of which one cannot be removed.
+#[derive(Debug)]
+struct HeldUp {
+    pages: Pages,
+    before_open: Hook,
+    stays: Option<u64>,
+}
+
+/// What happens before the next database is opened.
+#[derive(Clone, Default)]
+struct Hook(Arc<Mutex<Option<Happening>>>);
+
+type Happening = Box<dyn FnOnce() + Send>;
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+impl PageDatabases for HeldUp {
+    fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+        let hook = self.before_open.0.lock().unwrap().take();
+        hook.into_iter().for_each(|hook| hook());
+        self.pages.open(page)
+    }
+
+    fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+        self.pages.make(page)
+    }
+
+    fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+        self.pages.list()
+    }
+
+    fn remove(&self, page: u64) -> permazen_kv::Result<()> {
+        match self.stays == Some(page) {
+            true => Err(KvError::IllegalState("it cannot be removed".to_owned())),
+            false => self.pages.remove(page),
+        }
+    }
+}
+
+fn held_up(disk: &Disk, clock: &Arc<TestClock>, stays: Option<u64>) -> (Repository, Hook) {
+    let (faults, before_open) = (FaultStore::new(disk.repository.clone()), Hook::default());
+    let pages = Pages { disk: disk.clone(), faults };
+    let pages = HeldUp { pages, before_open: before_open.clone(), stays };
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    let builder = Repository::builder(disk.repository.clone()).upkeep_by_hand().clock(clock);
+    (builder.page_databases(Arc::new(pages)).create().unwrap(), before_open)
+}
+
+#[test]
+fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let (repository, faults) = process(&disk, &clock);
+        put(&repository.create_page("films", ROOT).unwrap(), b"name", b"films");
+        repository.upkeep().unwrap();
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let _ = repository.delete_page("films", ROOT);
+        let is_over = faults.hits() == 0;
+        std::mem::forget(repository);
+        let (other, _) = process(&disk, &clock);
+        if other.pages().unwrap().is_empty() {
+            let error = other.page("films", ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
+            let error = other.kept("films", ROOT).unwrap_err();
+            assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
+            assert_clean(&other);
+        }
+        drop(other.page_or_create("films", ROOT).unwrap());
+        assert_eq!(disk.numbers().len(), 1, "{nth}");
+        assert_clean(&other);
+        if is_over {
+            assert!(nth > 5);
+            break;
+        }
+    }
+}
+
+#[test]
+fn who_opens_a_page_while_it_is_deleted_leaves_no_database() {
+    type Use = fn(&Repository) -> LedgerError;
+    let uses: [Use; 2] = [
+        |repository| repository.page("films", ROOT).unwrap_err(),
+        |repository| repository.kept("films", ROOT).unwrap_err(),
+    ];
+    for with in uses {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((one, _), (two, before_open)) = (process(&disk, &clock), held_up(&disk, &clock, None));
+        drop(one.create_page("films", ROOT).unwrap());
+        one.upkeep().unwrap();
+        let other = one.clone();
+        *before_open.0.lock().unwrap() = Some(Box::new(move || {
+            other.delete_page("films", ROOT).unwrap();
+        }));
+        let error = with(&two);
+        assert!(matches!(error, LedgerError::NoSuch { .. }), "{error}");
+        assert!(disk.numbers().is_empty());
+        assert_clean(&two);
+    }
+}
+
+/// Flips a bit of a row of a page.
+fn damage(disk: &Disk, page: u64, key: &[u8]) {
+    let store = disk.pages.lock().unwrap()[&page].clone();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let mut row = tx.get(key).unwrap().unwrap().into_owned();
+    row[1] ^= 1;
+    tx.put(key, &row).unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn a_page_that_could_not_be_opened_is_not_open() {
+    for row in [0x2b, 0x2f] {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
+        put(&one.create_page("films", ROOT).unwrap(), b"name", b"films");
+        one.upkeep().unwrap();
+        damage(&disk, 1, &[row]);
+        assert!(KvError::from(two.page("films", ROOT).unwrap_err()).is_damage());
+        // At once in the process itself, after an upkeep in others.
+        two.rename_page(("films", ROOT), ("damaged films", ROOT)).unwrap();
+        assert!(KvError::from(two.page("damaged films", ROOT).unwrap_err()).is_damage());
+        two.upkeep().unwrap();
+        one.delete_page("damaged films", ROOT).unwrap();
+        assert!(disk.numbers().is_empty());
+        assert_clean(&one);
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_closed_like_others() {
+    #[derive(Debug)]
+    struct CannotWrite(Disk);
+    impl PageDatabases for CannotWrite {
+        fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>> {
+            let page = self.0.pages.lock().unwrap().get(&page).cloned();
+            Ok(page.map(|page| Arc::new(ReadOnly(page)) as _))
+        }
+        fn make(&self, _: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>> {
+            Err(KvError::Unsupported("writing"))
+        }
+        fn list(&self) -> permazen_kv::Result<Vec<u64>> {
+            Ok(self.0.numbers())
+        }
+        fn remove(&self, _: u64) -> permazen_kv::Result<()> {
+            Err(KvError::Unsupported("writing"))
+        }
+    }
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (one, _) = process(&disk, &clock);
+    put(&one.create_page("films", ROOT).unwrap(), b"name", b"films");
+    one.upkeep().unwrap();
+    let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
+    let builder = Repository::builder(disk.repository.clone()).upkeep_by_hand().clock(clock);
+    let two = builder.page_databases(Arc::new(CannotWrite(disk.clone()))).open().unwrap();
+    let page = two.page("films", ROOT).unwrap();
+    assert_eq!(get(&page, b"name"), Some(b"films".to_vec()));
+    assert!(matches!(one.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
+    drop(page);
+    two.upkeep().unwrap();
+    one.delete_page("films", ROOT).unwrap();
+    assert_clean(&one);
+}
+
+#[test]
+fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
+    let (disk, clock) = (Disk::default(), TestClock::new());
+    let (repository, _) = held_up(&disk, &clock, Some(2));
+    for ledger in ["one", "two", "three"] {
+        put(&repository.create_page(ledger, ROOT).unwrap(), b"name", ledger.as_bytes());
+    }
+    repository.upkeep().unwrap();
+    damage(&disk, 1, &[0x2f]);
+    // Who writes it is told that it is gone.
+    let open = disk.pages.lock().unwrap()[&1].clone();
+    repository.delete_page("one", ROOT).unwrap();
+    assert_eq!(disk.numbers(), [2, 3]);
+    let row = open.snapshot().get(&[0x2f]).unwrap().unwrap().into_owned();
+    assert_eq!(row[36], 2);
+
+    // It is deleted, and its database is still there; the next one goes.
+    assert!(repository.delete_page("two", ROOT).is_err());
+    let (other, faults) = process(&disk, &clock);
+    faults.fail_from(20, || KvError::IllegalState("killed".to_owned()));
+    let _ = other.delete_page("three", ROOT);
+    std::mem::forget(other);
+    assert_eq!((disk.numbers(), disk.rows(0x05)), (vec![2, 3], 2));
+    clock.advance(HOUR / 6);
+    assert!(repository.upkeep().is_err());
+    assert_eq!((disk.numbers(), disk.rows(0x05)), (vec![2], 1));
+    let (other, _) = process(&disk, &clock);
+    other.upkeep().unwrap();
+    assert!(disk.numbers().is_empty());
+    assert_clean(&other);
 }
 
 #[test]

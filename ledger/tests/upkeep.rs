@@ -472,3 +472,34 @@ fn damaged_marks_of_a_process_that_has_ended_are_made_anew() {
     let verification = two.verify().unwrap();
     assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
 }
+
+#[test]
+fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    for ledger in ["one", "two", "three"] {
+        drop(repository.create_page(ledger, ROOT).unwrap());
+        repository.upkeep().unwrap();
+        clock.advance(MINUTE);
+    }
+    let ledgers = || -> Vec<String> {
+        repository.pages().unwrap().into_iter().map(|(ledger, _)| ledger).collect()
+    };
+    let write = |key: &[u8], row: &[u8]| {
+        let mut tx = host.begin(&TxOptions::writing()).unwrap();
+        tx.put(key, row).unwrap();
+        tx.commit().unwrap();
+    };
+    // No remote.
+    write(&[0x10, 1, 0x2a], b"damaged");
+    assert_eq!(repository.evict_least_used().unwrap(), Some(("two".to_owned(), ROOT)));
+    assert!(KvError::from(repository.evict_unused(Duration::ZERO).unwrap_err()).is_damage());
+    assert_eq!(ledgers(), ["one"]);
+    assert!(KvError::from(repository.evict_least_used().unwrap_err()).is_damage());
+    // No parameters.
+    write(&[0x10, 1, 0x2f], b"damaged");
+    assert!(KvError::from(repository.page("one", ROOT).unwrap_err()).is_damage());
+    repository.delete_page("one", ROOT).unwrap();
+    assert!(ledgers().is_empty());
+    assert_clean(&repository);
+}

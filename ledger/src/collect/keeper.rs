@@ -24,8 +24,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// The threads that care for the pages of a repository. They end when this is dropped.
 ///
-/// One of them does nothing but tell other processes that this one lives and what it reads: a collection or a
-/// deletion on the other one can take hours, and what is read is protected within two minutes or not at all.
+/// One of them does nothing but tell other processes that this one lives, what it reads and what it has open, and
+/// let what others have committed be merged: a collection or a deletion on the other one can take hours, and what
+/// is read is protected within two minutes or not at all.
 pub(crate) struct Keeper {
     inner: Arc<Inner>,
     /// The threads are not wanted: somebody else says when.
@@ -73,7 +74,7 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// A keeper that does something `also`, after the rest.
+    /// A keeper that does something `also` that does not take long.
     pub(crate) fn new(
         presence: Arc<Presence>,
         process: Arc<Process>,
@@ -124,7 +125,7 @@ impl Keeper {
             return Ok(());
         }
         let work: [(&str, Work); 2] =
-            [("permazen-ledger-lease", Inner::protect), ("permazen-ledger-keeper", Inner::keep)];
+            [("permazen-ledger-lease", Inner::attend), ("permazen-ledger-keeper", Inner::work)];
         for (name, work) in work.into_iter().skip(threads.len()) {
             let inner = Arc::clone(&self.inner);
             let started = thread::Builder::new().name(name.to_owned());
@@ -141,7 +142,10 @@ impl Keeper {
 
     /// Does at once what the thread does now and then. Gives the first error.
     pub(crate) fn keep(&self) -> Result<()> {
-        self.inner.keep()
+        let Inner { presence, also, .. } = &*self.inner;
+        let mut result = presence.keep().and(self.inner.protect());
+        result = result.and(self.inner.work());
+        result.and(also())
     }
 }
 
@@ -212,10 +216,17 @@ impl Inner {
         result
     }
 
-    fn keep(&self) -> Result<()> {
-        let host = self.presence.host();
-        let mut result = self.presence.keep().and(self.protect());
-        let now = self.process.now();
+    /// What others wait for: it must not wait for the rest.
+    fn attend(&self) -> Result<()> {
+        let mut result = self.protect();
+        result = result.and(self.presence.keep());
+        result.and((self.also)())
+    }
+
+    /// What can take long.
+    fn work(&self) -> Result<()> {
+        let (mut result, now) = (Ok(()), self.process.now());
+        let goes_on = || !self.is_over();
         if now >= self.next_look.load(Ordering::Relaxed) {
             self.next_look.store(now.saturating_add(LOOKS), Ordering::Relaxed);
             match self.presence.close_ended() {
@@ -224,13 +235,12 @@ impl Inner {
                 Ok(false) => {}
                 Err(error) => result = result.and(Err(error)),
             }
-            result = result.and(deletion::finish_all(host));
+            result = result.and(deletion::finish_all(self.presence.host(), &goes_on));
         }
         for (number, page, is_open) in self.all_pages() {
             if self.is_over() {
                 break;
             }
-            let goes_on = || !self.is_over();
             if is_open {
                 result = result.and(page.keep(&goes_on));
                 continue;
@@ -241,7 +251,7 @@ impl Inner {
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        if self.is_over() { result } else { result.and((self.also)()) }
+        result
     }
 }
 

@@ -7,7 +7,7 @@ use super::kept::KeptPage;
 use super::presence::Presence;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
-use crate::ids::PageId;
+use crate::ids::{PageId, ProcessId};
 use crate::rows::page::{MAIN, Rows};
 use crate::rows::process::lease;
 use crate::rows::repository::{self as rows, PageRow, PageState};
@@ -68,7 +68,7 @@ pub(crate) fn begin(
             if only == Only::Empty && only_here(tx, &page)?.is_some() {
                 return Ok(false);
             }
-            page.put_going(tx)?;
+            page.put_gone(tx)?;
         }
         rows::begin_removal(tx, number, &row)?;
         rows::raise_epoch(tx)?;
@@ -109,8 +109,13 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
 
 /// Removes the rows of a page for which that was decided.
 pub(crate) fn finish(host: &Host, number: u64) -> Result<()> {
+    finish_while(host, number, &|| true)
+}
+
+/// The same in slices, before each of which it is asked whether to go on.
+fn finish_while(host: &Host, number: u64, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let page = host.rows(number);
-    loop {
+    while goes_on() {
         if host.is_separate()
             && is_deleted(&*host.repository.begin(&TxOptions::reading())?, number)?
         {
@@ -131,31 +136,44 @@ pub(crate) fn finish(host: &Host, number: u64) -> Result<()> {
             return Ok(());
         }
     }
+    Ok(())
 }
 
 fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
     Ok(rows::page_row(host, number)?.is_some_and(|row| row.state == PageState::Deleting))
 }
 
-/// Continues what processes have begun and not ended: pages that they deleted, and pages that they did not
-/// complete.
-pub(crate) fn finish_all(host: &Host) -> Result<()> {
-    let repository = &*host.repository;
-    let pages = rows::page_rows(&*repository.begin(&TxOptions::reading())?)?;
+/// Continues what processes have begun and not ended, as long as it is to go on: pages that they deleted, and
+/// pages that they did not complete. Gives the first error, after the rest was done.
+pub(crate) fn finish_all(host: &Host, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    let pages = rows::page_rows(&*host.repository.begin(&TxOptions::reading())?)?;
+    let mut result = Ok(());
     for (number, row) in pages {
-        match row.state {
-            PageState::Deleting => finish(host, number)?,
-            PageState::Making(process) => {
-                let mut tx = repository.begin(&TxOptions::writing())?;
-                let is_same = rows::page_row(&tx, number)?.as_ref() == Some(&row);
-                if is_same && lease(&tx, &process)?.is_none() {
-                    rows::begin_removal(&mut tx, number, &row)?;
-                    tx.commit()?;
-                    finish(host, number)?;
-                }
-            }
-            PageState::InUse => {}
+        if !goes_on() {
+            break;
         }
+        result = result.and(match row.state {
+            PageState::InUse => Ok(()),
+            PageState::Deleting => finish_while(host, number, goes_on),
+            PageState::Making(process) => {
+                give_up(host, (number, &row), &process).and_then(|is_given_up| match is_given_up {
+                    true => finish_while(host, number, goes_on),
+                    false => Ok(()),
+                })
+            }
+        });
     }
-    Ok(())
+    result
+}
+
+/// Decides that a page is deleted that a process did not complete, if that has ended.
+fn give_up(host: &Host, (number, row): (u64, &PageRow), process: &ProcessId) -> Result<bool> {
+    let mut tx = host.repository.begin(&TxOptions::writing())?;
+    let is_same = rows::page_row(&tx, number)?.as_ref() == Some(row);
+    if !is_same || lease(&tx, process)?.is_some() {
+        return Ok(false);
+    }
+    rows::begin_removal(&mut tx, number, row)?;
+    tx.commit()?;
+    Ok(true)
 }

@@ -11,7 +11,7 @@ use crate::ids::ProcessId;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
 use crate::rows::process::{lease, remove_lease};
-use crate::rows::repository::{PageState, device, page_row};
+use crate::rows::repository::{PageRow, PageState, device, page_row};
 
 /// The pages that this process has open, with a row for each.
 ///
@@ -85,21 +85,28 @@ impl Presence {
             open.count += 1;
             return Ok(here());
         }
-        let named = match self.write(page, database) {
-            Ok(process) => Some(process),
-            // Nothing protects what is read in a host that this process cannot write.
-            Err(LedgerError::Host(KvError::Unsupported(_))) => None,
-            Err(error) => return Err(error),
+        let written = match self.write(page) {
+            Ok(written) => Some(written),
+            Err(error) => unless_read_only(error).map(|()| None)?,
         };
-        let open = pages.entry(page).or_insert(Open { count: 0, named, closed: 0 });
+        let named = written.map(|(process, _)| process);
+        let open = pages.entry(page).or_insert(Open { count: 0, named, closed: self.now() });
         open.named = named;
+        if let Some((_, device)) = written
+            && self.host.is_separate()
+            && let Err(error) = self.begin_life(page, database, device)
+        {
+            // If it is not open otherwise, the next upkeep removes the row.
+            unless_read_only(error)?;
+        }
         open.count += 1;
         Ok(here())
     }
 
-    fn write(&self, page: u64, database: &dyn KvDatabase) -> Result<ProcessId> {
+    /// Says that the page is open. Gives in whose name, and the device.
+    fn write(&self, page: u64) -> Result<(ProcessId, [u8; 24])> {
         let mut tx = self.repository().begin(&TxOptions::writing())?;
-        check_in_use(&tx, page)?;
+        in_use(&tx, page)?;
         let (device, rows) = (device(&tx)?, self.host.rows(page));
         if !self.host.is_separate() {
             rows.check_there(&tx)?;
@@ -108,14 +115,17 @@ impl Presence {
         let process = self.process.sign(&mut tx)?;
         rows::put_opened(&mut tx, page, &process)?;
         tx.commit()?;
-        if self.host.is_separate() {
-            // From here on nobody decides to delete the page. What somebody has not completed is void.
-            let mut tx = database.begin(&TxOptions::writing())?;
-            rows.take_going_back(&mut tx)?;
-            rows.begin_life(&mut tx, device)?;
-            tx.commit()?;
-        }
-        Ok(process)
+        Ok((process, device))
+    }
+
+    /// What is written in the database of the page when it is opened. From here on nobody decides to delete it. What
+    /// somebody has not completed is void.
+    fn begin_life(&self, page: u64, database: &dyn KvDatabase, device: [u8; 24]) -> Result<()> {
+        let rows = self.host.rows(page);
+        let mut tx = database.begin(&TxOptions::writing())?;
+        rows.take_going_back(&mut tx)?;
+        rows.begin_life(&mut tx, device)?;
+        Ok(tx.commit()?)
     }
 
     /// Closes the pages that have no handles any more. If others have taken the lease of this process,
@@ -137,7 +147,7 @@ impl Presence {
         let others = |open: &Open| open.named.is_some_and(|named| named != process);
         for (page, open) in pages.iter().filter(|(_, open)| others(open)) {
             // Who has a page open that was deleted since is told so when it writes.
-            if open.count > 0 && check_in_use(&tx, *page).is_ok() {
+            if open.count > 0 && in_use(&tx, *page).is_ok() {
                 rows::put_opened(&mut tx, *page, &process)?;
             }
         }
@@ -264,14 +274,22 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
     }
 }
 
-/// Refuses a page that cannot be opened.
-fn check_in_use(host: &dyn KvRead, page: u64) -> Result<()> {
-    match page_row(host, page)?.map(|row| row.state) {
-        Some(PageState::InUse) => Ok(()),
-        Some(PageState::Making(_)) => {
+/// Nothing protects what is read in a host that this process cannot write.
+fn unless_read_only(error: LedgerError) -> Result<()> {
+    match error {
+        LedgerError::Host(KvError::Unsupported(_)) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// What the repository knows of a page that can be opened.
+pub(crate) fn in_use(host: &dyn KvRead, page: u64) -> Result<PageRow> {
+    match page_row(host, page)? {
+        Some(row) if row.state == PageState::InUse => Ok(row),
+        Some(PageRow { state: PageState::Making(_), .. }) => {
             let what = format!("another process makes page {page}");
             Err(LedgerError::Busy { what })
         }
-        Some(PageState::Deleting) | None => Err(LedgerError::PageGone { page }),
+        _ => Err(LedgerError::PageGone { page }),
     }
 }

@@ -6,6 +6,7 @@ use permazen_kv::TxOptions;
 
 use super::deletion::{self, Only};
 use super::kept::KeptPage;
+use super::presence::in_use;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::repository::Repository;
@@ -106,28 +107,33 @@ impl Repository {
     /// If there is no such page, or the host fails.
     pub fn kept(&self, ledger: &str, id: PageId) -> Result<Option<KeptPage>> {
         self.presence().keep()?;
+        let no_such = |error| match error {
+            LedgerError::PageGone { .. } => LedgerError::no_page(ledger, &id),
+            error => error,
+        };
         let number = {
             let host = self.host().repository.begin(&TxOptions::reading())?;
             let number =
                 page(&host, ledger, &id)?.ok_or_else(|| LedgerError::no_page(ledger, &id))?;
+            in_use(&host, number).map_err(no_such)?;
             if !opened::opened_by(&host, number)?.is_empty() {
                 return Ok(Some(KeptPage::IsOpen));
             }
             number
         };
-        let database = self.host().of_page(number)?;
+        let database = self.host().of_page(number).map_err(no_such)?;
         deletion::only_here(&database.begin(&TxOptions::reading())?, &self.host().rows(number))
     }
 
     /// Removes every page that was closed at least so long ago and can be [evicted](Repository::evict), and
-    /// says which. What is removed stays removed if the next one fails.
+    /// says which.
     ///
     /// # Errors
-    /// If the host fails.
+    /// The first error of a page, after the others were removed.
     pub fn evict_unused(&self, closed_for: Duration) -> Result<Vec<(String, PageId)>> {
         self.presence().keep()?;
         let now = Duration::from_millis(self.presence().now());
-        let mut evicted = Vec::new();
+        let (mut evicted, mut failed) = (Vec::new(), Ok(()));
         for page in self.usage()? {
             let since = page.closed.and_then(|closed| closed.duration_since(UNIX_EPOCH).ok());
             if since.is_none_or(|since| now.saturating_sub(since) < closed_for) {
@@ -137,27 +143,28 @@ impl Repository {
                 Ok(true) => evicted.push((page.ledger, page.id)),
                 // Another process has deleted it.
                 Ok(false) | Err(LedgerError::NoSuch { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => failed = failed.and(Err(error)),
             }
         }
-        Ok(evicted)
+        failed.map(|()| evicted)
     }
 
     /// Removes the least recently closed page that can be [evicted](Repository::evict), and says which.
     /// `None` if there is none.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If none was removed, the first error of a page.
     pub fn evict_least_used(&self) -> Result<Option<(String, PageId)>> {
         self.presence().keep()?;
+        let mut failed = Ok(());
         for page in self.usage()? {
             match self.evict(&page.ledger, page.id) {
                 Ok(true) => return Ok(Some((page.ledger, page.id))),
                 // Another process has deleted it.
                 Ok(false) | Err(LedgerError::NoSuch { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => failed = failed.and(Err(error)),
             }
         }
-        Ok(None)
+        failed.map(|()| None)
     }
 }

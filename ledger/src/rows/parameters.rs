@@ -116,13 +116,27 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Says that the page is deleted. Nobody writes its rows after that.
+    /// Says that the page is deleted, in a way that can be taken back. Nobody writes its rows after that.
     pub(crate) fn put_going(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         if let Some(flags) = value.get_mut(FLAGS) {
             *flags |= GOING;
         }
         self.put(host, &[PARAMETERS], value)
+    }
+
+    /// Says that the page is deleted for good, whatever the row is now.
+    pub(crate) fn put_gone(&self, host: &mut dyn KvWrite) -> Result<()> {
+        match self.put_going(host) {
+            Err(error) if error.is_damage() => {
+                let mut value = FORMAT.to_be_bytes().to_vec();
+                value.extend_from_slice(&[0; 32]);
+                value.push(GOING);
+                value.extend_from_slice(&Retention::All.to_bytes());
+                self.put(host, &[PARAMETERS], value)
+            }
+            result => result,
+        }
     }
 
     /// Whether the page is deleted, and its parameters are still there.

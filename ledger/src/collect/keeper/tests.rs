@@ -1,4 +1,4 @@
-//! The threads do not wait for each other.
+//! The threads do not wait for each other, and nobody waits long for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,8 +10,10 @@ use permazen_kv::{
 };
 
 use crate::ids::PageId;
+use crate::life::deletion::{self, Only};
 use crate::process::clock::Clock;
 use crate::repository::{MAIN, Repository};
+use crate::rows::parameters::Retention;
 
 #[derive(Debug)]
 struct TestClock(AtomicU64);
@@ -33,13 +35,26 @@ struct Gate {
 #[derive(Debug, Default)]
 struct State {
     is_closed: bool,
+    /// It is closed for those that write alone.
+    lets_read: bool,
     has_arrived: bool,
+    /// How many transactions the thread has begun.
+    begun: usize,
 }
 
 impl Gate {
     fn set(&self, is_closed: bool) {
         self.state.lock().unwrap().is_closed = is_closed;
         self.changed.notify_all();
+    }
+
+    fn set_for_writes(&self, is_closed: bool) {
+        self.state.lock().unwrap().lets_read = true;
+        self.set(is_closed);
+    }
+
+    fn begun(&self) -> usize {
+        self.state.lock().unwrap().begun
     }
 
     fn wait_for_arrival(&self) {
@@ -52,9 +67,12 @@ impl KvDatabase for Gate {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         if std::thread::current().name() == Some("permazen-ledger-keeper") {
             let mut state = self.state.lock().unwrap();
-            state.has_arrived |= state.is_closed;
-            self.changed.notify_all();
-            drop(self.changed.wait_while(state, |state| state.is_closed).unwrap());
+            state.begun += 1;
+            if !(state.lets_read && options.read_only) {
+                state.has_arrived |= state.is_closed;
+                self.changed.notify_all();
+                drop(self.changed.wait_while(state, |state| state.is_closed).unwrap());
+            }
         }
         self.store.begin(options)
     }
@@ -91,4 +109,104 @@ fn what_is_read_is_protected_while_a_collection_takes_long() {
     gate.set(false);
     assert!(is_protected);
     drop(snapshot);
+}
+
+fn open(gate: &Arc<Gate>, clock: &Arc<TestClock>) -> Repository {
+    let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
+    Repository::shared_builder(host).clock(own).create().unwrap()
+}
+
+#[test]
+fn pages_are_closed_and_heads_of_others_merged_while_a_collection_takes_long() {
+    let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
+    let repository = open(&gate, &clock);
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let closed = repository.create_page("closed", PageId::ROOT).unwrap();
+    gate.set(true);
+    gate.wait_for_arrival();
+    drop(closed);
+    let other = Repository::builder(gate.store.clone()).upkeep_by_hand().create().unwrap();
+    let others = other.page("test", PageId::ROOT).unwrap();
+    let handles = [(); 2].map(|()| others.branching_database(MAIN).unwrap());
+    let mut transactions = handles.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+    for (number, tx) in transactions.iter_mut().enumerate() {
+        tx.put(&[number as u8], b"value").unwrap();
+    }
+    transactions.into_iter().for_each(|tx| tx.commit().unwrap());
+    let is_done = |mut what: Box<dyn FnMut() -> bool + '_>| {
+        (0..2_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            what()
+        })
+    };
+    let is_closed = is_done(Box::new(|| other.delete_page("closed", PageId::ROOT).is_ok()));
+    let is_merged = is_done(Box::new(|| page.heads(MAIN).unwrap().len() == 1));
+    gate.set(false);
+    assert!(is_closed && is_merged);
+}
+
+#[test]
+fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
+    let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
+    let page = {
+        let repository = Repository::create(gate.store.clone()).unwrap();
+        let page = repository.create_page("large", PageId::ROOT).unwrap();
+        for number in 0..1_500_u32 {
+            page.set_tag(&number.to_string(), &page.head(MAIN).unwrap()).unwrap();
+        }
+        page
+    };
+    drop(page);
+    // A process has decided to delete the page, and has ended.
+    let repository = open(&gate, &clock);
+    let begun = deletion::begin(repository.presence(), ("large", PageId::ROOT), Only::All);
+    assert!(begun.unwrap().is_some());
+    let rows = || {
+        let span = KeySpan::new(&[0x10, 1], Some(&[0x10, 2]));
+        gate.store.snapshot().scan(span, Direction::Forward).unwrap().count()
+    };
+    let mut slices = 0;
+    let asked = std::cell::Cell::new(0);
+    let goes_on = || asked.replace(asked.get() + 1) < 2;
+    deletion::finish_all(repository.host(), &goes_on).unwrap();
+    assert!((1..1_000).contains(&rows()), "{} rows are left", rows());
+    while rows() > 0 {
+        deletion::finish_all(repository.host(), &|| true).unwrap();
+        slices += 1;
+    }
+    assert_eq!(slices, 1);
+}
+
+/// A page that is closed and opened again while a thread that works on the page as it was is about to remove
+/// a commit.
+#[test]
+fn what_is_read_on_a_page_that_was_opened_again_is_not_removed() {
+    let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
+    let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
+    let repository = Repository::shared_builder(host).clock(own).alone().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut commits = Vec::new();
+    for value in [b"one", b"two"] {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", value).unwrap();
+        tx.commit().unwrap();
+        commits.push(page.head(MAIN).unwrap());
+    }
+    drop(db);
+    gate.set_for_writes(true);
+    page.set_retention(Retention::Heads).unwrap();
+    clock.0.fetch_add(61_000, Ordering::Relaxed);
+    gate.wait_for_arrival();
+    drop(page);
+    let page = repository.page("test", PageId::ROOT).unwrap();
+    let snapshot = page.snapshot(&commits[0]).unwrap();
+    let before = gate.begun();
+    gate.set_for_writes(false);
+    // The thread ends the collection and looks again.
+    while gate.begun() < before + 20 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(snapshot.get(b"key").unwrap().as_deref(), Some(&b"one"[..]));
+    assert_eq!(page.snapshot(&commits[0]).unwrap().root(), snapshot.root());
 }
