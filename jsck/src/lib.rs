@@ -25,6 +25,8 @@ mod check;
 mod entries;
 mod objects;
 mod online;
+#[cfg(feature = "cli")]
+pub mod program;
 mod repair;
 mod report;
 mod running;

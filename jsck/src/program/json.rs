@@ -1,19 +1,20 @@
 //! Output for programs: one JSON object per line, findings first, a summary last.
 
+use crate::{Finding, Fix, RepairScope, Report};
 use permazen::kv::Hex;
-use permazen_jsck::{Finding, Fix, RepairScope, Report};
 use serde::Serialize;
 
-use crate::args::Args;
-use crate::plan::Change;
-use crate::terminal::{self, path_text};
-use crate::{End, Presenter};
+use super::args::CheckArgs;
+use super::plan::Change;
+use super::presenter::{End, Presenter};
+use super::terminal::{Terminal, path_text};
 
-/// The JSON schema of a line.
-pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
+/// The JSON schema of a line that `--json` prints.
+pub const SCHEMA: &str = include_str!("output.schema.json");
 
 /// Prints JSON lines.
-pub(crate) struct Json {
+pub(super) struct Json<'t, 'o> {
+    terminal: &'t Terminal<'o>,
     scope: RepairScope,
     store_problems: u64,
     /// What was found so far.
@@ -73,16 +74,16 @@ struct Repair {
     undo_file: Option<String>,
 }
 
-impl Json {
-    pub(crate) fn new(args: &Args) -> Json {
-        Json { scope: args.scope(), store_problems: 0, found: Report::default() }
+impl<'t, 'o> Json<'t, 'o> {
+    pub(super) fn new(args: &CheckArgs, terminal: &'t Terminal<'o>) -> Self {
+        Json { terminal, scope: args.scope(), store_problems: 0, found: Report::default() }
     }
 }
 
-impl Presenter for Json {
+impl Presenter for Json<'_, '_> {
     fn store_damage(&mut self, problem: &str) {
         self.store_problems += 1;
-        terminal::json(&Line::Store { problem });
+        self.terminal.json(&Line::Store { problem });
     }
 
     fn finding(&mut self, finding: &Finding) {
@@ -97,7 +98,7 @@ impl Presenter for Json {
             Fix::Put(value) => ("put", Some(hex(value))),
             Fix::None => ("none", None),
         };
-        terminal::json(&Line::Finding {
+        self.terminal.json(&Line::Finding {
             class: finding.class.as_str(),
             warning: finding.class.is_warning(),
             beyond_reference: finding.class.is_beyond_reference(),
@@ -114,7 +115,7 @@ impl Presenter for Json {
     }
 
     fn change(&mut self, change: &Change) {
-        terminal::json(&Line::Change {
+        self.terminal.json(&Line::Change {
             key: hex(&change.key),
             old_value: hex_or_null(change.old.as_deref()),
             new_value: hex_or_null(change.new.as_deref()),
@@ -123,7 +124,7 @@ impl Presenter for Json {
 
     fn again(&mut self) {
         self.found = Report::default();
-        terminal::json(&Line::Again);
+        self.terminal.json(&Line::Again);
     }
 
     /// The end, with what was found before the check failed.
@@ -136,9 +137,9 @@ impl Presenter for Json {
     }
 }
 
-impl Json {
+impl Json<'_, '_> {
     fn end(&self, report: &Report, end: &End<'_>, read: Option<&Report>) {
-        terminal::json(&Line::Summary {
+        self.terminal.json(&Line::Summary {
             findings: report.findings,
             warnings: report.warnings,
             unrepairable: report.unrepairable,
@@ -162,10 +163,10 @@ impl Json {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     Hex(bytes).to_string()
 }
 
-pub(crate) fn hex_or_null(bytes: Option<&[u8]>) -> Option<String> {
+pub(super) fn hex_or_null(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(hex)
 }

@@ -4,21 +4,21 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use crate::Progress;
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
-use permazen_jsck::Progress;
 
 /// Shows the progress of a check.
-pub(crate) struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar);
 
 impl Bar {
     /// Shows how often pairs were read. `pairs` is the number of pairs of the database, if known.
     /// The pairs of objects are read twice, so the end is only estimated.
-    pub(crate) fn of_reads(pairs: Option<u64>) -> Bar {
+    pub(super) fn of_reads(pairs: Option<u64>) -> Bar {
         Bar::new("reads", pairs.map(|pairs| pairs.saturating_add(pairs / 2)))
     }
 
     /// Shows how many pairs were checked; `pairs` is the number of all pairs, if known.
-    pub(crate) fn of_pairs(pairs: Option<u64>) -> Bar {
+    pub(super) fn of_pairs(pairs: Option<u64>) -> Bar {
         Bar::new("pairs", pairs)
     }
 
@@ -42,11 +42,11 @@ impl Bar {
         Bar(bar)
     }
 
-    pub(crate) fn show(&self, progress: &Progress) {
+    pub(super) fn show(&self, progress: &Progress) {
         self.position(progress.phase, progress.reads);
     }
 
-    pub(crate) fn position(&self, phase: &'static str, done: u64) {
+    pub(super) fn position(&self, phase: &'static str, done: u64) {
         if !self.0.is_hidden() {
             // Where something is wrong, pairs are read again, and the estimate is too low.
             if let Some(length) = self.0.length().filter(|&length| done > length) {
@@ -58,11 +58,11 @@ impl Bar {
     }
 
     /// Prints without disturbing the bar.
-    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+    pub(super) fn suspend(&self, print: impl FnOnce()) {
         self.0.suspend(print);
     }
 
-    pub(crate) fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -2,62 +2,27 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use crate::{Finding, Intent, Options, Progress, RepairReport, Report};
 use permazen::kv::{KvTransaction, TxOptions};
-use permazen_jsck::{Finding, Intent, Options, Progress, RepairReport, Report};
 
-use crate::args::Args;
-use crate::database::{Database, dump};
-use crate::files::NewFile;
-use crate::plan::{Change, Plan};
-use crate::progress::Bar;
-use crate::terminal::{self, path_text};
-use crate::undo::{UndoFile, default_path};
-use crate::{End, Failure, Presenter};
-
-/// How often to check whether the question was interrupted.
-const BEAT: Duration = Duration::from_millis(50);
-
-/// What a repair did.
-pub(crate) struct Mended {
-    /// How many pairs were put or removed.
-    pub(crate) changes: u64,
-    pub(crate) passes: u32,
-    /// What is still wrong.
-    pub(crate) left: u64,
-    /// How many findings are not about indexes, if only indexes are to be repaired.
-    pub(crate) left_alone: u64,
-    pub(crate) undo: Option<PathBuf>,
-    pub(crate) dry_run: bool,
-}
-
-impl Mended {
-    /// The result of a repair that was made.
-    fn made(repair: &RepairReport, undo: Option<PathBuf>) -> Mended {
-        Mended {
-            changes: repair.changes,
-            passes: repair.passes,
-            left: repair.left.findings,
-            left_alone: 0,
-            undo,
-            dry_run: false,
-        }
-    }
-
-    /// The result of a repair that was not made.
-    fn nothing(repair: &RepairReport) -> Mended {
-        Mended { changes: 0, left: repair.found.findings, ..Mended::made(repair, None) }
-    }
-}
+use super::args::CheckArgs;
+use super::database::{Database, dump};
+use super::files::NewFile;
+use super::host::{Failure, Host};
+use super::plan::{Change, Plan};
+use super::presenter::{End, Mended, Presenter};
+use super::progress::Bar;
+use super::terminal::{Terminal, path_text};
+use super::undo::{UndoFile, default_path};
 
 /// Checks the structure of the underlying store, if it can be checked. Returns whether it is
 /// damaged.
-pub(crate) fn check_store(
+pub(super) fn check_store(
     database: &Database,
     output: &mut dyn Presenter,
 ) -> Result<bool, Failure> {
@@ -69,14 +34,15 @@ pub(crate) fn check_store(
 }
 
 /// Checks without changing anything.
-pub(crate) fn check(
+pub(super) fn check(
     options: &Options,
     database: &Database,
     output: &mut dyn Presenter,
+    terminal: &Terminal<'_>,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let watch = Watch::new(database, options, output);
-    let report = permazen_jsck::check_database(
+    let watch = Watch::new(database, options, output, terminal);
+    let report = crate::check_database(
         database.store(),
         options,
         &mut |finding| watch.finding(finding),
@@ -90,23 +56,29 @@ pub(crate) fn check(
 }
 
 /// Shows findings and progress as they come.
-struct Watch<'w> {
+struct Watch<'w, 'o> {
     bar: Bar,
     output: RefCell<&'w mut dyn Presenter>,
     options: &'w Options,
+    terminal: &'w Terminal<'o>,
     phase: Cell<&'static str>,
 }
 
-impl<'w> Watch<'w> {
-    fn new(database: &Database, options: &'w Options, output: &'w mut dyn Presenter) -> Self {
+impl<'w, 'o> Watch<'w, 'o> {
+    fn new(
+        database: &Database,
+        options: &'w Options,
+        output: &'w mut dyn Presenter,
+        terminal: &'w Terminal<'o>,
+    ) -> Self {
         let bar = Bar::of_reads(database.pairs());
-        Watch { bar, output: RefCell::new(output), options, phase: Cell::new("") }
+        Watch { bar, output: RefCell::new(output), options, terminal, phase: Cell::new("") }
     }
 
     fn finding(&self, finding: &Finding) {
         self.bar.suspend(|| self.output.borrow_mut().finding(finding));
         // Nobody sees the rest of the report: stop, and repair nothing unseen.
-        if let Some(stop) = self.options.stop.as_ref().filter(|_| terminal::is_broken()) {
+        if let Some(stop) = self.options.stop.as_ref().filter(|_| self.terminal.is_broken()) {
             stop.store(true, Ordering::Relaxed);
         }
     }
@@ -120,25 +92,23 @@ impl<'w> Watch<'w> {
 }
 
 /// The files that a repair writes.
-pub(crate) struct Files {
+pub(super) struct Files {
     undo: PathBuf,
     backup: Option<PathBuf>,
 }
 
 impl Files {
-    /// The paths of the files. Makes sure first that they can be written, and that there is a
-    /// terminal to ask at, if a question will be asked: otherwise the user would wait for a check
-    /// in vain.
-    pub(crate) fn of(args: &Args) -> Result<Files, Failure> {
-        if args.asks() && !std::io::stdin().is_terminal() {
+    /// The paths of the files. Makes sure first that they can be written, and that there is somebody
+    /// to ask, if a question will be asked: otherwise the user would wait for a check in vain.
+    pub(super) fn of(args: &CheckArgs, database: &Path, host: &dyn Host) -> Result<Files, Failure> {
+        if args.asks() && !host.can_ask() {
             return Err(
                 "repair changes the database: confirm with --yes, or look with --dry-run".into()
             );
         }
-        let default = || Ok::<_, Failure>(default_path(args.database()?));
-        let undo = args.undo_file.clone().map_or_else(default, Ok)?;
+        let undo = args.undo_file.clone().unwrap_or_else(|| default_path(database));
         let files = Files { undo, backup: args.backup.clone() };
-        if args.repair.is_some() && !args.dry_run {
+        if args.repairs() {
             drop(NewFile::create(&files.undo)?);
             if let Some(backup) = &files.backup {
                 drop(NewFile::create(backup)?);
@@ -149,18 +119,20 @@ impl Files {
 }
 
 /// Checks and repairs.
-pub(crate) fn run(
-    args: &Args,
+pub(super) fn run(
+    args: &CheckArgs,
     options: &Options,
     database: &Database,
     files: &Files,
     output: &mut dyn Presenter,
+    terminal: &Terminal<'_>,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let repair = Repair {
         options,
         database,
         files,
+        terminal,
         left_alone: Cell::new(0),
         reads: Cell::new(0),
         asked: Cell::default(),
@@ -176,7 +148,7 @@ pub(crate) fn run(
     found.reads = repair.reads.get();
     let seconds = start.elapsed().saturating_sub(repair.asked.get()).as_secs_f64();
     output.summary(&found, &End { seconds, mended: Some(&mended), ..End::default() });
-    terminal::written().map_err(|e| match &mended.undo {
+    terminal.written().map_err(|e| match &mended.undo {
         Some(undo) => {
             format!("{e}; the repair is made, and what it replaced is in {}", path_text(undo))
         }
@@ -186,10 +158,11 @@ pub(crate) fn run(
 }
 
 /// A repair of a database.
-struct Repair<'r> {
+struct Repair<'r, 'o> {
     options: &'r Options,
     database: &'r Database,
     files: &'r Files,
+    terminal: &'r Terminal<'o>,
     /// How many findings are not to be repaired.
     left_alone: Cell<u64>,
     /// How often pairs were read, in all passes.
@@ -206,7 +179,7 @@ struct Look {
     version: Option<u64>,
 }
 
-impl Repair<'_> {
+impl Repair<'_, '_> {
     fn stopped(&self) -> bool {
         self.options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
@@ -226,7 +199,7 @@ impl Repair<'_> {
         let mut undo = UndoFile::create(&self.files.undo, self.database)?;
         let mut backup = None;
         let repaired = self.watched(output, |finding, progress| {
-            permazen_jsck::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
+            crate::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
                 undo.add(intent)?;
                 // Once is enough: in every pass, a reading transaction sees the state before the
                 // repair.
@@ -300,14 +273,14 @@ impl Repair<'_> {
         undo: UndoFile,
         backup: Option<NewFile>,
     ) -> Result<PathBuf, Failure> {
-        terminal::written().map_err(|e| format!("{e}; nothing was changed"))?;
+        self.terminal.written().map_err(|e| format!("{e}; nothing was changed"))?;
         self.database.is_as_opened()?;
         if let Some(backup) = backup {
             let path = backup.path().to_path_buf();
             backup.keep().map_err(|e| format!("{}: {e}", path_text(&path)))?;
         }
         let undo = undo.keep()?;
-        if let Err(e) = self.database.commit(kv) {
+        if let Err(e) = self.database.commit_with(self.terminal.host, kv) {
             // It is not known whether the commit has taken place, so the undo file stays.
             return Err(format!("{e}; what was to be replaced is in {}", path_text(&undo)).into());
         }
@@ -323,15 +296,14 @@ impl Repair<'_> {
         &self,
         finding: &mut dyn FnMut(&Finding),
         progress: &mut dyn FnMut(&Progress),
-    ) -> permazen_jsck::Result<Look> {
+    ) -> crate::Result<Look> {
         let mut kv = self.database.store().begin(&TxOptions::reading())?;
         let version = kv.version();
         let mut plan = Plan::default();
-        let repair =
-            permazen_jsck::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
-                plan.note(intent);
-                Ok(())
-            })?;
+        let repair = crate::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
+            plan.note(intent);
+            Ok(())
+        })?;
         kv.rollback();
         self.has_read(&repair);
         Ok(Look { repair, plan, version })
@@ -342,23 +314,20 @@ impl Repair<'_> {
     }
 
     fn confirm(&self, changes: u64) -> Result<bool, Failure> {
-        terminal::written().map_err(|e| format!("{e}; nothing was changed"))?;
+        self.terminal.written().map_err(|e| format!("{e}; nothing was changed"))?;
         let start = Instant::now();
-        let answer = confirm(changes, &|| self.stopped());
+        let answer = self.terminal.host.confirm(&format!("Make {changes} changes? [y/N] "));
         self.asked.set(self.asked.get() + start.elapsed());
-        answer
+        Ok(answer?)
     }
 
     /// Shows the findings and the progress of some work.
     fn watched<R>(
         &self,
         output: &mut dyn Presenter,
-        work: impl FnOnce(
-            &mut dyn FnMut(&Finding),
-            &mut dyn FnMut(&Progress),
-        ) -> permazen_jsck::Result<R>,
+        work: impl FnOnce(&mut dyn FnMut(&Finding), &mut dyn FnMut(&Progress)) -> crate::Result<R>,
     ) -> Result<R, Failure> {
-        let watch = Watch::new(self.database, self.options, output);
+        let watch = Watch::new(self.database, self.options, output, self.terminal);
         let result = work(
             &mut |finding| {
                 if !finding.is_in(self.options.repair) && !finding.class.is_warning() {
@@ -372,7 +341,7 @@ impl Repair<'_> {
         result.map_err(|e| self.failure(&e))
     }
 
-    fn failure(&self, error: &permazen_jsck::Error) -> Failure {
+    fn failure(&self, error: &crate::Error) -> Failure {
         format!("{}: {error}; nothing was changed", path_text(self.database.path())).into()
     }
 
@@ -409,25 +378,4 @@ impl Write for Stoppable<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// Asks. An interrupt means no.
-fn confirm(changes: u64, stopped: &dyn Fn() -> bool) -> Result<bool, Failure> {
-    terminal::ask(format_args!("Make {changes} changes? [y/N] "))?;
-    // A signal does not end the reading of a line, so another thread reads.
-    let (sender, answers) = channel();
-    std::thread::spawn(move || {
-        let mut answer = String::new();
-        let read = std::io::stdin().lock().read_line(&mut answer);
-        let _ = sender.send(read.map(|_| answer));
-    });
-    while !stopped() {
-        match answers.recv_timeout(BEAT) {
-            Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    terminal::complain("");
-    Ok(false)
 }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::{OnlineCheck, Options, Report};
 use permazen::kv::key::parse_hex;
-use permazen_jsck::{OnlineCheck, Options, Report};
 
-use crate::args::Args;
-use crate::database::Database;
-use crate::progress::Bar;
-use crate::terminal::{self, path_text};
-use crate::{End, Failure, Presenter, files};
+use super::args::CheckArgs;
+use super::database::Database;
+use super::files;
+use super::host::Failure;
+use super::presenter::{End, Presenter};
+use super::progress::Bar;
+use super::terminal::{Terminal, path_text};
 
 /// How many pairs a slice has: its transaction stays open for a few milliseconds.
 const SLICE: u64 = 5_000;
@@ -21,7 +23,7 @@ const BEAT: Duration = Duration::from_millis(50);
 
 /// The position of a check, and the file that keeps it.
 #[derive(Default)]
-pub(crate) struct Position {
+pub(super) struct Position {
     /// The key to continue from; empty at the beginning.
     key: Vec<u8>,
     /// The file that keeps it. `None` if it is only read, or if there is no such option.
@@ -30,7 +32,7 @@ pub(crate) struct Position {
 
 impl Position {
     /// Reads the key, in hex on one line. Without such a file, the check starts at the beginning.
-    pub(crate) fn read(path: &Path) -> Result<Position, Failure> {
+    pub(super) fn read(path: &Path) -> Result<Position, Failure> {
         // Replace the file that a link leads to, not the link. The end of an earlier check may have
         // removed that file.
         let file = (!files::is_stream(path)).then(|| files::after_links(path)).transpose()?;
@@ -65,12 +67,13 @@ impl Position {
     }
 }
 
-pub(crate) fn run(
-    args: &Args,
+pub(super) fn run(
+    args: &CheckArgs,
     options: &Options,
     mut position: Position,
     database: &Database,
     output: &mut dyn Presenter,
+    terminal: &Terminal<'_>,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let from = position.key.clone();
@@ -109,7 +112,7 @@ pub(crate) fn run(
                 std::thread::sleep(due.saturating_sub(start.elapsed()).min(BEAT));
             }
         }
-        if stopped() || terminal::is_broken() || !slice.complete {
+        if stopped() || terminal.is_broken() || !slice.complete {
             break;
         }
     }

@@ -1,18 +1,17 @@
 //! Output for people.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 
+use crate::{Class, Finding, Fix, RepairScope, Report};
 use permazen::kv::Hex;
-use permazen_jsck::{Class, Finding, Fix, RepairScope, Report};
 
-use crate::args::Args;
-use crate::check_and_repair::Mended;
-use crate::database::Database;
-use crate::json::hex;
-use crate::plan::Change;
-use crate::terminal::{Line, path_text, say};
-use crate::{End, Presenter};
+use super::args::CheckArgs;
+use super::database::Database;
+use super::json::hex;
+use super::plan::Change;
+use super::presenter::Mended;
+use super::presenter::{End, Presenter};
+use super::terminal::{Line, Terminal, path_text};
 
 /// How many bytes of a key or value are shown without `--verbose`.
 const SHOWN: usize = 48;
@@ -22,7 +21,8 @@ const NOT_DERIVED: &str =
     "left alone: it is not of an index, and --repair=derived touches nothing else";
 
 /// Prints findings as they come and a summary at the end.
-pub(crate) struct Text {
+pub(super) struct Text<'t, 'o> {
+    terminal: &'t Terminal<'o>,
     style: Style,
     verbose: bool,
     scope: RepairScope,
@@ -31,10 +31,11 @@ pub(crate) struct Text {
     heading: String,
 }
 
-impl Text {
-    pub(crate) fn new(args: &Args) -> Text {
+impl<'t, 'o> Text<'t, 'o> {
+    pub(super) fn new(args: &CheckArgs, terminal: &'t Terminal<'o>) -> Self {
         Text {
-            style: Style::detect(),
+            terminal,
+            style: Style::new(terminal.host.shows_colours()),
             verbose: args.verbose,
             scope: args.scope(),
             counts: BTreeMap::new(),
@@ -43,18 +44,22 @@ impl Text {
     }
 }
 
-impl Presenter for Text {
+impl Presenter for Text<'_, '_> {
     fn start(&mut self, database: &Database) {
         let pairs = match database.pairs() {
             Some(pairs) => format!(", {pairs} pairs"),
             None => String::new(),
         };
-        say(format_args!("Checking {} ({}{pairs})", path_text(database.path()), database.kind()));
+        self.terminal.say(format_args!(
+            "Checking {} ({}{pairs})",
+            path_text(database.path()),
+            database.kind()
+        ));
     }
 
     fn store_damage(&mut self, problem: &str) {
         let line = Line::default().styled(self.style.red, "store is damaged");
-        line.text(format_args!(": {problem}")).say();
+        self.terminal.print(line.text(format_args!(": {problem}")));
     }
 
     fn finding(&mut self, finding: &Finding) {
@@ -62,7 +67,7 @@ impl Presenter for Text {
         let style = &self.style;
         let heading = heading(finding);
         if self.heading != heading {
-            Line::default().styled(style.bold, &heading).say();
+            self.terminal.print(Line::default().styled(style.bold, &heading));
             self.heading = heading;
         }
         let colour = if finding.class.is_warning() { style.yellow } else { style.red };
@@ -79,14 +84,18 @@ impl Presenter for Text {
         if let Some(object) = finding.object {
             head = head.text(format_args!("  object {object}"));
         }
-        head.say();
-        say(format_args!("    {}", finding.detail));
+        self.terminal.print(head);
+        self.terminal.say(format_args!("    {}", finding.detail));
         let decoded = finding.decoded_key.as_ref().map(|text| format!("  ({text})"));
-        say(format_args!("    key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
+        self.terminal.say(format_args!(
+            "    key     {}{}",
+            self.hex(&finding.key),
+            decoded.unwrap_or_default()
+        ));
         if let Some(value) = &finding.value {
-            say(format_args!("    value   {}", self.hex(value)));
+            self.terminal.say(format_args!("    value   {}", self.hex(value)));
         }
-        say(format_args!(
+        self.terminal.say(format_args!(
             "    repair  {}",
             match &finding.fix {
                 _ if !finding.is_in(self.scope) => NOT_DERIVED.to_owned(),
@@ -103,13 +112,13 @@ impl Presenter for Text {
 
     fn phase(&mut self, phase: &str) {
         if self.verbose {
-            say(format_args!("Looking at: {phase}"));
+            self.terminal.say(format_args!("Looking at: {phase}"));
         }
     }
 
     /// Everything said before is void.
     fn again(&mut self) {
-        say("The database has changed while this was asked: looking again");
+        self.terminal.say("The database has changed while this was asked: looking again");
         self.counts.clear();
         self.heading.clear();
     }
@@ -119,7 +128,7 @@ impl Presenter for Text {
         let key = self.hex(&change.key);
         for (sign, value) in [("-", &change.old), ("+", &change.new)] {
             if let Some(value) = value {
-                say(format_args!("{sign} {key} = {}", self.hex(value)));
+                self.terminal.say(format_args!("{sign} {key} = {}", self.hex(value)));
             }
         }
     }
@@ -127,10 +136,10 @@ impl Presenter for Text {
     fn summary(&mut self, report: &Report, end: &End<'_>) {
         let style = &self.style;
         if !self.counts.is_empty() {
-            say("");
+            self.terminal.say("");
             let width = self.counts.values().map(|n| n.to_string().len()).max().unwrap_or(1);
             for (class, count) in &self.counts {
-                say(format_args!("{count:>width$}  {class}"));
+                self.terminal.say(format_args!("{count:>width$}  {class}"));
             }
         }
         let result = if report.findings == 0 && report.complete {
@@ -148,12 +157,15 @@ impl Presenter for Text {
             "{warnings}: {} objects, {} pairs checked with {} reads in {:.2} s{partial}",
             report.objects, report.pairs, report.reads, end.seconds,
         );
-        result.text(checked).say();
+        self.terminal.print(result.text(checked));
         if let Some(from) = end.from {
-            say(format_args!("Continued from the key {}: earlier keys are not counted", Hex(from)));
+            self.terminal.say(format_args!(
+                "Continued from the key {}: earlier keys are not counted",
+                Hex(from)
+            ));
         }
         if let Some(position) = end.position {
-            say(format_args!("Stopped before the key {}", Hex(position)));
+            self.terminal.say(format_args!("Stopped before the key {}", Hex(position)));
         }
         if let Some(mended) = end.mended {
             self.mended(report, mended);
@@ -161,34 +173,40 @@ impl Presenter for Text {
     }
 }
 
-impl Text {
+impl Text<'_, '_> {
     fn mended(&self, report: &Report, mended: &Mended) {
         if mended.left_alone > 0 {
-            say(format_args!(
+            self.terminal.say(format_args!(
                 "Left alone: {} findings that are not of indexes; a --repair of everything mends them",
                 mended.left_alone
             ));
         }
         if report.unrepairable > 0 {
-            say(format_args!(
+            self.terminal.say(format_args!(
                 "Nothing was changed: {} findings cannot be repaired automatically",
                 report.unrepairable
             ));
         } else if mended.dry_run {
-            say(format_args!("Nothing was changed: repair would make {} changes", mended.changes));
+            self.terminal.say(format_args!(
+                "Nothing was changed: repair would make {} changes",
+                mended.changes
+            ));
         } else if mended.changes == 0 {
-            say("Nothing was changed");
+            self.terminal.say("Nothing was changed");
         } else {
             let passes = if mended.passes == 1 { "pass" } else { "passes" };
-            say(format_args!(
+            self.terminal.say(format_args!(
                 "Repaired: {} changes in {} {passes}, {} findings left",
                 mended.changes, mended.passes, mended.left
             ));
             if mended.left > 0 {
-                say("To see what is left, check again");
+                self.terminal.say("To see what is left, check again");
             }
             if let Some(undo) = &mended.undo {
-                say(format_args!("What was replaced is in {} (--apply-undo)", path_text(undo)));
+                self.terminal.say(format_args!(
+                    "What was replaced is in {} (--apply-undo)",
+                    path_text(undo)
+                ));
             }
         }
     }
@@ -224,13 +242,13 @@ fn heading(finding: &Finding) -> String {
 }
 
 /// Reports that a pair is not as a repair left it.
-pub(crate) fn differing(change: &Change) {
+pub(super) fn differing(change: &Change, terminal: &Terminal<'_>) {
     let value = |value: &Option<Vec<u8>>| match value.as_deref() {
         None => "absent".to_owned(),
         Some([]) => "(empty)".to_owned(),
         Some(value) => hex(value),
     };
-    say(format_args!(
+    terminal.say(format_args!(
         "{} has changed since the repair: it is {}, not {}",
         hex(&change.key),
         value(&change.old),
@@ -247,10 +265,9 @@ struct Style {
 }
 
 impl Style {
-    /// Colours on a terminal, unless `NO_COLOR` is set.
-    fn detect() -> Style {
+    fn new(coloured: bool) -> Style {
         const PLAIN: &str = "\x1b[0m";
-        if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        if coloured {
             Style {
                 red: ["\x1b[31m", PLAIN],
                 green: ["\x1b[32m", PLAIN],

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use permazen_jsck::Intent;
+use crate::Intent;
 
 /// The change of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub(crate) key: Vec<u8>,
-    pub(crate) old: Option<Vec<u8>>,
-    pub(crate) new: Option<Vec<u8>>,
+pub(super) struct Change {
+    pub(super) key: Vec<u8>,
+    pub(super) old: Option<Vec<u8>>,
+    pub(super) new: Option<Vec<u8>>,
 }
 
 /// All changes of a repair, one for each pair.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(super) struct Plan {
     pairs: BTreeMap<Vec<u8>, (Value, Value)>,
 }
 
@@ -23,7 +23,7 @@ type Value = Option<Vec<u8>>;
 
 impl Plan {
     /// Adds what a repair is about to do.
-    pub(crate) fn note(&mut self, intent: &Intent<'_>) {
+    pub(super) fn note(&mut self, intent: &Intent<'_>) {
         if let Intent::Change { key, old, new } = *intent {
             let [old, new] = [old, new].map(|value| value.map(<[u8]>::to_vec));
             self.add(Change { key: key.to_vec(), old, new });
@@ -31,13 +31,13 @@ impl Plan {
     }
 
     /// Adds a change that comes after the others.
-    pub(crate) fn add(&mut self, change: Change) {
+    pub(super) fn add(&mut self, change: Change) {
         let Change { key, old, new } = change;
         self.pairs.entry(key).or_insert_with(|| (old, None)).1 = new;
     }
 
     /// The changes in the order of their keys. Pairs that end as they were are left out.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = Change> {
         let changed = self.pairs.iter().filter(|(_, (old, new))| old != new);
         changed.map(|(key, (old, new))| Change {
             key: key.clone(),

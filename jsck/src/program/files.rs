@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::Failure;
-use crate::terminal::path_text;
+use super::host::Failure;
+use super::terminal::path_text;
 
 /// Opens what is read once, from its beginning to its end: a file, a pipe (such as `<(…)` of a
 /// shell), or standard input for `-`.
-pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
+pub(super) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_standard_input(path) {
         return Ok(Box::new(io::stdin()));
     }
@@ -23,12 +23,12 @@ pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
 }
 
 /// The name of what [`open_input`] opens, for messages.
-pub(crate) fn input_text(path: &Path) -> String {
+pub(super) fn input_text(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path_text(path) }
 }
 
 /// Whether no file can be kept in the place of what [`open_input`] opens.
-pub(crate) fn is_stream(path: &Path) -> bool {
+pub(super) fn is_stream(path: &Path) -> bool {
     // The link of a file descriptor leads to an open file even after the name of that was removed.
     let has_no_name = || path.exists() && path.canonicalize().is_err();
     is_standard_input(path) || is_pipe(path) || has_no_name()
@@ -36,7 +36,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 
 /// Refuses two `inputs`, each with its option, that are the same stream: the first reads everything,
 /// and the second would find nothing.
-pub(crate) fn must_be_read_once<'a>(
+pub(super) fn must_be_read_once<'a>(
     inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> Result<(), Failure> {
     let mut streams: Vec<(&str, &Path)> = Vec::new();
@@ -89,7 +89,7 @@ fn is_pipe(path: &Path) -> bool {
 
 /// Refuses anything that is not a file, before it is opened: opening a named pipe would wait for
 /// somebody to write to it.
-pub(crate) fn must_be_file(path: &Path) -> Result<(), Failure> {
+pub(super) fn must_be_file(path: &Path) -> Result<(), Failure> {
     let found = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
     if found.is_file() {
         return Ok(());
@@ -120,7 +120,7 @@ fn kind(found: FileType) -> &'static str {
 const MOST_LINKS: usize = 256;
 
 /// The file that `path` leads to after all links, even if there is none yet.
-pub(crate) fn after_links(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn after_links(path: &Path) -> Result<PathBuf, Failure> {
     let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
     let mut file = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -137,30 +137,30 @@ pub(crate) fn after_links(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A new file, under a name that was free. It is removed when dropped, unless `keep` is called.
-pub(crate) struct NewFile {
+pub(super) struct NewFile {
     path: PathBuf,
     file: NamedTempFile,
 }
 
 impl NewFile {
     /// Begins a file. Refuses a name that is taken, and a place where nothing can be written.
-    pub(crate) fn create(path: &Path) -> Result<NewFile, Failure> {
+    pub(super) fn create(path: &Path) -> Result<NewFile, Failure> {
         if path.symlink_metadata().is_ok() {
             return Err(format!("{}: the file exists already", path_text(path)).into());
         }
         Ok(NewFile { path: path.to_path_buf(), file: temporary(path)? })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn file(&mut self) -> &mut File {
+    pub(super) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
     /// Gives the file its name. File and name are on disk then.
-    pub(crate) fn keep(self) -> io::Result<()> {
+    pub(super) fn keep(self) -> io::Result<()> {
         let NewFile { path, file } = self;
         file.as_file().sync_all()?;
         file.persist_noclobber(&path).map_err(|e| e.error)?;
@@ -170,7 +170,7 @@ impl NewFile {
 
 /// Replaces a file in one step by what `write` writes, or creates it. The permissions of a replaced
 /// file stay. `write` and [`sync_directory`] bring it to disk.
-pub(crate) fn replace(
+pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -198,7 +198,7 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Failure> {
 }
 
 /// Makes sure that the name of a file is on disk.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
 }
 

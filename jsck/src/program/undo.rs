@@ -9,19 +9,19 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::Intent;
 use flate2::Crc;
 use permazen::kv::key::parse_hex;
-use permazen_jsck::Intent;
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
-use crate::args::Force;
-use crate::database::Database;
-use crate::files::NewFile;
-use crate::json::{hex, hex_or_null};
-use crate::plan::{Change, Plan};
-use crate::terminal::{self, path_text, say};
-use crate::{files, text};
+use super::args::Force;
+use super::database::Database;
+use super::files::NewFile;
+use super::host::Failure;
+use super::json::{hex, hex_or_null};
+use super::plan::{Change, Plan};
+use super::terminal::{Terminal, json_line, path_text};
+use super::{files, text};
 
 /// The form of undo files that this program writes.
 const FORM: u32 = 2;
@@ -83,7 +83,7 @@ fn now() -> u64 {
 }
 
 /// The default path of the undo file of a database.
-pub(crate) fn default_path(database: &Path) -> PathBuf {
+pub(super) fn default_path(database: &Path) -> PathBuf {
     let seconds = now();
     // Beside the database, even if the path of a directory ends with a slash.
     let path: PathBuf = database.components().collect();
@@ -99,7 +99,7 @@ pub(crate) fn default_path(database: &Path) -> PathBuf {
 }
 
 /// An undo file that is being written. It is removed when dropped, unless `keep` is called.
-pub(crate) struct UndoFile {
+pub(super) struct UndoFile {
     out: BufWriter<NewFile>,
     crc: Crc,
     changes: u64,
@@ -116,7 +116,7 @@ impl Write for NewFile {
 }
 
 impl UndoFile {
-    pub(crate) fn create(path: &Path, database: &Database) -> Result<UndoFile, Failure> {
+    pub(super) fn create(path: &Path, database: &Database) -> Result<UndoFile, Failure> {
         let out = BufWriter::with_capacity(1 << 16, NewFile::create(path)?);
         let mut undo = UndoFile { out, crc: Crc::new(), changes: 0 };
         undo.line(&Line::Undo(Origin::of(database)))?;
@@ -124,7 +124,7 @@ impl UndoFile {
     }
 
     /// Adds what a repair is about to do. After `Intent::Pass`, everything is on disk.
-    pub(crate) fn add(&mut self, intent: &Intent<'_>) -> io::Result<()> {
+    pub(super) fn add(&mut self, intent: &Intent<'_>) -> io::Result<()> {
         let added = match *intent {
             Intent::Change { key, old, new } => {
                 self.changes += 1;
@@ -140,13 +140,13 @@ impl UndoFile {
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
-        let text = terminal::json_line(line)?;
+        let text = json_line(line)?;
         self.crc.update(&text);
         self.out.write_all(&text)
     }
 
     /// Ends the file and brings it to disk under its name. Returns the name.
-    pub(crate) fn keep(mut self) -> Result<PathBuf, Failure> {
+    pub(super) fn keep(mut self) -> Result<PathBuf, Failure> {
         let path = self.out.get_ref().path().to_path_buf();
         let wrap = |e: io::Error| format!("{}: {e}", path_text(&path));
         let end = Line::End { changes: self.changes, crc32: self.crc.sum() };
@@ -223,7 +223,12 @@ fn read(path: &Path) -> Result<Content, Failure> {
 
 /// Gives the pairs that a repair changed their old values back, if they are as the repair left
 /// them. What does not fit is only undone with `force`.
-pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result<(), Failure> {
+pub(super) fn apply(
+    database: &Database,
+    path: &Path,
+    force: &[Force],
+    terminal: &Terminal<'_>,
+) -> Result<(), Failure> {
     let Content { origin, plan, changes, whole } = read(path)?;
     let file = files::input_text(path);
     let here = Origin::of(database);
@@ -258,7 +263,7 @@ pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result
         if now != new {
             differing += 1;
             if !force.contains(&Force::Changed) {
-                text::differing(&Change { key, old: now, new });
+                text::differing(&Change { key, old: now, new }, terminal);
                 continue;
             }
         }
@@ -276,16 +281,18 @@ pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result
         )
         .into());
     }
-    terminal::written().map_err(|e| format!("{e}; nothing was undone"))?;
-    database.commit(kv)?;
+    terminal.written().map_err(|e| format!("{e}; nothing was undone"))?;
+    database.commit_with(terminal.host, kv)?;
     if !whole {
-        say(format_args!("{file} is cut off: what follows is about the part that is left of it"));
+        terminal.say(format_args!(
+            "{file} is cut off: what follows is about the part that is left of it"
+        ));
     }
     let rest = match as_before {
         0 => String::new(),
         n => format!(", {n} were as before the repair already"),
     };
     let path = path_text(database.path());
-    say(format_args!("{undone} changes undone in {path}{rest}"));
-    Ok(terminal::written().map_err(|e| format!("{e}; {undone} changes were undone"))?)
+    terminal.say(format_args!("{undone} changes undone in {path}{rest}"));
+    Ok(terminal.written().map_err(|e| format!("{e}; {undone} changes were undone"))?)
 }

@@ -1,61 +1,54 @@
-//! The command line.
+//! The options of a check.
 
 use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use clap::{Parser, ValueEnum};
+use crate::{Options, RepairScope};
+use clap::ValueEnum;
 use permazen::layout::SchemaIndex;
 use permazen::open::StoreKind;
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
-use permazen_jsck::{Options, RepairScope};
 
-use crate::{Failure, files};
+use super::files;
+use super::host::{Failure, Host};
 
-/// Check a Permazen database for consistency, and repair it.
-///
-/// Exit code 0: nothing is wrong. 1: something is, whether it was repaired or not. 2: the
-/// database could not be checked, or the report not be written. 130: Ctrl-C came when there was nothing to sum up.
-#[derive(Debug, Parser)]
-#[command(name = "jsck", version, max_term_width = 100)]
-pub(crate) struct Args {
-    /// An LMDB environment, an SQLite file, or a raw XML dump: a path, or lmdb:PATH, sqlite:PATH,
-    /// xml:PATH; write ./ before a path that has a colon
-    #[arg(required_unless_present = "generate")]
-    database: Option<PathBuf>,
+/// The options of a check: all that `jsck` has, except the database. They say in their help what they
+/// do.
+#[derive(Debug, Clone, clap::Args)]
+#[non_exhaustive]
+pub struct CheckArgs {
     /// What kind of store it is; found out by itself if not given
     #[arg(long)]
-    pub(crate) kind: Option<Kind>,
+    pub(super) kind: Option<Kind>,
     /// Mend what is found: everything, or only indexes (derived)
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
-    pub(crate) repair: Option<Scope>,
+    pub(super) repair: Option<Scope>,
     /// With --repair: do not ask first
     #[arg(long, requires = "repair")]
-    pub(crate) yes: bool,
+    pub yes: bool,
     /// With --repair: show what it would change, and change nothing
     #[arg(long, requires = "repair")]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// With --repair: write the whole database to this XML file before the first change
     #[arg(long, value_name = "FILE", requires = "repair")]
-    pub(crate) backup: Option<PathBuf>,
+    pub(super) backup: Option<PathBuf>,
     /// With --repair: where to write what it replaces [default: DATABASE.undo-TIME]
     #[arg(long, value_name = "FILE", requires = "repair")]
-    pub(crate) undo_file: Option<PathBuf>,
+    pub(super) undo_file: Option<PathBuf>,
     /// Bring back what a repair of this database replaced, from its undo file (- is standard input)
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["repair", "yes", "dry_run", "backup", "undo_file", "json"])]
-    pub(crate) apply_undo: Option<PathBuf>,
+    pub(super) apply_undo: Option<PathBuf>,
     /// With --apply-undo: do it although the file was written for another database, pairs have
     /// changed since the repair, or the file is cut off
     #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "apply_undo")]
-    pub(crate) force: Vec<Force>,
+    pub(super) force: Vec<Force>,
     /// One JSON object a line
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Stop after this many findings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -73,23 +66,23 @@ pub(crate) struct Args {
     /// --repair, partial checks, --threads or --collect-schemas
     #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo", "threads",
           "collect_schemas"])]
-    pub(crate) online: bool,
+    pub(super) online: bool,
     /// With --online: how many pairs a second to check at most
     #[arg(long, value_name = "PAIRS", requires = "online",
           value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rate: Option<u64>,
+    pub(super) rate: Option<u64>,
     /// With --online: keep the position in this file, and continue from there if it exists
     #[arg(long, value_name = "FILE", requires = "online")]
-    pub(crate) position: Option<PathBuf>,
+    pub(super) position: Option<PathBuf>,
     /// How many threads read the database, where its kind allows several [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Do not check the structure of the store below
     #[arg(long)]
-    pub(crate) no_store_check: bool,
+    pub(super) no_store_check: bool,
     /// Also show values in full and what is being looked at
     #[arg(long, short)]
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// Report schemas no object uses, and remove them when repairing
     #[arg(long)]
     collect_schemas: bool,
@@ -103,15 +96,11 @@ pub(crate) struct Args {
     /// Use this schema ID for that storage ID; without one, drop the storage ID
     #[arg(long = "storage-id", value_name = "ID=[SCHEMA_ID]")]
     storage_ids: Vec<String>,
-    /// Print a shell completion script, the manual page or the JSON schema of a line that --json
-    /// prints, and nothing else
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) generate: Option<Generate>,
 }
 
 /// Kinds of stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     Lmdb,
     #[cfg(feature = "sqlite")]
     Sqlite,
@@ -119,7 +108,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of_store(self) -> StoreKind {
+    pub(super) fn of_store(self) -> StoreKind {
         match self {
             Kind::Lmdb => StoreKind::Lmdb,
             #[cfg(feature = "sqlite")]
@@ -131,14 +120,14 @@ impl Kind {
 
 /// What to repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scope {
+pub(super) enum Scope {
     All,
     Derived,
 }
 
 /// What keeps an undo file from being applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Force {
+pub(super) enum Force {
     /// It was written for another database
     Database,
     /// Pairs are not as the repair left them
@@ -147,45 +136,24 @@ pub(crate) enum Force {
     Incomplete,
 }
 
-/// What to generate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Generate {
-    Bash,
-    Elvish,
-    Fish,
-    /// The JSON schema of a line that --json prints
-    JsonSchema,
-    Man,
-    Powershell,
-    Zsh,
-}
-
-impl Generate {
-    pub(crate) fn shell(self) -> Option<clap_complete::Shell> {
-        use clap_complete::Shell;
-        Some(match self {
-            Generate::Bash => Shell::Bash,
-            Generate::Elvish => Shell::Elvish,
-            Generate::Fish => Shell::Fish,
-            Generate::Powershell => Shell::PowerShell,
-            Generate::Zsh => Shell::Zsh,
-            Generate::JsonSchema | Generate::Man => return None,
-        })
+impl CheckArgs {
+    /// Whether it changes the database.
+    pub fn changes(&self) -> bool {
+        self.repairs() || self.apply_undo.is_some()
     }
-}
 
-impl Args {
-    pub(crate) fn database(&self) -> Result<&Path, Failure> {
-        self.database.as_deref().ok_or_else(|| "no database given".into())
+    /// Whether it repairs the database.
+    pub(super) fn repairs(&self) -> bool {
+        self.repair.is_some() && !self.dry_run
     }
 
     /// Whether to ask before a repair.
-    pub(crate) fn asks(&self) -> bool {
+    pub(super) fn asks(&self) -> bool {
         self.repair.is_some() && !self.yes && !self.dry_run
     }
 
     /// What a repair may change.
-    pub(crate) fn scope(&self) -> RepairScope {
+    pub(super) fn scope(&self) -> RepairScope {
         match self.repair {
             Some(Scope::Derived) => RepairScope::Derived,
             Some(Scope::All) | None => RepairScope::All,
@@ -202,9 +170,10 @@ impl Args {
     }
 
     /// The checker's options.
-    pub(crate) fn options(&self, stop: Arc<AtomicBool>) -> Result<Options, Failure> {
+    pub(super) fn options(&self, host: &dyn Host) -> Result<Options, Failure> {
         let mut options = Options::default();
-        options.stop = Some(stop);
+        options.encodings = host.encodings();
+        options.stop = Some(host.stop());
         options.max_findings = self.limit.unwrap_or(u64::MAX);
         options.collect_schemas = self.collect_schemas;
         options.threads = self.threads.unwrap_or(options.threads);

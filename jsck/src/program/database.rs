@@ -3,16 +3,18 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
 use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 
-use crate::args::Kind;
-use crate::terminal::path_text;
-use crate::{Failure, files};
+use super::args::Kind;
+use super::files;
+use super::host::{Failure, Host, Subject};
+use super::terminal::path_text;
 
 /// An open database.
-pub(crate) struct Database {
+pub(super) struct Database {
     path: PathBuf,
     store: Store,
 }
@@ -23,9 +25,46 @@ enum Store {
     Other(OpenStore),
 }
 
+impl<'s> Subject<'s> {
+    /// The path or URL, as messages name it.
+    pub(super) fn path(self) -> &'s Path {
+        match self {
+            Subject::Named(name) => Path::new(name),
+            Subject::Open(store) => store.path().unwrap_or(Path::new("memory:")),
+        }
+    }
+
+    /// The path beside which its files are: that of a URL is what comes after the kind.
+    pub(super) fn place(self) -> PathBuf {
+        let path = self.path();
+        match Opening::new().locate(path) {
+            Ok((_, located)) if !path.exists() && !located.as_os_str().is_empty() => located,
+            _ => path.to_path_buf(),
+        }
+    }
+}
+
 /// Opens a database. A database that is only read is not changed in any way.
-pub(crate) fn open(name: &Path, kind: Option<Kind>, write: bool) -> Result<Database, Failure> {
+pub(super) fn open(
+    subject: Subject<'_>,
+    kind: Option<Kind>,
+    write: bool,
+    wait: Option<Duration>,
+) -> Result<Database, Failure> {
+    let (name, kind) = match subject {
+        Subject::Named(name) => (Path::new(name), kind),
+        Subject::Open(store) => match store.path().filter(|_| store.kind() == StoreKind::Xml) {
+            Some(path) => (path, Some(Kind::Xml)),
+            None => {
+                let path = subject.path().to_path_buf();
+                return Ok(Database { path, store: Store::Other(store.clone()) });
+            }
+        },
+    };
     let mut opening = Opening::new().write(write);
+    if let Some(wait) = wait {
+        opening = opening.wait(wait);
+    }
     if let Some(kind) = kind {
         let kind = kind.of_store();
         if kind != StoreKind::Lmdb {
@@ -60,19 +99,19 @@ fn unwrapped(error: OpenError) -> Failure {
 }
 
 impl Database {
-    pub(crate) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What it is.
-    pub(crate) fn kind(&self) -> StoreKind {
+    pub(super) fn kind(&self) -> StoreKind {
         match &self.store {
             Store::Xml(_) => StoreKind::Xml,
             Store::Other(store) => store.kind(),
         }
     }
 
-    pub(crate) fn store(&self) -> &dyn KvDatabase {
+    pub(super) fn store(&self) -> &dyn KvDatabase {
         match &self.store {
             Store::Xml(dump) => dump.store(),
             Store::Other(store) => store,
@@ -80,12 +119,12 @@ impl Database {
     }
 
     /// How many pairs the database has, if the store knows.
-    pub(crate) fn pairs(&self) -> Option<u64> {
+    pub(super) fn pairs(&self) -> Option<u64> {
         self.store().statistics().ok()?.entries
     }
 
     /// What is wrong with the structure of the store. Empty for stores that cannot check it.
-    pub(crate) fn verify(&self) -> Result<Vec<String>, Failure> {
+    pub(super) fn verify(&self) -> Result<Vec<String>, Failure> {
         match self.store().verify() {
             Err(KvError::Unsupported(_)) => Ok(Vec::new()),
             problems => Ok(problems?),
@@ -94,18 +133,18 @@ impl Database {
 
     /// Whether the store can be read safely although its structure is damaged. LMDB cannot: it
     /// trusts its pages.
-    pub(crate) fn can_be_read_damaged(&self) -> bool {
+    pub(super) fn can_be_read_damaged(&self) -> bool {
         self.kind() != StoreKind::Lmdb
     }
 
     /// Begins a transaction.
-    pub(crate) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         let options = if write { TxOptions::writing() } else { TxOptions::reading() };
         Ok(self.store().begin(&options)?)
     }
 
     /// Makes sure that the file to be replaced is still the one that was read.
-    pub(crate) fn is_as_opened(&self) -> Result<(), Failure> {
+    pub(super) fn is_as_opened(&self) -> Result<(), Failure> {
         match &self.store {
             Store::Xml(dump) if !dump.is_unchanged() => {
                 let path = path_text(&self.path);
@@ -115,8 +154,23 @@ impl Database {
         }
     }
 
+    /// Does the same as [`commit`](Self::commit), and lets the host know.
+    pub(super) fn commit_with(
+        &self,
+        host: &dyn Host,
+        kv: Box<dyn KvTransaction + Send + '_>,
+    ) -> Result<(), Failure> {
+        let (mut kv, mut committed) = (Some(kv), Ok(()));
+        host.commit(&mut || {
+            if let Some(kv) = kv.take() {
+                committed = self.commit(kv);
+            }
+        });
+        committed
+    }
+
     /// Commits. An XML dump is then written again.
-    pub(crate) fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
+    fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
         self.is_as_opened()?;
         kv.commit()?;
         if self.kind() == StoreKind::Xml {
@@ -133,7 +187,7 @@ impl Database {
 }
 
 /// Writes all pairs as XML.
-pub(crate) fn dump(kv: &dyn KvRead, path: &Path, out: impl Write) -> Result<(), Failure> {
+pub(super) fn dump(kv: &dyn KvRead, path: &Path, out: impl Write) -> Result<(), Failure> {
     xml::dump(kv, KeySpan::FULL, xml::Style::Indented, out)
         .map_err(|e| format!("{}: {e}", path_text(path)))?;
     Ok(())

@@ -1,0 +1,68 @@
+//! Who runs a check, and what is checked.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use permazen::encoding::EncodingRegistry;
+use permazen::open::OpenStore;
+
+/// Why the program ends early: one line for the user.
+pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The program that runs a check.
+pub trait Host {
+    /// What messages on standard error begin with: `jsck`.
+    fn name(&self) -> &str;
+
+    /// Whether what is printed is seen on a terminal that shows colours.
+    fn shows_colours(&self) -> bool;
+
+    /// The encodings that the recorded schemas may use.
+    fn encodings(&self) -> Arc<EncodingRegistry> {
+        Arc::new(EncodingRegistry::new())
+    }
+
+    /// How long to wait for others that use the database; `None` for as long as each kind of store
+    /// does by itself.
+    fn wait(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the host sets to end the check with what was found so far; a repair is then not made.
+    fn stop(&self) -> Arc<AtomicBool>;
+
+    /// From now on, [`stop`](Self::stop) is looked at every few milliseconds. Before, the check may wait
+    /// for others, or for a pipe that it reads.
+    fn stop_is_looked_at(&self) {}
+
+    /// Whether there is somebody to ask.
+    fn can_ask(&self) -> bool;
+
+    /// Shows a question, which is safe to show, and waits for the answer: yes or no. No, if the check
+    /// is stopped meanwhile.
+    ///
+    /// # Errors
+    /// If the question cannot be shown or the answer not be read.
+    fn confirm(&self, question: &str) -> io::Result<bool>;
+
+    /// Calls `commit`, which makes the changes of a repair lasting. Whoever ends the process meanwhile
+    /// does not know whether they were made.
+    fn commit(&self, commit: &mut dyn FnMut()) {
+        commit();
+    }
+}
+
+/// The database to check.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Subject<'s> {
+    /// Its path or URL, as [`permazen::open()`] takes it. It is opened for reading, or for writing to
+    /// repair it.
+    Named(&'s OsStr),
+    /// A store that is open already. It must have been opened for writing to be repaired. An XML dump
+    /// is opened again, by its path.
+    Open(&'s OpenStore),
+}
