@@ -82,7 +82,7 @@ pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,
 };
-pub use reference::{IdFilter, MissingTargets, PathStep};
+pub use reference::{DeletionStep, IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
 pub(crate) use whole::{Converter, Counters, Given, Moves, Moving};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

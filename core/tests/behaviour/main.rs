@@ -10,6 +10,7 @@ mod coverage;
 mod creation;
 mod damage;
 mod deletion;
+mod deletion_steps;
 mod encoded;
 mod failures;
 mod fields;

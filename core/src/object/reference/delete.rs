@@ -1,6 +1,7 @@
 //! Deleting objects (docs/src/objects.md#references-and-deletion).
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use permazen_kv::KeySpan;
@@ -13,6 +14,49 @@ use crate::object::notify::Happened;
 use crate::object::whole::ObjectData;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{DeleteAction, ResolvedType};
+
+/// One thing that a deletion has done; see [`Transaction::delete_telling`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeletionStep {
+    /// An object was deleted: the given one, or one that must go with it.
+    Deleted {
+        /// The object.
+        id: ObjId,
+    },
+    /// An object does not refer to a deleted one any more: the references are null now. The object
+    /// itself may be deleted later.
+    Nullified {
+        /// The object that referred to it.
+        holder: ObjId,
+        /// The storage ID of the field, or of the sub-field of a collection.
+        field: StorageId,
+        /// The deleted object.
+        target: ObjId,
+    },
+    /// An object does not refer to a deleted one any more: the elements or entries were removed. The
+    /// object itself may be deleted later.
+    Removed {
+        /// The object that referred to it.
+        holder: ObjId,
+        /// The storage ID of the sub-field.
+        field: StorageId,
+        /// The deleted object.
+        target: ObjId,
+    },
+}
+
+/// Who is told of the steps of a deletion.
+type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
+
+impl Unreference {
+    fn step(self, holder: ObjId, field: StorageId, target: ObjId) -> DeletionStep {
+        match self {
+            Unreference::Nullify => DeletionStep::Nullified { holder, field, target },
+            Unreference::Remove => DeletionStep::Removed { holder, field, target },
+        }
+    }
+}
 
 /// Deleting objects.
 impl Transaction<'_> {
@@ -57,6 +101,78 @@ impl Transaction<'_> {
     /// Errors of listeners. If a listener to fields fails, its error is returned, but the objects
     /// stay deleted.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
+        self.delete_and_tell(id, None)
+    }
+
+    /// Deletes an object like [`Transaction::delete`], and tells `tell` each thing that this does,
+    /// after it is done. Deletions that listeners make are not told.
+    ///
+    /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a long
+    /// deletion. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
+    /// that stays.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::encoding::Value;
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, DeletionStep, Migrate, TransactionConfig};
+    /// use permazen::schema::{DeleteAction, Field, ObjectType, SchemaModel, Simple};
+    ///
+    /// let boss = Simple::reference().on_delete(DeleteAction::Nullify);
+    /// let person = ObjectType::new("Person").field(Field::new("boss", boss));
+    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
+    /// let db = Database::new(Arc::new(MemoryStore::new()));
+    /// let tx = db.begin(&config)?;
+    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
+    /// tx.set(bob, "boss", &Value::Ref(ann), Migrate::No)?;
+    ///
+    /// let mut steps = Vec::new();
+    /// tx.delete_telling(ann, &mut |step| Ok(steps.push(step)))?;
+    /// let field = tx.field_storage_id("Person", "boss")?;
+    /// assert_eq!(steps, [
+    ///     DeletionStep::Deleted { id: ann },
+    ///     DeletionStep::Nullified { holder: bob, field, target: ann },
+    /// ]);
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::delete`] and of `tell`.
+    pub fn delete_telling(
+        &self,
+        id: ObjId,
+        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
+    ) -> Result<bool> {
+        self.delete_and_tell(id, Some(tell))
+    }
+
+    /// Shows `visit` what forbids the deletion of an object: each other object that refers to it
+    /// through a field that forbids it, and the storage ID of that field or sub-field. Stops when
+    /// `visit` returns `Break`. An object that refers to it through several elements of a collection is
+    /// shown once for that field.
+    ///
+    /// Cost: one seek for each field, in any type, that may forbid it; one step and up to two gets
+    /// for each object that refers through it.
+    ///
+    /// # Errors
+    /// The errors of the store; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
+    /// meta-data are damaged.
+    pub fn each_refusal(
+        &self,
+        id: ObjId,
+        visit: &mut dyn FnMut(ObjId, StorageId) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        for field in &*self.incoming() {
+            let visit = &mut |holder| visit(holder, field.field);
+            if self.each_refusing_holder(field, id, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_and_tell(&self, id: ObjId, mut tell: Option<Tell<'_>>) -> Result<bool> {
         self.check_open()?;
         // A listener may try to delete the object for whose deletion it was called. This does
         // nothing.
@@ -68,7 +184,7 @@ impl Transaction<'_> {
             let mut found = false;
             while let Some(id) = todo.pop_front() {
                 found |= self
-                    .delete_and_queue(id, &mut todo)
+                    .delete_and_queue(id, &mut todo, &mut tell)
                     .map_err(|error| error.about(|| format!("deletion of {}", self.named(id))))?;
             }
             Ok(found)
@@ -78,7 +194,12 @@ impl Transaction<'_> {
     /// Deletes one object, and makes references to it null or removes them where the fields ask for
     /// that. Adds the objects that must be deleted with it to `todo`, and does not delete them
     /// itself. Returns `false` if there is no such object.
-    fn delete_and_queue(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
+    fn delete_and_queue(
+        &self,
+        id: ObjId,
+        todo: &mut VecDeque<ObjId>,
+        tell: &mut Option<Tell<'_>>,
+    ) -> Result<bool> {
         // A hook for its deletion has led here. Those after it are called for it first, then it is
         // deleted.
         if self.being_deleted.is_calling_hooks(id) {
@@ -115,6 +236,9 @@ impl Transaction<'_> {
         // the mark of the outer deletion is still set. It must go: the object is deleted now, a new
         // object may get its ID, and it must be possible to delete that one.
         self.being_deleted.leave(id);
+        if let Some(tell) = tell {
+            tell(DeletionStep::Deleted { id })?;
+        }
         // `forward_delete`: the objects to which the deleted one referred. `delete` deletes them
         // later, from `todo`.
         data.each_reference(|field, bytes| {
@@ -131,7 +255,12 @@ impl Transaction<'_> {
         ] {
             for field in &*incoming {
                 for holder in self.asking_holders(field, id, action)? {
+                    // An index entry without matching content is damage, so the content decides.
+                    let is_told = tell.is_some() && self.refers(holder, field.field, id)?;
                     self.unreference(holder, field.field, id, change)?;
+                    if let Some(tell) = tell.as_mut().filter(|_| is_told) {
+                        tell(change.step(holder, field.field, id))?;
+                    }
                 }
             }
         }

@@ -14,6 +14,7 @@ mod unreference;
 
 pub(in crate::object) use being_deleted::BeingDeleted;
 pub(in crate::object) use check::{NULL, target_of};
+pub use delete::DeletionStep;
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;
 pub(in crate::object) use missing::NotedMissing;
