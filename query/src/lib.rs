@@ -45,4 +45,4 @@ pub use parse::{
 };
 pub use plan::{Plan, plan};
 pub use rows::{Cell, Column, ObjectRow, Row, Rows};
-pub use run::{Ran, matches, run};
+pub use run::{Ran, each_match, matches, run};

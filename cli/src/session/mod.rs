@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use permazen::object::{Database, Transaction};
 use permazen::open::OpenStore;
-use permazen_query::Catalog;
 use permazen_query::syntax::Literal;
+use permazen_query::{Catalog, Limits};
 
 use crate::interrupt::Interrupt;
 
@@ -59,6 +59,13 @@ impl Session {
     /// The objects in it.
     pub(crate) fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// What a statement may use.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.stop = Some(self.interrupt.flag());
+        limits
     }
 
     /// The names that statements in this transaction can use.

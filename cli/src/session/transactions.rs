@@ -1,10 +1,12 @@
 //! Beginning and ending transactions. They record no schema and remove none.
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use permazen::kv::counting::{Counter, CountingStore};
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
-use permazen::object::{Transaction, TransactionConfig};
-use permazen::schema::SchemaRemoval;
+use permazen::object::{Database, Transaction, TransactionConfig};
+use permazen::schema::{SchemaRemoval, UnknownEncodings};
 
 use super::{Session, in_the_way};
 use crate::failure::Failure;
@@ -24,10 +26,32 @@ impl Session {
         self.begin_with(&self.writing()?)
     }
 
+    /// Runs `action` in a transaction that is like [`begin_reading`](Self::begin_reading), and whose
+    /// operations on the store are counted.
+    pub(crate) fn counted<T>(
+        &self,
+        action: impl FnOnce(&Transaction<'_>, &Counter) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let store = CountingStore::new(self.shared_store());
+        let counter = store.counter();
+        let database = Database::with_encodings(Arc::new(store), self.database.encodings().clone())
+            .unknown_encodings(UnknownEncodings::Carry);
+        let transaction = self.begin_on(&database, &TxOptions::reading())?;
+        action(&transaction, &counter)
+    }
+
     fn begin_with(&self, options: &TxOptions) -> Result<Transaction<'_>, Failure> {
+        self.begin_on(&self.database, options)
+    }
+
+    fn begin_on<'d>(
+        &self,
+        database: &'d Database,
+        options: &TxOptions,
+    ) -> Result<Transaction<'d>, Failure> {
         in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
             let options = options.clone().with_wait(slice);
-            self.database.begin(&config().kv_options(options))
+            database.begin(&config().kv_options(options))
         })
     }
 

@@ -66,6 +66,32 @@ fn several_statements_run_one_after_the_other() {
 }
 
 #[test]
+fn parameters_cannot_become_a_part_of_the_statement() {
+    let db = Fixture::new();
+    let name = |option: &str, value: &str| {
+        let statement = "find Person where name = $x columns name";
+        db.run(&[statement, "--raw", option, &format!("x={value}")])
+    };
+    assert_eq!(name("--param", "\"Ann\"").done(), "Ann\n");
+    assert_eq!(name("--text", "Ann").done(), "Ann\n");
+    assert_eq!(name("--text", "\"Ann\"").done(), "");
+    assert_eq!(name("--text", "Ann\" or name = \"Bob").done(), "");
+    let injected = name("--param", "\"Ann\" or true").failed(2);
+    assert!(injected.starts_with("permazen: --param, line 1, column 7: `or` is not"), "{injected}");
+    assert!(injected.contains("--text takes any text as it is"), "{injected}");
+    let word = name("--param", "3").failed(2);
+    assert!(word.starts_with("permazen: line 1, column 26: "), "{word}");
+    let twice = ["count Pet", "--param", "x=1", "--text", "$x=1"];
+    assert_eq!(db.run(&twice).failed(2), "permazen: --text $x=1: $x has a value already\n");
+    let unnamed = db.run(&["count Pet", "--param", "x"]).failed(2);
+    assert_eq!(unnamed, "permazen: --param x: there is no = after the name\n");
+    assert_eq!(
+        db.run(&["find $id columns name", "--param", "id=@1000000000000002", "--raw"]).done(),
+        "Bob\n"
+    );
+}
+
+#[test]
 fn a_mistake_is_shown_with_its_place_and_the_nearest_name() {
     let db = Fixture::new();
     assert_eq!(

@@ -172,3 +172,85 @@ fn no_such_object_is_an_answer() {
     }
     assert_eq!(db.run(&["count @1000000000000009", "--raw"]).done(), "0\n");
 }
+
+#[test]
+fn columns_are_named_and_those_of_numbers_are_on_the_right() {
+    let db = Fixture::new();
+    let statement =
+        "find Person order by age desc limit 2 columns name, age, boss.name, scores[\"a\"]";
+    let ran = db.run(&[statement]);
+    assert_eq!(
+        ran.out,
+        "name  age  boss.name  scores[\"a\"]\n\
+         ----  ---  ---------  -----------\n\
+         Ann    40  null                 1\n\
+         Bob     0                        \n"
+    );
+    let out = db.run(&[statement, "--json"]).out;
+    let rows: Vec<Json> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        rows[0]["values"],
+        json!({"name": "Ann", "age": 40, "boss.name": null, "scores[\"a\"]": 1})
+    );
+    assert_eq!(rows[1]["values"], json!({"name": "Bob", "age": 0}));
+    assert_eq!(
+        db.run(&["find @1000000000000001 columns name, name, age", "--json"]).done(),
+        "{\"type\":\"row\",\"values\":{\"name\":\"Ann\",\"age\":40}}\n"
+    );
+}
+
+#[test]
+fn a_scan_for_lack_of_an_index_is_said() {
+    let db = Fixture::new();
+    let note = "all objects of Person are read, because no index serves the condition";
+    let ran = db.run(&["count Person where age > 3", "--raw"]);
+    assert_eq!((ran.code, ran.out, ran.err), (0, "1\n".to_owned(), format!("permazen: {note}\n")));
+    let ran = db.run(&["count Person where age > 3", "--json"]);
+    assert_eq!(ran.err, format!("{{\"type\":\"note\",\"message\":\"{note}\"}}\n"));
+    assert_eq!(db.run(&["count Person where name = \"Ann\"", "--raw"]).done(), "1\n");
+}
+
+#[test]
+fn the_plan_and_what_it_costs() {
+    let db = Fixture::new();
+    let plan = db.run(&["explain find Person where name = \"Ann\""]).done();
+    assert!(plan.contains("index Person.name"), "{plan}");
+    let run = db.run(&["explain run find Person where name = \"Ann\""]).done();
+    let cost = run.strip_prefix(&plan).expect("the same plan");
+    assert!(cost.starts_with("rows: 1, gets: 0, seeks: 2, steps: "), "{cost}");
+    assert!(cost.ends_with(" ms\n"), "{cost}");
+    let run = db.run(&["explain run count Person where name = \"Ann\"", "--json"]).done();
+    let run: Json = serde_json::from_str(&run).unwrap();
+    assert_eq!(
+        (&run["type"], &run["run"]["rows"], &run["run"]["seeks"]),
+        (&json!("plan"), &json!(1), &json!(1))
+    );
+}
+
+#[test]
+fn a_damaged_value_is_shown_with_its_bytes_and_the_rest_too() {
+    use permazen::kv::{KvDatabase, TxOptions};
+    let db = Fixture::new();
+    let store = db.open();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    // The age of Ann.
+    tx.put(&[0x10, 0, 0, 0, 0, 0, 0, 1, 18], &[0xff, 0xff]).unwrap();
+    tx.commit().unwrap();
+    let show = |format: &str| {
+        let ran = db.run(&["find Person limit 2 columns name, age", "--format", format]);
+        assert_eq!(ran.code, 1, "{format}");
+        assert!(ran.err.contains("damaged values: 1"), "{}", ran.err);
+        ran.out
+    };
+    assert_eq!(
+        show("table"),
+        "name               age\n----  ----------------\nAnn   damaged: x'ffff'\nBob                  0\n"
+    );
+    assert_eq!(show("csv"), "name,age\nAnn,x'ffff'\nBob,0\n");
+    let lines = show("lines");
+    assert!(lines.starts_with("name: \"Ann\"\nage: x'ffff'  -- damaged: "), "{lines}");
+    let json = show("json");
+    let row: Json = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(row["values"]["age"]["damaged"], "x'ffff'");
+    assert!(row["values"]["age"]["reason"].is_string());
+}

@@ -22,9 +22,8 @@ fn statements_and_commands_follow_one_another() {
 #[test]
 fn a_semicolon_in_quotes_ends_nothing() {
     let db = Fixture::new();
-    let script = "count Pet; -- \";\nexplain find Pet where name = \"a;b\" -- ;\n; count Person";
-    let ran = db.script(&["--raw"], script.as_bytes()).done();
-    assert!(ran.starts_with("1\n") && ran.ends_with("\n3\n"), "{ran}");
+    let script = "count Pet; -- \";\ncount Pet where name = \"a;b\" -- ;\n; count Person";
+    assert_eq!(db.script(&["--raw"], script.as_bytes()).done(), "1\n0\n3\n");
     let command = db.script(&[], b"info 'a;b'").failed(2);
     assert!(command.contains("unexpected argument 'a;b' found"), "{command}");
 }

@@ -146,6 +146,30 @@ impl ObjectXmlWriter {
         objects: impl IntoIterator<Item = object::Result<ObjId>>,
         out: impl Write,
     ) -> Result<u64> {
+        self.write_each(tx, out, |write| objects.into_iter().try_for_each(|id| write(id?)))
+    }
+
+    /// Does the same as [`write_objects`](ObjectXmlWriter::write_objects), for those who come upon the
+    /// objects one by one: `each` gets a function that writes an object.
+    ///
+    /// ```
+    /// # use permazen::ObjId;
+    /// # fn export(tx: &permazen::object::Transaction<'_>, found: &[ObjId]) -> Result<(), permazen::object_xml::ObjectXmlError> {
+    /// use permazen::object_xml::ObjectXmlWriter;
+    /// ObjectXmlWriter::new().write_each(tx, std::io::stdout(), |write| {
+    ///     found.iter().try_for_each(|id| write(*id))
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`write_objects`](ObjectXmlWriter::write_objects) and of `each`.
+    pub fn write_each(
+        &self,
+        tx: &Transaction<'_>,
+        out: impl Write,
+        each: impl FnOnce(&mut dyn FnMut(ObjId) -> Result<()>) -> Result<()>,
+    ) -> Result<u64> {
         let schemas = self.models(tx)?;
         let out = Output::new(out, self.indented)?;
         let schema = tx.schema();
@@ -164,10 +188,11 @@ impl ObjectXmlWriter {
             None => export.out.start("objects", &[])?,
         }
         let mut count = 0;
-        for id in objects {
-            export.object(id?)?;
+        each(&mut |id| {
+            export.object(id)?;
             count += 1;
-        }
+            Ok(())
+        })?;
         export.out.end("objects")?;
         export.out.end("database")?;
         export.out.finish()?;

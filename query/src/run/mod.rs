@@ -21,6 +21,8 @@ mod subject;
 mod values;
 mod wanted;
 
+use std::ops::ControlFlow;
+
 use permazen::ObjId;
 use permazen::object::Transaction;
 
@@ -32,7 +34,6 @@ use crate::rows::{Cell, Column, Row, Rows};
 use fail::Fail;
 use query::{Needs, Query};
 use reader::Reader;
-use subject::Flow;
 
 /// What came of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,6 +154,25 @@ pub fn matches(
     checked: &Checked,
     limits: &Limits,
 ) -> Result<Vec<ObjId>, QueryError> {
+    let mut ids = Vec::new();
+    each_match(tx, checked, limits, &mut |id| {
+        ids.push(id);
+        ControlFlow::Continue(())
+    })?;
+    Ok(ids)
+}
+
+/// Calls `found` with each object that [`matches`] would return, without collecting them, until it breaks.
+/// It is called while the pairs of the transaction are lent, so it may read in it, but not change it.
+///
+/// # Errors
+/// The errors of [`matches`].
+pub fn each_match(
+    tx: &Transaction<'_>,
+    checked: &Checked,
+    limits: &Limits,
+    found: &mut dyn FnMut(ObjId) -> ControlFlow<()>,
+) -> Result<Ran, QueryError> {
     check_schemas(tx, checked)?;
     let of = match &checked.kind {
         CheckedKind::Find(query, _)
@@ -166,16 +186,17 @@ pub fn matches(
             return Err(QueryError::WrongKind("this statement has no query for objects"));
         }
     };
-    let mut ids = Vec::new();
-    lent(tx, checked, limits, &mut Ran::default(), |query, _| {
+    let mut ran = Ran::default();
+    lent(tx, checked, limits, &mut ran, |query, ran| {
         let plan = query_plan(query.reader.kv, checked, of)?;
+        ran.scanned_without_index.clone_from(&plan.no_index);
         query.objects(&plan, &Needs::nothing(), &mut |subject| {
-            ids.push(subject.id);
-            Ok(Flow::More)
+            ran.rows += 1;
+            Ok(found(subject.id).into())
         })?;
         Ok(())
     })?;
-    Ok(ids)
+    Ok(ran)
 }
 
 /// Calls `body` with the pairs lent for reading.

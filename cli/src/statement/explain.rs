@@ -1,0 +1,96 @@
+//! `explain`: how a statement would be run, and what running it costs.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use permazen::kv::counting::Operations;
+use permazen::object::Transaction;
+use permazen_query::{Checked, Column, ObjectRow, QueryError, Ran, Row, Rows};
+
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::session::Session;
+
+/// Shows how `explained` would be run. `run`: it is also run, and what it does is counted.
+pub(super) fn explain(
+    transaction: &Transaction<'_>,
+    explained: &Checked,
+    run: bool,
+    failed: &dyn Fn(QueryError) -> Failure,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let plan = permazen_query::plan(transaction, explained).map_err(failed)?;
+    let cost = if run { Some(cost(explained, failed, session)?) } else { None };
+    if out.is_json() {
+        let cost = cost.map(|cost| cost.json());
+        let cost = cost.as_deref().unwrap_or_default();
+        out.json_text(&format!("{{\"type\":\"plan\",\"plan\":{}{cost}}}", plan.json()));
+        return Ok(Answer::Yes);
+    }
+    out.paged(|out| {
+        plan.to_string().lines().for_each(|line| out.say(line));
+        if let Some(cost) = cost {
+            out.say(cost.text());
+        }
+    });
+    Ok(Answer::Yes)
+}
+
+/// What a statement did.
+struct Cost {
+    ran: Ran,
+    operations: Operations,
+    seconds: f64,
+}
+
+/// Runs a statement in a transaction of its own, whose operations are counted and whose changes are
+/// lost.
+fn cost(
+    explained: &Checked,
+    failed: &dyn Fn(QueryError) -> Failure,
+    session: &Session,
+) -> Result<Cost, Failure> {
+    session.counted(|transaction, counter| {
+        counter.take();
+        let begun = Instant::now();
+        let ran = permazen_query::run(transaction, explained, &session.limits(), &mut Unseen);
+        let ran = ran.map_err(failed)?;
+        session.interrupt.check()?;
+        Ok(Cost { ran, operations: counter.take(), seconds: begun.elapsed().as_secs_f64() })
+    })
+}
+
+impl Cost {
+    fn text(&self) -> String {
+        let Operations { gets, seeks, steps, .. } = self.operations;
+        let milliseconds = self.seconds * 1000.0;
+        let rows = self.ran.rows;
+        format!("rows: {rows}, gets: {gets}, seeks: {seeks}, steps: {steps}, {milliseconds:.3} ms")
+    }
+
+    fn json(&self) -> String {
+        let Operations { gets, seeks, steps, .. } = self.operations;
+        format!(
+            ",\"run\":{{\"rows\":{},\"gets\":{gets},\"seeks\":{seeks},\"steps\":{steps},\"seconds\":{}}}",
+            self.ran.rows, self.seconds,
+        )
+    }
+}
+
+/// Takes rows that nobody sees.
+struct Unseen;
+
+impl Rows for Unseen {
+    fn columns(&mut self, _: &[Column]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn row(&mut self, _: &Row) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn object(&mut self, _: &ObjectRow) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

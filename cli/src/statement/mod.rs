@@ -1,0 +1,65 @@
+//! Running one statement of the language in a transaction, and showing what comes of it.
+
+mod choose_format;
+mod explain;
+mod xml;
+
+use permazen::object::Transaction;
+use permazen_query::syntax::StatementKind;
+use permazen_query::{Mistake, QueryError};
+
+use choose_format::choose_format;
+
+use crate::failure::{Answer, Failure};
+use crate::output::{self, Format, Output};
+use crate::session::Session;
+
+/// Runs the statement `text` in a transaction. If it fails or is stopped by Ctrl-C, it has changed
+/// nothing, and the transaction can go on. `locate` says where a mistake is.
+pub(crate) fn run(
+    transaction: &Transaction<'_>,
+    text: &str,
+    locate: &dyn Fn(Mistake) -> Failure,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let statement = permazen_query::parse(text).map_err(locate)?;
+    let format = choose_format(&statement, out.format())?;
+    let catalog = session.catalog(transaction);
+    let parameters = session.parameters(transaction)?;
+    let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
+    let failed = |error| match error {
+        QueryError::Mistake(mistake) => locate(mistake),
+        error => error.into(),
+    };
+    if let Some((explained, run)) = checked.explained() {
+        return explain::explain(transaction, explained, run, &failed, session, out);
+    }
+    if checked.is_edit() {
+        return Err(Failure::new("edits are not there yet"));
+    }
+    let ran = match format {
+        Format::Xml => xml::write(transaction, &statement, &checked, session, out)?,
+        format => {
+            let limits = session.limits();
+            out.rows(format, |rows| permazen_query::run(transaction, &checked, &limits, rows))
+        }
+    };
+    let ran = ran.map_err(failed)?;
+    session.interrupt.check()?;
+    out.check()?;
+    if let Some(why) = &ran.scanned_without_index {
+        output::note(why);
+    }
+    if ran.damaged > 0 {
+        output::note(format_args!(
+            "damaged values: {}; `check` says what is wrong and can be repaired",
+            ran.damaged
+        ));
+    }
+    let none = ran.rows == 0 && matches!(statement.kind, StatementKind::Show(_));
+    if none && !out.is_gone() {
+        output::note("there is no such object");
+    }
+    Ok(Answer::yes_if(!none && ran.damaged == 0))
+}
