@@ -231,7 +231,7 @@ impl Checker<'_> {
             };
             match &reference.allowed {
                 Some(allowed) => types.extend(allowed.iter().copied()),
-                None => return self.catalog.types().iter().map(|entry| entry.storage_id).collect(),
+                None => types.extend(self.catalog.types().iter().map(|entry| entry.storage_id)),
             }
         }
         let mut types: Vec<_> = types.into_iter().collect();

@@ -3,7 +3,7 @@
 use permazen::StorageId;
 
 use super::choose::{Chooser, TypeQuery, all_but, conjuncts, sorted, type_scan};
-use super::physical::{Ordering, QueryPlan, SetPlan, Source};
+use super::physical::{QueryPlan, SetPlan, Source};
 use crate::check::{
     CheckedCondition, CheckedObjects, CheckedObjectsKind, CheckedQuery, CheckedUsing,
 };
@@ -116,9 +116,4 @@ pub(crate) fn repeats(source: &Source) -> bool {
         }
         Source::AnyOf(_) => true,
     }
-}
-
-/// Whether the order is that of the index.
-pub(crate) fn is_by_index(order: &Ordering) -> bool {
-    matches!(order, Ordering::ByIndex { .. })
 }

@@ -1,5 +1,6 @@
 //! Plans in words, and as JSON.
 
+use permazen::StorageId;
 use permazen::object::IndexKind;
 use permazen::schema::ResolvedType;
 
@@ -98,76 +99,80 @@ pub(super) fn statement(text: &str, plan: &QueryPlan, columns: Option<&[&Checked
 }
 
 fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> {
-    let mut parts = vec![source(&plan.source, plan)];
-    let covered = match &plan.source {
-        Source::Index(scan) => match scan.parts.as_slice() {
-            [part] if scan.completed.is_empty() => part.shape.fields.clone(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+    let by_index = matches!(plan.order, Ordering::ByIndex { .. });
+    let keys = match &plan.order {
+        Ordering::Sorted(keys) => Some(keys),
+        Ordering::ById | Ordering::ByIndex { .. } => None,
     };
-    let by_index = super::build::is_by_index(&plan.order);
-    let streams = by_index || comes_by_id(&plan.source);
-    let sorts_ids = !by_index && !comes_by_id(&plan.source);
-    if sorts_ids && (matches!(plan.order, Ordering::ById) || repeats(&plan.source)) {
+    // Objects are looked at as the source gives them, or after their IDs are sorted.
+    let as_given =
+        by_index || comes_by_id(&plan.source) || keys.is_some() && !repeats(&plan.source);
+    let at_first: Option<Vec<&CheckedPath>> = match keys {
+        Some(keys) => Some(keys.iter().map(|by| &by.path).collect()),
+        None => columns.map(<[_]>::to_vec),
+    };
+    let of_object = reads_at_first(plan, at_first.as_deref(), as_given);
+    let mut parts = vec![source(&plan.source, plan, &of_object)];
+    if !as_given {
         parts.push(Node::new("sortIds", "sort the IDs, each once"));
     }
-    let mut of_object = reads(plan.filter.as_ref(), [], if streams { &covered } else { &[] });
     if let Some(filter) = &plan.filter {
         let line = format!("filter: {}", shown(filter));
         parts.push(Node::new("filter", line).text("condition", shown(filter)));
     }
-    let mut after_sort = Reads::default();
-    match (&plan.order, columns) {
-        (Ordering::Sorted(order), columns) => {
-            let by: Vec<_> = order
-                .iter()
-                .map(|by| format!("{}{}", by.path.text, if by.descending { " desc" } else { "" }))
-                .collect();
-            let most = plan.limit.map_or(String::new(), |most| format!(", keeping {most}"));
-            let line = format!("sort by {}{most}", by.join(", "));
-            parts.push(Node::new("sort", line).list("by", by));
-            add(&mut of_object, reads(None, order.iter().map(|by| &by.path), &[]));
-            match columns {
-                Some(columns) => after_sort = reads(None, columns.iter().copied(), &[]),
-                None => after_sort.whole = true,
-            }
-        }
-        (_, Some(columns)) => {
-            let covered: &[_] = if streams { &covered } else { &[] };
-            add(&mut of_object, reads(None, columns.iter().copied(), covered));
-        }
-        (_, None) => of_object.whole = true,
-    }
-    let whole_scan = matches!(plan.source, Source::Type(_)) && of_object.reads_fields();
-    if !whole_scan && !of_object.is_nothing() {
+    // A scan reads the pairs of the objects already.
+    let is_read = matches!(plan.source, Source::Type(_)) && of_object.reads_fields();
+    if !is_read && !of_object.is_nothing() {
         parts.push(per_object("each object", &of_object, "object"));
     }
-    if !after_sort.is_nothing() {
-        parts.push(per_object("each object after the sort", &after_sort, "sorted"));
+    let mut follows = of_object.follows;
+    if let Some(keys) = keys {
+        let by: Vec<_> = keys
+            .iter()
+            .map(|by| format!("{}{}", by.path.text, if by.descending { " desc" } else { "" }))
+            .collect();
+        let most = plan.limit.map_or(String::new(), |most| format!(", keeping {most}"));
+        parts.push(Node::new("sort", format!("sort by {}{most}", by.join(", "))).list("by", by));
+        let sorted = all_reads(None, columns, &[]);
+        follows |= sorted.follows;
+        if !sorted.is_nothing() {
+            parts.push(per_object("each object after the sort", &sorted, "sorted"));
+        }
     }
-    if of_object.follows || after_sort.follows {
-        let line = "each reference that is followed: 2 gets or more";
-        parts.push(Node::new("follow", line));
+    if follows {
+        parts.push(Node::new("follow", "each reference that is followed: 2 gets or more"));
     }
     if let Some(limit) = plan.limit {
         parts.push(Node::new("limit", format!("at most {limit}")).number("limit", limit));
     }
-    for note in &plan.notes {
+    for note in plan.notes.iter().chain(&plan.no_index) {
         parts.push(Node::new("note", format!("note: {note}")));
-    }
-    if let Some(note) = &plan.no_index {
-        parts.push(Node::new("noIndex", format!("note: {note}")));
     }
     parts
 }
 
-fn add(reads: &mut Reads, more: Reads) {
-    reads.version |= more.version;
-    reads.collections |= more.collections;
-    reads.whole |= more.whole;
-    reads.follows |= more.follows;
-    reads.fields.extend(more.fields);
+/// What is read of an object for a condition and some paths; all of it if there are no paths.
+fn all_reads(
+    filter: Option<&CheckedCondition>,
+    paths: Option<&[&CheckedPath]>,
+    covered: &[StorageId],
+) -> Reads {
+    let mut reads = reads(filter, paths.unwrap_or_default().iter().copied(), covered);
+    reads.whole = paths.is_none();
+    reads
+}
+
+/// What is read of each object that the source gives. If an index has several parts, what is read most.
+fn reads_at_first(plan: &QueryPlan, paths: Option<&[&CheckedPath]>, as_given: bool) -> Reads {
+    let filter = plan.filter.as_ref();
+    match &plan.source {
+        Source::Index(scan) if as_given => {
+            let parts = scan.parts.iter();
+            let of_part = parts.map(|part| all_reads(filter, paths, &part.shape.fields));
+            of_part.max_by_key(|reads| reads.fields).unwrap_or_default()
+        }
+        _ => all_reads(filter, paths, &[]),
+    }
 }
 
 /// What is read of each object.
@@ -176,7 +181,7 @@ fn per_object(whose: &str, reads: &Reads, what: &'static str) -> Node {
         let line = format!("{whose}: 1 seek and a step for each pair");
         return Node::new(what, line).number("seeks", 1).yes("steps", true);
     }
-    let gets = u64::from(reads.version) + reads.fields.len() as u64;
+    let gets = u64::from(reads.version) + reads.fields as u64;
     if reads.collections {
         let line = format!("{whose}: at most {gets} gets and seeks, and a step for each element");
         return Node::new(what, line).number("gets", gets).yes("steps", true);
@@ -185,7 +190,7 @@ fn per_object(whose: &str, reads: &Reads, what: &'static str) -> Node {
     Node::new(what, format!("{whose}: {gets} get{s}")).number("gets", gets)
 }
 
-fn source(source: &Source, plan: &QueryPlan) -> Node {
+fn source(source: &Source, plan: &QueryPlan, reads: &Reads) -> Node {
     match source {
         Source::Nothing => Node::new("nothing", "no object can match: nothing is read"),
         Source::Ids(ids) => {
@@ -193,11 +198,11 @@ fn source(source: &Source, plan: &QueryPlan) -> Node {
             Node::new("ids", format!("{} ID{s}: a get for each", ids.len()))
                 .number("ids", ids.len() as u64)
         }
-        Source::Type(scan) => type_scan(scan, plan),
+        Source::Type(scan) => type_scan(scan, reads.reads_fields()),
         Source::Index(scan) => {
             let reverse = matches!(plan.order, Ordering::ByIndex { reverse: true });
             let mut node = index_scan(scan);
-            if super::build::is_by_index(&plan.order) {
+            if matches!(plan.order, Ordering::ByIndex { .. }) {
                 let line = if reverse { "in its order, from the end" } else { "in its order" };
                 node.parts.push(Node::new("order", line).yes("reverse", reverse));
             }
@@ -212,11 +217,14 @@ fn source(source: &Source, plan: &QueryPlan) -> Node {
     }
 }
 
-fn type_scan(scan: &TypeScan, plan: &QueryPlan) -> Node {
+fn type_scan(scan: &TypeScan, reads_pairs: bool) -> Node {
     let name = escaped(&scan.name);
-    let part = if scan.is_part { "the objects in a range of IDs" } else { "all objects" };
-    let _ = plan;
-    Node::new("scan", format!("scan {part} of {name}")).text("type", &*scan.name)
+    let which = if scan.is_part { "the objects in a range of IDs" } else { "all objects" };
+    let line = match reads_pairs {
+        true => format!("scan {which} of {name}: 1 seek and a step for each pair"),
+        false => format!("scan the IDs of {which} of {name}: a step for each object"),
+    };
+    Node::new("scan", line).text("type", &*scan.name).yes("pairs", reads_pairs)
 }
 
 fn index_scan(scan: &IndexScan) -> Node {
@@ -258,10 +266,7 @@ fn index_scan(scan: &IndexScan) -> Node {
 
 fn set_node(set: &SetPlan) -> Node {
     match set {
-        SetPlan::Type(scan) => {
-            let line = format!("the IDs of all objects of {}", escaped(&scan.name));
-            Node::new("scan", line).text("type", &*scan.name)
-        }
+        SetPlan::Type(scan) => type_scan(scan, false),
         SetPlan::Id(id) => Node::new("ids", format!("@{id}: a get")).number("ids", 1),
         SetPlan::Query(plan) => {
             let mut node = Node::new("query", "the objects that meet a condition");

@@ -1,28 +1,26 @@
 //! What is read of an object to evaluate paths.
 
-use std::collections::BTreeSet;
-
 use permazen::StorageId;
 
-use crate::check::{CheckedCondition, CheckedPath, Read};
+use crate::check::{Access, CheckedCondition, CheckedPath, Read};
 
 /// What is read of an object for some paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     /// Whether its version must be known.
     pub(crate) version: bool,
-    /// The fields that are read, in any version.
-    pub(crate) fields: BTreeSet<StorageId>,
+    /// How often a field is read.
+    pub(crate) fields: usize,
     /// Whether any of these is a collection of which more than one pair is read.
     pub(crate) collections: bool,
     /// Whether all of it is read.
     pub(crate) whole: bool,
-    /// How many other objects are read at least: those to which references lead.
+    /// Whether other objects are read: those to which references lead.
     pub(crate) follows: bool,
 }
 
-/// Up to so many fields are read one by one. Of an object of which more is needed, all pairs up to the
-/// last one are read.
+/// Up to so many times a field is read by itself. Of an object of which more is needed, all pairs up to
+/// the last one are read.
 const ONE_BY_ONE: usize = 2;
 
 impl Reads {
@@ -33,12 +31,12 @@ impl Reads {
 
     /// Whether any field is read.
     pub(crate) fn reads_fields(&self) -> bool {
-        self.whole || !self.fields.is_empty()
+        self.whole || self.fields > 0
     }
 
     /// Whether the pairs are read one after the other, and not field by field.
     pub(crate) fn in_one_go(&self) -> bool {
-        self.whole || self.fields.len() > ONE_BY_ONE
+        self.whole || self.fields > ONE_BY_ONE
     }
 
     /// Adds what a path reads. `covered` are simple fields whose values are known.
@@ -48,14 +46,14 @@ impl Reads {
         self.version |= special == Some(crate::syntax::Special::Schema);
         let Some(hop) = path.hops.first() else { return };
         self.version |= path.always.is_none();
-        for (_, access) in hop.iter().filter(|(_, access)| access.stored) {
-            let id = access.field.storage_id;
-            if access.read == Read::Simple && covered.contains(&id) {
-                continue;
-            }
-            self.fields.insert(id);
-            self.collections |= access.read.is_many() || access.read == Read::Whole;
-        }
+        let is_known = |access: &Access| {
+            access.read == Read::Simple && covered.contains(&access.field.storage_id)
+        };
+        let stored = hop.iter().map(|(_, access)| access).filter(|access| access.stored);
+        let read: Vec<_> = stored.filter(|access| !is_known(access)).collect();
+        self.fields += usize::from(!read.is_empty());
+        self.collections |=
+            read.iter().any(|access| access.read.is_many() || access.read == Read::Whole);
     }
 
     fn add_condition(&mut self, condition: &CheckedCondition, covered: &[StorageId]) {

@@ -5,11 +5,11 @@ use permazen::{ObjId, StorageId};
 
 use super::entries::{Entry, each_entry, each_entry_from_end};
 use super::fail::Result;
-use super::id_sorter::IdSorter;
+use super::id_sorter::{IdSorter, SortedIds};
 use super::meets::meets;
 use super::order;
 use super::reader::{Found, Reader};
-use super::sets::ObjectsOfType;
+use super::sets::{ObjectsOfType, Sets};
 use super::sort::Sorter;
 use super::subject::{Flow, Pairs, Subject};
 use super::wanted::{WantedFields, load, scan};
@@ -228,8 +228,10 @@ impl<'r> Query<'r> {
             }
             Source::Type(of_type) => self.type_scan(of_type, filter, needs, each),
             Source::Set(set) => {
+                let of_query = |plan: &QueryPlan| self.sorted_ids(plan);
+                let sets = Sets { reader: self.reader, limits: self.limits, of_query: &of_query };
                 let mut loader = Loader::new(self, filter, needs, &[]);
-                for id in self.ids(set)? {
+                for id in sets.ids(set)? {
                     if loader.give(self.reader, &Subject::of(id?), each)?.is_break() {
                         return Ok(Flow::Enough);
                     }
@@ -244,6 +246,16 @@ impl<'r> Query<'r> {
             }
             Source::AnyOf(_) => self.sorted_by_id(plan, needs, each),
         }
+    }
+
+    /// The objects of a query, in the order of their IDs.
+    fn sorted_ids(&self, plan: &QueryPlan) -> Result<SortedIds> {
+        let mut sorter = IdSorter::new(self.limits);
+        self.objects(plan, &Needs::nothing(), &mut |subject| {
+            sorter.push(subject.id)?;
+            Ok(Flow::More)
+        })?;
+        sorter.finish()
     }
 
     fn type_scan(

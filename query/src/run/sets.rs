@@ -6,13 +6,13 @@ use permazen::object::IndexKind;
 use permazen::{ObjId, StorageId};
 
 use super::fail::Result;
-use super::id_sorter::IdSorter;
-use super::query::{Needs, Query};
+use super::id_sorter::{IdSorter, SortedIds};
 use super::reader::{Found, Reader};
 use super::subject::{Flow, Subject, visit};
 use super::values::{Got, field_values};
 use crate::check::{CheckedStep, Way};
-use crate::plan::{SetPlan, TypeScan, whole_span};
+use crate::limits::Limits;
+use crate::plan::{QueryPlan, SetPlan, TypeScan, whole_span};
 use crate::syntax::SetOperator;
 
 /// IDs in order, each once.
@@ -84,7 +84,15 @@ impl Iterator for ObjectsOfType<'_> {
     }
 }
 
-impl<'r> Query<'r> {
+/// Reads sets.
+pub(crate) struct Sets<'r> {
+    pub(crate) reader: &'r Reader<'r>,
+    pub(crate) limits: &'r Limits,
+    /// The objects of a query without an order.
+    pub(crate) of_query: &'r dyn Fn(&QueryPlan) -> Result<SortedIds>,
+}
+
+impl<'r> Sets<'r> {
     /// The objects of a set.
     pub(crate) fn ids<'s>(&'s self, set: &'s SetPlan) -> Result<Ids<'s>> {
         Ok(match set {
@@ -96,14 +104,7 @@ impl<'r> Query<'r> {
                 let there = self.reader.find(*id)? != Found::Missing;
                 Box::new(there.then_some(Ok(*id)).into_iter())
             }
-            SetPlan::Query(plan) => {
-                let mut sorter = IdSorter::new(self.limits);
-                self.objects(plan, &Needs::nothing(), &mut |subject| {
-                    sorter.push(subject.id)?;
-                    Ok(Flow::More)
-                })?;
-                Box::new(sorter.finish()?)
-            }
+            SetPlan::Query(plan) => Box::new((self.of_query)(plan)?),
             SetPlan::Steps(from, steps) => {
                 let mut ids = self.ids(from)?;
                 for step in steps {
