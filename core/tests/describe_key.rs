@@ -99,7 +99,7 @@ rows! {
     ];
     row_16_index_of_map_values "1b8010000000000000016100" = [
         "1b [#27] Simple index on indexed field \"scores.value\" of type int",
-        "80 Value 1", ANN, "6100 Map key  a",
+        "80 Value 1", ANN, "6100 Map key a",
     ];
     row_17_composite_index "1f416e6e00a71000000000000001" = [
         "1f [#31] Composite index \"nameAge\" on indexed field \"name\" of type java.lang.String, \

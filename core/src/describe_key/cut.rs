@@ -37,6 +37,8 @@ pub(super) enum Part<'d> {
     Element(Value, &'d dyn Encoding),
     ListIndex(u32),
     MapKey(Value, &'d dyn Encoding),
+    /// The map key at the end of an index entry.
+    EntryKey(Value, &'d dyn Encoding),
     /// What cannot be decoded; the key is not complete without it.
     Undecodable,
     /// Bytes after a complete key.
@@ -232,7 +234,7 @@ impl<'k, 'd> Cutting<'k, 'd> {
             Some(SubFieldRole::ListElement) => self.read(uint::read, Part::ListIndex),
             Some(SubFieldRole::MapValue) => {
                 let mut keys = item.occurrences.iter().filter_map(map_key);
-                keys.find_map(|encoding| self.value(encoding, Part::MapKey))
+                keys.find_map(|encoding| self.value(encoding, Part::EntryKey))
             }
             _ => Some(()),
         }

@@ -88,7 +88,7 @@ fn entry(index: &str, parts: &[(&[u8], Part<'_>)]) -> Option<String> {
                 write!(text, " object {id}")
             }
             Part::ListIndex(position) => write!(text, " at {position}"),
-            Part::MapKey(key, encoding) => write!(text, " under key {}", value(key, *encoding)?),
+            Part::EntryKey(key, encoding) => write!(text, " under key {}", value(key, *encoding)?),
             Part::Undecodable => return None,
             _ => Ok(()),
         }

@@ -38,9 +38,12 @@ pub(super) fn of(part: &Part<'_>, schemas: &SchemaBundle) -> String {
             format!("Set element {}", of_value(value, *encoding, schemas))
         }
         Part::ListIndex(index) => format!("List index {index}"),
-        // Java has two spaces here.
+        // Java has two spaces in the keys of objects.
         Part::MapKey(value, encoding) => {
             format!("Map key  {}", of_value(value, *encoding, schemas))
+        }
+        Part::EntryKey(value, encoding) => {
+            format!("Map key {}", of_value(value, *encoding, schemas))
         }
         Part::Undecodable | Part::Garbage => "Trailing garbage".to_owned(),
     }

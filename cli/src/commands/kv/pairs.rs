@@ -29,6 +29,9 @@ fn object_id(text: &str) -> Result<ObjId, String> {
     id.map_err(|_| "the ID of an object has 16 hex digits".to_owned())
 }
 
+/// A key and its value.
+type OwnPair = (Vec<u8>, Vec<u8>);
+
 /// A pair of the object.
 struct Pair {
     key: Vec<u8>,
@@ -73,7 +76,7 @@ impl Pairs {
     }
 
     /// The pairs whose keys begin with the ID.
-    fn own(&self, kv: &dyn KvRead) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure> {
+    fn own(&self, kv: &dyn KvRead) -> Result<Vec<OwnPair>, Failure> {
         let end = key::after_prefix(self.object.as_bytes());
         let span = KeySpan::new(self.object.as_bytes(), end.as_deref());
         let pairs = kv.scan(span, Direction::Forward)?;
@@ -83,12 +86,7 @@ impl Pairs {
 
 /// The keys of the index entries that the object's values require. Values that cannot be decoded
 /// require none.
-fn entries(
-    id: ObjId,
-    object_type: &ResolvedType,
-    own: &[(Vec<u8>, Vec<u8>)],
-    keys: &mut Vec<Vec<u8>>,
-) {
+fn entries(id: ObjId, object_type: &ResolvedType, own: &[OwnPair], keys: &mut Vec<Vec<u8>>) {
     for field in object_type.fields_by_storage_id() {
         let prefix = FieldKey::new(id, &field.key);
         let pairs = own.iter().filter_map(|(key, value)| {
@@ -122,7 +120,7 @@ fn entries(
 }
 
 /// The key of the entry in a composite index.
-fn composite(index: &ResolvedIndex, id: ObjId, own: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
+fn composite(index: &ResolvedIndex, id: ObjId, own: &[OwnPair]) -> Option<Vec<u8>> {
     let mut values = Vec::new();
     for field in &index.fields {
         let value = simple(field, id, own).filter(|value| is_value(field, value))?;
@@ -132,11 +130,7 @@ fn composite(index: &ResolvedIndex, id: ObjId, own: &[(Vec<u8>, Vec<u8>)]) -> Op
 }
 
 /// The value of a simple field: what is stored, or the default.
-fn simple<'v>(
-    field: &'v ResolvedField,
-    id: ObjId,
-    own: &'v [(Vec<u8>, Vec<u8>)],
-) -> Option<&'v [u8]> {
+fn simple<'v>(field: &'v ResolvedField, id: ObjId, own: &'v [OwnPair]) -> Option<&'v [u8]> {
     let key = FieldKey::new(id, &field.key);
     match own.iter().find(|(found, _)| found[..] == key[..]) {
         Some((_, value)) => Some(value),
