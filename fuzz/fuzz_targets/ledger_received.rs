@@ -184,7 +184,7 @@ impl Copy {
                 let commit = input.one_of(&there.commits)?;
                 let id = CommitId(Kind::Commit.digest(commit));
                 let generation = input.byte()?.into();
-                self.receiver.add_pruned(&id, generation, *input.one_of(&there.times)?);
+                let _ = self.receiver.add_pruned(&id, generation, *input.one_of(&there.times)?);
             }
         }
         Some(())

@@ -351,9 +351,11 @@ impl Made {
         let key = [&PAGE[..], &[0x23], &digest].concat();
         let mut counts = self.rows[&[&PAGE[..], &[0x32]].concat()].clone();
         let number = counts[..6].to_vec();
-        // Less than 255 pieces.
-        counts[5] += 1;
-        counts[13] += 1;
+        // The next number, and how many there are: less than 65,535.
+        for at in [4..6, 12..14] {
+            let more = u16::from_be_bytes(counts[at.clone()].try_into().unwrap()) + 1;
+            counts[at].copy_from_slice(&more.to_be_bytes());
+        }
         self.put(&[0x32], &counts[..counts.len() - 4]);
         let mut row = [&[kind, 0][..], &number, &[0; 4], bytes].concat();
         seal(&key, &mut row);
@@ -471,6 +473,26 @@ fn trees_of_another_shape_are_found() {
     });
     other_key.is_found("expected last key 00000003");
     tree(|_| [7; 32]).is_found("the node that commit");
+}
+
+#[test]
+fn a_chain_of_nodes_of_one_level_ends_with_the_first() {
+    let mut made = tree(|made| {
+        let (key, mut below) = (b"key".to_vec(), made.node(0, &[(b"key".to_vec(), 0, vec![])]));
+        for _ in 0..10_000 {
+            let item = [&below[..], &1_u64.to_be_bytes()].concat();
+            below = made.node(1, &[(key.clone(), 0, item)]);
+        }
+        below
+    });
+    made.is_found("expected level 0, below piece");
+    let findings = found(&made.rows).len();
+    assert_eq!(findings, 2, "this, and a root with one item");
+    // A commit of a generation that cannot be, which is not kept any more.
+    made.put(&[&[0x30][..], &[9; 32]].concat(), &[0xff; 16]);
+    let empty = blake3::derive_key("permazen ledger 1: node", &[0; 8]);
+    made.commit(&empty, &[9; 32], 7);
+    made.is_found("a generation and a time");
 }
 
 #[test]

@@ -194,8 +194,17 @@ impl Receiver {
     /// Notes that a commit is no longer kept elsewhere, with its generation and time
     /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it either:
     /// history ends there.
-    pub fn add_pruned(&mut self, id: &CommitId, generation: u64, time: CommitTime) {
-        self.pruned.insert(*id, Pruned { generation, time });
+    ///
+    /// # Errors
+    /// [`LedgerError::InvalidArgument`] if no commit can have them: they are 0 or 2⁶³ or more.
+    pub fn add_pruned(&mut self, id: &CommitId, generation: u64, time: CommitTime) -> Result<()> {
+        let pruned = Pruned { generation, time };
+        if !pruned.can_be() {
+            let what = format!("commit {id} cannot have generation {generation} and time {time}");
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        self.pruned.insert(*id, pruned);
+        Ok(())
     }
 
     /// The next pieces that must come before this commit can be added, at most 1,024; none if all have come.
@@ -320,7 +329,7 @@ impl Receiver {
         let places = parents.iter().map(Parent::place);
         let (time, generation) = places
             .fold((CommitTime::default(), 0), |all, next| (all.0.max(next.0), all.1.max(next.1)));
-        if commit.generation != generation + 1 {
+        if commit.generation != generation.saturating_add(1) {
             let found = commit.generation;
             return Err(wrong(
                 format!("generation {}", generation + 1),

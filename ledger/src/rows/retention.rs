@@ -24,7 +24,14 @@ impl Pruned {
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let (generation, time) = value.split_first_chunk()?;
         let time = CommitTime(u64::from_be_bytes(time.try_into().ok()?));
-        Some(Pruned { generation: u64::from_be_bytes(*generation), time })
+        let pruned = Pruned { generation: u64::from_be_bytes(*generation), time };
+        pruned.can_be().then_some(pruned)
+    }
+
+    /// Whether there can be such a commit.
+    pub(crate) fn can_be(&self) -> bool {
+        let limits = 1..CommitTime::LIMIT;
+        limits.contains(&self.generation) && limits.contains(&self.time.0)
     }
 }
 

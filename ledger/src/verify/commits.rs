@@ -25,6 +25,49 @@ impl Facts {
     }
 }
 
+/// The commits of a page with those that were made on them.
+struct Children<'g>(Vec<(&'g CommitId, &'g CommitId)>);
+
+impl<'g> Children<'g> {
+    fn of(&self, id: &CommitId) -> impl Iterator<Item = &'g CommitId> {
+        let from = self.0.partition_point(|(parent, _)| *parent < id);
+        let count = self.0[from..].partition_point(|(parent, _)| *parent == id);
+        self.0[from..from + count].iter().map(|(_, child)| *child)
+    }
+}
+
+/// A search through commits, in one direction.
+#[derive(Default)]
+struct Search {
+    ahead: Vec<CommitId>,
+    seen: BTreeSet<CommitId>,
+}
+
+impl Search {
+    fn from(id: &CommitId) -> Self {
+        Search { ahead: vec![*id], seen: BTreeSet::new() }
+    }
+
+    fn next(&mut self) -> Option<CommitId> {
+        self.ahead.pop()
+    }
+
+    /// Adds the next commits, if they can be on the way. Whether one of them is what is looked for.
+    fn reaches<'g>(
+        &mut self,
+        mut next: impl Iterator<Item = &'g CommitId>,
+        to: &CommitId,
+        is_on_the_way: impl Fn(&CommitId) -> bool,
+    ) -> bool {
+        next.any(|id| {
+            if is_on_the_way(id) && self.seen.insert(*id) {
+                self.ahead.push(*id);
+            }
+            id == to
+        })
+    }
+}
+
 /// The commits of a page, and who names them.
 pub(super) struct Graph {
     page: u64,
@@ -98,6 +141,12 @@ impl Graph {
         })
     }
 
+    /// Whether a commit has this root, or this tree of conflicts.
+    pub(super) fn has_root(&self, id: &CommitId, root: &Digest) -> bool {
+        let facts = self.commits.get(id).and_then(Option::as_ref);
+        facts.is_some_and(|facts| facts.roots.0 == *root || facts.roots.1 == Some(*root))
+    }
+
     /// Whether there is such a commit.
     pub(super) fn has(&self, id: &CommitId) -> bool {
         *id == CommitId::FIRST || self.commits.contains_key(id)
@@ -136,30 +185,47 @@ impl Graph {
         }
     }
 
-    /// Whether a commit leads to another one, which is not itself.
-    fn leads_to(&self, ancestor: &CommitId, commit: &CommitId) -> bool {
-        let Some((_, generation)) = self.place(ancestor) else { return false };
-        let (mut next, mut seen) = (vec![*commit], BTreeSet::new());
-        while let Some(id) = next.pop() {
-            let Some(Some(facts)) = self.commits.get(&id) else { continue };
-            for parent in facts.parents.iter().flatten() {
-                if parent == ancestor {
+    /// The commits that were made on others, each after the one it was made on.
+    fn children(&self) -> Children<'_> {
+        let mut all = Vec::new();
+        for (id, facts) in &self.commits {
+            let parents = facts.iter().flat_map(|facts| facts.parents.iter().flatten());
+            all.extend(parents.map(|parent| (parent, id)));
+        }
+        all.sort_unstable();
+        Children(all)
+    }
+
+    /// Whether a commit leads to another one, which is not itself. Goes down from the one and up from the other
+    /// at the same time, until one of them comes to an end: a branch that was made long ago has few commits.
+    fn leads_to(&self, ancestor: &CommitId, commit: &CommitId, children: &Children<'_>) -> bool {
+        let (Some((_, least)), Some((_, most))) = (self.place(ancestor), self.place(commit)) else {
+            return false;
+        };
+        // What leads to another commit has a smaller generation.
+        let is_between =
+            |id: &CommitId| self.place(id).is_some_and(|(_, at)| least < at && at < most);
+        let (mut below, mut above) = (Search::from(commit), Search::from(ancestor));
+        loop {
+            let Some(id) = below.next() else { return false };
+            if let Some(Some(facts)) = self.commits.get(&id) {
+                let parents = facts.parents.iter().flatten();
+                if below.reaches(parents, ancestor, is_between) {
                     return true;
                 }
-                // A commit of a smaller generation is no descendant.
-                let is_above = self.place(parent).is_some_and(|(_, found)| found > generation);
-                if is_above && seen.insert(*parent) {
-                    next.push(*parent);
-                }
+            }
+            let Some(id) = above.next() else { return false };
+            if above.reaches(children.of(&id), commit, is_between) {
+                return true;
             }
         }
-        false
     }
 
     pub(super) fn check(&self, report: &mut Verification) {
+        let children = self.children();
         for (id, facts) in &self.commits {
             if let Some(facts) = facts {
-                self.check_commit(id, facts, report);
+                self.check_commit(id, facts, &children, report);
             }
         }
         for (parents, merge) in &self.merges {
@@ -174,8 +240,12 @@ impl Graph {
             }
         }
         self.check_pruned(report);
-        for (row, branch, head) in &self.heads {
-            self.check_head(row, branch, head, report);
+        for (row, _, head) in &self.heads {
+            self.check_head(row, head, report);
+        }
+        // They came in the order of the names of their branches.
+        for heads in self.heads.chunk_by(|one, other| one.1 == other.1) {
+            self.check_heads(heads, &children, report);
         }
         for (row, commit) in &self.tags {
             if !self.has(commit) {
@@ -201,7 +271,13 @@ impl Graph {
         }
     }
 
-    fn check_commit(&self, id: &CommitId, facts: &Facts, report: &mut Verification) {
+    fn check_commit(
+        &self,
+        id: &CommitId,
+        facts: &Facts,
+        children: &Children<'_>,
+        report: &mut Verification,
+    ) {
         let row = commit_key(id);
         let parents = facts.parents.iter().flatten();
         for parent in parents.clone() {
@@ -217,7 +293,7 @@ impl Graph {
                 report.add(self.page, &merge_key(&parents, id), expected, "no row");
             }
             for [ancestor, parent] in [parents, [parents[1], parents[0]]] {
-                if self.leads_to(&ancestor, &parent) {
+                if self.leads_to(&ancestor, &parent, children) {
                     let found = format!("parent {ancestor}, which leads to parent {parent}");
                     report.add(self.page, &row, "parents of which none leads to the other", found);
                 }
@@ -226,7 +302,8 @@ impl Graph {
         let places: Option<Vec<_>> = parents.map(|parent| self.place(parent)).collect();
         let Some(places) = places else { return };
         let time = places.iter().map(|place| place.0).max().unwrap_or_default();
-        let generation = places.iter().map(|place| place.1).max().unwrap_or_default() + 1;
+        let generation = places.iter().map(|place| place.1).max().unwrap_or_default();
+        let generation = generation.saturating_add(1);
         if facts.generation != generation {
             let (expected, found) = (format!("generation {generation}"), facts.generation);
             report.add(self.page, &row, expected, format!("generation {found}"));
@@ -244,7 +321,7 @@ impl Graph {
         }
     }
 
-    fn check_head(&self, row: &[u8], branch: &str, head: &Head, report: &mut Verification) {
+    fn check_head(&self, row: &[u8], head: &Head, report: &mut Verification) {
         if !self.has(&head.id) {
             report.add(self.page, row, "a commit with a row", format!("commit {}", head.id));
             return;
@@ -255,12 +332,106 @@ impl Graph {
             let expected = format!("time {time}, of its commit");
             report.add(self.page, row, expected, format!("time {}", head.time));
         }
-        for (_, _, other) in self.heads.iter().filter(|(_, of, _)| of == branch) {
-            let is_below = head.id == CommitId::FIRST && other.id != CommitId::FIRST;
-            if is_below || self.leads_to(&head.id, &other.id) {
-                let found = format!("commit {}, which leads to head {}", head.id, other.id);
+    }
+
+    /// Compares the heads of one branch with each other.
+    fn check_heads(
+        &self,
+        heads: &[(Vec<u8>, String, Head)],
+        children: &Children<'_>,
+        report: &mut Verification,
+    ) {
+        if heads.len() < 2 {
+            return;
+        }
+        // One walk finds all that lead to others.
+        let generation = |id: &CommitId| self.place(id).map_or(0, |(_, generation)| generation);
+        let least = heads.iter().map(|(_, _, head)| generation(&head.id)).min().unwrap_or(0);
+        let mut ahead: Vec<CommitId> = heads.iter().map(|(_, _, head)| head.id).collect();
+        let mut below = BTreeSet::new();
+        while let Some(id) = ahead.pop() {
+            let Some(Some(facts)) = self.commits.get(&id) else { continue };
+            for parent in facts.parents.iter().flatten() {
+                if generation(parent) >= least && below.insert(*parent) {
+                    ahead.push(*parent);
+                }
+            }
+        }
+        for (row, _, head) in heads.iter().filter(|(_, _, head)| self.has(&head.id)) {
+            let others = || heads.iter().map(|(_, _, other)| other.id).filter(|id| *id != head.id);
+            let is_below = |other: &CommitId| {
+                head.id == CommitId::FIRST || self.leads_to(&head.id, other, children)
+            };
+            if (below.contains(&head.id) || head.id == CommitId::FIRST)
+                && let Some(other) = others().find(is_below)
+            {
+                let found = format!("commit {}, which leads to head {other}", head.id);
                 report.add(self.page, row, "a commit that leads to no head of its branch", found);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> CommitId {
+        let mut digest = [1; 32];
+        // Not in the order in which they were made.
+        digest[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        CommitId(Digest(digest))
+    }
+
+    fn add(graph: &mut Graph, id: CommitId, time: u64, generation: u64, parents: &[CommitId]) {
+        let mut parents = parents.to_vec();
+        parents.sort();
+        if let [first, second] = parents[..] {
+            graph.add_merge([first, second], id);
+        }
+        let facts = Facts {
+            time: CommitTime(time),
+            generation,
+            roots: (Digest([0; 32]), None),
+            parents: [parents.first().copied(), parents.get(1).copied()],
+        };
+        graph.commits.insert(id, Some(facts));
+    }
+
+    /// Each with each other, or down all history for each merge, would take minutes.
+    #[test]
+    fn many_branches_of_an_old_commit_are_checked_at_once() {
+        let mut graph = Graph::new(1);
+        let mut main = id(0);
+        add(&mut graph, main, 1, 1, &[CommitId::FIRST]);
+        let base = main;
+        for number in 1..=10_000 {
+            let (side, merge) = (id(2 * number), id(2 * number + 1));
+            let time = 1 + number;
+            add(&mut graph, side, time, 2, &[base]);
+            if number == 1 {
+                let before = id(1);
+                add(&mut graph, before, 2, 2, &[base]);
+                main = before;
+                add(&mut graph, merge, 2, 3, &[side, main]);
+            } else {
+                add(&mut graph, merge, time, 1 + 1 + number, &[side, main]);
+            }
+            main = merge;
+            let head = Head { id: side, time: CommitTime(time) };
+            graph.add_head(b"", &format!("{number:06}"), head);
+        }
+        let mut report = Verification::default();
+        graph.check(&mut report);
+        assert_eq!(report.findings, []);
+        // One that leads to another, on one branch with many.
+        graph.heads.iter_mut().for_each(|(_, branch, _)| "main".clone_into(branch));
+        let head = Head { id: main, time: CommitTime(10_001) };
+        graph.check(&mut report);
+        assert_eq!(report.findings, []);
+        graph.heads.truncate(3);
+        graph.add_head(b"", "main", head);
+        graph.check(&mut report);
+        assert_eq!(report.findings.len(), 3);
     }
 }

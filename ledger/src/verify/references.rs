@@ -1,5 +1,8 @@
 //! Checks reference rows.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use permazen_kv::KvRead;
 
 use super::commits::Graph;
@@ -19,11 +22,21 @@ pub(super) struct CheckReferences<'h> {
     state: References,
     /// How many rows that have to be there are there.
     found: u64,
+    /// The same for each commit and piece that leads to others.
+    of_source: HashMap<Source, i64>,
+}
+
+/// Enough of what leads to a piece to tell it from others, and whether it is a commit.
+type Source = ([u8; 8], bool);
+
+fn source(row: &ReferenceRow) -> Source {
+    let [start, ..] = row.from.0.as_chunks().0 else { return Source::default() };
+    (*start, row.kind == ReferenceKind::Commit)
 }
 
 impl<'h> CheckReferences<'h> {
     pub(super) fn new(host: &'h dyn KvRead, rows: &'h Rows, state: References) -> Self {
-        CheckReferences { host, rows, state, found: 0 }
+        CheckReferences { host, rows, state, found: 0, of_source: HashMap::new() }
     }
 
     /// Looks for a row that has to be there.
@@ -31,7 +44,10 @@ impl<'h> CheckReferences<'h> {
         let (page, key) = (self.rows.page, row.key());
         let read = self.rows.has_reference(self.host, row);
         match report.readable((page, &key), "a reference row", read)? {
-            Some(true) => self.found += 1,
+            Some(true) => {
+                self.found += 1;
+                *self.of_source.entry(source(row)).or_default() += 1;
+            }
             Some(false) if self.state == References::Kept => {
                 report.add(page, &key, "the reference row of what leads to a piece", "no row");
             }
@@ -82,25 +98,51 @@ impl<'h> CheckReferences<'h> {
         children.iter().try_for_each(|row| self.expect(row, report))
     }
 
+    /// Whether what a row names as its source leads to the piece. What sources lead to is remembered.
+    fn is_right(
+        &self,
+        row: &ReferenceRow,
+        graph: &Graph,
+        known: &mut HashMap<Digest, Option<Vec<ReferenceRow>>>,
+    ) -> Result<bool> {
+        if row.kind == ReferenceKind::Commit {
+            return Ok(graph.has_root(&CommitId(row.from), &row.to));
+        }
+        let rows = match known.entry(row.from) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let rows = match self.rows.children_of(self.host, &row.from) {
+                    Ok(children) => Some(children.unwrap_or_default()),
+                    // What is wrong with it is found with the others, and what it leads to is not known.
+                    Err(error) if error.is_unreadable() => None,
+                    Err(error) => return Err(error),
+                };
+                unknown.insert(rows)
+            }
+        };
+        Ok(rows.as_ref().is_none_or(|rows| rows.binary_search(row).is_ok()))
+    }
+
     /// Checks that there are no other rows than those that were found; so many are there.
-    pub(super) fn end(&self, there: u64, graph: &Graph, report: &mut Verification) -> Result<()> {
+    pub(super) fn end(
+        mut self,
+        there: u64,
+        graph: &Graph,
+        report: &mut Verification,
+    ) -> Result<()> {
         if self.state == References::Off || there == self.found {
             return Ok(());
         }
-        let mut other = Vec::new();
+        // What has more rows than were found, is gone into.
+        let mut left = std::mem::take(&mut self.of_source);
         self.rows.visit_references(self.host, |row| {
-            let is_right = match row.kind {
-                ReferenceKind::Commit => {
-                    let id = CommitId(row.from);
-                    graph.roots().any(|(commit, root)| (*commit, root) == (id, row.to))
-                }
-                _ => match self.rows.children_of(self.host, &row.from) {
-                    Ok(children) => children.is_some_and(|rows| rows.contains(&row)),
-                    Err(error) if error.is_unreadable() => true,
-                    Err(error) => return Err(error),
-                },
-            };
-            if !is_right {
+            *left.entry(source(&row)).or_default() -= 1;
+            Ok(())
+        })?;
+        left.retain(|_, left| *left < 0);
+        let (mut other, mut known) = (Vec::new(), HashMap::new());
+        self.rows.visit_references(self.host, |row| {
+            if left.contains_key(&source(&row)) && !self.is_right(&row, graph, &mut known)? {
                 other.push(row);
             }
             Ok(())

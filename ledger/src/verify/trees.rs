@@ -57,7 +57,7 @@ impl<'h> Trees<'h> {
         if *root == Node::empty().0 {
             return Ok(());
         }
-        self.node(root, || format!("commit {commit}"))?;
+        self.node(root, None, || format!("commit {commit}"))?;
         if let Some(Some(facts)) = self.nodes.get(root)
             && facts.level > 0
             && facts.items < 2
@@ -68,23 +68,43 @@ impl<'h> Trees<'h> {
         Ok(())
     }
 
-    fn node(&mut self, digest: &Digest, from: impl FnOnce() -> String) -> Result<()> {
-        if !self.nodes.contains_key(digest) {
-            let facts = self.facts(digest, from)?;
-            self.nodes.insert(*digest, facts);
+    /// Goes into a node that was not seen, if it has this level. So no path is longer than there are levels.
+    fn node(
+        &mut self,
+        digest: &Digest,
+        level: Option<u8>,
+        from: impl Fn() -> String,
+    ) -> Result<()> {
+        if self.nodes.contains_key(digest) {
+            return Ok(());
         }
+        let facts = match self.load(digest, &from)? {
+            Some(node) if level.is_some_and(|level| level != node.level()) => {
+                self.wrong_level(digest, level, node.level(), from());
+                return Ok(());
+            }
+            Some(node) => Some(self.facts(digest, &node)?),
+            None => None,
+        };
+        self.nodes.insert(*digest, facts);
         Ok(())
     }
 
-    fn facts(&mut self, digest: &Digest, from: impl FnOnce() -> String) -> Result<Option<Facts>> {
+    fn wrong_level(&mut self, digest: &Digest, level: Option<u8>, found: u8, from: String) {
+        let level = level.map(|level| level.to_string()).unwrap_or_default();
+        let expected = format!("level {level}, below {from}");
+        self.pieces.add(digest, expected, format!("level {found}"));
+    }
+
+    fn load(&mut self, digest: &Digest, from: impl Fn() -> String) -> Result<Option<Node>> {
         let Some(bytes) = self.pieces.load(Kind::Node, digest, from)? else { return Ok(None) };
         let row = (self.pieces.rows.page, &piece_key(digest)[..]);
         let read = Node::checked(digest, bytes);
-        let Some(node) = self.pieces.report.readable(row, "the one encoding of a node", read)?
-        else {
-            return Ok(None);
-        };
-        let is_cut = self.check_cuts(digest, &node);
+        self.pieces.report.readable(row, "the one encoding of a node", read)
+    }
+
+    fn facts(&mut self, digest: &Digest, node: &Node) -> Result<Facts> {
+        let is_cut = self.check_cuts(digest, node);
         let mut facts = Facts {
             level: node.level(),
             entries: node.entries(),
@@ -95,13 +115,13 @@ impl<'h> Trees<'h> {
         };
         if node.level() == 0 {
             facts.first = (node.len() > 0).then(|| node.key(0).to_vec().into());
-            self.check_values(digest, &node)?;
+            self.check_values(digest, node)?;
         } else {
             for at in 0..node.len() {
-                self.check_child(digest, &node, at, &mut facts)?;
+                self.check_child(digest, node, at, &mut facts)?;
             }
         }
-        Ok(Some(facts))
+        Ok(facts)
     }
 
     /// Checks that a node has no cut inside of it. Whether it ends with one.
@@ -147,13 +167,14 @@ impl<'h> Trees<'h> {
         facts: &mut Facts,
     ) -> Result<()> {
         let Some(child) = node.child(at) else { return Ok(()) };
-        self.node(&child.digest, || format!("piece {digest}"))?;
+        let level = node.level().checked_sub(1);
+        self.node(&child.digest, level, || format!("piece {digest}"))?;
         let Some(Some(below)) = self.nodes.get(&child.digest) else { return Ok(()) };
-        let (key, pieces) = (node.key(at), &mut self.pieces);
-        if below.level + 1 != node.level() {
-            let expected = format!("level {}, below piece {digest}", node.level() - 1);
-            pieces.add(&child.digest, expected, format!("level {}", below.level));
+        if level != Some(below.level) {
+            self.wrong_level(&child.digest, level, below.level, format!("piece {digest}"));
+            return Ok(());
         }
+        let (key, pieces) = (node.key(at), &mut self.pieces);
         if below.entries != child.entries {
             let expected = format!("{} entries, as piece {digest} says", child.entries);
             pieces.add(&child.digest, expected, format!("{} entries", below.entries));

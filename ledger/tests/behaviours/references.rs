@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use permazen_kv::{KvWrite, memory::MemoryStore};
+use permazen_kv::counting::CountingStore;
+use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
 use permazen_ledger::{LedgerError, MAIN, PageId, Repository, Retention, ValueRef};
 
 use super::setting::{Setting, many, noise};
@@ -288,4 +289,36 @@ fn verify_finds_rows_that_are_missing_or_too_many() {
     let findings = changed(&|tx| tx.put(&stored(&other), &row).unwrap());
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!(findings[0].row, other);
+}
+
+#[test]
+fn a_row_too_many_is_found_without_reading_all_pieces_again() {
+    let setting = setting();
+    setting.put_all(&many(5_000));
+    setting.put(b"key", b"value");
+    let store = CountingStore::new(setting.host.clone());
+    let counter = store.counter();
+    let page = Repository::builder(store).alone().upkeep_by_hand().open().unwrap();
+    let page = page.page("test", PageId::ROOT).unwrap();
+    let gets = |findings: usize| {
+        counter.take();
+        let found = page.verify().unwrap().findings;
+        assert_eq!(found.len(), findings, "{found:#?}");
+        counter.take().gets
+    };
+    let clean = gets(0);
+    // Rows of a node and of a commit that do not lead there, and one of a piece that is not here.
+    let (to, _, from) = references(&setting).into_iter().find(|row| row.1 == 0).unwrap();
+    let head = setting.head().0.0;
+    let mut tx = setting.host.begin(&TxOptions::writing()).unwrap();
+    for (to, kind, from) in [([1; 32], 0, from), (to, 2, head), (to, 1, [2; 32])] {
+        let key = [&[0x24][..], &to, &[kind], &from].concat();
+        let mut hasher = blake3::Hasher::new_derive_key("permazen ledger 1: row");
+        hasher.update(&1_u64.to_be_bytes()).update(&key);
+        let row = hasher.finalize();
+        tx.put(&[&[0x10, 1], &key[..]].concat(), &row.as_bytes()[..4]).unwrap();
+    }
+    tx.commit().unwrap();
+    let more = gets(3) - clean;
+    assert!(more < 10, "{more} gets more than {clean}");
 }

@@ -61,7 +61,7 @@ fn bring(from: &Page, to: &mut Receiver, id: &CommitId) -> Result<()> {
     for parent in from.commit(id)?.iter().flat_map(|commit| parents(&commit.origin)) {
         // While the page was detached, more was removed than is there.
         if let Some((generation, time)) = from.pruned_commit(&parent)? {
-            to.add_pruned(&parent, generation, time);
+            to.add_pruned(&parent, generation, time).unwrap();
         }
     }
     loop {
@@ -93,7 +93,7 @@ pub(crate) fn receive(here: &Page, there: &Page, branch: &str) -> Result<u64> {
             break;
         }
         if is_empty && missing.len() == 3 {
-            receiver.add_pruned(&id, commit.generation, commit.time);
+            receiver.add_pruned(&id, commit.generation, commit.time).unwrap();
             break;
         }
         missing.push(id);

@@ -439,6 +439,30 @@ fn history_can_end_where_the_other_side_has_none() {
 }
 
 #[test]
+fn what_cannot_be_of_a_commit_that_is_not_kept_is_refused() {
+    let there = copy();
+    let parent = write(&there, MAIN, |tx| tx.put(b"key", b"1").unwrap());
+    let head = write(&there, MAIN, |tx| tx.put(b"key", b"2").unwrap());
+    let time = there.commit(&parent).unwrap().unwrap().time;
+    let here = copy();
+    let mut receiver = here.receive();
+    let zero = Default::default();
+    for (generation, time) in [(0, time), (1 << 63, time), (u64::MAX, time), (1, zero)] {
+        let error = receiver.add_pruned(&parent, generation, time).unwrap_err();
+        assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
+    }
+    // The greatest there is.
+    receiver.add_pruned(&parent, (1 << 63) - 1, time).unwrap();
+    let commit = bring_pieces(&there, &mut receiver, &head);
+    let error = receiver.add_commit(&head, &commit).unwrap_err();
+    assert!(matches!(error, LedgerError::Integrity { kind: Kind::Commit, .. }), "{error}");
+    receiver.add_pruned(&parent, 1, time).unwrap();
+    receiver.add_commit(&head, &commit).unwrap();
+    receiver.add_head(MAIN, &head).unwrap();
+    assert_clean(&here);
+}
+
+#[test]
 fn what_comes_from_the_remote_is_there() {
     let there = copy();
     let first = write(&there, MAIN, |tx| tx.put(b"key", &noise(3_000, 1)).unwrap());

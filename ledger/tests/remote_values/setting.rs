@@ -90,7 +90,7 @@ pub(crate) fn bring(from: &Page, to: &mut Receiver, id: &CommitId) {
     for (id, commit) in log {
         for parent in parents(&commit.origin) {
             if let Some((generation, time)) = from.pruned_commit(&parent).unwrap() {
-                to.add_pruned(&parent, generation, time);
+                to.add_pruned(&parent, generation, time).unwrap();
             }
         }
         let bytes = bring_pieces(from, to, &id);
