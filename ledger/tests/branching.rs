@@ -1,13 +1,16 @@
 //! Branches with several heads: transactions that never fail because of others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    BranchingDatabase, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+    BranchingDatabase, Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+    Retention,
 };
 
 fn new_page(host: &MemoryStore) -> Page {
@@ -114,6 +117,47 @@ fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
     assert!(matches!(page.head(MAIN), Err(LedgerError::ManyHeads { count: 2, .. })));
     page.merge_heads(MAIN, &mut LastOneWins).unwrap();
     assert!(linear.begin(&TxOptions::reading()).unwrap().get(b"ann").unwrap().is_some());
+}
+
+/// A clock that a test sets, in milliseconds.
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
+    let clock = Arc::new(TestClock(AtomicU64::new(1_000_000)));
+    let own = Arc::clone(&clock) as Arc<dyn Clock>;
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand().clock(own);
+    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let [ann, bob, cid] = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
+    for number in 0..8_u8 {
+        put(&cid, &[number], b"");
+    }
+    // A branch from the beginning.
+    page.create_branch("side", &CommitId::FIRST).unwrap();
+    let side = put(&page.branching_database("side").unwrap(), b"side", b"");
+    let mut of_bob = bob.begin(&TxOptions::writing()).unwrap();
+    clock.0.store(2_000_000, Ordering::Relaxed);
+    put(&ann, b"ann", b"");
+    put(&cid, b"cid", b"");
+    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    page.remove_branch("side").unwrap();
+    page.set_retention(Retention::Last(5)).unwrap();
+    page.collect().unwrap();
+    assert!(page.commit(&side).is_err());
+    // The head that `bob` makes is older than the merge, so each new handle begins there.
+    clock.0.store(1_000_000, Ordering::Relaxed);
+    of_bob.put(b"bob", b"").unwrap();
+    of_bob.commit().unwrap();
+    assert_eq!(page.heads(MAIN).unwrap(), [bob.commit(), merge]);
+    assert!(keys(&ann).contains(&"ann".to_owned()));
+    assert_eq!(ann.commit(), merge);
 }
 
 #[test]

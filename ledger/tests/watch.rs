@@ -11,7 +11,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, LastOneWins, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part,
-    Repository, Watcher,
+    Repository, Retention, Watcher,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -324,4 +324,29 @@ fn no_branch_no_watcher() {
     let (_, page) = new_page();
     let error = page.watch("other", b"").unwrap_err();
     assert!(matches!(error, LedgerError::NoSuch { what: "branch", .. }), "{error}");
+}
+
+#[test]
+fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    for number in 0..10_u8 {
+        if number == 4 {
+            page.create_branch("side", &page.head(MAIN).unwrap()).unwrap();
+            change(&page, "side", &[(b"side", Some(b"5"))]);
+        }
+        change(&page, MAIN, &[(&[number], Some(b""))]);
+    }
+    let mut watcher = page.watch(MAIN, b"").unwrap();
+    change(&page, MAIN, &[(b"main", Some(b"11"))]);
+    let side = page.head("side").unwrap();
+    let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
+    page.remove_branch("side").unwrap();
+    page.set_retention(Retention::Last(5)).unwrap();
+    page.collect().unwrap();
+    assert!(matches!(page.commit(&side), Err(LedgerError::NoCommit { .. })));
+    let notification = told(&mut watcher);
+    assert_eq!((notification.commit, notification.moved), (merge, false));
+    assert_eq!(notification.updates.len(), 2);
+    nothing(&mut watcher);
 }

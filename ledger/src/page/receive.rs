@@ -453,8 +453,9 @@ impl Receiver {
             let what = format!("page {} was detached from its remote meanwhile", rows.page);
             return Err(LedgerError::InvalidArgument(what));
         }
-        // If a parent is not at the remote as far as this page knows, neither is the commit.
-        let mut from_remote = self.from_remote;
+        // If a parent is not at the remote as far as this page knows, neither is the commit. Before all have
+        // their rows, that is not known of a parent without one.
+        let mut from_remote = self.from_remote && rows.remote(&tx)? == Remote::Attached;
         for (parent, known) in commit.parents().iter().zip(parents) {
             if let (false, Parent::Pruned(pruned)) = (rows.has_commit(&tx, parent)?, known) {
                 rows.put_pruned(&mut tx, parent, *pruned)?;

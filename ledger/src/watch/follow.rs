@@ -1,13 +1,15 @@
 //! One path through the commits of a branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::lookout::BranchHeads;
 use crate::page::shared::Shared;
+
+/// How many commits are read in one transaction of the host.
+const PORTION: usize = 1_024;
 
 /// Where somebody stands who follows a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,13 +48,14 @@ impl Position {
             return Ok(Step::Stay);
         }
         let mut at = self.commit;
-        let newer = match self.newer(shared, heads) {
-            // History ends before the present commit.
+        let present = match shared.commit(&self.commit) {
+            // It lost its place in the branch, and was removed.
             Err(LedgerError::NoCommit { .. }) => return Ok(Step::Moved(first)),
-            newer => newer?,
+            commit => commit?.map_or(0, |commit| commit.generation),
         };
-        for ((_, _, id), commit) in newer {
-            if commit.parents().contains(&at) {
+        let newer = newer(shared, heads, present)?;
+        for ((_, _, id), parents) in newer {
+            if parents.contains(&at) {
                 at = id;
             }
         }
@@ -61,26 +64,35 @@ impl Position {
             false => Step::Along(Position { commit: at, resets: self.resets }),
         })
     }
+}
 
-    /// The commits that lead to the heads and are later in history than the present one: each after
-    /// its parents.
-    fn newer(
-        &self,
-        shared: &Shared,
-        heads: &BranchHeads,
-    ) -> Result<BTreeMap<(u64, CommitTime, CommitId), Commit>> {
-        let present = shared.commit(&self.commit)?.map_or(0, |commit| commit.generation);
-        let mut newer = BTreeMap::new();
-        let mut ahead: Vec<CommitId> = heads.heads.iter().map(|head| head.id).collect();
+/// The commits that lead to the heads and have a later generation than this, each with its parents and after them.
+/// Those are left out that are no longer kept, with what came before them: no path leads through them any more.
+fn newer(
+    shared: &Shared,
+    heads: &BranchHeads,
+    present: u64,
+) -> Result<BTreeMap<(u64, CommitTime, CommitId), [CommitId; 2]>> {
+    let (mut newer, mut seen) = (BTreeMap::new(), HashSet::new());
+    let mut ahead: Vec<CommitId> = heads.heads.iter().map(|head| head.id).collect();
+    while !ahead.is_empty() {
+        // No transaction of the host stays open for long.
         let host = shared.read()?;
-        while let Some(id) = ahead.pop() {
-            let Some(commit) = shared.commit_in(&host, &id)? else { continue };
-            let place = (commit.generation, commit.time, id);
-            if commit.generation > present && !newer.contains_key(&place) {
-                ahead.extend(commit.parents());
-                newer.insert(place, commit);
+        for _ in 0..PORTION {
+            let Some(id) = ahead.pop() else { break };
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(commit) = shared.open.rows.commit(&host, &id)? else { continue };
+            // A commit with one parent has it twice.
+            if commit.generation > present
+                && let (Some(one), Some(other)) =
+                    (commit.parents().first(), commit.parents().last())
+            {
+                ahead.extend([one, other]);
+                newer.insert((commit.generation, commit.time, id), [*one, *other]);
             }
         }
-        Ok(newer)
     }
+    Ok(newer)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvError, KvWrite};
+use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
     Retention, Secret, Status,
@@ -616,4 +616,42 @@ fn a_failure_of_the_host_adds_all_of_a_commit_or_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn what_comes_while_a_page_is_being_attached_is_not_known_to_be_at_the_remote() {
+    let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let (there, here) = (copy(), copy_in(Arc::clone(&host)));
+    for number in 0..300_u32 {
+        write(&there, MAIN, |tx| tx.put(b"key", &number.to_be_bytes()).unwrap());
+    }
+    follow(&there, &here);
+    let remote = here.remote();
+    assert!(remote.attach_slice().unwrap() && remote.attach_slice().unwrap());
+    let reached = {
+        let tx = host.begin(&TxOptions::reading()).unwrap();
+        let row = tx.get(&[0x10, 1, 0x2a]).unwrap().unwrap();
+        CommitId(Digest(row[1..33].try_into().unwrap()))
+    };
+    // The parent has no row yet, and the child would have one if it had been there.
+    let all = there.log(there.head(MAIN).unwrap()).unwrap();
+    let parent = all.map(|commit| commit.unwrap().0).find(|id| *id > reached).unwrap();
+    let child = loop {
+        there.reset(MAIN, &parent).unwrap();
+        let child = write(&there, MAIN, |tx| tx.put(b"key", b"the child").unwrap());
+        if child <= reached {
+            break child;
+        }
+    };
+    let mut receiver = remote.receive();
+    bring(&there, &mut receiver, &child);
+    receiver.add_head(MAIN, &child).unwrap();
+    remote.attach().unwrap();
+    assert_clean(&here);
+    let unsynced = remote.unsynced_commits().unwrap();
+    let unsynced: BTreeSet<_> = unsynced.iter().map(|commit| commit.id).collect();
+    assert!(unsynced.contains(&child) && unsynced.contains(&parent));
+    let heads = here.heads(MAIN).unwrap();
+    let all = heads.iter().flat_map(|head| here.log(*head).unwrap());
+    assert_eq!(unsynced, all.map(|commit| commit.unwrap().0).collect());
 }
