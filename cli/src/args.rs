@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Allow changes of the database
     #[arg(long, global = true)]
     pub(crate) write: bool,
+    /// Create DB if it is missing, and allow changes; its name must say what it is, as lmdb:PATH does
+    #[arg(long)]
+    pub(crate) create: bool,
     /// How to show what is found
     #[arg(long, value_name = "FORMAT", global = true, conflicts_with_all = ["json", "raw"])]
     format: Option<Format>,

@@ -15,23 +15,40 @@ use permazen_query::{Mistake, QueryError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything was done.
-    Done = 0,
+    Done,
     /// Everything was done, and the answer is no: findings, differences, no such object, a damaged
     /// value.
-    No = 1,
+    No,
     /// It failed, and nothing was changed.
-    Failed = 2,
+    Failed,
     /// Others were in the way, and nothing was changed. It may work later.
-    Busy = 3,
+    Busy,
     /// It is not known whether the changes were committed.
-    Unknown = 4,
+    Unknown,
     /// Ctrl-C, and nothing was changed.
-    Interrupted = 130,
+    Interrupted,
+    /// A script has chosen this code.
+    Chosen(u8),
+}
+
+impl Exit {
+    /// The code that the system gets.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::Failed => 2,
+            Exit::Busy => 3,
+            Exit::Unknown => 4,
+            Exit::Interrupted => 130,
+            Exit::Chosen(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
+        ExitCode::from(exit.code())
     }
 }
 
@@ -43,6 +60,8 @@ pub(crate) enum Answer {
     Yes,
     /// Exit code 1: findings, differences, no such object, a damaged value.
     No,
+    /// The exit code that a script has chosen.
+    Leave(u8),
 }
 
 impl Answer {

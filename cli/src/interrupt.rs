@@ -148,7 +148,7 @@ fn end(exit: Exit) -> ! {
         let _ = terminal.write_all(b"\r\x1b[K\x1b[0m\x1b[?25h");
         let _ = terminal.flush();
     }
-    std::process::exit(exit as i32)
+    std::process::exit(exit.code().into())
 }
 
 #[cfg(test)]

@@ -2,13 +2,16 @@
 //! file of its own.
 
 mod context;
+mod demo;
 mod file;
+mod help;
 mod info;
 mod kv;
 mod list;
 mod objects;
 mod progress;
 mod schema;
+mod simple;
 mod types;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +31,13 @@ pub(crate) enum Command {
     Schema(schema::Schema),
     Save(objects::Save),
     Load(objects::Load),
+    Demo(demo::Demo),
+    Echo(simple::Echo),
+    Date(simple::Date),
+    Sleep(simple::Sleep),
+    #[command(alias = "quit")]
+    Exit(simple::Leave),
+    Help(help::Help),
 }
 
 /// A command as a line of a script or at the prompt.
@@ -79,7 +89,18 @@ impl Command {
             Command::Schema(schema) => schema.run(context),
             Command::Save(save) => save.run(context),
             Command::Load(load) => load.run(context),
+            Command::Demo(demo) => demo.run(context),
+            Command::Echo(echo) => echo.run(context),
+            Command::Date(date) => date.run(context),
+            Command::Sleep(sleep) => sleep.run(context),
+            Command::Exit(exit) => Ok(exit.run()),
+            Command::Help(help) => help.run(context),
         }
+    }
+
+    /// Whether it ends a script, and the prompt.
+    pub(crate) fn leaves(&self) -> bool {
+        matches!(self, Command::Exit(_))
     }
 
     /// Where it runs.
@@ -92,6 +113,12 @@ impl Command {
             Command::Schema(schema) => schema.place(),
             Command::Save(save) => save.place(),
             Command::Load(load) => load.place(),
+            Command::Demo(_) => Place::Inside { edits: true },
+            Command::Echo(_)
+            | Command::Date(_)
+            | Command::Sleep(_)
+            | Command::Exit(_)
+            | Command::Help(_) => Place::Inside { edits: false },
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn failure(failure: &Failure) {
         let place = failure.place.as_ref();
         json(&Message::Error {
             message: &message,
-            exit: failure.exit as u8,
+            exit: failure.exit.code(),
             file: place.and_then(|place| place.file.as_deref()),
             line: place.map(|place| place.line),
             column: place.map(|place| place.column),

@@ -157,6 +157,7 @@ impl Output {
         match answer.and_then(|answer| written.map(|()| answer)) {
             Ok(Answer::Yes) => Exit::Done,
             Ok(Answer::No) => Exit::No,
+            Ok(Answer::Leave(code)) => Exit::Chosen(code),
             Err(failure) => {
                 stderr::failure(&failure);
                 failure.exit

@@ -66,7 +66,11 @@ impl Script {
                 let rest = text.get(begin..).unwrap_or_default();
                 let (kind, length) = piece(rest).map_err(|m| fail(shifted(m, begin)))?;
                 at = begin + length;
+                let leaves = matches!(&kind, PieceKind::Command(command) if command.leaves());
                 pieces.push(Piece { source: index, span: Span::new(begin, at), kind });
+                if leaves {
+                    return Ok(Script { sources, pieces });
+                }
             }
         }
         Ok(Script { sources, pieces })

@@ -25,7 +25,8 @@ impl Session {
         let name = args.database.as_deref().ok_or_else(|| Failure::usage("there is no DB"))?;
         secrets::refuse(name)?;
         let parameters = parameters::read(args)?;
-        let mut opening = Opening::new().write(args.write && !args.dry_run).wait(args.wait);
+        let write = (args.write || args.create) && !args.dry_run;
+        let mut opening = Opening::new().write(write).create(args.create && write).wait(args.wait);
         if let Some(kind) = args.kind {
             opening = opening.kind(kind.of_store());
         }
@@ -39,7 +40,7 @@ impl Session {
         let database = Database::with_encodings(store.clone(), encodings)
             .unknown_encodings(UnknownEncodings::Carry);
         let options = Options {
-            write: args.write,
+            write: args.write || args.create,
             yes: args.yes,
             dry_run: args.dry_run,
             wait: args.wait,

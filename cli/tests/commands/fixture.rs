@@ -134,6 +134,16 @@ impl Run {
         assert_eq!(self.output.status.code(), Some(code), "{args}\n{stdout}\n{stderr}");
     }
 
+    /// Its exit code.
+    pub(crate) fn code(&self) -> i32 {
+        self.output.status.code().expect("an exit code")
+    }
+
+    /// Whether it can do what was asked for.
+    pub(crate) fn is_there_yet(&self) -> bool {
+        !String::from_utf8_lossy(&self.output.stderr).contains("not there yet")
+    }
+
     /// Its output if it ended with this code.
     pub(crate) fn out(&self, code: i32) -> String {
         String::from_utf8(self.bytes(code)).expect("UTF-8")

@@ -6,4 +6,5 @@ mod json_schema;
 mod kv;
 mod objects;
 mod schema;
+mod simple;
 mod types;

@@ -1,0 +1,188 @@
+//! `help`: commands and statements, with examples.
+
+use clap::CommandFactory;
+use serde_json::json;
+
+use super::{Context, Line};
+use crate::failure::{Answer, Failure};
+
+/// Say what there is, or what a command or a statement does.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Help {
+    /// The command or the first word of the statement; several for a command within another one
+    words: Vec<String>,
+}
+
+/// Help for a statement, or for what statements consist of.
+struct Topic {
+    word: &'static str,
+    summary: &'static str,
+    text: &'static str,
+    examples: &'static [&'static str],
+}
+
+/// The examples are for the database of persons and pets that the guide uses; a test runs them.
+const TOPICS: &[Topic] = &[
+    Topic {
+        word: "find",
+        summary: "list objects",
+        text: "find OBJECTS [where CONDITION] [order by PATH [desc], …] [limit N] [columns PATH, …] [using INDEX|none]",
+        examples: &[
+            "find Person",
+            "find Person where age >= 30 order by name desc limit 20 columns id, name, boss.name",
+            "find Person where name in \"A\"..\"C\" or \"x\" in tags",
+            "find @1000000000000001->friends",
+            "find Person <- Person.boss",
+        ],
+    },
+    Topic {
+        word: "show",
+        summary: "show objects with all their fields",
+        text: "show OBJECTS [where CONDITION] [order by PATH, …] [limit N]",
+        examples: &["show @1000000000000001", "show Pet where name starts \"R\""],
+    },
+    Topic {
+        word: "count",
+        summary: "count objects",
+        text: "count OBJECTS [where CONDITION]",
+        examples: &["count Person", "count Person where boss is null"],
+    },
+    Topic {
+        word: "index",
+        summary: "list the entries of an index",
+        text: "index INDEX [(VALUE|RANGE, …)] [reverse] [limit N]",
+        examples: &["index Person.name", "index Person.nameAge (\"Ann\", 30..) reverse limit 5"],
+    },
+    Topic {
+        word: "create",
+        summary: "create an object",
+        text: "create TYPE [FIELD = VALUE, …]",
+        examples: &[
+            "create Person name = \"Eve\", tags = {\"x\"}, friends = [@1000000000000002], scores = {\"a\": 1}",
+        ],
+    },
+    Topic {
+        word: "set",
+        summary: "change fields of objects",
+        text: "set [all] OBJECTS [where CONDITION] to CHANGE, …\n\
+               A CHANGE is FIELD = VALUE, FIELD += VALUE, FIELD add VALUE, FIELD remove VALUE, FIELD insert VALUE at N,\n\
+               FIELD put KEY: VALUE. The whole of a type needs the word all.",
+        examples: &[
+            "set Person where age < 0 to age = 0",
+            "set @1000000000000001 to visits += 1, tags add \"z\"",
+            "set all Pet to born = null",
+        ],
+    },
+    Topic {
+        word: "delete",
+        summary: "delete objects",
+        text: "delete [all] OBJECTS [where CONDITION]\n\
+               What refers to them is nullified or deleted, or forbids it, as the schema says; `explain delete …` lists \
+               that.",
+        examples: &["delete Pet where name starts \"R\"", "explain delete @1000000000000002"],
+    },
+    Topic {
+        word: "migrate",
+        summary: "move objects to another schema",
+        text: "migrate OBJECTS [where CONDITION] to SCHEMA",
+        examples: &["migrate Person to 1"],
+    },
+    Topic {
+        word: "export",
+        summary: "write whole objects as JSON lines",
+        text: "export OBJECTS [where CONDITION]\nThe command `load` reads them.",
+        examples: &["export Person where age > 30"],
+    },
+    Topic {
+        word: "explain",
+        summary: "say how a statement is run",
+        text: "explain [run] STATEMENT\nWith run, it is run too, and what that took is counted.",
+        examples: &["explain find Person where name = \"Ann\""],
+    },
+];
+
+impl Help {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let text = self.text()?;
+        let out = &mut *context.out;
+        if out.is_json() {
+            out.json(&json!({ "type": "help", "text": text }))?;
+        } else {
+            out.paged(|out| text.lines().for_each(|line| out.say(line)));
+        }
+        Ok(Answer::Yes)
+    }
+
+    fn text(&self) -> Result<String, Failure> {
+        let mut command = Line::command();
+        let Some(word) = self.words.first() else { return Ok(overview(&command)) };
+        if let Some(topic) = TOPICS.iter().find(|topic| topic.word == word) {
+            return Ok(topic.text());
+        }
+        for word in &self.words {
+            let Some(inner) = command.find_subcommand(word) else {
+                let known = command.get_subcommands().map(clap::Command::get_name);
+                let statements = TOPICS.iter().map(|topic| topic.word);
+                let known: Vec<_> = known.chain(statements).collect();
+                let message =
+                    format!("{word}: there is no such command; there are {}", known.join(", "));
+                return Err(Failure::new(message));
+            };
+            command = inner.clone();
+        }
+        command = command.bin_name(self.words.join(" "));
+        Ok(command.render_long_help().to_string())
+    }
+}
+
+impl Topic {
+    fn text(&self) -> String {
+        let examples: String =
+            self.examples.iter().map(|example| format!("    {example}\n")).collect();
+        format!("{}: {}\n\n{}\n\nExamples:\n{examples}", self.word, self.summary, self.text)
+    }
+}
+
+/// All statements and commands, a line each.
+fn overview(commands: &clap::Command) -> String {
+    let about = |command: &clap::Command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        (command.get_name().to_owned(), about)
+    };
+    let statements = TOPICS.iter().map(|topic| (topic.word.to_owned(), topic.summary.to_owned()));
+    let statements: Vec<_> = statements.collect();
+    let commands: Vec<_> = commands.get_subcommands().map(about).collect();
+    let mut text = String::new();
+    for (title, entries) in [("Statements", statements), ("Commands", commands)] {
+        text.push_str(&format!("{title}:\n"));
+        for (name, about) in entries {
+            text.push_str(&format!("  {name:8}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "`help WORD` says more. A statement in a script ends with ; and a command with its line.\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What statements are is said in one place more: by the language.
+    #[test]
+    fn there_is_help_for_each_statement() {
+        for topic in TOPICS {
+            assert!(permazen_query::parse::begins_statement(topic.word), "{}", topic.word);
+            for example in topic.examples {
+                permazen_query::parse(example).expect(example);
+            }
+        }
+        let words = [
+            "find", "show", "count", "index", "create", "set", "delete", "migrate", "export",
+            "explain",
+        ];
+        assert!(words.iter().eq(TOPICS.iter().map(|topic| &topic.word)));
+    }
+}

@@ -1,0 +1,78 @@
+//! `echo`, `date`, `sleep`, `exit` and `quit`.
+
+use std::thread;
+use std::time::{self, Duration};
+
+use permazen::encoding::Encodable;
+use permazen::encoding::time::Instant;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::{Answer, Failure};
+
+/// Print the arguments.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Echo {
+    /// What to print
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+impl Echo {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let text = self.words.join(" ");
+        context.out.done(&text, &json!({ "type": "echo", "text": text }))?;
+        Ok(Answer::Yes)
+    }
+}
+
+/// Print the time.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Date {}
+
+impl Date {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let now = Instant::now().to_text();
+        context.out.done(&now, &json!({ "type": "date", "date": now }))?;
+        Ok(Answer::Yes)
+    }
+}
+
+/// Wait.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sleep {
+    /// How many seconds; fractions are allowed
+    #[arg(value_parser = seconds)]
+    seconds: Duration,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+impl Sleep {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        context.out.flush();
+        let begun = time::Instant::now();
+        while let Some(left) = self.seconds.checked_sub(begun.elapsed()) {
+            context.session.interrupt.check()?;
+            thread::sleep(left.min(Duration::from_millis(20)));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// End the script or leave the prompt. What comes after it in a script is not run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Leave {
+    /// The exit code
+    code: Option<u8>,
+}
+
+impl Leave {
+    /// Without a code, the program has that of the answers before.
+    pub(crate) fn run(&self) -> Answer {
+        self.code.map_or(Answer::Yes, Answer::Leave)
+    }
+}
