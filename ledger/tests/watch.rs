@@ -156,7 +156,7 @@ fn a_reset_is_told_as_a_move_and_a_removed_branch_as_an_error() {
     assert!(!told(&mut watcher).moved);
     page.remove_branch(MAIN).unwrap();
     let error = watcher.next(LONG).unwrap_err();
-    assert_eq!(error.to_string(), "branch main, which is watched, was removed");
+    assert_eq!(error.to_string(), "branch main of page 1, which is watched, was removed");
 }
 
 /// What a watcher tells, applied to a copy, is the content, whatever is done to the branch.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 
@@ -23,6 +23,7 @@ pub(crate) struct OpenPage {
     pub(crate) pins: Arc<Pins>,
     /// Held by whoever writes rows of pins, so that no pin gets two.
     writing: Mutex<()>,
+    holders: Mutex<Vec<Weak<dyn Holder>>>,
     /// Raised when there may be pieces of streams that are given up; 0 if there are none.
     pub(crate) leftovers: AtomicU64,
 }
@@ -31,6 +32,12 @@ impl fmt::Debug for OpenPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenPage").field("number", &self.rows.page).finish_non_exhaustive()
     }
+}
+
+/// Somebody who keeps commits from being removed, and may never need them again.
+pub(crate) trait Holder: Send + Sync {
+    /// Gives up what nobody has asked for in the last minutes. The time is in milliseconds.
+    fn release(&self, now: u64);
 }
 
 /// Who has a page open.
@@ -58,8 +65,8 @@ impl OpenPage {
         };
         // Nobody knows what a process has left that was killed.
         let leftovers = AtomicU64::new(1);
-        let (pins, writing) = (Arc::default(), Mutex::default());
-        OpenPage { host, rows, process, has_own_lease, pins, writing, leftovers }
+        let (pins, writing, holders) = (Arc::default(), Mutex::default(), Mutex::default());
+        OpenPage { host, rows, process, has_own_lease, pins, writing, holders, leftovers }
     }
 
     /// Renews the lease, if it is one for this page.
@@ -88,12 +95,27 @@ impl OpenPage {
         }
     }
 
+    /// Asks somebody now and then to give up pins.
+    pub(crate) fn add_holder(&self, holder: Weak<dyn Holder>) {
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner).push(holder);
+    }
+
+    fn release_unasked(&self) {
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        holders.retain(|holder| holder.strong_count() > 0);
+        let there: Vec<_> = holders.iter().filter_map(Weak::upgrade).collect();
+        drop(holders);
+        let now = self.process.now();
+        there.iter().for_each(|holder| holder.release(now));
+    }
+
     /// Protects what is read for long against other processes, and gives back what is not.
     ///
     /// # Errors
     /// If the page is gone, or its host fails.
     pub(crate) fn write_pins(&self) -> Result<()> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.release_unasked();
         let (is_protected, is_due) = {
             let host = self.read()?;
             // If others have taken the lease, the rows of all pins are to be written again.

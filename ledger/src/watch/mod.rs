@@ -1,20 +1,22 @@
 //! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
-//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `unanswered.rs` knows what
-//! a connection has to wait for.
+//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `held.rs` keeps what is to be
+//! compared, `unanswered.rs` knows what a connection has to wait for.
 
 pub(crate) mod follow;
+mod held;
 mod notification;
 pub(crate) mod subscription;
 pub(crate) mod unanswered;
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use permazen_kv::KeySpan;
 use permazen_kv::key::after_prefix;
 
 use self::follow::{Position, Step};
+use self::held::{Held, Kept};
 use self::notification::Pending;
 pub use self::notification::{NewValue, Notification, Part, Update};
 pub use self::subscription::Subscription;
@@ -28,6 +30,7 @@ use crate::page::Page;
 use crate::page::lookout::{BranchHeads, Onlooker};
 use crate::page::protected::Protected;
 use crate::page::shared::Shared;
+use crate::process::open_page::Holder;
 use crate::process::pins::Pin;
 use crate::store::branching::BranchingDatabase;
 
@@ -64,7 +67,8 @@ impl Page {
 /// It follows one path through the branch: from the oldest head along the commits that were made on
 /// it, and through merges. A commit is never divided between two notifications that are not parts
 /// of each other; several commits may be in one. A watcher that nobody asks for the next one costs
-/// nothing but its place: it keeps commits, not contents.
+/// nothing but its place: it keeps commits, not contents. Once nobody has asked for ten minutes, it keeps
+/// nothing: if what it has told last is gone when somebody asks again, it says so ([`Notification::lost`]).
 ///
 /// ```
 /// use std::time::Duration;
@@ -94,12 +98,15 @@ pub struct Watcher {
     news: Arc<News>,
     position: Position,
     /// The commit that was told last, and its root.
-    last: (Pin, Digest),
+    last: (CommitId, Digest),
     /// Whether it is that of the position.
     told: bool,
     /// The branch has moved since then.
     moved: bool,
-    pending: Option<Target>,
+    /// It is no longer kept, so nobody can say what differs.
+    lost: bool,
+    /// While nobody asks, what keeps the last commit is here, and what is being told in parts.
+    held: Arc<Held>,
     failures: u32,
     of: Option<Connected>,
     /// Something was told, and not dealt with.
@@ -116,11 +123,19 @@ pub(crate) struct Connected {
 /// What is being told in parts.
 #[derive(Debug)]
 struct Target {
-    differences: Pending,
+    /// `None` if they cannot be computed any more.
+    differences: Option<Pending>,
     commit: CommitId,
     time: CommitTime,
     version: (Pin, Digest),
     moved: bool,
+}
+
+/// What a watcher has while it is asked.
+struct Asked {
+    /// Keeps the commit that was told last.
+    last: Pin,
+    pending: Option<Target>,
 }
 
 impl fmt::Debug for Watcher {
@@ -141,7 +156,10 @@ impl Watcher {
         of: Option<Connected>,
     ) -> Result<Self> {
         let shared = Arc::clone(shared);
-        let last = shared.pinned_root(&position.commit)?;
+        let (pin, root) = shared.pinned_root(&position.commit)?;
+        let held = Arc::new(Held::default());
+        held.keep(pin, None, shared.open.process.now());
+        shared.open.add_holder(Arc::downgrade(&held) as Weak<dyn Holder>);
         let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
         shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
         Ok(Watcher {
@@ -149,10 +167,11 @@ impl Watcher {
             prefix: prefix.to_vec(),
             news,
             position,
-            last,
+            last: (position.commit, root),
             moved: false,
+            lost: false,
             told: true,
-            pending: None,
+            held,
             of,
             is_out: false,
             failures: 0,
@@ -173,12 +192,34 @@ impl Watcher {
     /// error. After an error the watcher continues where it was; what it has told in parts begins
     /// again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
+        let mut asked = self.asked()?;
+        let told = self.next_kept(&mut asked, timeout);
+        self.held.keep(asked.last, asked.pending, self.shared.open.process.now());
+        told
+    }
+
+    /// Takes what was kept. If nobody has asked for so long that nothing is, looks for it again.
+    fn asked(&mut self) -> Result<Asked> {
+        if let Some(Kept { last, pending, .. }) = self.held.take() {
+            return Ok(Asked { last, pending });
+        }
+        let last = match self.shared.pinned_commit(&self.last.0) {
+            Err(LedgerError::NoCommit { .. }) => {
+                (self.lost, self.told) = (true, false);
+                self.shared.pinned_commit(&CommitId::FIRST)?.0
+            }
+            found => found?.0,
+        };
+        Ok(Asked { last, pending: None })
+    }
+
+    fn next_kept(&mut self, asked: &mut Asked, timeout: Duration) -> Result<Option<Notification>> {
         let begun = Instant::now();
-        if self.pending.is_none() {
+        if asked.pending.is_none() {
             self.answer();
         }
         loop {
-            if let Some(notification) = self.part()? {
+            if let Some(notification) = self.part(asked)? {
                 if let Some(of) = self.of.as_ref().filter(|_| !self.is_out) {
                     of.unanswered.add();
                     self.is_out = true;
@@ -187,7 +228,7 @@ impl Watcher {
             }
             // The thread only says that it has looked: what it has seen can be older than what was told.
             let heads = self.shared.lookout.heads(&self.news.branch)?;
-            let advanced = self.advance(&heads);
+            let advanced = self.advance(asked, &heads);
             match advanced {
                 Ok(_) => self.failures = 0,
                 Err(LedgerError::BranchGone { .. }) => {}
@@ -234,7 +275,7 @@ impl Watcher {
     }
 
     /// Goes to the newest commit of its path. Whether there is something to tell.
-    fn advance(&mut self, heads: &BranchHeads) -> Result<bool> {
+    fn advance(&mut self, asked: &mut Asked, heads: &BranchHeads) -> Result<bool> {
         let (position, moved) = match self.step(heads)? {
             Step::Stay if self.told => return Ok(false),
             // The differences could not be computed last time.
@@ -250,40 +291,52 @@ impl Watcher {
         let (pin, commit) = self.shared.pinned_commit(&position.commit)?;
         let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
         let root = commit.map_or(Node::empty().0, |commit| commit.root);
+        let target = |differences, pin| {
+            let (commit, version) = (position.commit, (pin, root));
+            Some(Target { differences, commit, time, version, moved })
+        };
+        if self.lost {
+            asked.pending = target(None, pin);
+            return Ok(true);
+        }
         let end = after_prefix(&self.prefix);
         let span = KeySpan::new(&self.prefix, end.as_deref());
-        let pins = vec![self.last.0.clone(), pin.clone()];
+        let pins = vec![asked.last.clone(), pin.clone()];
         let page = Arc::new(Protected::new(Arc::clone(&self.shared), pins));
         match Pending::new(&page, (&self.last.1, &root), span)? {
             Some(differences) => {
-                let (commit, version) = (position.commit, (pin, root));
-                self.pending = Some(Target { differences, commit, time, version, moved });
+                asked.pending = target(Some(differences), pin);
                 Ok(true)
             }
             None => {
-                (self.last, self.told) = ((pin, root), true);
+                (self.last, self.told) = ((position.commit, root), true);
+                asked.last = pin;
                 Ok(false)
             }
         }
     }
 
     /// The next part of what is being told.
-    fn part(&mut self) -> Result<Option<Notification>> {
-        let Some(target) = &mut self.pending else { return Ok(None) };
-        let (updates, part) = match target.differences.part() {
-            Ok(part) => part,
-            Err(error) => {
+    fn part(&mut self, asked: &mut Asked) -> Result<Option<Notification>> {
+        let Some(target) = &mut asked.pending else { return Ok(None) };
+        let (updates, part) = match target.differences.as_mut().map(Pending::part) {
+            None => (Vec::new(), Part::Whole),
+            Some(Ok(part)) => part,
+            Some(Err(error)) => {
                 // They begin again with the next look.
-                self.pending = None;
+                asked.pending = None;
                 return Err(error);
             }
         };
         let Target { commit, time, moved, .. } = *target;
-        if target.differences.is_done() {
-            (self.last, self.told, self.moved) = (target.version.clone(), true, false);
-            self.pending = None;
+        let lost = self.lost;
+        if target.differences.as_ref().is_none_or(Pending::is_done)
+            && let Some(Target { version: (pin, root), .. }) = asked.pending.take()
+        {
+            (self.last, asked.last) = ((commit, root), pin);
+            (self.told, self.moved, self.lost) = (true, false, false);
         }
-        Ok(Some(Notification { updates, commit, time, part, moved }))
+        Ok(Some(Notification { updates, commit, time, part, moved, lost }))
     }
 }
 

@@ -36,6 +36,10 @@ pub struct Notification {
     /// The branch was reset, or its history is gone: what was told before does not lead to this
     /// commit. The differences are exact all the same.
     pub moved: bool,
+    /// Nobody has asked the watcher for more than ten minutes, and what it has told last is no longer kept.
+    /// So it cannot say what differs: there are no updates, and what is below the prefix is to be read anew
+    /// from the snapshot of `commit`.
+    pub lost: bool,
 }
 
 /// An entry that has changed.
