@@ -4,6 +4,7 @@ use permazen::kv::KvError;
 use permazen::object;
 
 use crate::mistake::Mistake;
+use crate::not_taken::NotTaken;
 
 /// Why a statement could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum QueryError {
     /// An operation on objects was refused, or the store failed.
     #[error(transparent)]
     Object(#[from] object::Error),
+    /// An object does not take a change. Nothing was changed.
+    #[error("{0}")]
+    NotTaken(Box<NotTaken>),
     /// A temporary file for sorting could not be used.
     #[error(
         "sorting needs more memory than it may use, and its temporary file cannot be used: {0}; make \

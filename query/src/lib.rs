@@ -10,6 +10,8 @@
 //! | [`check`](check()) with a [`Catalog`] | a [`Checked`]: what is meant; names are found, values have their encodings |
 //! | [`plan`](plan()) | a [`Plan`]: how it is run, for people |
 //! | [`run`](run()) | what a reading statement finds, given to [`Rows`] |
+//! | [`edit`](edit()) | what `create`, `set`, `delete` and `migrate` do, as one step |
+//! | [`preview`](preview()) | what `delete` would do |
 //!
 //! The library prints nothing. [`text`] makes text that is safe to print.
 //!
@@ -23,9 +25,11 @@
 pub mod catalog;
 mod check;
 mod checking;
+mod edit;
 mod error;
 mod limits;
 mod mistake;
+mod not_taken;
 pub mod parse;
 mod plan;
 mod print;
@@ -37,9 +41,13 @@ pub mod text;
 pub use catalog::Catalog;
 pub use check::{Checked, Parameters};
 pub use checking::check;
+pub use edit::{
+    Edited, Listed, NewIds, Preview, PreviewObject, PreviewReference, edit, migration, preview,
+};
 pub use error::QueryError;
 pub use limits::Limits;
 pub use mistake::Mistake;
+pub use not_taken::NotTaken;
 pub use parse::{
     parse, parse_first, parse_literal, parse_objects, parse_script, parse_script_bytes,
 };

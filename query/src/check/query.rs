@@ -14,7 +14,7 @@ use super::path::{Access, CheckedPath, Read};
 use super::resolve_path::{PathFor, finished};
 use super::versions::Versions;
 use crate::mistake::Mistake;
-use crate::syntax::{Path, Query, Span, Special, Using};
+use crate::syntax::{Path, Query, SetOperator, Span, Special, Using};
 use crate::text::quoted_name;
 
 /// Which objects, in which order.
@@ -185,10 +185,7 @@ pub(super) fn check_all(
     query: &Query,
     checked: &CheckedQuery,
 ) -> Result<()> {
-    if all
-        || checked.limit.is_some()
-        || !matches!(checked.objects.kind, CheckedObjectsKind::Type(_))
-    {
+    if all || checked.limit.is_some() || !has_whole_type(&checked.objects) {
         return Ok(());
     }
     let what = format!(
@@ -196,4 +193,17 @@ pub(super) fn check_all(
         checked.objects.text
     );
     Err(Mistake::new(query.objects.span, what))
+}
+
+/// Whether a set has all objects of a type, as far as its form tells.
+fn has_whole_type(objects: &CheckedObjects) -> bool {
+    match &objects.kind {
+        CheckedObjectsKind::Type(_) => true,
+        CheckedObjectsKind::Combined(first, others) => {
+            let unites = others.iter().all(|(operator, _)| *operator == SetOperator::Union);
+            unites
+                && (has_whole_type(first) || others.iter().any(|(_, other)| has_whole_type(other)))
+        }
+        _ => false,
+    }
 }

@@ -1,0 +1,71 @@
+//! `migrate`
+
+use std::sync::Arc;
+
+use permazen::ObjId;
+use permazen::object::{Database, MigrateObjects, Transaction};
+use permazen::schema::{Schema, SchemaBundle};
+
+use super::Edited;
+use super::failed::{Result, go_on};
+use crate::check::{Checked, CheckedKind, CheckedMigrate, CheckedObjectsKind};
+use crate::error::QueryError;
+use crate::limits::Limits;
+use crate::plan::check_schemas;
+use crate::run::matches;
+
+fn schema<'b>(
+    bundle: &'b SchemaBundle,
+    to: &CheckedMigrate,
+) -> std::result::Result<&'b Arc<Schema>, QueryError> {
+    bundle.schema(to.schema).ok_or(QueryError::SchemasChanged)
+}
+
+/// All in this transaction.
+pub(super) fn migrate(
+    tx: &Transaction<'_>,
+    to: &CheckedMigrate,
+    found: &[ObjId],
+    limits: &Limits,
+) -> Result<Edited> {
+    let to = schema(&tx.bundle(), to)?.id;
+    let mut edited = Edited::default();
+    for &id in found {
+        go_on(limits)?;
+        edited.moved += u64::from(tx.migrate_exactly(id, to)?);
+    }
+    Ok(edited)
+}
+
+/// A run that moves the objects of a `migrate` statement in batches, each in a transaction of its own.
+/// The objects are found in `tx`; if they are all of one type, those that are created meanwhile are
+/// moved too.
+///
+/// Unlike with [`edit`](crate::edit()), objects that would lose something stay where they are, and the
+/// others are moved. A run that was stopped is continued by running the same statement again.
+///
+/// Cost: that of finding the objects, and 8 bytes of memory for each, unless they are all of one type.
+///
+/// # Errors
+/// The errors of [`matches`](crate::matches()); [`QueryError::WrongKind`] if the statement is not
+/// `migrate`. Nothing is found if it is stopped.
+pub fn migration<'d>(
+    db: &'d Database,
+    tx: &Transaction<'_>,
+    checked: &Checked,
+    limits: &Limits,
+) -> std::result::Result<MigrateObjects<'d>, QueryError> {
+    let CheckedKind::Migrate(to) = &checked.kind else {
+        return Err(QueryError::WrongKind("only `migrate` moves objects in batches"));
+    };
+    check_schemas(tx, checked)?;
+    let run = db.migrate_objects(schema(&tx.bundle(), to)?.id);
+    let query = &to.query;
+    let is_whole =
+        matches!(query.objects.kind, CheckedObjectsKind::Type(_)) && query.limit.is_none();
+    if is_whole {
+        return Ok(run.only_types(query.objects.types.iter().copied()));
+    }
+    let found = matches(tx, checked, limits)?;
+    Ok(run.only_objects(if limits.is_stopped() { Vec::new() } else { found }))
+}
