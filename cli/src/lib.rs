@@ -34,7 +34,7 @@ use std::sync::Arc;
 use permazen::encoding::EncodingRegistry;
 
 use args::{Args, Generate};
-use commands::Context;
+use commands::{Command, Context};
 use failure::{Answer, Exit, Failure};
 use interrupt::Interrupt;
 use output::{Format, Output};
@@ -79,6 +79,11 @@ fn answer(
 ) -> Result<Answer, Failure> {
     if let Some(what) = args.generate {
         return generate(what, out);
+    }
+    if let (Some(Command::Check(check)), Some(database), None) =
+        (&args.command, &args.database, args.kind)
+    {
+        return check.run_alone(database, args, encodings, &interrupt, out);
     }
     if let Some(command) = &args.command {
         let session = Session::open(args, encodings, interrupt)?;

@@ -1,6 +1,7 @@
 //! The commands of the shell: as arguments of the program, in scripts and at the prompt. Each has a
 //! file of its own.
 
+mod check;
 mod context;
 mod demo;
 mod file;
@@ -8,6 +9,7 @@ mod help;
 mod info;
 mod kv;
 mod list;
+pub(crate) mod migrate;
 mod objects;
 mod progress;
 mod schema;
@@ -23,8 +25,8 @@ use crate::failure::{Answer, Failure};
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what the database is
     Info(info::Info),
+    Check(check::Check),
     Kv(kv::Kv),
     Types(types::Types),
     Type(types::Type),
@@ -83,6 +85,7 @@ impl Command {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         match self {
             Command::Info(info) => info.run(context),
+            Command::Check(check) => check.run(context),
             Command::Kv(kv) => kv.run(context),
             Command::Types(types) => types.run(context),
             Command::Type(of) => of.run(context),
@@ -106,7 +109,8 @@ impl Command {
     /// Where it runs.
     pub(crate) fn place(&self) -> Place {
         match self {
-            Command::Info(_) => Place::Inside { edits: false },
+            Command::Info(info) => info.place(),
+            Command::Check(check) => check.place(),
             Command::Kv(kv) => kv.place(),
             Command::Types(types) => types.place(),
             Command::Type(of) => of.place(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use permazen::object::Transaction;
 
 use super::{Piece, PieceKind, Script};
-use crate::commands::{Context, Place};
+use crate::commands::{Context, Place, migrate};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::session::Session;
@@ -23,8 +23,14 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     allow(script, each, session)?;
-    let answer =
-        if each { run_each(script, session, out)? } else { run_whole(script, session, out)? };
+    let answer = match script.pieces() {
+        // Alone, it need not be one transaction.
+        [piece] if migrate::is_migration(script.text(piece)) => {
+            run_migration(piece, script, session, out)?
+        }
+        _ if each => run_each(script, session, out)?,
+        _ => run_whole(script, session, out)?,
+    };
     if session.options.dry_run && script.pieces().iter().any(|piece| piece.place().edits()) {
         output::note(ONLY_TRIED);
     }
@@ -54,6 +60,18 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
         return refuse(piece, what);
     }
     Ok(())
+}
+
+/// Runs a statement that moves objects to another schema, batch by batch.
+fn run_migration(
+    piece: &Piece,
+    script: &Script,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let _working = session.interrupt.work();
+    let locate = |mistake| script.mistake(piece, mistake);
+    migrate::in_batches(script.text(piece), &locate, session, out)
 }
 
 /// Runs a script as one transaction. Runs it again if others were in the way, as long as nothing was

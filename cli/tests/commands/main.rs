@@ -1,6 +1,7 @@
 //! The commands of the program `permazen`, each run as a process.
 #![allow(clippy::expect_used, clippy::panic)]
 
+mod care;
 mod fixture;
 mod json_schema;
 mod kv;

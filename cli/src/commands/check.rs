@@ -1,0 +1,168 @@
+//! `check`: what the program `jsck` does, on the open database.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use permazen::encoding::EncodingRegistry;
+use permazen_jsck::program::{self, CheckArgs, Host, Subject};
+
+use super::{Context, Place};
+use crate::args::Args;
+use crate::failure::{Answer, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Output};
+use crate::secrets;
+
+/// Check the database for consistency, and repair it.
+///
+/// The program jsck does the same. Exit code 0: nothing is wrong. 1: something is, whether it was
+/// repaired or not. 2: the database could not be checked, or the report not be written. To change
+/// something, it needs --write.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    args: Box<CheckArgs>,
+}
+
+impl Check {
+    /// Checks the database of the session.
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let session = context.session;
+        if self.args.changes() && !session.options.dry_run && !session.options.write {
+            return Err(Failure::new("this changes the database, which needs --write"));
+        }
+        let args = self.with(session.options.yes, session.options.dry_run, context.out.is_json());
+        let host = Shell {
+            encodings: Arc::clone(session.database().encodings()),
+            wait: session.options.wait,
+            interrupt: session.interrupt.clone(),
+        };
+        let subject = Subject::Open(session.store());
+        Ok(answer(program::check(&args, subject, &host, &mut Exactly(context.out))))
+    }
+
+    /// Checks a database that is not open yet, so that it can also be said why one cannot be opened.
+    pub(crate) fn run_alone(
+        &self,
+        database: &OsStr,
+        args: &Args,
+        encodings: Arc<EncodingRegistry>,
+        interrupt: &Interrupt,
+        out: &mut Output,
+    ) -> Result<Answer, Failure> {
+        if self.args.changes() && !args.dry_run && !args.write {
+            return Err(Failure::new("this changes the database, which needs --write"));
+        }
+        secrets::refuse(database)?;
+        let check = self.with(args.yes, args.dry_run, out.is_json());
+        let host = Shell { encodings, wait: args.wait, interrupt: interrupt.clone() };
+        let _working = interrupt.work();
+        let subject = Subject::Named(database);
+        Ok(answer(program::check(&check, subject, &host, &mut Exactly(out))))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::Alone { edits: self.args.changes() }
+    }
+
+    /// The options, with those that stand before the command.
+    fn with(&self, yes: bool, dry_run: bool, json: bool) -> CheckArgs {
+        let mut args = CheckArgs::clone(&self.args);
+        args.yes |= yes;
+        args.dry_run |= dry_run;
+        args.json |= json;
+        args
+    }
+}
+
+/// The checker has said already why it failed.
+fn answer(code: u8) -> Answer {
+    match code {
+        program::CLEAN => Answer::Yes,
+        program::FINDINGS => Answer::No,
+        code => Answer::Leave(code),
+    }
+}
+
+/// The shell as the host of a check.
+struct Shell {
+    encodings: Arc<EncodingRegistry>,
+    wait: Duration,
+    interrupt: Interrupt,
+}
+
+/// How often to look whether a question was interrupted.
+const BEAT: Duration = Duration::from_millis(50);
+
+impl Host for Shell {
+    fn name(&self) -> &str {
+        "permazen"
+    }
+
+    fn shows_colours(&self) -> bool {
+        io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    }
+
+    fn encodings(&self) -> Arc<EncodingRegistry> {
+        Arc::clone(&self.encodings)
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        Some(self.wait)
+    }
+
+    fn stop(&self) -> Arc<AtomicBool> {
+        self.interrupt.flag()
+    }
+
+    fn can_ask(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
+    fn confirm(&self, question: &str) -> io::Result<bool> {
+        output::ask(question)?;
+        let stop = self.interrupt.flag();
+        // A signal does not end the reading of a line, so another thread reads.
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            let mut answer = String::new();
+            let read = io::stdin().lock().read_line(&mut answer);
+            let _ = sender.send(read.map(|_| answer));
+        });
+        while !stop.load(Ordering::Relaxed) {
+            match answers.recv_timeout(BEAT) {
+                Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(false)
+    }
+
+    fn commit(&self, commit: &mut dyn FnMut()) {
+        // If Ctrl-C has come before, nothing is committed, and the checker sees why.
+        let _ = self.interrupt.commit(|| {
+            commit();
+            Ok(())
+        });
+    }
+}
+
+/// The report is safe to show as it is. Whether it was written is told at the end of the program.
+struct Exactly<'o>(&'o mut Output);
+
+impl Write for Exactly<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.exactly(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush();
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! `migrate OBJECTS to SCHEMA` as a statement alone: batch by batch.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use permazen::object::MigrationEnd;
+use permazen_query::syntax::StatementKind;
+use permazen_query::{Limits, Mistake, QueryError};
+use serde_json::json;
+
+use super::progress::Progress;
+use crate::failure::{Answer, Exit, Failure};
+use crate::output::Output;
+use crate::session::Session;
+
+/// Whether the text is a `migrate` statement.
+pub(crate) fn is_migration(text: &str) -> bool {
+    let statement = permazen_query::parse(text);
+    statement.is_ok_and(|statement| matches!(statement.kind, StatementKind::Migrate(_)))
+}
+
+/// Moves objects in batches, each in a transaction of its own. What was moved stays so, whatever
+/// happens to the rest; the same statement goes on with that.
+pub(crate) fn in_batches(
+    text: &str,
+    locate: &dyn Fn(Mistake) -> Failure,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let statement = permazen_query::parse(text).map_err(locate)?;
+    let (ids, schema) = {
+        let transaction = session.begin_reading()?;
+        let catalog = session.catalog(&transaction);
+        let parameters = session.parameters(&transaction)?;
+        let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
+        let schema = checked
+            .migrates_to()
+            .and_then(|index| transaction.bundle().schema(index).map(|schema| (index, schema.id)));
+        let schema = schema.ok_or_else(|| Failure::new("no such schema is recorded"))?;
+        let mut limits = Limits::default();
+        limits.stop = Some(session.interrupt.flag());
+        let ids = permazen_query::matches(&transaction, &checked, &limits);
+        let ids = ids.map_err(|error| match error {
+            QueryError::Mistake(mistake) => locate(mistake),
+            error => error.into(),
+        })?;
+        session.interrupt.check()?;
+        (ids, schema)
+    };
+    let (number, id) = schema;
+    let progress = Progress::towards(ids.len() as u64, "objects");
+    let stop = session.interrupt.flag();
+    let mut run = session
+        .database()
+        .migrate_objects(id)
+        .only_objects(ids)
+        .kv_options(permazen::kv::TxOptions::writing().with_wait(session.options.wait))
+        .progress(|now| {
+            progress.at(now.moved + now.refused);
+            match stop.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+    if session.options.dry_run {
+        run = run.dry_run();
+    }
+    let report = run.run()?;
+    drop(progress);
+    if report.end == MigrationEnd::Stopped {
+        let message = format!(
+            "interrupted; {} object(s) are moved, and the same statement goes on with the others",
+            report.moved
+        );
+        return Err(Failure::with(Exit::Interrupted, message));
+    }
+    let reasons: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
+    if out.is_json() {
+        let refusals = report
+            .refusals
+            .iter()
+            .zip(&reasons)
+            .map(|(refused, reason)| json!({ "id": refused.id.to_string(), "reason": reason }));
+        out.json(&json!({
+            "type": "migrated",
+            "schema": number.get(),
+            "moved": report.moved,
+            "refused": report.refused,
+            "refusals": refusals.collect::<Vec<_>>(),
+        }))?;
+    } else {
+        out.say(format_args!("Moved {} object(s) to schema {number}", report.moved));
+        if report.refused > 0 {
+            out.say(format_args!("{} object(s) stay where they are:", report.refused));
+            reasons.iter().for_each(|reason| out.say(format_args!("  {reason}")));
+        }
+    }
+    Ok(Answer::yes_if(report.refused == 0))
+}

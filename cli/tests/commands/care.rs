@@ -1,0 +1,110 @@
+//! `info`, `check` and `migrate` in batches.
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, data, run};
+
+#[test]
+fn info_says_what_the_database_is() {
+    let db = Fixture::reference();
+    let out = db.out(&["info"]);
+    let start = format!(
+        "  Database: LMDB environment\n  Path: {}\n  Access: Read-Only\n  Format Version: 1\n  Schemas: 1\n  \
+         Newest Schema: Schema_a74fa4308ce05a1de31520b9858a4e91\n  Object Types: 2\n  Pairs: 65\n",
+        db.db
+    );
+    assert!(out.starts_with(&start), "{out}");
+    let json = &db.run(&["--json", "--write", "info"]).json(0)[0];
+    assert_eq!((&json["access"], &json["pairs"]), (&json!("Read/Write"), &json!(65)));
+    // An empty store, and a damaged database.
+    let out = run(&["memory:", "info"], "").out(0);
+    assert!(out.contains("Format Version: none"), "{out}");
+    db.out(&["--write", "kv", "put", "000101", "00"]);
+    let out = db.run(&["info"]).out(1);
+    assert!(out.contains("  Problem: ") && out.contains("000101"), "{out}");
+    let json = &db.run(&["--json", "info"]).json(1)[0];
+    assert_eq!(json["problems"].as_array().map(Vec::len), Some(1));
+}
+
+/// An index entry that no object calls for.
+const STALE: &str = "11416e6f001000000000000001";
+
+#[test]
+fn a_database_is_checked_and_repaired() {
+    let db = Fixture::reference();
+    let out = db.out(&["check"]);
+    assert!(out.contains("No findings: 4 objects, 65 pairs checked"), "{out}");
+    let whole = db.pairs();
+    db.out(&["--write", "kv", "put", STALE, ""]);
+    let damaged = db.pairs();
+    let out = db.run(&["check"]).out(1);
+    assert!(out.contains("dangling-index-entry  Person.name  object 1000000000000001"), "{out}");
+    // --json is the same before and after the command.
+    for args in [["--json", "check"], ["check", "--json"]] {
+        let out = db.run(&args).out(1);
+        let lines: Vec<serde_json::Value> =
+            out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(lines.last().expect("a summary")["findings"], 1);
+    }
+    // A repair changes the database.
+    let error = db.run(&["check", "--repair", "--yes"]).error(2);
+    assert!(error.contains("needs --write"), "{error}");
+    for args in [&["--dry-run", "check", "--repair"][..], &["check", "--repair", "--dry-run"]] {
+        let out = db.run(args).out(1);
+        assert!(out.contains(STALE), "{out}");
+        assert_eq!(db.pairs(), damaged);
+    }
+    let undo = db.name("undo");
+    db.run(&["--write", "--yes", "check", "--repair=derived", "--undo-file", &undo]).out(1);
+    assert_eq!(db.pairs(), whole);
+    db.run(&["--write", "check", "--apply-undo", &undo]).out(0);
+    assert_eq!(db.pairs(), damaged);
+    // In a script, too.
+    let out = db.run_with(&["--write", "-f", "-"], "check --repair --yes\ncheck").out(1);
+    assert!(out.contains("No findings"), "{out}");
+    assert_eq!(db.pairs(), whole);
+}
+
+#[test]
+fn what_cannot_be_checked_exits_with_2() {
+    let db = Fixture::reference();
+    let error = run(&[&db.name("missing"), "check"], "").error(2);
+    assert!(error.starts_with("permazen: ") && error.contains("missing"), "{error}");
+    let error = run(&["x://user:secret@host", "check"], "").error(2);
+    assert!(!error.contains("secret"), "{error}");
+    let out = run(&["--kind", "xml", &db.file("R.xml", data("reference/R.kv.xml")), "check"], "");
+    assert!(out.out(0).contains("XML dump, 65 pairs"));
+}
+
+/// As `migrate` says: exactly or not at all, and what was moved stays so.
+#[test]
+fn objects_are_migrated_in_batches() {
+    let db = Fixture::recorded("evolution");
+    let before = db.pairs();
+    let in_schema = |number: &str| -> u64 {
+        let out = db.out(&["--raw", "schema", "list"]);
+        let line = out.lines().find(|line| line.starts_with(number)).expect("the schema");
+        line.rsplit('\t').next().and_then(|count| count.parse().ok()).expect("a number")
+    };
+    let statement = "migrate Customer where schema = 2 to 3";
+    let error = db.run(&[statement]).error(2);
+    assert!(error.contains("needs --write"), "{error}");
+    let tried = db.run(&["--dry-run", "--json", statement]);
+    let code = tried.code();
+    let tried = &tried.json(code)[0];
+    assert_eq!(db.pairs(), before);
+    let (second, third) = (in_schema("2"), in_schema("3"));
+    let done = &db.run(&["--write", "--json", statement]).json(code)[0];
+    assert_eq!((&done["moved"], &done["refused"]), (&tried["moved"], &tried["refused"]));
+    let moved = done["moved"].as_u64().expect("a number");
+    assert_eq!((in_schema("2"), in_schema("3")), (second - moved, third + moved));
+    assert!(moved + done["refused"].as_u64().expect("a number") > 0);
+    let reasons = done["refusals"].as_array().expect("a list");
+    assert_eq!(reasons.is_empty(), code == 0);
+    // Once more, there is nothing to do but what is refused.
+    let again = db.run(&["--write", statement]).out(code);
+    assert!(again.starts_with("Moved 0 object(s) to schema 3\n"), "{again}");
+    db.run(&["check"]).out(0);
+    let error = db.run(&["--write", "migrate Customer to 9"]).error(2);
+    assert!(error.contains("line 1, column 21"), "{error}");
+}
