@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::{
+    Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
+    TxOptions,
+};
 use permazen_ledger::{
     CommitId, CommitTime, LedgerError, MAIN, Origin, Page, PageId, Repository, Secret,
 };
@@ -446,4 +450,68 @@ fn commits_say_the_words_of_their_thread() {
     let long = "x".repeat(4_097);
     let refused = page.with_words("", &long, || unreachable!());
     assert!(matches!(refused, Err::<(), _>(LedgerError::InvalidArgument(_))));
+}
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A host that finds conflicts at commit. After the next transaction that writes has begun, others do something.
+struct Overtaken {
+    host: Arc<OptimisticDatabase<MemoryStore>>,
+    then: Mutex<Option<Hook>>,
+}
+
+impl KvDatabase for Overtaken {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        let tx = self.host.begin(options)?;
+        if !options.read_only {
+            let hook = self.then.lock().unwrap().take();
+            hook.into_iter().for_each(|hook| hook());
+        }
+        Ok(tx)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.host.capabilities()
+    }
+}
+
+#[test]
+fn transactions_that_have_nothing_in_common_do_not_fail_on_a_host_that_finds_conflicts() {
+    let host = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
+    let overtaken = Arc::new(Overtaken { host: Arc::clone(&host), then: Mutex::default() });
+    let one = Repository::shared_builder(Arc::clone(&overtaken) as Arc<dyn KvDatabase>);
+    let one = one.upkeep_by_hand().create().unwrap();
+    let page = one.create_page("test", PageId::ROOT).unwrap();
+    let two = Repository::shared_builder(host).upkeep_by_hand().create().unwrap();
+    let other = Arc::new(two.page("test", PageId::ROOT).unwrap().database(MAIN).unwrap());
+    let db = page.database(MAIN).unwrap();
+    for number in 0..3_u8 {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(&[1, number], b"one").unwrap();
+        let other = Arc::clone(&other);
+        *overtaken.then.lock().unwrap() = Some(Box::new(move || {
+            let mut tx = other.begin(&TxOptions::writing()).unwrap();
+            tx.put(&[2, number], b"two").unwrap();
+            tx.commit().unwrap();
+        }));
+        tx.commit().unwrap();
+        assert!(overtaken.then.lock().unwrap().is_none());
+    }
+    assert_eq!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().count(KeySpan::FULL).unwrap(), 6);
+    assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 6);
+
+    // What has read what the other has written is refused as always.
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    assert!(tx.get(&[2, 9]).unwrap().is_none());
+    tx.put(&[1, 9], b"one").unwrap();
+    *overtaken.then.lock().unwrap() = Some(Box::new(move || {
+        let mut tx = other.begin(&TxOptions::writing()).unwrap();
+        tx.put(&[2, 9], b"two").unwrap();
+        tx.commit().unwrap();
+    }));
+    assert!(matches!(tx.commit(), Err(KvError::Conflict(_))));
+    assert!(page.verify().unwrap().findings.is_empty());
 }

@@ -59,11 +59,17 @@ fn merges_are_squashed_with_both_of_their_sides() {
     page.merge(MAIN, &side, &mut LastOneWins).unwrap();
     // The branch has a commit that would be replaced.
     let error = page.squash(MAIN, &base, None).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot squash at commit {side}: branch side has it"));
+    assert_eq!(
+        error.to_string(),
+        format!("cannot squash at commit {side} of page 1: branch side has it")
+    );
     page.remove_branch("side").unwrap();
     page.set_tag("half", &side).unwrap();
     let error = page.squash(MAIN, &base, None).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot squash at commit {side}: tag half has it"));
+    assert_eq!(
+        error.to_string(),
+        format!("cannot squash at commit {side} of page 1: tag half has it")
+    );
     page.remove_tag("half").unwrap();
     let squashed = page.squash(MAIN, &base, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, base]);
@@ -116,7 +122,7 @@ fn what_cannot_be_squashed_is_refused() {
     let head = put(&page, MAIN, b"c", b"");
     let error = page.squash(MAIN, &other, None).unwrap_err();
     let words = "it does not lead to the head of the branch";
-    assert_eq!(error.to_string(), format!("cannot squash at commit {other}: {words}"));
+    assert_eq!(error.to_string(), format!("cannot squash at commit {other} of page 1: {words}"));
     assert!(matches!(page.squash("none", &base, None), Err(LedgerError::NoSuch { .. })));
     let unknown = CommitId(page.snapshot(&head).unwrap().root());
     assert!(matches!(page.squash(MAIN, &unknown, None), Err(LedgerError::NoCommit { .. })));

@@ -13,7 +13,7 @@ use permazen_kv::{
     TxOptions,
 };
 use permazen_ledger::{
-    Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
+    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
 };
 
 const ROOT: PageId = PageId::ROOT;
@@ -502,4 +502,142 @@ fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
     repository.delete_page("one", ROOT).unwrap();
     assert!(ledgers().is_empty());
     assert_clean(&repository);
+}
+
+/// A page on which nothing keeps the second and third commit, and their IDs.
+fn with_lost_commits(repository: &Repository) -> (Page, [CommitId; 2]) {
+    let page = repository.create_page("films", ROOT).unwrap();
+    let first = put(&page, b"Alien", b"1977");
+    let lost = [put(&page, b"Alien", b"1978"), put(&page, b"Alien", b"1979")];
+    page.reset(MAIN, &first).unwrap();
+    (page, lost)
+}
+
+#[test]
+fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
+    type Name = fn(&Page, &CommitId);
+    let names: [Name; 5] = [
+        |page, id| {
+            page.create_branch("new", id).unwrap();
+            page.remove_branch("new").unwrap();
+        },
+        |page, id| {
+            page.set_tag("new", id).unwrap();
+            page.remove_tag("new").unwrap();
+        },
+        |page, id| {
+            let head = page.head(MAIN).unwrap();
+            page.reset(MAIN, id).unwrap();
+            page.reset(MAIN, &head).unwrap();
+        },
+        |page, id| {
+            let head = page.head(MAIN).unwrap();
+            page.add_head(MAIN, id).unwrap();
+            page.reset(MAIN, &head).unwrap();
+        },
+        |page, id| {
+            let head = page.head(MAIN).unwrap();
+            page.merge(MAIN, id, &mut LastOneWins).unwrap();
+            page.reset(MAIN, &head).unwrap();
+        },
+    ];
+    for name in names {
+        let (host, clock) = (MemoryStore::new(), TestClock::new());
+        let (one, two) = (process(&host, &clock), process(&host, &clock));
+        let (page, lost) = with_lost_commits(&one);
+        let other = two.page("films", ROOT).unwrap();
+        other.collect().unwrap();
+        clock.advance(3 * MINUTE);
+        name(&page, &lost[1]);
+        // Somebody in another process has just begun to read them.
+        let snapshots = lost.map(|id| page.snapshot(&id).unwrap());
+        assert_eq!(other.collect().unwrap().commits, 0);
+        clock.advance(MINUTE);
+        assert_eq!(other.collect().unwrap().commits, 0);
+        one.upkeep().unwrap();
+        clock.advance(2 * MINUTE);
+        assert_eq!(other.collect().unwrap().commits, 0);
+        drop(snapshots);
+        one.upkeep().unwrap();
+        // That was so for the pins too.
+        assert_eq!(other.collect().unwrap().commits, 0);
+        clock.advance(2 * MINUTE);
+        assert_eq!(other.collect().unwrap().commits, 2);
+        assert_clean(&two);
+    }
+}
+
+/// Two handles commit on one base, again and again, so each time one of them commits on what is no head.
+#[test]
+fn commits_beside_heads_do_not_hold_up_the_removal_of_others() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    let (page, _) = with_lost_commits(&repository);
+    let handles = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
+    let mut beside = 0_u8;
+    let mut write = || {
+        let mut begun = handles.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+        for (at, tx) in begun.iter_mut().enumerate() {
+            tx.put(&[at as u8, beside], b"value").unwrap();
+        }
+        beside += 1;
+        begun.into_iter().for_each(|tx| tx.commit().unwrap());
+        assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+        page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    };
+    write();
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    let mut slices = 0;
+    while rows(&host, 0x34) > 0 {
+        assert!(slices < 5, "the commits are still there");
+        assert!(page.collect_slice().unwrap());
+        write();
+        slices += 1;
+    }
+    while page.collect_slice().unwrap() {}
+    assert_clean(&repository);
+}
+
+/// A process commits on a base that it has read for long. Another one, to which nothing seemed to keep the base,
+/// has decided to remove it, and perhaps the first one has found since that it is kept.
+fn commit_on_old_base(has_looked: bool) {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let (one, two) = (process(&host, &clock), process(&host, &clock));
+    let page = one.create_page("films", ROOT).unwrap();
+    page.set_retention(Retention::Heads).unwrap();
+    let base = put(&page, b"Alien", b"1977");
+    let of_two = two.page("films", ROOT).unwrap();
+    let other = of_two.branching_database(MAIN).unwrap();
+    let mut tx = other.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"Brazil", b"1985").unwrap();
+    // As far as `one` knows, nothing keeps the base and, perhaps, a commit after it.
+    if !has_looked {
+        put(&page, b"Alien", b"1978");
+    }
+    put(&page, b"Alien", b"1979");
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    // It has decided to remove them.
+    assert!(page.collect_slice().unwrap());
+    if has_looked {
+        assert!(of_two.collect_slice().unwrap() && of_two.collect_slice().unwrap());
+        // The base does not wait any more.
+        assert_eq!(rows(&host, 0x34), 0);
+    }
+    tx.commit().unwrap();
+    while page.collect_slice().unwrap() {}
+    assert!(page.commit(&base).is_ok());
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    let merge = page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    let merged = page.snapshot(&merge).unwrap();
+    assert_eq!(merged.get(b"Alien").unwrap().as_deref(), Some(&b"1979"[..]));
+    assert_eq!(merged.get(b"Brazil").unwrap().as_deref(), Some(&b"1985"[..]));
+    assert_clean(&one);
+}
+
+#[test]
+fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_before() {
+    commit_on_old_base(false);
+    commit_on_old_base(true);
 }

@@ -181,7 +181,12 @@ impl Retire {
         if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
             let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
             put_times(page, &mut tx, &keep, &mark)?;
+            if !keep.is_empty() {
+                // What has no time is removed by nobody who has computed before this what is kept.
+                page.rows.raise_keeps(&mut tx)?;
+            }
             tx.commit()?;
+            self.keeps = self.keeps.wrapping_add(u64::from(!keep.is_empty()));
             self.to_keep.drain(..keep.len());
             self.to_mark.drain(..mark.len());
             return Ok(Retired::More(0));

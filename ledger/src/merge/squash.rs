@@ -88,7 +88,7 @@ impl Page {
         };
         shared.open.rows.put_head(&mut tx, branch, &head)?;
         shared.open.rows.put_resets(&mut tx, branch, state.resets + 1)?;
-        shared.open.rows.raise_keeps(&mut tx)?;
+        shared.open.rows.keep(&mut tx, onto)?;
         if let Some(commit) = &new {
             let draft = Draft::unchanged(commit.root);
             shared.put_draft(&mut tx, (&head.id, commit), &draft)?;

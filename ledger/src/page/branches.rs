@@ -61,7 +61,7 @@ impl Page {
         }
         let time = shared.commit_in(&tx, at)?.map_or(CommitTime::default(), |commit| commit.time);
         rows.put_head(&mut tx, name, &Head { id: *at, time })?;
-        rows.raise_keeps(&mut tx)?;
+        rows.keep(&mut tx, at)?;
         Ok(tx.commit()?)
     }
 
@@ -97,7 +97,7 @@ impl Page {
             let commit = shared.commit_in(&tx, to)?;
             let time = commit.map_or(CommitTime::default(), |commit| commit.time);
             rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
-            rows.raise_keeps(&mut tx)?;
+            rows.keep(&mut tx, to)?;
         }
         let resets = rows.resets(&tx, branch)?;
         rows.put_resets(&mut tx, branch, resets + 1)?;
@@ -138,7 +138,7 @@ impl Page {
         self.shared.open.rows.check_there(&tx)?;
         self.shared.commit_in(&tx, at)?;
         self.shared.open.rows.put_tag(&mut tx, name, at)?;
-        self.shared.open.rows.raise_keeps(&mut tx)?;
+        self.shared.open.rows.keep(&mut tx, at)?;
         Ok(tx.commit()?)
     }
 

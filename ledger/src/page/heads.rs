@@ -1,9 +1,10 @@
 //! Commits on branches that can have several heads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::TxOptions;
+use permazen_kv::{KvRead, TxOptions};
 
 use super::history::leads_to;
 use super::shared::{BranchState, Shared};
@@ -16,6 +17,9 @@ use crate::rows::page::Head;
 
 /// How often heads are read again because others have changed them.
 const ATTEMPTS: usize = 100;
+
+/// How far is looked whether a commit beside the heads needs one that is about to go.
+const STEPS: usize = 64;
 
 /// How long a commit is tried again after conflicts in the host, unless the transaction says.
 const WAIT: Duration = Duration::from_secs(30);
@@ -67,15 +71,54 @@ impl Shared {
         let replaced = heads.iter().any(|head| head.id == base.head);
         if replaced {
             rows.remove_head(&mut tx, branch, &base.head)?;
-        } else {
-            // The parent may be one that nothing has kept.
-            rows.raise_keeps(&mut tx)?;
+        } else if self.may_need_expiring(&tx, &heads, &base.head)? {
+            rows.keep(&mut tx, &base.head)?;
         }
         rows.put_head(&mut tx, branch, &Head { id: *id, time: commit.time })?;
         self.put_draft(&mut tx, (id, commit), draft)?;
         self.end(tx, id)?;
         self.made(draft, id);
         Ok(heads.len() + usize::from(!replaced))
+    }
+
+    /// Whether a commit on this base, beside the heads, may need a commit that is about to go: the base, or what
+    /// merging it with the heads needs. If not, nothing that was computed before removes one of these: a commit goes
+    /// a while after it has got a time for that, and whoever takes the time away raises what keeps.
+    fn may_need_expiring(
+        &self,
+        host: &dyn KvRead,
+        heads: &[Head],
+        base: &CommitId,
+    ) -> Result<bool> {
+        let rows = &self.open.rows;
+        // Who is alone gives no times.
+        if self.open.process.is_alone {
+            return Ok(true);
+        }
+        let mut ahead = BTreeMap::new();
+        let add = |ahead: &mut BTreeMap<_, _>, id: &CommitId| {
+            if let Some(commit) = rows.commit(host, id)? {
+                ahead.insert((commit.generation, *id), commit);
+            }
+            Ok::<_, LedgerError>(())
+        };
+        for id in heads.iter().map(|head| &head.id).chain([base]) {
+            add(&mut ahead, id)?;
+        }
+        for _ in 0..STEPS {
+            let Some(((_, id), commit)) = ahead.pop_last() else { return Ok(false) };
+            if rows.is_expiring(host, &id)? {
+                return Ok(true);
+            }
+            // As retention goes: down to the latest commit that each path leads through.
+            if ahead.is_empty() {
+                return Ok(false);
+            }
+            for parent in commit.parents() {
+                add(&mut ahead, parent)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Makes a merge the head of a branch in place of two heads.
@@ -103,7 +146,7 @@ impl Shared {
             self.put_draft(&mut tx, (&id, commit), draft)?;
         } else {
             // It was a merge that led to no head.
-            rows.raise_keeps(&mut tx)?;
+            rows.keep(&mut tx, &id)?;
         }
         self.end(tx, &id)?;
         self.made(draft, &id);
@@ -140,7 +183,7 @@ impl Shared {
                 self.open.rows.remove_head(&mut tx, branch, head)?;
             }
             self.open.rows.put_head(&mut tx, branch, &Head { id: *id, time })?;
-            self.open.rows.raise_keeps(&mut tx)?;
+            self.open.rows.keep(&mut tx, id)?;
             tx.commit()?;
             self.lookout.call();
             return Ok(());

@@ -240,7 +240,9 @@ impl Shared {
         self.open.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         if commit.parents() != [base.head] {
             // The other parent may be one that nothing has kept.
-            self.open.rows.raise_keeps(&mut tx)?;
+            for parent in commit.parents() {
+                self.open.rows.keep(&mut tx, parent)?;
+            }
         }
         // A merge can be here already, made by others or as the base of another one.
         if matches!(commit.origin, Origin::Change { .. }) || !self.open.rows.has_commit(&tx, &id)? {
@@ -267,7 +269,7 @@ impl Shared {
         let time = self.commit_in(&tx, to)?.map_or(CommitTime::default(), |commit| commit.time);
         self.open.rows.remove_head(&mut tx, branch, &base.head)?;
         self.open.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
-        self.open.rows.raise_keeps(&mut tx)?;
+        self.open.rows.keep(&mut tx, to)?;
         tx.commit()?;
         self.lookout.call();
         Ok(true)

@@ -157,6 +157,8 @@ impl OpenPage {
         let written = self.due_pins(&tx, &process)?;
         for row in &written {
             rows.put_pin(&mut tx, row)?;
+            // When nothing keeps it any more, it waits anew.
+            rows.remove_expiring(&mut tx, &row.commit)?;
         }
         if !written.is_empty() {
             rows.raise_keeps(&mut tx)?;

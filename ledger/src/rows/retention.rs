@@ -13,6 +13,9 @@ use crate::ids::CommitId;
 pub(super) const PRUNED: u8 = 0x30;
 pub(super) const EXPIRING: u8 = 0x34;
 
+/// So many commits at most wait anew in one transaction; those before them go in their old time.
+const ANEW: usize = 1_024;
+
 /// What is known of a commit that was removed, and is a parent of one that is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pruned {
@@ -91,6 +94,27 @@ impl Rows {
 
     pub(crate) fn remove_expiring(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
         self.remove(host, &key(EXPIRING, id))
+    }
+
+    /// Whether a commit has a time after which it may go.
+    pub(crate) fn is_expiring(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
+        Ok(host.get(&self.stored(&key(EXPIRING, id)))?.is_some())
+    }
+
+    /// Notes that something begins to keep an older commit: who has computed what is kept does it again, and if the
+    /// commit and those before it have waited to go, they wait anew when nothing keeps them any more.
+    pub(crate) fn keep(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+        self.raise_keeps(host)?;
+        let mut ahead = vec![*id];
+        for _ in 0..ANEW {
+            let Some(id) = ahead.pop() else { break };
+            if self.is_expiring(host, &id)? {
+                self.remove_expiring(host, &id)?;
+                let commit = self.commit(host, &id)?;
+                ahead.extend(commit.iter().flat_map(|commit| commit.parents()));
+            }
+        }
+        Ok(())
     }
 
     /// Removes a commit, and the row of a merge with these parents.

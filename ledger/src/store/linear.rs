@@ -14,7 +14,7 @@ use crate::error::LedgerError;
 use crate::page::lookout::BranchHeads;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
-use crate::page::write::Attempt;
+use crate::page::write::{Attempt, Draft};
 
 use super::held::HeldTransaction;
 use super::watched_keys::{Told, WatchedKeys};
@@ -84,6 +84,7 @@ impl AtomicKvStore for PageStore {
         check: &dyn Fn(&dyn KvRead, u64) -> Result<()>,
     ) -> Result<Option<u64>> {
         let (begin, mut overtaken) = (Instant::now(), 0);
+        let mut built: Option<(BranchState, Draft)> = None;
         loop {
             let left = wait.saturating_sub(begin.elapsed());
             // Who was overtaken again and again holds the others off.
@@ -96,8 +97,14 @@ impl AtomicKvStore for PageStore {
             if expected != Some(found) {
                 check(&snapshot, found)?;
             }
-            let draft = self.shared.draft(&state.root, writes);
-            let draft = draft.map_err(|error| self.shared.open.explained(error, &[state.head]))?;
+            // On the same head nothing is built again.
+            let draft = match built.take().filter(|(base, _)| *base == state) {
+                Some((_, draft)) => draft,
+                None => {
+                    let draft = self.shared.draft(&state.root, writes);
+                    draft.map_err(|error| self.shared.open.explained(error, &[state.head]))?
+                }
+            };
             if draft.root == state.root {
                 return Ok(Some(found));
             }
@@ -108,15 +115,22 @@ impl AtomicKvStore for PageStore {
                 None => self.shared.open.host.begin(&TxOptions::writing().with_wait(left))?,
             };
             let base = (&*self.branch, &state);
-            let attempt = self.shared.commit_draft_in(tx, base, &commit, &draft)?;
-            if let Attempt::Committed(_) = attempt {
-                self.told.advance(&state.root, draft.root);
-                return Ok(Some(found + 1));
+            match self.shared.commit_draft_in(tx, base, &commit, &draft) {
+                Ok(Attempt::Committed(_)) => {
+                    self.told.advance(&state.root, draft.root);
+                    return Ok(Some(found + 1));
+                }
+                Ok(Attempt::Moved) if begin.elapsed() >= wait => {
+                    return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
+                }
+                Ok(Attempt::Moved) => {}
+                // A host that finds only now that others have written at the same time. Nothing was changed.
+                Err(LedgerError::Host(error)) if error.is_retryable() && begin.elapsed() < wait => {
+                }
+                Err(error) => return Err(error.into()),
             }
+            built = Some((state, draft));
             overtaken += 1;
-            if begin.elapsed() >= wait {
-                return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
-            }
         }
     }
 
