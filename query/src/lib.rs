@@ -12,6 +12,7 @@
 //! | [`run`](run()) | what a reading statement finds, given to [`Rows`] |
 //! | [`edit`](edit()) | what `create`, `set`, `delete` and `migrate` do, as one step |
 //! | [`preview`](preview()) | what `delete` would do |
+//! | [`Changes`] | what a transaction has changed so far |
 //!
 //! The library prints nothing. [`text`] makes text that is safe to print.
 //!
@@ -23,6 +24,7 @@
 #![deny(missing_docs)]
 
 pub mod catalog;
+mod changes;
 mod check;
 mod checking;
 mod edit;
@@ -39,6 +41,7 @@ pub mod syntax;
 pub mod text;
 
 pub use catalog::Catalog;
+pub use changes::{ChangeCounts, ChangeRow, Changed, Changes, TypeChanges};
 pub use check::{Checked, Parameters};
 pub use checking::check;
 pub use edit::{
