@@ -16,9 +16,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    BranchingDatabase, Clock, CommitId, Conflict, KeyClass, MergeFactory, MergePolicy, MergeResult,
-    Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolution, Resolver, Result,
-    Retention,
+    BranchingDatabase, Clock, CommitId, Conflict, EntryValue, KeyClass, MergeFactory, MergePolicy,
+    MergeResult, Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolution, Resolver,
+    Result, Retention,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -71,7 +71,8 @@ impl Resolver for Whole {
     ) -> Result<()> {
         for conflict in result.conflicts(b"")? {
             let conflict = conflict?;
-            if conflict.right > conflict.left {
+            let bytes = |side: Option<EntryValue>| side.and_then(|value| value.bytes);
+            if bytes(conflict.right) > bytes(conflict.left) {
                 result.set(&conflict.key, Merged::Right)?;
             }
         }

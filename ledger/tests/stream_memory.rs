@@ -3,11 +3,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
-use permazen_ledger::{MAIN, PageId, Repository};
+use permazen_ledger::{MAIN, Merger, Page, PageId, Repository, Result};
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -42,13 +43,66 @@ fn memory_of(body: impl FnOnce()) -> usize {
     MOST.load(Ordering::Relaxed) - before
 }
 
+/// What the tests allocate is counted together, so they run one after the other.
+static TURN: Mutex<()> = Mutex::new(());
+
+const LEN: usize = 48 << 20;
+
+fn page(dir: &tempfile::TempDir) -> Page {
+    let host = LmdbStore::builder().create(true).map_size(1 << 30).open(dir.path()).unwrap();
+    let repository = Repository::builder(host).upkeep_by_hand().create().unwrap();
+    repository.create_page("test", PageId::ROOT).unwrap()
+}
+
+/// Makes an entry at the end of each merge.
+struct Finishing;
+
+impl Merger for Finishing {
+    fn needs_values(&self) -> bool {
+        false
+    }
+
+    fn has_derived(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        Ok(merged.put(b"derived", b"anew")?)
+    }
+}
+
+#[test]
+fn a_merge_with_derived_entries_holds_no_long_values() {
+    let _turn = TURN.lock().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let page = page(&dir);
+    let put = |branch: &str, key: &[u8], value: &[u8]| {
+        let db = page.database(branch).unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(key, value).unwrap();
+        tx.commit().unwrap();
+    };
+    put(MAIN, b"key", b"1");
+    page.create_branch("other", &page.head(MAIN).unwrap()).unwrap();
+    let mut writer = page.write_value(None).unwrap();
+    (0..LEN >> 20).for_each(|n| writer.write_all(&vec![n as u8; 1 << 20]).unwrap());
+    put(MAIN, b"film", writer.finish().unwrap().as_bytes());
+    put("other", b"key", b"2");
+    let from = page.head("other").unwrap();
+    let merged = memory_of(|| {
+        page.merge(MAIN, &from, &mut Finishing).unwrap();
+    });
+    assert!(merged < 1 << 20, "{merged} bytes to merge");
+    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    assert_eq!(snapshot.value_len(b"film").unwrap(), Some(LEN as u64));
+    assert_eq!(snapshot.value_len(b"derived").unwrap(), Some(4));
+}
+
 #[test]
 fn a_long_value_needs_little_memory() {
-    const LEN: usize = 48 << 20;
+    let _turn = TURN.lock().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let host = LmdbStore::builder().create(true).map_size(1 << 30).open(dir.path()).unwrap();
-    let page = Repository::builder(host).upkeep_by_hand().create().unwrap();
-    let page = page.create_page("test", PageId::ROOT).unwrap();
+    let page = page(&dir);
     // The caller may come with much at once.
     let mut value: Vec<u8> = Vec::with_capacity(LEN);
     let mut state = 1_u64;

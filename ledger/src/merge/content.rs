@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use permazen_kv::overlay::MutableView;
-use permazen_kv::{Direction, KeySpan, KvWrite};
+use permazen_kv::{Direction, KeySpan};
 
 use super::merger::{Conflict, KeyClass, Merger, Resolution};
 use super::strategy::{Strategy, ThreeVersions, Version};
-use crate::error::Result;
-use crate::ids::CommitId;
+use crate::error::{LedgerError, Result};
 use crate::node::items::{Payload, Priority, REFERENCE};
+use crate::page::drafted::Drafted;
+use crate::page::protected::Protected;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Draft;
+use crate::process::streams::Streamed;
 use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::lookup::find;
 use crate::tree::nodes::root;
 use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+use crate::value::reference::Reference;
 use crate::value::split::Piece;
 
 /// What an entry is in the merge.
@@ -27,6 +31,8 @@ pub(crate) enum Outcome {
     Newer,
     Stored(Option<Stored>),
     Value(Vec<u8>),
+    /// A value, or a reference to one that was written in parts.
+    New(Vec<u8>, Priority),
 }
 
 impl Outcome {
@@ -53,77 +59,74 @@ pub(crate) enum Changed {
 }
 
 /// The content of the newer version, as long as it is being changed.
-pub(crate) enum Content<'s> {
+pub(crate) struct Content<'s> {
+    shared: &'s Arc<Shared>,
+    versions: &'s ThreeVersions,
     /// The changes by their keys.
-    Edits { shared: &'s Arc<Shared>, edits: Edits, pieces: Vec<Piece> },
-    /// All changed values, so that they can be read.
-    View {
-        shared: &'s Arc<Shared>,
-        older: CommitId,
-        view: Box<MutableView<PageSnapshot>>,
-        /// Those that are lazy, unless something else is put there.
-        lazy: BTreeMap<Vec<u8>, Stored>,
-    },
+    edits: Edits,
+    pieces: Vec<Piece>,
+    streamed: BTreeMap<u64, Arc<Streamed>>,
 }
 
 impl<'s> Content<'s> {
-    /// Begins with the newer version. It can be read at the end if there is something derived.
-    pub(crate) fn new(
-        shared: &'s Arc<Shared>,
-        versions: &ThreeVersions,
-        has_derived: bool,
-    ) -> Result<Self> {
-        let ThreeVersions { older, newer, .. } = versions;
-        if !has_derived {
-            return Ok(Content::Edits { shared, edits: Edits::default(), pieces: Vec::new() });
-        }
-        let snapshot = PageSnapshot::new(Arc::clone(shared), newer.pin.clone(), &newer.root)?;
-        let (older, lazy) = (older.commit, BTreeMap::new());
-        let view = Box::new(MutableView::untracked(snapshot));
-        Ok(Content::View { shared, older, view, lazy })
+    /// Begins with the newer version.
+    pub(crate) fn new(shared: &'s Arc<Shared>, versions: &'s ThreeVersions) -> Self {
+        let (edits, pieces, streamed) = (Edits::default(), Vec::new(), BTreeMap::new());
+        Content { shared, versions, edits, pieces, streamed }
     }
 
     /// Sets an entry. The keys ascend.
     pub(crate) fn set(&mut self, key: Vec<u8>, outcome: Outcome) -> Result<()> {
-        match self {
-            Content::Edits { shared, edits, pieces } => match outcome {
-                Outcome::Newer => {}
-                Outcome::Stored(None) => {
-                    let to = End::Included(key.clone());
-                    edits.drops.push(Drop { from: key, to });
-                }
-                Outcome::Stored(Some(stored)) => edits.puts.push(&key, stored.payload()),
-                Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces)?,
-            },
-            Content::View { shared, older, view, lazy } => match outcome {
-                Outcome::Newer => {}
-                Outcome::Stored(None) => view.remove(&key)?,
-                Outcome::Stored(Some(stored)) => {
-                    let value = shared.value(older, || key.clone(), stored.payload())?;
-                    view.put(&key, &value)?;
-                    if stored.payload().priority() == Priority::Lazy {
-                        lazy.insert(key, stored);
-                    }
-                }
-                Outcome::Value(value) => view.put(&key, &value)?,
-            },
+        let Content { shared, edits, pieces, streamed, .. } = self;
+        match outcome {
+            Outcome::Newer => Ok(()),
+            Outcome::Stored(None) => {
+                let to = End::Included(key.clone());
+                edits.drops.push(Drop { from: key, to });
+                Ok(())
+            }
+            Outcome::Stored(Some(stored)) => {
+                edits.puts.push(&key, stored.payload());
+                Ok(())
+            }
+            Outcome::Value(value) => shared.put(&mut edits.puts, &key, &value, pieces),
+            Outcome::New(value, priority) => {
+                shared.put_new(&mut edits.puts, &key, (&value, priority), pieces, streamed)
+            }
         }
-        Ok(())
     }
 
     /// The content, after the merger has made anew what is derived.
-    pub(crate) fn draft(self, newer: &Version, merger: &mut dyn Merger) -> Result<Draft> {
-        match self {
-            Content::Edits { shared, edits, pieces } => {
-                let edited = edit(&**shared, &shared.boundaries, &newer.root, edits)?;
-                Ok(Draft::new(edited, pieces))
-            }
-            Content::View { shared, mut view, lazy, .. } => {
-                merger.finish(&mut *view)?;
-                shared.draft_with_lazy(&newer.root, view.writes(), &lazy)
-            }
+    pub(crate) fn draft(self, merger: &mut dyn Merger) -> Result<Draft> {
+        let Content { shared, versions, edits, pieces, streamed } = self;
+        let edited = edit(&**shared, &shared.boundaries, &versions.newer.root, edits)?;
+        let draft = Draft { streamed, ..Draft::new(edited, pieces) };
+        if !merger.has_derived() {
+            return Ok(draft);
         }
+        let pins = vec![versions.newer.pin.clone(), versions.older.pin.clone()];
+        let page = Protected::new(Arc::clone(shared), pins).with(Drafted::of(&draft)?);
+        let page = Arc::new(page);
+        let newer = versions.newer.commit;
+        let merged = PageSnapshot::of(Arc::clone(&page), newer, &draft.root)?;
+        let mut view = MutableView::untracked(merged);
+        let finished = merger.finish(&mut view);
+        finished.map_err(|error| of_its_side(shared, versions, error))?;
+        let changed = shared.draft_on(&page, &draft.root, view.writes())?;
+        draft.then(changed)
     }
+}
+
+/// An error about a value that is not here, with the commit that has it.
+fn of_its_side(shared: &Shared, versions: &ThreeVersions, error: LedgerError) -> LedgerError {
+    let LedgerError::NeedsFetch { page, key, len, digest, .. } = error else { return error };
+    let has_it = |version: &Version| {
+        let found = root(shared, &version.root).and_then(|root| find(shared, &root, &key));
+        let Ok(Some((leaf, at))) = found else { return false };
+        Reference::parse(leaf.payload(at).bytes).is_ok_and(|value| value.top == digest)
+    };
+    let version = if has_it(&versions.newer) { &versions.newer } else { &versions.older };
+    LedgerError::NeedsFetch { page, commit: version.commit, key, len, digest }
 }
 
 /// Lets a merger decide.
@@ -140,13 +143,13 @@ fn merged(
     versions: &ThreeVersions,
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
-    let mut content = Content::new(shared, versions, merger.has_derived())?;
+    let mut content = Content::new(shared, versions);
     let mut changes = changes(shared, versions, &[])?;
     while let Some(found) = changes.next()? {
         let outcome = outcome(shared, versions, &found, merger)?;
         content.set(found.key, outcome)?;
     }
-    content.draft(&versions.newer, merger)
+    content.draft(merger)
 }
 
 /// The entries that a version has changed, from a key on: ours is the older one.
@@ -214,7 +217,7 @@ fn outcome(
 }
 
 /// The whole value of an entry of a version.
-pub(crate) fn read(
+fn read(
     shared: &Shared,
     of: &Version,
     key: &[u8],

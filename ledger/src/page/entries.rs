@@ -53,7 +53,12 @@ impl EntryValue {
     }
 
     /// The same with the bytes that are here.
-    fn read(page: &Protected, commit: &CommitId, key: &[u8], payload: Payload<'_>) -> Result<Self> {
+    pub(crate) fn read(
+        page: &Protected,
+        commit: &CommitId,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<Self> {
         let mut value = EntryValue::of(payload)?;
         if value.bytes.is_none() {
             value.bytes = match page.value(commit, || key.to_vec(), payload) {

@@ -2,7 +2,7 @@
 //!
 //! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
 //! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
-//! commits, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
+//! commits, `drafted.rs` lets a content be read before it is one, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
 //! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
 //! `entries.rs` lists what is here of values, `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
 //! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_tree.rs` and `receive_values.rs`,
@@ -13,6 +13,7 @@ mod branches;
 pub(crate) mod cache;
 mod collection;
 pub(crate) mod differences;
+pub(crate) mod drafted;
 pub(crate) mod entries;
 mod fetch;
 mod fetch_pieces;

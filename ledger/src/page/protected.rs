@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::drafted::Drafted;
 use super::shared::Shared;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -19,11 +20,18 @@ use crate::value::read::Pieces;
 pub(crate) struct Protected {
     pub(crate) shared: Arc<Shared>,
     pins: Vec<Pin>,
+    /// What is read beside what is stored.
+    drafted: Option<Arc<Drafted>>,
 }
 
 impl Protected {
     pub(crate) fn new(shared: Arc<Shared>, pins: Vec<Pin>) -> Self {
-        Protected { shared, pins }
+        Protected { shared, pins, drafted: None }
+    }
+
+    /// The same with what is new in a content that is made of these commits.
+    pub(crate) fn with(self, drafted: Drafted) -> Self {
+        Protected { drafted: Some(Arc::new(drafted)), ..self }
     }
 
     /// What an error means to who reads these commits.
@@ -35,6 +43,9 @@ impl Protected {
 
 impl Nodes for Protected {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
+        if let Some(node) = self.drafted.as_ref().and_then(|drafted| drafted.node(digest)) {
+            return Ok(node);
+        }
         self.shared.load(digest).map_err(|error| self.explained(error))
     }
 
@@ -55,6 +66,9 @@ impl Nodes for Arc<Protected> {
 
 impl Pieces for Protected {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
+        if let Some(bytes) = self.drafted.as_ref().and_then(|drafted| drafted.piece(kind, digest)) {
+            return Ok(bytes);
+        }
         self.shared.piece(kind, digest).map_err(|error| self.explained(error))
     }
 

@@ -48,7 +48,11 @@ impl PageSnapshot {
     /// The content with this root, which is that of the commit that is pinned.
     pub(crate) fn new(shared: Arc<Shared>, pin: Pin, digest: &Digest) -> Result<Self> {
         let commit = pin.commit();
-        let page = Arc::new(Protected::new(shared, vec![pin]));
+        Self::of(Arc::new(Protected::new(shared, vec![pin])), commit, digest)
+    }
+
+    /// A content with this root, of which errors say that it is that of this commit.
+    pub(crate) fn of(page: Arc<Protected>, commit: CommitId, digest: &Digest) -> Result<Self> {
         let root = root(&*page, digest)?;
         Ok(PageSnapshot { page, commit, digest: *digest, root })
     }

@@ -398,7 +398,7 @@ impl Shared {
 
     /// The value that was written in parts and has this reference, and its priority. `None` if the bytes
     /// are no reference.
-    pub(super) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
+    pub(crate) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
         let Some(rest) = MARK.get().and_then(|mark| bytes.strip_prefix(mark)) else {
             return Ok(None);
         };

@@ -12,16 +12,15 @@ use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::node::items::{Items, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, REFERENCE};
+use crate::node::items::{Items, LAZY, MAX_INLINE_LEN, MAX_KEY_LEN, Payload, Priority, REFERENCE};
 use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
 use crate::rows::references::roots;
 use crate::rows::statuses::Written;
-use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;
-use crate::tree::nodes::{NewNode, root};
+use crate::tree::nodes::{NewNode, Nodes, root};
 use crate::value::split::{Piece, Splitter};
 
 /// A content that is not stored yet.
@@ -69,18 +68,18 @@ impl Shared {
     /// # Errors
     /// Something of the base that is not there is [`LedgerError::Missing`], whatever the reason.
     pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
-        self.draft_with_lazy(base, writes, &BTreeMap::new())
+        self.draft_on(self, base, writes)
     }
 
-    /// The same. What is put under the key of one of these lazy values is lazy, if it is that value.
+    /// The same with a root that these nodes have.
     ///
     /// # Errors
-    /// As [`draft`](Shared::draft).
-    pub(crate) fn draft_with_lazy(
+    /// Those of the nodes, and if a key or value cannot be.
+    pub(crate) fn draft_on<N: Nodes>(
         &self,
+        nodes: &N,
         base: &Digest,
         writes: &Writes,
-        lazy: &BTreeMap<Vec<u8>, Stored>,
     ) -> Result<Draft> {
         let mut edits = Edits::default();
         for span in writes.removes.iter() {
@@ -88,7 +87,7 @@ impl Shared {
             edits.drops.push(Drop { from: span.min.to_vec(), to });
         }
         let (mut pieces, mut streamed) = (Vec::new(), BTreeMap::new());
-        let adjusted = self.adjusted(base, writes)?;
+        let adjusted = self.adjusted(nodes, base, writes)?;
         let (mut puts, mut adjusts) = (writes.puts.iter().peekable(), adjusted.iter().peekable());
         loop {
             let is_put = match (puts.peek(), adjusts.peek()) {
@@ -103,18 +102,10 @@ impl Shared {
             let next =
                 if is_put { puts.next() } else { adjusts.next().map(|(key, value)| (key, value)) };
             let Some((key, value)) = next else { continue };
-            match self.streamed(value)? {
-                None => {
-                    self.put_bytes(&mut edits.puts, (key, lazy.get(key)), value, &mut pieces)?;
-                }
-                Some((value, priority)) => {
-                    check_key(key)?;
-                    value.with_payload(priority, |payload| edits.puts.push(key, payload));
-                    streamed.insert(value.number, value);
-                }
-            }
+            let value = (&**value, Priority::Eager);
+            self.put_new(&mut edits.puts, key, value, &mut pieces, &mut streamed)?;
         }
-        let edited = edit(self, &self.boundaries, base, edits)?;
+        let edited = edit(nodes, &self.boundaries, base, edits)?;
         Ok(Draft { streamed, ..Draft::new(edited, pieces) })
     }
 
@@ -127,28 +118,41 @@ impl Shared {
         pieces: &mut Vec<Piece>,
     ) -> Result<()> {
         if self.streamed(value)?.is_some() {
-            let what = "a merge takes no value that was written in parts".to_owned();
+            let what = "a merger takes no value that was written in parts".to_owned();
             return Err(LedgerError::InvalidArgument(what));
         }
-        self.put_bytes(puts, (key, None), value, pieces)
+        self.put_bytes(puts, key, (value, Priority::Eager), pieces)
+    }
+
+    /// Adds an entry. Its value is lazy if this says so, or if it is a reference and that says so.
+    pub(crate) fn put_new(
+        &self,
+        puts: &mut Items,
+        key: &[u8],
+        (value, priority): (&[u8], Priority),
+        pieces: &mut Vec<Piece>,
+        streamed: &mut BTreeMap<u64, Arc<Streamed>>,
+    ) -> Result<()> {
+        let Some((value, of_reference)) = self.streamed(value)? else {
+            return self.put_bytes(puts, key, (value, priority), pieces);
+        };
+        check_key(key)?;
+        value.with_payload(priority.max(of_reference), |payload| puts.push(key, payload));
+        streamed.insert(value.number, value);
+        Ok(())
     }
 
     fn put_bytes(
         &self,
         puts: &mut Items,
-        (key, lazy): (&[u8], Option<&Stored>),
-        value: &[u8],
+        key: &[u8],
+        (value, priority): (&[u8], Priority),
         pieces: &mut Vec<Piece>,
     ) -> Result<()> {
         check_key(key)?;
-        // Equal values have equal payloads.
-        let mut push = |payload: Payload<'_>| {
-            let flags = payload.flags | LAZY;
-            let is_lazy = lazy.is_some_and(|lazy| lazy.payload() == Payload { flags, ..payload });
-            puts.push(key, if is_lazy { Payload { flags, ..payload } } else { payload });
-        };
+        let lazy = if priority == Priority::Lazy { LAZY } else { 0 };
         if value.len() <= MAX_INLINE_LEN {
-            push(Payload::inline(value));
+            puts.push(key, Payload { flags: lazy, bytes: value });
             return Ok(());
         }
         let mut splitter = Splitter::new(&self.secret);
@@ -158,22 +162,27 @@ impl Shared {
         };
         splitter.push(value, &mut add)?;
         let reference = splitter.finish(&mut add)?;
-        push(Payload { flags: REFERENCE, bytes: &reference.to_bytes() });
+        puts.push(key, Payload { flags: REFERENCE | lazy, bytes: &reference.to_bytes() });
         Ok(())
     }
 
     /// The counters that the changes adjust, with their new values.
-    fn adjusted(&self, base: &Digest, writes: &Writes) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    fn adjusted<N: Nodes>(
+        &self,
+        nodes: &N,
+        base: &Digest,
+        writes: &Writes,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         if writes.adjusts.is_empty() {
             return Ok(Vec::new());
         }
-        let root = root(self, base)?;
+        let root = root(nodes, base)?;
         let mut adjusted = Vec::new();
         for (key, by) in &writes.adjusts {
             let old = match writes.puts.get(key) {
                 Some(put) => Some(put.clone()),
                 None if writes.removes.contains(key) => None,
-                None => match find(self, &root, key)? {
+                None => match find(nodes, &root, key)? {
                     // A long value is no counter.
                     Some((leaf, at)) if leaf.payload(at).flags & REFERENCE != 0 => None,
                     Some((leaf, at)) => Some(leaf.payload(at).bytes.to_vec()),

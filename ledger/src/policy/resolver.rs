@@ -6,15 +6,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{LedgerError, Result};
-use crate::merge::content::{Changed, changed, changes, read};
+use crate::merge::content::{Changed, changed, changes};
 use crate::merge::merger::{KeyClass, Merger};
-use crate::merge::strategy::ThreeVersions;
-use crate::node::items::MAX_KEY_LEN;
+use crate::merge::strategy::{ThreeVersions, Version};
+use crate::node::items::{MAX_KEY_LEN, Priority};
+use crate::page::entries::EntryValue;
+use crate::page::protected::Protected;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
+use crate::tree::diff::Stored;
 use crate::tree::lookup::find;
 use crate::tree::nodes::root;
-use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+use crate::tree::three_way::ThreeWayDiff;
 
 /// Decides about merges of a page: a program, or a person that it asks.
 ///
@@ -57,24 +60,29 @@ pub struct MergeResult {
 pub enum Merged<'a> {
     /// What the right side has. It must have the key.
     Right,
-    /// This value.
+    /// This value: bytes, or a reference to a value that was written in parts
+    /// ([`ValueRef::as_bytes`](crate::ValueRef::as_bytes)). It is eager, unless the reference is
+    /// [lazy](crate::ValueRef::lazy).
     New(&'a [u8]),
+    /// The same, and copies of the page need not have it: [`Priority::Lazy`].
+    NewLazy(&'a [u8]),
     /// There is no entry.
     Delete,
 }
 
-/// An entry that at least one side of a merge has changed.
+/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value that is not here,
+/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SideChange {
     /// The key.
     pub key: Vec<u8>,
     /// The value that both sides came from; `None` if there was none.
-    pub base: Option<Vec<u8>>,
+    pub base: Option<EntryValue>,
     /// The value on the left, that of the newer head.
-    pub left: Option<Vec<u8>>,
+    pub left: Option<EntryValue>,
     /// The value on the right, that of the older head.
-    pub right: Option<Vec<u8>>,
+    pub right: Option<EntryValue>,
 }
 
 /// A merge, as the thread has it that waits for the resolver.
@@ -104,7 +112,7 @@ pub(super) struct Decisions {
 #[derive(Debug, Clone)]
 pub(super) enum Decision {
     Right,
-    New(Vec<u8>),
+    New(Vec<u8>, Priority),
     Delete,
 }
 
@@ -181,6 +189,11 @@ impl OpenMerge {
         }
     }
 
+    fn new_value(&self, value: &[u8], priority: Priority) -> Result<Decision> {
+        self.shared.streamed(value).map_err(|error| self.misused(error))?;
+        Ok(Decision::New(value.to_vec(), priority))
+    }
+
     /// Ends it because of a call that cannot be.
     fn misused(&self, error: LedgerError) -> LedgerError {
         self.end(End::Misused(error.to_string()));
@@ -232,9 +245,12 @@ impl MergeResult {
     fn compare(&self, from: &[u8], conflicts: bool) -> Result<SideChanges> {
         let merge = &self.merge;
         OpenMerge::check_open(&merge.lock())?;
+        let ThreeVersions { base, older, newer } = &merge.versions;
         let diff = changes(&merge.shared, &merge.versions, from)?;
+        let pins = [base, older, newer].map(|version| version.pin.clone());
+        let page = Protected::new(Arc::clone(&merge.shared), pins.into());
         let (merge, merger) = (Arc::clone(merge), (merge.merger)());
-        Ok(SideChanges { merge, diff, merger, conflicts, failed: false })
+        Ok(SideChanges { merge, page, diff, merger, conflicts, failed: false })
     }
 
     /// Says what an entry becomes. The last call for a key counts. The key need not be one that a side
@@ -242,7 +258,8 @@ impl MergeResult {
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the key,
-    /// and [`LedgerError::KeyTooLong`]. Both end the merge: the heads stay as they are, and it is tried
+    /// [`LedgerError::KeyTooLong`], and what a commit would say of a reference: [`LedgerError::WrongPage`],
+    /// [`LedgerError::ValueGone`]. These end the merge: the heads stay as they are, and it is tried
     /// again later. [`LedgerError::MergeEnded`] if the merge has ended, or a node cannot be loaded.
     pub fn set(&self, key: &[u8], becomes: Merged<'_>) -> Result<()> {
         let merge = &self.merge;
@@ -256,7 +273,8 @@ impl MergeResult {
             return Err(merge.misused(error.into()));
         }
         let decision = match becomes {
-            Merged::New(value) => Decision::New(value.to_vec()),
+            Merged::New(value) => merge.new_value(value, Priority::Eager)?,
+            Merged::NewLazy(value) => merge.new_value(value, Priority::Lazy)?,
             Merged::Delete => Decision::Delete,
             Merged::Right => {
                 let right = root(&*merge.shared, &merge.versions.older.root)?;
@@ -309,6 +327,7 @@ impl MergeResult {
 /// ends it.
 pub struct SideChanges {
     merge: Arc<OpenMerge>,
+    page: Protected,
     diff: ThreeWayDiff<Arc<Shared>>,
     merger: Box<dyn Merger>,
     conflicts: bool,
@@ -332,11 +351,16 @@ impl SideChanges {
                 false => class != KeyClass::Derived,
             };
             if is_wanted {
-                let (shared, of) = (&*self.merge.shared, &self.merge.versions);
-                let ThreeWay { key, base, ours: older, theirs: newer } = found;
-                let (base, right) =
-                    (read(shared, &of.base, &key, &base)?, read(shared, &of.older, &key, &older)?);
-                let left = read(shared, &of.newer, &key, &newer)?;
+                let ThreeVersions { base, older, newer } = &self.merge.versions;
+                let key = found.key;
+                let value = |of: &Version, stored: Option<Stored>| {
+                    let read = |stored: Stored| {
+                        EntryValue::read(&self.page, &of.commit, &key, stored.payload())
+                    };
+                    stored.map(read).transpose()
+                };
+                let (base, right) = (value(base, found.base)?, value(older, found.ours)?);
+                let left = value(newer, found.theirs)?;
                 return Ok(Some(SideChange { key, base, left, right }));
             }
         }

@@ -193,7 +193,7 @@ impl ByPolicy<'_> {
         decisions: Decisions,
     ) -> Result<Draft> {
         let mut merger = self.rules.merger();
-        let mut content = Content::new(shared, versions, merger.has_derived())?;
+        let mut content = Content::new(shared, versions);
         let (mut keys, rest) = (decisions.keys, decisions.rest);
         let mut changes = changes(shared, versions, &[])?;
         while let Some(found) = changes.next()? {
@@ -215,7 +215,7 @@ impl ByPolicy<'_> {
         for (key, decision) in keys {
             content.set(key, unchanged(decision))?;
         }
-        content.draft(&versions.newer, &mut *merger)
+        content.draft(&mut *merger)
     }
 }
 
@@ -223,7 +223,7 @@ impl ByPolicy<'_> {
 fn unchanged(decision: Decision) -> Outcome {
     match decision {
         Decision::Right => Outcome::Newer,
-        Decision::New(value) => Outcome::Value(value),
+        Decision::New(value, priority) => Outcome::New(value, priority),
         Decision::Delete => Outcome::Stored(None),
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Conflict, LastOneWins, LedgerError, MAIN, MergeFactory,
+    Clock, CommitId, Conflict, EntryValue, LastOneWins, LedgerError, MAIN, MergeFactory,
     MergeFactoryRegistration, MergePolicy, MergeResult, MergeWait, Merged, Merger, Origin, Page,
     PageId, PageSnapshot, Repository, Resolution, Resolver, Result, Secret,
 };
@@ -292,8 +292,9 @@ fn t077_one_conflict_asks_about_the_whole_merge() {
         assert_eq!(keys, [b"a", b"b", b"c", b"d"]);
         let sides = |at: usize| {
             let change = &all[at];
-            let word =
-                |side: &Option<Vec<u8>>| side.clone().map(|it| String::from_utf8(it).unwrap());
+            let word = |side: &Option<EntryValue>| {
+                side.clone().map(|it| String::from_utf8(it.bytes.unwrap()).unwrap())
+            };
             (word(&change.base), word(&change.left), word(&change.right))
         };
         let some = |word: &str| Some(word.to_owned());

@@ -4,5 +4,6 @@
 mod fetching;
 mod merging;
 mod receiving;
+mod resolving;
 mod setting;
 mod sources;
