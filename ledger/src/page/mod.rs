@@ -4,7 +4,7 @@
 //! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
 //! commits, `drafted.rs` lets a content be read before it is one, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
 //! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
-//! `entries.rs` lists what is here of values, `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
+//! `entries.rs` lists what is here of values (`entry_value.rs`), `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
 //! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_tree.rs` and `receive_values.rs`,
 //! `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
@@ -15,6 +15,7 @@ mod collection;
 pub(crate) mod differences;
 pub(crate) mod drafted;
 pub(crate) mod entries;
+pub(crate) mod entry_value;
 mod fetch;
 mod fetch_pieces;
 mod heads;

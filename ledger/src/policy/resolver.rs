@@ -10,7 +10,7 @@ use crate::merge::content::{Changed, changed, changes};
 use crate::merge::merger::{KeyClass, Merger};
 use crate::merge::strategy::{ThreeVersions, Version};
 use crate::node::items::{MAX_KEY_LEN, Priority};
-use crate::page::entries::EntryValue;
+use crate::page::entry_value::EntryValue;
 use crate::page::protected::Protected;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
