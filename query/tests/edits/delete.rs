@@ -34,6 +34,24 @@ fn references_become_null_or_go_and_objects_go_with_others() {
 }
 
 #[test]
+fn only_references_of_objects_that_stay_count() {
+    let world = World::new();
+    let on = world.begin();
+    // Whichever goes first, the other one loses its references before it goes too.
+    let ann = on.create("Person");
+    let bob = on.create(&format!("Person boss = @{ann}, friends = [@{ann}]"));
+    on.run(&format!("set @{ann} to boss = @{bob}, friends = [@{bob}]"));
+    let stays = on.create(&format!("Person name = \"stays\", boss = @{bob}, friends = [@{ann}]"));
+    let statement = format!("delete @{ann} union @{bob}");
+    let checked = on.check(&statement).unwrap();
+    let found = permazen_query::preview(&on.tx, &checked, &Default::default()).unwrap().unwrap();
+    assert_eq!((found.nullified.count, found.removed.count), (1, 1));
+    assert!(found.nullified.first[0].holder.id == stays && found.removed.first[0].target.id == ann);
+    assert_eq!(on.run(&statement).json(), r#"{"deleted":2,"nullified":1,"removed":1}"#);
+    on.assert_clean();
+}
+
+#[test]
 fn what_forbids_it() {
     let world = World::new();
     let on = world.begin();
