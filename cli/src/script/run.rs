@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use permazen::object::Transaction;
+use permazen_query::NewIds;
 
 use super::{Piece, PieceKind, Script};
 use crate::commands::{Context, Place, migrate};
@@ -79,8 +80,10 @@ fn run_migration(
 fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
     let (begun, before) = (Instant::now(), out.bytes());
     let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
+    let mut ids = NewIds::new();
     loop {
-        match attempt(script.pieces(), edits, script, session, out) {
+        ids.begin_again();
+        match attempt(script.pieces(), edits, &mut ids, script, session, out) {
             Err(failure)
                 if failure.is_retryable
                     && out.bytes() == before
@@ -101,8 +104,10 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
         let edits = piece.place() == Place::Inside { edits: true };
         let before = out.bytes();
         let begun = Instant::now();
+        let mut ids = NewIds::new();
         let result = loop {
-            match attempt(std::slice::from_ref(piece), edits, script, session, out) {
+            ids.begin_again();
+            match attempt(std::slice::from_ref(piece), edits, &mut ids, script, session, out) {
                 Err(failure)
                     if failure.is_retryable
                         && out.bytes() == before
@@ -132,6 +137,7 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
 fn attempt(
     pieces: &[Piece],
     edits: bool,
+    ids: &mut NewIds,
     script: &Script,
     session: &Session,
     out: &mut Output,
@@ -147,7 +153,7 @@ fn attempt(
         } else if transaction.is_none() {
             transaction = Some(if edits { session.begin()? } else { session.begin_reading()? });
         }
-        answer = answer.max(run_piece(piece, transaction.as_ref(), script, session, out)?);
+        answer = answer.max(run_piece(piece, transaction.as_ref(), ids, script, session, out)?);
         if out.is_gone() {
             break;
         }
@@ -169,6 +175,7 @@ fn attempt(
 fn run_piece(
     piece: &Piece,
     transaction: Option<&Transaction<'_>>,
+    ids: &mut NewIds,
     script: &Script,
     session: &Session,
     out: &mut Output,
@@ -178,7 +185,7 @@ fn run_piece(
             let text = script.text(piece);
             let locate = |mistake| script.mistake(piece, mistake);
             match transaction {
-                Some(transaction) => statement::run(transaction, text, &locate, session, out),
+                Some(transaction) => statement::run(transaction, text, &locate, ids, session, out),
                 None => Err(Failure::new("there is no transaction")),
             }
         }

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use permazen::kv::counting::Operations;
 use permazen::object::Transaction;
-use permazen_query::{Checked, Column, ObjectRow, QueryError, Ran, Row, Rows};
+use permazen_query::{Checked, Column, Edited, NewIds, ObjectRow, QueryError, Row, Rows};
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Shows how `explained` would be run. `run`: it is also run, and what it does is counted.
+/// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run, and what it does is counted.
 pub(super) fn explain(
     transaction: &Transaction<'_>,
     explained: &Checked,
@@ -21,15 +21,24 @@ pub(super) fn explain(
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     let plan = permazen_query::plan(transaction, explained).map_err(failed)?;
+    let limits = session.limits();
+    let preview = permazen_query::preview(transaction, explained, &limits).map_err(failed)?;
+    session.interrupt.check()?;
     let cost = if run { Some(cost(explained, failed, session)?) } else { None };
     if out.is_json() {
         let cost = cost.map(|cost| cost.json());
         let cost = cost.as_deref().unwrap_or_default();
-        out.json_text(&format!("{{\"type\":\"plan\",\"plan\":{}{cost}}}", plan.json()));
+        let preview = preview.map(|preview| format!(",\"preview\":{}", preview.json()));
+        let preview = preview.as_deref().unwrap_or_default();
+        let plan = plan.json();
+        out.json_text(&format!("{{\"type\":\"plan\",\"plan\":{plan}{preview}{cost}}}"));
         return Ok(Answer::Yes);
     }
     out.paged(|out| {
         plan.to_string().lines().for_each(|line| out.say(line));
+        if let Some(preview) = preview {
+            preview.to_string().lines().for_each(|line| out.say(line));
+        }
         if let Some(cost) = cost {
             out.say(cost.text());
         }
@@ -39,7 +48,8 @@ pub(super) fn explain(
 
 /// What a statement did.
 struct Cost {
-    ran: Ran,
+    /// How many rows or objects it has given or changed.
+    rows: u64,
     operations: Operations,
     seconds: f64,
 }
@@ -54,10 +64,17 @@ fn cost(
     session.counted(|transaction, counter| {
         counter.take();
         let begun = Instant::now();
-        let ran = permazen_query::run(transaction, explained, &session.limits(), &mut Unseen);
-        let ran = ran.map_err(failed)?;
+        let limits = session.limits();
+        let rows = if explained.is_edit() {
+            let mut ids = NewIds::new();
+            let edited = permazen_query::edit(transaction, explained, &limits, &mut ids);
+            let Edited { created, set, deleted, moved, .. } = edited.map_err(failed)?;
+            created.len() as u64 + set + deleted + moved
+        } else {
+            permazen_query::run(transaction, explained, &limits, &mut Unseen).map_err(failed)?.rows
+        };
         session.interrupt.check()?;
-        Ok(Cost { ran, operations: counter.take(), seconds: begun.elapsed().as_secs_f64() })
+        Ok(Cost { rows, operations: counter.take(), seconds: begun.elapsed().as_secs_f64() })
     })
 }
 
@@ -65,7 +82,7 @@ impl Cost {
     fn text(&self) -> String {
         let Operations { gets, seeks, steps, .. } = self.operations;
         let milliseconds = self.seconds * 1000.0;
-        let rows = self.ran.rows;
+        let rows = self.rows;
         format!("rows: {rows}, gets: {gets}, seeks: {seeks}, steps: {steps}, {milliseconds:.3} ms")
     }
 
@@ -73,7 +90,7 @@ impl Cost {
         let Operations { gets, seeks, steps, .. } = self.operations;
         format!(
             ",\"run\":{{\"rows\":{},\"gets\":{gets},\"seeks\":{seeks},\"steps\":{steps},\"seconds\":{}}}",
-            self.ran.rows, self.seconds,
+            self.rows, self.seconds,
         )
     }
 }

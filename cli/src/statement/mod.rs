@@ -1,12 +1,13 @@
 //! Running one statement of the language in a transaction, and showing what comes of it.
 
 mod choose_format;
+mod edit;
 mod explain;
 mod xml;
 
 use permazen::object::Transaction;
 use permazen_query::syntax::StatementKind;
-use permazen_query::{Mistake, QueryError};
+use permazen_query::{Mistake, NewIds, QueryError};
 
 use choose_format::choose_format;
 
@@ -15,11 +16,13 @@ use crate::output::{self, Format, Output};
 use crate::session::Session;
 
 /// Runs the statement `text` in a transaction. If it fails or is stopped by Ctrl-C, it has changed
-/// nothing, and the transaction can go on. `locate` says where a mistake is.
+/// nothing, and the transaction can go on. `locate` says where a mistake is. `ids` are those of new
+/// objects: they stay the same if the statements of a transaction are run again.
 pub(crate) fn run(
     transaction: &Transaction<'_>,
     text: &str,
     locate: &dyn Fn(Mistake) -> Failure,
+    ids: &mut NewIds,
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
@@ -30,13 +33,14 @@ pub(crate) fn run(
     let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
     let failed = |error| match error {
         QueryError::Mistake(mistake) => locate(mistake),
+        QueryError::NotTaken(refused) => locate(Mistake::new(refused.span, refused.to_string())),
         error => error.into(),
     };
     if let Some((explained, run)) = checked.explained() {
         return explain::explain(transaction, explained, run, &failed, session, out);
     }
     if checked.is_edit() {
-        return Err(Failure::new("edits are not there yet"));
+        return edit::edit(transaction, &checked, format, &failed, ids, session, out);
     }
     let ran = match format {
         Format::Xml => xml::write(transaction, &statement, &checked, session, out)?,

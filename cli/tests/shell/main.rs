@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
 mod command_line;
+mod edits;
 mod formats;
 mod guide;
 mod hostile;

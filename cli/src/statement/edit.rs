@@ -1,0 +1,41 @@
+//! Statements that change objects.
+
+use permazen::object::Transaction;
+use permazen_query::{Checked, Edited, NewIds, QueryError};
+
+use crate::failure::{Answer, Failure};
+use crate::output::{Format, Output};
+use crate::session::Session;
+
+/// Runs a statement that changes objects, and says what it has changed. If it fails or is stopped, it
+/// has changed nothing.
+pub(super) fn edit(
+    transaction: &Transaction<'_>,
+    checked: &Checked,
+    format: Format,
+    failed: &dyn Fn(QueryError) -> Failure,
+    ids: &mut NewIds,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let edited = permazen_query::edit(transaction, checked, &session.limits(), ids);
+    let edited = edited.map_err(failed)?;
+    if edited.stopped {
+        return Err(Failure::interrupted());
+    }
+    show(&edited, format, out);
+    Ok(Answer::Yes)
+}
+
+/// Formats that have only values show the IDs of new objects; XML has nothing to show.
+fn show(edited: &Edited, format: Format, out: &mut Output) {
+    match format {
+        Format::Table | Format::Lines => out.say(edited),
+        Format::Json => {
+            let json = edited.json();
+            out.json_text(&format!("{{\"type\":\"edited\",\"edited\":{json}}}"));
+        }
+        Format::Csv | Format::Raw => edited.created.iter().for_each(|id| out.say(id)),
+        Format::Xml => {}
+    }
+}

@@ -1,0 +1,153 @@
+//! Statements that change objects, alone and in scripts.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use permazen::kv::{KeySpan, KvDatabase, TxOptions, xml};
+
+use crate::support::{Fixture, on_terminal};
+
+/// All pairs of a database.
+fn pairs(db: &Fixture) -> Vec<u8> {
+    let store = db.open();
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let mut pairs = Vec::new();
+    xml::dump(&*tx, KeySpan::FULL, xml::Style::Indented, &mut pairs).unwrap();
+    pairs
+}
+
+#[test]
+fn objects_are_created_changed_and_deleted() {
+    let db = Fixture::new();
+    let created = db.run(&["create Pet name = \"Tom\"", "--write"]).done();
+    assert!(created.starts_with('@') && created.ends_with(" created\n"), "{created}");
+    let id = db.run(&["find Pet where name = \"Tom\" columns id", "--raw"]).done();
+    assert_eq!(created, format!("@{} created\n", id.trim()));
+    // In formats that have only values, the ID alone.
+    let raw = db.run(&["create Pet name = \"Kit\"", "--write", "--raw"]).done();
+    assert_eq!(raw, db.run(&["find Pet where name = \"Kit\" columns id", "--raw"]).done());
+    let set = db.run(&["set Pet where name = \"Kit\" to name = \"Cat\"", "--write"]);
+    assert_eq!(set.done(), "1 object set\n");
+    assert_eq!(db.run(&["count Pet where name = \"Cat\"", "--raw"]).done(), "1\n");
+    let deleted = db.run(&["delete Pet where name = \"Cat\"", "--write", "--json"]).done();
+    assert_eq!(deleted, "{\"type\":\"edited\",\"edited\":{\"deleted\":1}}\n");
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "2\n");
+}
+
+#[test]
+fn reading_changes_no_pair() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    for statement in ["find Person", "show Pet", "index Person.name", "explain delete all Person"] {
+        for format in ["lines", "json"] {
+            assert_eq!(db.run(&[statement, "--format", format]).code, 0, "{statement}");
+            assert_eq!(db.run(&["--write", statement, "--format", format]).code, 0, "{statement}");
+        }
+    }
+    assert_eq!(db.run(&["explain run delete all Person"]).code, 0);
+    assert_eq!(pairs(&db), before);
+}
+
+#[test]
+fn a_script_is_one_transaction() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let script = b"create Pet name = \"A\";\ncount Pet;\nset Prson where age = 1 to age = 2;";
+    let ran = db.script(&["--write", "--raw"], script);
+    // What it did before its first error was seen within it.
+    assert!(ran.out.ends_with("\n2\n"), "{}", ran.out);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (
+            2,
+            "permazen: standard input, line 3, column 5: there is no object type `Prson` (did you \
+             mean `Person`?)\n  set Prson where age = 1 to age = 2;\n      ^^^^^\n\
+             nothing is changed\n"
+        )
+    );
+    assert_eq!(pairs(&db), before);
+    let good = db.script(&["--write", "--raw"], b"create Pet name = \"A\"; create Pet; count Pet");
+    assert!(good.done().ends_with("\n3\n"));
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "3\n");
+}
+
+#[test]
+fn with_each_every_statement_is_committed() {
+    let db = Fixture::new();
+    let script = b"create Pet name = \"A\"; create Pet; delete all Prson; create Pet";
+    let ran = db.script(&["--write", "--each", "--json"], script);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("what was changed before it is committed: 2 statements or commands"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "3\n");
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    for arguments in [&["--dry-run", "--raw"][..], &["--dry-run", "--write", "--raw"]] {
+        let ran = db.script(arguments, b"delete all Pet; count Pet");
+        assert_eq!(
+            (ran.code, ran.out.as_str(), ran.err.as_str()),
+            (0, "0\n", "permazen: this was only tried: nothing is changed\n")
+        );
+    }
+    assert_eq!(pairs(&db), before);
+}
+
+#[test]
+fn a_script_with_edits_that_nobody_reads_is_rolled_back() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let many = "show Person;\n".repeat(20_000);
+    let mut command = db.command(&["--write", "-f", "script"]);
+    std::fs::write(db.file("script"), format!("delete all Pet; {many}")).unwrap();
+    command.current_dir(db.file("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It has begun to print, and finds the pipe closed.
+    child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(
+        (child.wait().unwrap().code(), err.as_str()),
+        (Some(2), "permazen: nobody reads the output any more; nothing is changed\n")
+    );
+    assert_eq!(pairs(&db), before);
+}
+
+#[test]
+fn a_script_with_edits_whose_output_cannot_be_written_is_rolled_back() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        println!("skipped: there is no /dev/full");
+        return;
+    };
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let mut command = db.command(&["delete all Pet", "--write"]);
+    let message = crate::support::Ran::of(command.stdout(full)).failed(2);
+    assert!(message.ends_with("is not complete; nothing is changed\n"), "{message}");
+    assert_eq!(pairs(&db), before);
+}
+
+#[test]
+fn what_a_deletion_would_do() {
+    let db = Fixture::new();
+    let preview = db.run(&["explain delete @1000000000000002"]).done();
+    assert!(preview.contains("would delete 1 object\n  Person @1000000000000002\n"), "{preview}");
+    assert!(preview.contains("would make 1 reference null"), "{preview}");
+    let json = db.run(&["explain delete @1000000000000002", "--json"]).done();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["preview"]["deleted"]["count"], 1);
+    assert_eq!(json["preview"]["nullified"]["first"][0]["field"], "spouse");
+}
+
+#[test]
+fn an_edit_on_a_terminal_shows_what_it_changed() {
+    let db = Fixture::new();
+    let Some(ran) = on_terminal(&db.command(&["delete all Pet", "--write"])) else { return };
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1 object deleted\n"));
+}
