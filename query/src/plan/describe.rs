@@ -107,9 +107,14 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
     // Objects are looked at as the source gives them, or after their IDs are sorted.
     let as_given =
         by_index || comes_by_id(&plan.source) || keys.is_some() && !repeats(&plan.source);
-    let at_first: Option<Vec<&CheckedPath>> = match keys {
-        Some(keys) => Some(keys.iter().map(|by| &by.path).collect()),
-        None => columns.map(<[_]>::to_vec),
+    // A scan keeps what is shown of small objects.
+    let keeps = keys.is_some() && matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
+    let keys_only = keys.is_some() && !keeps;
+    let by = keys.into_iter().flatten().map(|by| &by.path);
+    let at_first: Option<Vec<&CheckedPath>> = match columns {
+        _ if keys_only => Some(by.collect()),
+        Some(columns) => Some(by.chain(columns.iter().copied()).collect()),
+        None => None,
     };
     let of_object = reads_at_first(plan, at_first.as_deref(), as_given);
     let mut parts = vec![source(&plan.source, plan, &of_object)];
@@ -135,8 +140,12 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
         parts.push(Node::new("sort", format!("sort by {}{most}", by.join(", "))).list("by", by));
         let sorted = all_reads(None, columns, &[]);
         follows |= sorted.follows;
+        let whose = match keeps {
+            true => "each object after the sort, if it has more than 256 bytes",
+            false => "each object after the sort",
+        };
         if !sorted.is_nothing() {
-            parts.push(per_object("each object after the sort", &sorted, "sorted"));
+            parts.push(per_object(whose, &sorted, "sorted"));
         }
     }
     if follows {

@@ -63,6 +63,13 @@ pub(super) fn shown(range: &Range, encoding: &dyn Encoding) -> String {
         Ok(value) => text::literal(&value, encoding),
         Err(_) => text::hex(bytes.iter().copied()),
     };
+    if let (Bound::Included(lower), Bound::Excluded(upper)) = range
+        && prefix_end(lower).as_ref() == Some(upper)
+        && encoding.decode_all(lower).is_err()
+        && let Ok(beginning) = encoding.decode_all(&[&lower[..], &[0]].concat())
+    {
+        return format!("starts {}", text::literal(&beginning, encoding));
+    }
     let is_null = |bytes: &[u8]| {
         let null = encoding.encode_all(&permazen::encoding::Value::Null);
         null.is_ok_and(|null| null == bytes)

@@ -52,8 +52,20 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// The object of a record.
-pub(crate) fn id_of(record: &[u8]) -> Option<ObjId> {
-    let start = record.len().checked_sub(ObjId::LEN)?;
-    ObjId::from_slice(record.get(start..)?).ok()
+/// Ends a record with what is known of its object, if that is at most `most` bytes.
+pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    if most > 0 {
+        subject.pack(most, out);
+    }
+    out.extend(((out.len() - start) as u32).to_le_bytes());
+}
+
+/// The object of a record that was packed, and what is known of it.
+pub(crate) fn unpack(record: &[u8]) -> Option<(ObjId, &[u8])> {
+    let (rest, length) = record.split_last_chunk()?;
+    let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
+    let (rest, packed) = rest.split_at_checked(start)?;
+    let (_, id) = rest.split_last_chunk::<{ ObjId::LEN }>()?;
+    Some((ObjId::from_bytes(*id).ok()?, packed))
 }

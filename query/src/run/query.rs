@@ -14,11 +14,14 @@ use super::sort::Sorter;
 use super::subject::{Flow, Pairs, Subject};
 use super::wanted::{WantedFields, load, scan};
 use crate::catalog::Catalog;
-use crate::check::{CheckedCondition, CheckedPath};
+use crate::check::{CheckedCondition, CheckedOrder, CheckedPath};
 use crate::limits::Limits;
 use crate::plan::{
     IndexScan, Ordering, QueryPlan, Reads, Source, TypeScan, comes_by_id, reads, repeats,
 };
+
+/// Of an object that is sorted, so many bytes are kept at most.
+const KEPT: usize = 256;
 
 /// Runs queries.
 pub(crate) struct Query<'r> {
@@ -124,34 +127,52 @@ impl<'r> Query<'r> {
             Ok(if left == 0 { Flow::Enough } else { ended })
         };
         match &plan.order {
-            Ordering::ById => {
-                self.by_id(plan, needs, &mut limited)?;
-            }
-            Ordering::ByIndex { reverse } => {
-                self.by_index(plan, *reverse, needs, &mut limited)?;
-            }
-            Ordering::Sorted(keys) => {
-                let mut sorter = Sorter::new(self.limits, plan.limit);
-                let mut record = Vec::new();
-                let for_keys =
-                    Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
-                self.in_any_order(plan, &for_keys, &mut |subject| {
-                    order::record(self.reader, keys, subject, &mut record)?;
-                    sorter.push(&record)?;
-                    Ok(Flow::More)
-                })?;
-                let mut sorted = sorter.finish()?;
-                let mut loader = Loader::new(self, None, needs, &[]);
-                while sorted.next(&mut record)? {
-                    let Some(id) = order::id_of(&record) else { continue };
-                    self.reader.look()?;
-                    if loader.give(self.reader, &Subject::of(id), &mut limited)?.is_break() {
-                        break;
-                    }
-                }
+            Ordering::ById => self.by_id(plan, needs, &mut limited)?,
+            Ordering::ByIndex { reverse } => self.by_index(plan, *reverse, needs, &mut limited)?,
+            Ordering::Sorted(keys) => self.sorted(plan, keys, needs, &mut limited)?,
+        };
+        Ok(ended)
+    }
+
+    /// The objects sorted by some keys.
+    fn sorted(
+        &self,
+        plan: &QueryPlan,
+        keys: &[CheckedOrder],
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let mut at_first = Needs { paths: keys.iter().map(|key| &key.path).collect(), whole: None };
+        // A scan reads all pairs. What is needed of a small object is kept, so that it is not read again.
+        let keeps = matches!(plan.source, Source::Type(_)) && plan.limit.is_none();
+        if keeps {
+            at_first.paths.extend(&needs.paths);
+            at_first.whole = needs.whole;
+        }
+        let most = if keeps { KEPT } else { 0 };
+        let mut sorter = Sorter::new(self.limits, plan.limit);
+        let mut record = Vec::new();
+        self.in_any_order(plan, &at_first, &mut |subject| {
+            order::record(self.reader, keys, subject, &mut record)?;
+            order::pack(subject, most, &mut record);
+            sorter.push(&record)?;
+            Ok(Flow::More)
+        })?;
+        let mut sorted = sorter.finish()?;
+        let mut loader = Loader::new(self, None, needs, &[]);
+        let mut pairs = Pairs::default();
+        while sorted.next(&mut record)? {
+            self.reader.look()?;
+            let Some((id, packed)) = order::unpack(&record) else { continue };
+            let flow = match Subject::unpack(id, packed, &mut pairs) {
+                Some(subject) => each(&subject)?,
+                None => loader.give(self.reader, &Subject::of(id), each)?,
+            };
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
-        Ok(ended)
+        Ok(Flow::More)
     }
 
     /// The objects in the order of their IDs.

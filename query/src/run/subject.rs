@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use permazen::kv::{Direction, KeySpan};
-use permazen::layout::{self, prefix_end};
+use permazen::layout::{self, SchemaIndex, prefix_end};
 use permazen::schema::ResolvedField;
 use permazen::{ObjId, StorageId};
 
@@ -81,6 +81,42 @@ impl Pairs {
         self.pairs.push(PairAt { field, rest, value });
     }
 
+    /// Appends the pairs, if that takes at most `most` bytes. Returns `false` if it does not.
+    fn pack(&self, most: usize, out: &mut Vec<u8>) -> bool {
+        if self.bytes.len() + self.pairs.len() * 12 > most {
+            return false;
+        }
+        for pair in &self.pairs {
+            out.extend(pair.field.get().to_le_bytes());
+            out.extend((pair.rest.len() as u32).to_le_bytes());
+            out.extend((pair.value.len() as u32).to_le_bytes());
+        }
+        out.extend_from_slice(&self.bytes);
+        out.extend((self.pairs.len() as u32).to_le_bytes());
+        true
+    }
+
+    /// Takes the pairs that were packed; `None` if these are no such bytes.
+    fn unpack(&mut self, packed: &[u8]) -> Option<()> {
+        self.clear();
+        let (rest, count) = packed.split_last_chunk()?;
+        let heads = (u32::from_le_bytes(*count) as usize).checked_mul(12)?;
+        let (heads, bytes) = rest.split_at_checked(heads)?;
+        self.bytes.extend_from_slice(bytes);
+        let mut at = 0;
+        for head in heads.chunks_exact(4).collect::<Vec<_>>().chunks_exact(3) {
+            let mut numbers = head
+                .iter()
+                .map(|bytes| u32::from_le_bytes((*bytes).try_into().unwrap_or_default()));
+            let field = StorageId::new(numbers.next()?)?;
+            let middle = at + numbers.next()? as usize;
+            let end = middle + numbers.next()? as usize;
+            self.pairs.push(PairAt { field, rest: at..middle, value: middle..end });
+            at = end;
+        }
+        Some(())
+    }
+
     /// The pairs of a field: what follows it in the key, and the value.
     fn of(&self, field: StorageId) -> impl Iterator<Item = (&[u8], &[u8])> {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
@@ -111,6 +147,27 @@ impl<'a> Subject<'a> {
     /// An object with the values of some simple fields.
     pub(crate) fn with_columns(id: ObjId, fields: &'a [StorageId], values: &'a [&'a [u8]]) -> Self {
         Subject { id, found: Cell::new(None), known: Known::Columns(fields, values) }
+    }
+
+    /// Appends what is known of the object, if all pairs of the fields that are asked for are known and that
+    /// is little.
+    pub(crate) fn pack(&self, most: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        if let (Known::Pairs(pairs), Some(Found::Of((_, schema)))) = (self.known, self.found.get())
+            && pairs.pack(most, out)
+        {
+            out.extend(schema.get().to_le_bytes());
+        } else {
+            out.truncate(start);
+        }
+    }
+
+    /// What was packed of an object; `None` if nothing was.
+    pub(crate) fn unpack(id: ObjId, packed: &[u8], pairs: &'a mut Pairs) -> Option<Self> {
+        let (packed, schema) = packed.split_last_chunk()?;
+        let schema = SchemaIndex::new(u32::from_le_bytes(*schema))?;
+        pairs.unpack(packed)?;
+        Some(Subject::with_pairs(id, Found::Of((id.storage_id(), schema)), pairs))
     }
 
     /// Its version. Cost: one get, the first time.
