@@ -1,5 +1,6 @@
 //! Values in rows.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use permazen::ObjId;
@@ -77,11 +78,19 @@ impl Cell {
     /// The value for CSV and pipes, not safe to print; see [`text::raw`]. Collections are
     /// [literals](Cell::literal).
     pub fn raw(&self) -> String {
+        let mut out = String::new();
+        self.push_raw(&mut out);
+        out
+    }
+
+    /// Appends the value as [`raw`](Cell::raw) gives it.
+    pub fn push_raw(&self, out: &mut String) {
         match self {
-            Cell::Value(value, encoding) => text::raw(value, &**encoding),
-            Cell::Text(text) => text.to_string(),
-            Cell::Id(id) => id.to_string(),
-            cell => cell.literal(),
+            Cell::Value(value, encoding) => text::push_raw(value, &**encoding, out),
+            Cell::Text(text) => out.push_str(text),
+            // Writing to a string does not fail.
+            Cell::Id(id) => drop(write!(out, "{id}")),
+            cell => out.push_str(&cell.literal()),
         }
     }
 
@@ -89,26 +98,36 @@ impl Cell {
     /// `{"key":…,"value":…}`. Damaged bytes are `{"damaged":"x'00ff'","reason":…}`. An absent value is
     /// `null`; usually it is left out.
     pub fn json(&self) -> String {
-        let list = |cells: &[Cell]| cells.iter().map(Cell::json).collect::<Vec<_>>().join(",");
+        let mut out = String::new();
+        self.push_json(&mut out);
+        out
+    }
+
+    /// Appends the value as [`json`](Cell::json) gives it.
+    pub fn push_json(&self, out: &mut String) {
         match self {
-            Cell::Value(value, encoding) => text::json(value, &**encoding),
-            Cell::Counter(count) => count.to_string(),
-            Cell::Id(id) => format!("\"{id}\""),
-            Cell::Number(number) => number.to_string(),
-            Cell::Text(text) => text::json_string(&(&**text).into()),
-            Cell::Set(cells) | Cell::List(cells) => format!("[{}]", list(cells)),
-            Cell::Map(pairs) => {
-                let pair = |(key, value): &(Cell, Cell)| {
-                    format!("{{\"key\":{},\"value\":{}}}", key.json(), value.json())
-                };
-                format!("[{}]", pairs.iter().map(pair).collect::<Vec<_>>().join(","))
+            Cell::Value(value, encoding) => text::push_json(value, &**encoding, out),
+            Cell::Counter(count) => drop(write!(out, "{count}")),
+            Cell::Id(id) => drop(write!(out, "\"{id}\"")),
+            Cell::Number(number) => drop(write!(out, "{number}")),
+            Cell::Text(text) => text::push_json_text(text, out),
+            Cell::Set(cells) | Cell::List(cells) => {
+                json_list(cells, out, |cell, out| cell.push_json(out));
             }
-            Cell::Absent => "null".to_owned(),
-            Cell::Damaged { bytes, reason } => format!(
-                "{{\"damaged\":\"{}\",\"reason\":{}}}",
-                text::hex(bytes.iter().copied()),
-                text::json_string(&reason.as_str().into())
-            ),
+            Cell::Map(pairs) => json_list(pairs, out, |(key, value), out| {
+                out.push_str("{\"key\":");
+                key.push_json(out);
+                out.push_str(",\"value\":");
+                value.push_json(out);
+                out.push('}');
+            }),
+            Cell::Absent => out.push_str("null"),
+            Cell::Damaged { bytes, reason } => {
+                let bytes = text::hex(bytes.iter().copied());
+                out.push_str(&format!("{{\"damaged\":\"{bytes}\",\"reason\":"));
+                text::push_json_text(reason, out);
+                out.push('}');
+            }
         }
     }
 
@@ -123,4 +142,15 @@ impl Cell {
             _ => false,
         }
     }
+}
+
+fn json_list<T>(items: &[T], out: &mut String, push: impl Fn(&T, &mut String)) {
+    out.push('[');
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push(item, out);
+    }
+    out.push(']');
 }

@@ -1,5 +1,7 @@
 //! Values as JSON.
 
+use std::fmt::Write;
+
 use permazen::encoding::{Encoding, EncodingKind, JavaString, Value};
 
 use super::hidden::is_hidden;
@@ -17,46 +19,87 @@ use super::quote::hex;
 /// | arrays | arrays; `byte[]` as a string such as `"x'00ff'"` |
 /// | everything else | its text form as a string; without one, the stored bytes as `"x'00ff'"` |
 pub fn json(value: &Value, encoding: &dyn Encoding) -> String {
-    let list = |elements: Vec<String>| format!("[{}]", elements.join(","));
+    let mut out = String::new();
+    push_json(value, encoding, &mut out);
+    out
+}
+
+/// Appends the value as [`json`].
+pub fn push_json(value: &Value, encoding: &dyn Encoding, out: &mut String) {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Byte(value) => value.to_string(),
-        Value::Short(value) => value.to_string(),
-        Value::Int(value) => value.to_string(),
-        Value::Long(value) => value.to_string(),
-        Value::Float(value) if value.is_finite() => float(*value),
-        Value::Double(value) if value.is_finite() => float(*value),
-        Value::Char(value) => json_string(&JavaString::from_units(&[value.0])),
-        Value::String(text) => json_string(&text.as_str().into()),
-        Value::Utf16(text) => json_string(text),
-        Value::Enum(value) => json_string(&value.name().into()),
-        Value::Ref(id) => format!("\"{id}\""),
-        Value::Bools(values) => list(values.iter().map(bool::to_string).collect()),
-        Value::Bytes(bytes) => {
-            format!("\"{}\"", hex(bytes.iter().map(|byte| byte.to_be_bytes()[0])))
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => push(out, value),
+        Value::Byte(value) => push(out, value),
+        Value::Short(value) => push(out, value),
+        Value::Int(value) => push(out, value),
+        Value::Long(value) => push(out, value),
+        Value::Float(value) if value.is_finite() => out.push_str(&float(*value)),
+        Value::Double(value) if value.is_finite() => out.push_str(&float(*value)),
+        Value::Char(value) => out.push_str(&json_string(&JavaString::from_units(&[value.0]))),
+        Value::String(text) => push_json_text(text, out),
+        Value::Utf16(text) => out.push_str(&json_string(text)),
+        Value::Enum(value) => push_json_text(value.name(), out),
+        Value::Ref(id) => {
+            out.push('"');
+            push(out, id);
+            out.push('"');
         }
-        Value::Shorts(values) => list(values.iter().map(i16::to_string).collect()),
-        Value::Ints(values) => list(values.iter().map(i32::to_string).collect()),
-        Value::Longs(values) => list(values.iter().map(i64::to_string).collect()),
-        Value::Chars(values) => list(
-            values.iter().map(|value| json_string(&JavaString::from_units(&[value.0]))).collect(),
-        ),
-        Value::Floats(values) => list(values.iter().map(|value| float(*value)).collect()),
-        Value::Doubles(values) => list(values.iter().map(|value| float(*value)).collect()),
+        Value::Bools(values) => list(out, values, |value, out| push(out, value)),
+        Value::Bytes(bytes) => {
+            out.push('"');
+            out.push_str(&hex(bytes.iter().map(|byte| byte.to_be_bytes()[0])));
+            out.push('"');
+        }
+        Value::Shorts(values) => list(out, values, |value, out| push(out, value)),
+        Value::Ints(values) => list(out, values, |value, out| push(out, value)),
+        Value::Longs(values) => list(out, values, |value, out| push(out, value)),
+        Value::Chars(values) => list(out, values, |value, out| {
+            out.push_str(&json_string(&JavaString::from_units(&[value.0])));
+        }),
+        Value::Floats(values) => list(out, values, |value, out| out.push_str(&float(*value))),
+        Value::Doubles(values) => list(out, values, |value, out| out.push_str(&float(*value))),
         Value::Array(values) => match inner(encoding) {
             EncodingKind::Array(element) => {
-                list(values.iter().map(|value| json(value, &**element)).collect())
+                list(out, values, |value, out| push_json(value, &**element, out));
             }
-            _ => text_or_bytes(value, encoding),
+            _ => out.push_str(&text_or_bytes(value, encoding)),
         },
         Value::Tuple(values) => match inner(encoding) {
             EncodingKind::Tuple(parts) => {
-                list(values.iter().zip(parts).map(|(value, part)| json(value, &**part)).collect())
+                let values: Vec<_> = values.iter().zip(parts).collect();
+                list(out, &values, |(value, part), out| push_json(value, &***part, out));
             }
-            _ => text_or_bytes(value, encoding),
+            _ => out.push_str(&text_or_bytes(value, encoding)),
         },
-        _ => text_or_bytes(value, encoding),
+        _ => out.push_str(&text_or_bytes(value, encoding)),
+    }
+}
+
+fn push(out: &mut String, value: impl std::fmt::Display) {
+    // Writing to a string does not fail.
+    let _ = write!(out, "{value}");
+}
+
+fn list<T>(out: &mut String, values: &[T], push: impl Fn(&T, &mut String)) {
+    out.push('[');
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push(value, out);
+    }
+    out.push(']');
+}
+
+/// Appends a text as a JSON string, like [`json_string`].
+pub(crate) fn push_json_text(text: &str, out: &mut String) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&json_string(&text.into()));
     }
 }
 

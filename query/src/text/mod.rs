@@ -17,9 +17,10 @@ mod raw;
 
 pub use from_literal::{encoded, value_of};
 pub use hidden::{escaped, is_hidden};
-pub use json::{json, json_string};
+pub(crate) use json::push_json_text;
+pub use json::{json, json_string, push_json};
 pub use literal::literal;
 pub use mismatch::Mismatch;
 pub(crate) use quote::hex;
 pub use quote::{quoted, quoted_name};
-pub use raw::{raw, shown};
+pub use raw::{push_raw, raw, shown};

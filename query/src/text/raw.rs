@@ -1,5 +1,7 @@
 //! Values without quotes.
 
+use std::fmt::Write;
+
 use permazen::encoding::{Encoding, JavaString, Value};
 
 use super::hidden::{escaped, push_code};
@@ -12,24 +14,41 @@ use super::literal::{literal, string_form};
 /// The text must not reach a terminal without [`escaped`]. An unpaired surrogate, which UTF-8 does not
 /// have, is written as `\u{d83d}`.
 pub fn raw(value: &Value, encoding: &dyn Encoding) -> String {
+    let mut out = String::new();
+    push_raw(value, encoding, &mut out);
+    out
+}
+
+/// Appends the text of a value as [`raw`] gives it.
+pub fn push_raw(value: &Value, encoding: &dyn Encoding, out: &mut String) {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Utf16(text) => lossless(text),
-        Value::Char(value) => lossless(&JavaString::from_units(&[value.0])),
-        Value::Enum(value) => value.name().to_owned(),
-        Value::Ref(id) => id.to_string(),
+        Value::Null => {}
+        Value::String(text) => out.push_str(text),
+        Value::Enum(value) => out.push_str(value.name()),
+        Value::Bool(value) => push(out, value),
+        Value::Byte(value) => push(out, value),
+        Value::Short(value) => push(out, value),
+        Value::Int(value) => push(out, value),
+        Value::Long(value) => push(out, value),
+        Value::Ref(id) => push(out, id),
+        Value::Utf16(text) => out.push_str(&lossless(text)),
+        Value::Char(value) => out.push_str(&lossless(&JavaString::from_units(&[value.0]))),
         value => match string_form(value) {
-            Some(text) => lossless(&text),
+            Some(text) => out.push_str(&lossless(&text)),
             None => {
                 let text = literal(value, encoding);
                 match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-                    Some(_) => encoding.to_text(value).unwrap_or(text),
-                    None => text,
+                    Some(_) => out.push_str(&encoding.to_text(value).unwrap_or(text)),
+                    None => out.push_str(&text),
                 }
             }
         },
     }
+}
+
+fn push(out: &mut String, value: impl std::fmt::Display) {
+    // Writing to a string does not fail.
+    let _ = write!(out, "{value}");
 }
 
 /// The text of a value for tables and messages: as [`raw`], but with [hidden](super::is_hidden)
