@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use permazen::object::MigrationEnd;
 use permazen_query::syntax::StatementKind;
-use permazen_query::{Limits, Mistake, QueryError};
+use permazen_query::{Mistake, QueryError};
 use serde_json::json;
 
 use super::progress::Progress;
@@ -28,32 +28,22 @@ pub(crate) fn in_batches(
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     let statement = permazen_query::parse(text).map_err(locate)?;
-    let (ids, schema) = {
+    let progress = Progress::of("objects");
+    let stop = session.interrupt.flag();
+    let mut run = {
         let transaction = session.begin_reading()?;
         let catalog = session.catalog(&transaction);
         let parameters = session.parameters(&transaction)?;
         let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
-        let schema = checked
-            .migrates_to()
-            .and_then(|index| transaction.bundle().schema(index).map(|schema| (index, schema.id)));
-        let schema = schema.ok_or_else(|| Failure::new("no such schema is recorded"))?;
-        let mut limits = Limits::default();
-        limits.stop = Some(session.interrupt.flag());
-        let ids = permazen_query::matches(&transaction, &checked, &limits);
-        let ids = ids.map_err(|error| match error {
+        let limits = session.limits();
+        let run = permazen_query::migration(session.database(), &transaction, &checked, &limits);
+        run.map_err(|error| match error {
             QueryError::Mistake(mistake) => locate(mistake),
             error => error.into(),
-        })?;
-        session.interrupt.check()?;
-        (ids, schema)
+        })?
     };
-    let (number, id) = schema;
-    let progress = Progress::towards(ids.len() as u64, "objects");
-    let stop = session.interrupt.flag();
-    let mut run = session
-        .database()
-        .migrate_objects(id)
-        .only_objects(ids)
+    session.interrupt.check()?;
+    run = run
         .kv_options(permazen::kv::TxOptions::writing().with_wait(session.options.wait))
         .progress(|now| {
             progress.at(now.moved + now.refused);
@@ -83,13 +73,12 @@ pub(crate) fn in_batches(
             .map(|(refused, reason)| json!({ "id": refused.id.to_string(), "reason": reason }));
         out.json(&json!({
             "type": "migrated",
-            "schema": number.get(),
             "moved": report.moved,
             "refused": report.refused,
             "refusals": refusals.collect::<Vec<_>>(),
         }))?;
     } else {
-        out.say(format_args!("Moved {} object(s) to schema {number}", report.moved));
+        out.say(format_args!("Moved {} object(s)", report.moved));
         if report.refused > 0 {
             out.say(format_args!("{} object(s) stay where they are:", report.refused));
             reasons.iter().for_each(|reason| out.say(format_args!("  {reason}")));

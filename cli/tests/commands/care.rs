@@ -103,8 +103,48 @@ fn objects_are_migrated_in_batches() {
     assert_eq!(reasons.is_empty(), code == 0);
     // Once more, there is nothing to do but what is refused.
     let again = db.run(&["--write", statement]).out(code);
-    assert!(again.starts_with("Moved 0 object(s) to schema 3\n"), "{again}");
+    assert!(again.starts_with("Moved 0 object(s)\n"), "{again}");
     db.run(&["check"]).out(0);
     let error = db.run(&["--write", "migrate Customer to 9"]).error(2);
     assert!(error.contains("line 1, column 21"), "{error}");
+}
+
+/// CD2: Java removes unused schemas when it opens a database.
+#[test]
+fn reading_changes_no_pair() {
+    let db = Fixture::reference();
+    let unused = db.file("unused.xml", r#"<Schema><ObjectType name="Unused"/></Schema>"#);
+    db.out(&["--write", "schema", "add", &unused]);
+    let before = db.pairs();
+    let file = db.name("out");
+    let commands: &[&[&str]] = &[
+        &["info"],
+        &["check"],
+        &["types"],
+        &["type", "Person"],
+        &["schema", "list"],
+        &["schema", "show"],
+        &["schema", "compare", "1", "1"],
+        &["schema", "verify", "--expected", &unused],
+        &["schema", "rust"],
+        &["save", &file],
+        &["kv", "get", "100000000000000111"],
+        &["kv", "scan"],
+        &["kv", "dump", &file],
+        &["kv", "decode", "10"],
+        &["kv", "pairs", "1000000000000001"],
+        &["find Person"],
+        &["show Pet"],
+        &["export Person"],
+        &["count Person where age > 1"],
+        &["index Person.name"],
+        &["explain find Person"],
+        &["help"],
+    ];
+    for command in commands {
+        db.run(command).out(0);
+        // Not even if it could.
+        db.run(&[&["--write"], *command].concat()).out(0);
+        assert_eq!(db.pairs(), before, "{command:?}");
+    }
 }

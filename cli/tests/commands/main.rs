@@ -3,6 +3,7 @@
 
 mod care;
 mod fixture;
+mod java_commands;
 mod json_schema;
 mod kv;
 mod objects;

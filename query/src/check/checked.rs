@@ -1,7 +1,5 @@
 //! A statement whose names and values are resolved.
 
-use permazen::layout::SchemaIndex;
-
 use super::changes::{CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet};
 use super::index::CheckedIndex;
 use super::query::{CheckedColumn, CheckedQuery};
@@ -53,15 +51,6 @@ impl Checked {
     pub fn is_edit(&self) -> bool {
         use CheckedKind::{Create, Delete, Migrate, Set};
         matches!(self.kind, Create(_) | Set(_) | Delete(_) | Migrate(_))
-    }
-
-    /// For `migrate`, the schema to which the objects move. [`matches`](crate::matches()) gives the
-    /// objects.
-    pub fn migrates_to(&self) -> Option<SchemaIndex> {
-        match &self.kind {
-            CheckedKind::Migrate(migrate) => Some(migrate.schema),
-            _ => None,
-        }
     }
 
     /// For `explain`, the statement that is explained, and whether it is also run.
