@@ -253,7 +253,7 @@ fn kills(store: &str) {
 }
 
 #[test]
-fn what_is_acknowledged_survives_kills_on_lmdb() {
+fn t108_what_is_acknowledged_survives_kills_on_lmdb() {
     kills("lmdb");
 }
 

@@ -267,7 +267,7 @@ fn other_data_is_no_repository() {
 }
 
 #[test]
-fn a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
+fn t148_a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
     let host = MemoryStore::new();
     let repository = Repository::create(host.clone()).unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();

@@ -198,7 +198,7 @@ fn each_page_has_a_database() {
 }
 
 #[test]
-fn equal_contents_have_equal_roots_in_both_hosts() {
+fn t147_equal_contents_have_equal_roots_in_both_hosts() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (separate, _) = process(&disk, &clock);
     let together = Repository::create(MemoryStore::new()).unwrap();

@@ -78,7 +78,7 @@ fn first_chunk(gear: &[u64; 256], value: &[u8]) -> usize {
 }
 
 #[test]
-fn values_come_back_from_any_position() {
+fn t014_values_come_back_from_any_position() {
     let mut random = StdRng::seed_from_u64(1);
     for (len, seed) in
         [(513, 1), (4_096, 2), (4_097, 3), (65_535, 4), (65_536, 5), (65_537, 6), (3_000_000, 7)]
@@ -148,7 +148,7 @@ fn top(secret: &Secret, chunks: &[Vec<u8>]) -> (Digest, u8) {
 
 /// A value may end where a chunk or a group would end anyway.
 #[test]
-fn a_value_can_end_anywhere() {
+fn t015_a_value_can_end_anywhere() {
     let secret = Secret::new([5; 32]);
     let value = noise(12_000_000, 21);
     let (mut chunks, mut rest) = (Vec::new(), &value[..]);

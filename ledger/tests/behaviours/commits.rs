@@ -2,12 +2,12 @@
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KeySpan, KvDatabase, KvError, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Origin, PageId, Repository, decoders,
 };
 
-use super::setting::{Setting, content, noise};
+use super::setting::{ALL, Setting, content, noise, pairs};
 
 #[test]
 fn t038_a_new_page_is_at_the_first_commit() {
@@ -229,6 +229,30 @@ fn t051_a_commit_writes_these_rows() {
 }
 
 #[test]
+fn t051_a_commit_with_a_remote_and_with_reference_rows_writes_these_too() {
+    let setting = Setting::new();
+    setting.page.set_reference_rows(true).unwrap();
+    setting.page.remote().attach().unwrap();
+    let first = setting.put(b"key", b"1");
+    let before = setting.rows(&[]);
+    let second = setting.put(b"key", b"2");
+    let after = setting.rows(&[]);
+    let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
+    // The head, the commit, a leaf, what leads to it, the commit and the leaf that are not at the remote.
+    let firsts: Vec<u8> = new.iter().map(|(key, _)| key[0]).collect();
+    assert_eq!(firsts, [0x20, 0x22, 0x23, 0x24, 0x25, 0x27]);
+    let root = setting.root();
+    assert_eq!(*new[3].0, [&[0x24][..], &root.0, &[2], &second.0.0].concat());
+    assert_eq!(*new[4].0, [&[0x25][..], &second.0.0].concat());
+    assert_eq!(new[4].1[..8], 2_u64.to_be_bytes());
+    assert_eq!(*new[5].0, [&[0x27][..], &root.0].concat());
+    let gone: Vec<_> = before.keys().filter(|key| !after.contains_key(*key)).collect();
+    assert_eq!(gone, [&[&[0x20][..], b"main\0", &first.0.0].concat()]);
+    let changed = before.iter().filter(|(key, row)| after.get(*key).is_some_and(|now| now != *row));
+    assert_eq!(changed.map(|(key, _)| key[0]).collect::<Vec<_>>(), [0x32]);
+}
+
+#[test]
 fn t052_a_merge_has_a_row_with_the_smaller_parent_first() {
     let setting = Setting::new();
     setting.branch("other");
@@ -248,6 +272,11 @@ fn t054_a_short_value_has_no_row() {
     assert_eq!(rows, [0x20, 0x22, 0x23, 0x2b, 0x2f, 0x32]);
 }
 
+/// All rows of a host.
+fn all_rows(host: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pairs(&host.snapshot(), ALL, Direction::Forward)
+}
+
 #[test]
 fn t058_when_the_host_fails_nothing_has_happened() {
     for n in 1.. {
@@ -258,7 +287,7 @@ fn t058_when_the_host_fails_nothing_has_happened() {
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let mut watcher = page.watch(MAIN, b"").unwrap();
         let db = page.database(MAIN).unwrap();
-        let before = permazen_kv::KvDatabase::statistics(&host).unwrap().entries;
+        let before = all_rows(&host);
         faults.fail_nth(n, || KvError::Stale("broken".into()));
         let mut tx = match db.begin(&TxOptions::writing()) {
             Ok(tx) => tx,
@@ -277,8 +306,7 @@ fn t058_when_the_host_fails_nothing_has_happened() {
             }
             Err(_) => {
                 assert_eq!(page.head(MAIN).unwrap(), CommitId::FIRST, "operation {n}");
-                let now = permazen_kv::KvDatabase::statistics(&host).unwrap().entries;
-                assert_eq!(now, before, "operation {n}");
+                assert!(all_rows(&host) == before, "operation {n}");
                 let told = watcher.next(std::time::Duration::ZERO).unwrap();
                 assert!(told.is_none(), "operation {n}");
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Capabilities, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, Conflict, EntryValue, LastOneWins, LedgerError, MAIN, MergeFactory,
     MergeFactoryRegistration, MergePolicy, MergeResult, MergeWait, Merged, Merger, Origin, Page,
@@ -770,18 +770,38 @@ fn t096_whoever_waits_for_merges_is_told() {
     let base = heads.base(&[]);
     heads.show(&[heads.put(&base, "a", ""), heads.put(&base, "b", "")]);
     assert_eq!(heads.page.wait_for_merges(Duration::ZERO).unwrap(), MergeWait::TimeOver);
-    let (tell, told) = std::sync::mpsc::channel();
-    let page = heads.page.clone();
-    let waiting = std::thread::spawn(move || {
-        assert!(page.has_unfinished_merges().unwrap());
-        // It waits from here on.
-        tell.send(()).unwrap();
-        page.wait_for_merges(long).unwrap()
-    });
-    told.recv().unwrap();
-    assert!(heads.page.merge_by_policy().unwrap());
-    let ended = waiting.join().unwrap();
-    // If the merge came first, there was nothing to wait for.
-    assert!(matches!(ended, MergeWait::Resolved | MergeWait::NoConflicts), "{ended:?}");
+    assert!(heads.page.has_unfinished_merges().unwrap());
+    // The same page, whose heads are merged just after whoever waits has seen them.
+    let hook = Hook { host: heads.host.clone(), after: Arc::default() };
+    let builder = Repository::builder(hook.clone()).upkeep_by_hand();
+    let page = builder.open().unwrap().page("test", PageId::ROOT).unwrap();
+    let merging = heads.page.clone();
+    let merge = move || assert!(merging.merge_by_policy().unwrap());
+    *hook.after.lock().unwrap() = Some(Box::new(merge));
+    assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::Resolved);
     assert!(!heads.page.has_unfinished_merges().unwrap());
+    assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::NoConflicts);
+}
+
+/// A host in which something happens after the next transaction that reads has begun.
+#[derive(Clone)]
+struct Hook {
+    host: MemoryStore,
+    after: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+}
+
+impl KvDatabase for Hook {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        let tx = self.host.begin(options)?;
+        let after = self.after.lock().unwrap().take_if(|_| options.read_only);
+        after.into_iter().for_each(|after| after());
+        Ok(tx)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.host.capabilities()
+    }
 }

@@ -128,10 +128,10 @@ fn t061_what_a_piece_refers_to_stays() {
 fn t064_what_is_needed_again_stays_and_the_rest_goes() {
     let setting = setting();
     let page = &setting.page;
-    let (one, other) = (noise(40_000, 1), noise(40_000, 2));
+    let (one, two) = (noise(40_000, 1), noise(40_000, 2));
     setting.write(MAIN, |tx| {
         tx.put(b"one", &one).unwrap();
-        tx.put(b"other", &other).unwrap();
+        tx.put(b"other", &two).unwrap();
     });
     let before = setting.pieces(2).len();
     setting.write(MAIN, |tx| tx.remove_span(super::setting::ALL).unwrap());
@@ -141,7 +141,12 @@ fn t064_what_is_needed_again_stays_and_the_rest_goes() {
         assert!(page.collect_slice().unwrap());
     }
     // Another process puts one of the values again.
-    setting.put(b"again", &one);
+    let elsewhere = setting.cold();
+    let db = elsewhere.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"again", &one).unwrap();
+    tx.commit().unwrap();
+    drop((db, elsewhere));
     while page.collect_slice().unwrap() {}
     assert_eq!(setting.get(b"again"), Some(one));
     let after = setting.pieces(2).len();

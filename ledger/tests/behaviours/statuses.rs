@@ -6,8 +6,8 @@ use std::io::Write;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, KeptPage, Kind, LedgerError, MAIN, Page, PageId, RemoteState, Repository,
-    Retention, Secret, Status,
+    CommitId, Digest, KeptPage, Kind, LedgerError, MAIN, Page, PageId, Receiver, RemoteState,
+    Repository, Retention, Secret, Status,
 };
 
 use super::setting::{Setting, content, many, noise};
@@ -401,24 +401,54 @@ fn what_a_dead_process_has_streamed_does_not_hold_a_page() {
     assert!(repository.evict(FILMS.0, FILMS.1).unwrap());
 }
 
+/// Gives a receiver all commits of a page.
+fn bring(from: &Page, to: &mut Receiver) {
+    let log: Vec<_> = from.log(from.head(MAIN).unwrap()).unwrap().map(Result::unwrap).collect();
+    for (id, _) in log.iter().rev() {
+        let commit = from.remote().commit_bytes(id).unwrap().unwrap();
+        loop {
+            let wanted = to.wanted(&commit).unwrap();
+            if wanted.is_empty() {
+                break;
+            }
+            for (kind, digest) in wanted {
+                let bytes = from.remote().piece_bytes(&digest).unwrap().unwrap();
+                to.add_piece(kind, bytes).unwrap();
+            }
+        }
+        to.add_commit(id, &commit).unwrap();
+    }
+    to.add_head(MAIN, &from.head(MAIN).unwrap()).unwrap();
+}
+
 #[test]
 fn t119_an_evicted_page_that_is_made_again_is_the_same_in_another_life() {
     let host = MemoryStore::new();
     let repository = repository(&host);
-    let fill = |page: &Page| {
-        page.remote().attach().unwrap();
-        write(page, |tx| tx.put(b"Alien", &noise(100_000, 1)).unwrap());
-        sync(page);
-        let head = page.head(MAIN).unwrap();
-        (content(page, &head), page.snapshot(&head).unwrap().root())
-    };
+    // Another copy stands for the remote.
+    let there = films(&self::repository(&MemoryStore::new()));
     let page = films(&repository);
-    let before = (fill(&page), epoch(&host, &[0x10, 1, 0x2b]));
+    page.remote().attach().unwrap();
+    write(&page, |tx| tx.put(b"Alien", &noise(100_000, 1)).unwrap());
+    write(&page, |tx| tx.put(b"Brazil", b"1985").unwrap());
+    let head = page.head(MAIN).unwrap();
+    bring(&page, &mut there.receive());
+    sync(&page);
+    let state = |page: &Page| (content(page, &head), page.snapshot(&head).unwrap().root());
+    let before = (state(&page), epoch(&host, &[0x10, 1, 0x2b]));
     drop(page);
     assert!(repository.evict(FILMS.0, FILMS.1).unwrap());
-    // What sync does: the page is made with its secret, and gets what is at the remote.
+    // What sync does: the page is made with its secret, and receives what is at the remote.
     let page = films(&repository);
-    let after = (fill(&page), epoch(&host, &[0x10, 2, 0x2b]));
+    page.remote().attach().unwrap();
+    let mut receiver = page.remote().receive();
+    bring(&there, &mut receiver);
+    drop(receiver);
+    let after = (state(&page), epoch(&host, &[0x10, 2, 0x2b]));
     assert!(after.0 == before.0);
     assert!(after.1 > before.1, "{} {}", after.1, before.1);
+    // It is at the remote, where it came from.
+    assert_eq!(page.commit_status(&head).unwrap(), Status::Synced);
+    assert!(page.remote().local_pieces(None, 10).unwrap().is_empty());
+    assert_clean(&page);
 }

@@ -164,7 +164,7 @@ fn what_is_needed_again_and_may_be_swept_is_written_again() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn t049_what_cannot_be_is_refused_and_changes_nothing() {
     let (there, host) = (copy(), Arc::new(MemoryStore::new()));
     let first = write(&there, MAIN, |tx| tx.put(b"key", &noise(2_000, 1)).unwrap());
     let second = write(&there, MAIN, |tx| tx.put(b"other", b"1").unwrap());

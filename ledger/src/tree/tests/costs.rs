@@ -17,6 +17,7 @@ use crate::node::view::Node;
 use crate::tree::boundaries::ByHash;
 use crate::tree::diff::Diff;
 use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::lookup::count_below;
 use crate::tree::nodes::{child, root};
 
 /// What is done to random keys.
@@ -164,6 +165,72 @@ fn check(change: Change, changes: u64, costs: &[Cost]) -> Means {
     assert!(means.loads <= loads, "{change:?}, {changes}: {means:?}");
     assert!(changes > 1 || means.bytes <= 16_384.0, "{change:?}: {means:?}");
     means
+}
+
+#[test]
+fn t029_one_change_among_many_is_found_with_few_loads() {
+    let tree = Tree::new(100_000);
+    let mut random = StdRng::seed_from_u64(29);
+    for change in [Change::Replace, Change::Insert, Change::Remove] {
+        let costs: Vec<Cost> = (0..50).map(|_| tree.cost(change, 1, &mut random)).collect();
+        assert!(costs.iter().all(|cost| cost.height == 3));
+        let loads = costs.iter().map(|cost| cost.loads);
+        let (sum, most) = (loads.clone().sum::<u64>() as f64 / 50.0, loads.max().unwrap());
+        // What is inserted or removed can shift some cuts.
+        assert!(sum <= 2.0 * 3.0 + 1.0 && most <= 20, "{change:?}: {sum} loads, at most {most}");
+        assert!(change != Change::Replace || most <= 2 * 3, "{most} loads");
+    }
+}
+
+#[test]
+fn t030_equal_roots_load_nothing() {
+    for entries in [0, 1, 100_000] {
+        let tree = Tree::new(entries);
+        assert_eq!(tree.difference(&tree.root), (0, 0));
+    }
+}
+
+/// A range that is removed costs its edges, however much lies between them.
+#[test]
+fn a_removed_range_loads_and_makes_the_nodes_at_its_edges() {
+    let tree = Tree::new(100_000);
+    let mut random = StdRng::seed_from_u64(36);
+    let (mut loads, mut made) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        let from = random.random_range(0..50_000_u64);
+        let to = from + random.random_range(30_000..50_000_u64);
+        let [from, to] = [from, to].map(|number| key(number).to_be_bytes().to_vec());
+        let edits = Edits { drops: vec![Drop { from, to: End::Excluded(to) }], ..Edits::default() };
+        tree.nodes.loads();
+        let edited = edit(&&tree.nodes, &tree.boundaries, &tree.root, edits).unwrap();
+        loads.push(tree.nodes.loads());
+        made.push(edited.nodes.len() as u64);
+    }
+    // 300 leaves or more lie in each range. Two nodes of each of three levels are at its edges; it takes some more
+    // until the cuts are the old ones again.
+    for (counts, mean) in [(&loads, 12.0), (&made, 9.0)] {
+        let sum = counts.iter().sum::<u64>() as f64;
+        assert!(sum / 50.0 <= mean && counts.iter().all(|count| *count <= 30), "{counts:?}");
+    }
+}
+
+/// A count loads the way to each end of the range, however much lies in it.
+#[test]
+fn a_count_loads_one_node_of_each_level_for_each_end() {
+    let tree = Tree::new(100_000);
+    let root = root(&&tree.nodes, &tree.root).unwrap();
+    let levels = u64::from(root.level()) + 1;
+    let mut random = StdRng::seed_from_u64(15);
+    for _ in 0..200 {
+        let ends = [(); 2].map(|()| random.random_range(0..100_000_u64));
+        let (from, to) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        tree.nodes.loads();
+        let [below, all] = [from, to]
+            .map(|end| count_below(&&tree.nodes, &root, &key(end).to_be_bytes()).unwrap());
+        assert_eq!(all - below, to - from);
+        // The root is loaded already.
+        assert!(tree.nodes.loads() <= 2 * (levels - 1));
+    }
 }
 
 #[test]

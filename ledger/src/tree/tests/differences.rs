@@ -115,7 +115,7 @@ fn equal_trees_are_not_loaded_whatever_the_span() {
 }
 
 #[test]
-fn a_three_way_difference_has_all_changes_of_both_sides() {
+fn t032_a_three_way_difference_has_all_changes_of_both_sides() {
     let count = std::env::var("PERMAZEN_THREE_WAY").map_or(200, |count| count.parse().unwrap());
     let (mut found, mut both) = (0, 0);
     for seed in 0..count {

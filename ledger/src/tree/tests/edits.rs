@@ -65,7 +65,6 @@ fn random_edits<B: Boundaries>(boundaries: &B, seed: u64, rounds: usize, key_len
         }
         edits.puts = items(&puts);
         map.extend(puts);
-        nodes.loads();
         let edited = edit(&&nodes, boundaries, &tree, edits).unwrap();
         tree = edited.root;
         nodes.add(edited.nodes);
