@@ -783,11 +783,13 @@ fn t096_whoever_waits_for_merges_is_told() {
     assert_eq!(page.wait_for_merges(long).unwrap(), MergeWait::NoConflicts);
 }
 
+type After = Box<dyn FnOnce() + Send>;
+
 /// A host in which something happens after the next transaction that reads has begun.
 #[derive(Clone)]
 struct Hook {
     host: MemoryStore,
-    after: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    after: Arc<Mutex<Option<After>>>,
 }
 
 impl KvDatabase for Hook {
