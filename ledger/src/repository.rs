@@ -101,6 +101,7 @@ pub struct RepositoryBuilder {
     clock: Arc<dyn Clock>,
     is_alone: bool,
     by_hand: bool,
+    tells_no_device: bool,
     pages: Option<Arc<dyn PageDatabases>>,
 }
 
@@ -138,6 +139,14 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn upkeep_by_hand(mut self) -> Self {
         self.by_hand = true;
+        self
+    }
+
+    /// Makes commits that do not say on which device they were made. Otherwise each change has the fingerprint
+    /// of the repository, 16 random bytes ([`Origin::Change`](crate::Origin::Change)).
+    #[must_use]
+    pub fn without_device(mut self) -> Self {
+        self.tells_no_device = true;
         self
     }
 
@@ -181,7 +190,16 @@ impl RepositoryBuilder {
     }
 
     fn repository(self) -> Result<Repository> {
-        let (id, is_separate) = rows::identity(&self.host.begin(&TxOptions::reading())?)?;
+        let (id, is_separate, device) = {
+            let tx = self.host.begin(&TxOptions::reading())?;
+            let (id, is_separate) = rows::identity(&tx)?;
+            let device = match self.tells_no_device {
+                true => None,
+                // A repository without it can be read all the same, and `verify` says what is wrong.
+                false => rows::device(&tx).ok().and_then(|device| device.first_chunk().copied()),
+            };
+            (id, is_separate, device.unwrap_or_default())
+        };
         if is_separate != self.pages.is_some() {
             let what = match is_separate {
                 true => "each page has a database of its own: say where with `page_databases`",
@@ -192,7 +210,7 @@ impl RepositoryBuilder {
             return Err(LedgerError::InvalidArgument(what.to_owned()));
         }
         let host = Arc::new(Host::new(self.host, self.pages, id));
-        let process = Arc::new(Process::new(self.clock, self.is_alone)?);
+        let process = Arc::new(Process::new(self.clock, self.is_alone, device)?);
         let presence = Arc::new(Presence::new(Arc::clone(&host), Arc::clone(&process)));
         let merges = Arc::new(Merges::new(self.by_hand));
         let also = Arc::clone(&merges);
@@ -218,7 +236,15 @@ impl Repository {
     /// The same for a database that others use too.
     pub fn shared_builder(host: Arc<dyn KvDatabase>) -> RepositoryBuilder {
         let (clock, cache_bytes) = (Arc::new(SystemClock), CACHE_BYTES);
-        RepositoryBuilder { host, cache_bytes, clock, is_alone: false, by_hand: false, pages: None }
+        RepositoryBuilder {
+            host,
+            cache_bytes,
+            clock,
+            is_alone: false,
+            by_hand: false,
+            tells_no_device: false,
+            pages: None,
+        }
     }
 
     /// Makes a repository in an empty database. If it is one already, opens it.

@@ -385,6 +385,41 @@ fn commits_say_what_they_are() {
 }
 
 #[test]
+fn changes_say_on_which_device_they_were_made_unless_told_otherwise() {
+    let device_of = |page: &Page, id: &CommitId| match page.commit(id).unwrap().unwrap().origin {
+        Origin::Change { device, .. } => device,
+        other => panic!("{other:?}"),
+    };
+    let host = MemoryStore::new();
+    let tx = |host: &MemoryStore| {
+        let tx = host.begin(&TxOptions::reading()).unwrap();
+        tx.get(&[0x02]).unwrap().unwrap()[..16].to_vec()
+    };
+    let repository = Repository::create(host.clone()).unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let first = put(&page, MAIN, b"a", b"1");
+    assert_eq!(device_of(&page, &first)[..], tx(&host));
+    assert_ne!(device_of(&page, &first), [0; 16]);
+    put(&page, MAIN, b"a", b"2");
+    let squashed = page.squash(MAIN, &CommitId::FIRST, None).unwrap();
+    assert_eq!(device_of(&page, &squashed)[..], tx(&host));
+    let db = page.branching_database(MAIN).unwrap();
+    let mut beside = db.begin(&TxOptions::writing()).unwrap();
+    beside.put(b"b", b"1").unwrap();
+    beside.commit().unwrap();
+    assert_eq!(device_of(&page, &page.head(MAIN).unwrap())[..], tx(&host));
+    // Each repository has another one.
+    let other = MemoryStore::new();
+    drop(Repository::create(other.clone()).unwrap());
+    assert_ne!(tx(&other), tx(&host));
+    drop((db, page, repository));
+    let silent = Repository::builder(host.clone()).without_device().open().unwrap();
+    let page = silent.page("test", PageId::ROOT).unwrap();
+    let last = put(&page, MAIN, b"a", b"3");
+    assert_eq!(device_of(&page, &last), [0; 16]);
+}
+
+#[test]
 fn a_transaction_that_has_failed_often_holds_all_others_off() {
     let dir = tempfile::tempdir().unwrap();
     let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(dir.path()).unwrap());

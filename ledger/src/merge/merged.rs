@@ -99,23 +99,24 @@ impl Step {
         let [(older_commit, older), (newer_commit, newer)] = self.sides;
         let mut parents = [older.commit, newer.commit];
         parents.sort();
-        let draft = match self.changes {
-            // A side without changes has nothing of its own but merges.
-            [_, false] => Draft::unchanged(older.root),
-            [false, true] => Draft::unchanged(newer.root),
+        let (draft, conflicts) = match self.changes {
+            // A side without changes has nothing of its own but merges. What is said of the content of the
+            // other one is said of the same content here.
+            [_, false] => (Draft::unchanged(older.root), older_commit.conflicts),
+            [false, true] => (Draft::unchanged(newer.root), newer_commit.conflicts),
             [true, true] => {
                 let (pin, root) = shared.pinned_root(&base)?;
                 let read = [base, older.commit, newer.commit];
                 let base = Version { commit: base, root, pin };
                 let content = strategy.content(shared, &ThreeVersions { base, older, newer });
-                content.map_err(|error| shared.open.explained(error, &read))?
+                (content.map_err(|error| shared.open.explained(error, &read))?, None)
             }
         };
         let commit = Commit {
             time: older_commit.time.max(newer_commit.time),
             generation: older_commit.generation.max(newer_commit.generation) + 1,
             root: draft.root,
-            conflicts: None,
+            conflicts,
             origin: Origin::Merge { parents },
         };
         Ok((commit, draft))

@@ -209,7 +209,7 @@ impl Shared {
             origin: Origin::Change {
                 parent: base.head,
                 salt: random()?,
-                device: [0; 16],
+                device: self.open.process.device,
                 author,
                 message,
             },

@@ -35,6 +35,8 @@ pub(crate) struct Process {
     pub(crate) clock: Arc<dyn Clock>,
     /// The caller vouches that no other process has the repository open.
     pub(crate) is_alone: bool,
+    /// What its commits say of the device; zeros if they say nothing.
+    pub(crate) device: [u8; 16],
     pub(crate) streams: Streams,
     state: Mutex<State>,
 }
@@ -53,15 +55,15 @@ fn len(duration: Duration) -> u64 {
 }
 
 impl Process {
-    pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool) -> Result<Self> {
+    pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool, device: [u8; 16]) -> Result<Self> {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
-        Ok(Process { clock, is_alone, streams, state: Mutex::new(state) })
+        Ok(Process { clock, is_alone, device, streams, state: Mutex::new(state) })
     }
 
     /// The same process with a lease of its own, for another database.
     pub(crate) fn again(&self) -> Result<Self> {
-        Self::new(Arc::clone(&self.clock), self.is_alone)
+        Self::new(Arc::clone(&self.clock), self.is_alone, self.device)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Page, PageId, Priority,
-    Repository, Resolution, Result, Retention, Secret, Status,
+    CommitId, Conflict, KeyClass, Kind, LastOneWins, LedgerError, MAIN, Merger, Page, PageId,
+    Priority, Repository, Resolution, Result, Retention, Secret, Status,
 };
 
 use super::setting::{
@@ -286,4 +286,82 @@ fn a_base_can_need_hundreds_of_others() {
     };
     assert_eq!(merge, there.merge("left", &other, &mut LastOneWins).unwrap());
     assert_clean(&here);
+}
+
+/// The older side wins.
+struct OlderWins;
+
+impl Merger for OlderWins {
+    fn resolve(&mut self, _: &Conflict<'_>) -> Result<Resolution> {
+        Ok(Resolution::Older)
+    }
+}
+
+#[test]
+fn a_merge_that_takes_a_content_unchanged_takes_its_conflicts() {
+    let there = copy();
+    let base = write(&there, MAIN, |tx| tx.put(b"key", b"base").unwrap());
+    there.create_branch("other", &base).unwrap();
+    let ours = write(&there, MAIN, |tx| tx.put(b"key", b"ours").unwrap());
+    let other = write(&there, "other", |tx| tx.put(b"key", b"other").unwrap());
+    let first = there.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let second = there.merge("other", &ours, &mut OlderWins).unwrap();
+    assert_ne!(first, second);
+    // A change with a tree of conflicts: nothing here makes one yet.
+    let change = write(&there, "other", |tx| tx.put(b"more", b"1").unwrap());
+    let conflicts = write(&there, "other", |tx| {
+        (0..500_u32).for_each(|n| tx.put(&n.to_be_bytes(), b"conflict").unwrap());
+    });
+    let conflicts = there.commit(&conflicts).unwrap().unwrap().root;
+    let mut bytes = there.remote().commit_bytes(&change).unwrap().unwrap();
+    bytes[1] |= 2;
+    bytes.splice(50..50, conflicts.0);
+    let change = CommitId(Kind::Commit.digest(&bytes));
+    for has_references in [false, true] {
+        let here = copy();
+        here.set_reference_rows(has_references).unwrap();
+        let mut receiver = here.receive();
+        bring(&there, &mut receiver, &first);
+        bring(&there, &mut receiver, &second);
+        loop {
+            let wanted = receiver.wanted(&bytes).unwrap();
+            if wanted.is_empty() {
+                break;
+            }
+            for (kind, digest) in wanted {
+                let piece = there.remote().piece_bytes(&digest).unwrap().unwrap();
+                receiver.add_piece(kind, piece).unwrap();
+            }
+        }
+        receiver.add_commit(&change, &bytes).unwrap();
+        let of = |id: &CommitId| here.commit(id).unwrap().unwrap();
+        assert_eq!(of(&change).conflicts, Some(conflicts));
+        // The one side has nothing of its own, from whichever side it is merged.
+        for (number, (one, other)) in [(&first, &change), (&change, &first)].into_iter().enumerate()
+        {
+            let branch = number.to_string();
+            here.create_branch(&branch, one).unwrap();
+            let merge = here.merge(&branch, other, &mut LastOneWins).unwrap();
+            let (merge, change) = (of(&merge), of(&change));
+            assert_eq!((merge.root, merge.conflicts), (change.root, Some(conflicts)));
+        }
+        // What is merged of two contents has none.
+        here.create_branch("own", &first).unwrap();
+        write(&here, "own", |tx| tx.put(b"own", b"1").unwrap());
+        let merge = here.merge("own", &change, &mut LastOneWins).unwrap();
+        assert_eq!(of(&merge).conflicts, None);
+        // Each keeps the tree, and the last one that goes lets it go.
+        let squashed = here.squash("0", &CommitId::FIRST, None).unwrap();
+        assert_eq!(of(&squashed).conflicts, Some(conflicts));
+        drop(receiver);
+        here.remove_branch("1").unwrap();
+        here.remove_branch("own").unwrap();
+        here.collect().unwrap();
+        assert_clean(&here);
+        assert!(here.remote().piece_bytes(&conflicts).unwrap().is_some());
+        here.reset("0", &CommitId::FIRST).unwrap();
+        here.collect().unwrap();
+        assert_clean(&here);
+        assert!(here.remote().piece_bytes(&conflicts).unwrap().is_none());
+    }
 }
