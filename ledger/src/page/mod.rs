@@ -5,7 +5,8 @@
 //! commits, `drafted.rs` lets a content be read before it is one, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
 //! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
 //! `entries.rs` lists what is here of values (`entry_value.rs`), `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
-//! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_tree.rs` and `receive_values.rs`,
+//! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_wanted.rs`, `receive_tree.rs` and
+//! `receive_values.rs`,
 //! `cache.rs` keeps nodes in memory, `lookout.rs` looks
 //! for new commits.
 
@@ -25,6 +26,7 @@ pub(crate) mod protected;
 pub(crate) mod receive;
 mod receive_tree;
 mod receive_values;
+mod receive_wanted;
 mod references;
 mod requests;
 pub(crate) mod shared;

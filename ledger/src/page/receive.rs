@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,7 +11,8 @@ use permazen_kv::{KvWrite, TxOptions};
 use super::Page;
 use super::history::leads_to;
 use super::receive_tree::{Arriving, Made, Tree};
-use super::receive_values::{NewPieces, Visited, visit_missing};
+use super::receive_values::NewPieces;
+use super::receive_wanted::Search;
 use super::shared::Shared;
 use super::whole::reference;
 use super::write::Draft;
@@ -59,6 +60,8 @@ pub struct Receiver {
     parts: HashMap<Digest, (Kind, Bytes)>,
     pruned: HashMap<CommitId, Pruned>,
     pins: Vec<Pin>,
+    /// How far was looked for what a commit needs, with its parents, which nobody removes meanwhile.
+    begun: Mutex<Option<(CommitId, Vec<Parent>, Search)>>,
 }
 
 impl fmt::Debug for Receiver {
@@ -150,7 +153,8 @@ impl Page {
 impl Receiver {
     pub(crate) fn new(page: Arc<Shared>, from_remote: bool) -> Self {
         let (nodes, parts, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Receiver { page, from_remote, nodes, parts, pruned, pins: Vec::new() }
+        let (pins, begun) = (Vec::new(), Mutex::default());
+        Receiver { page, from_remote, nodes, parts, pruned, pins, begun }
     }
 
     fn arriving(&self) -> Arriving<'_> {
@@ -221,7 +225,7 @@ impl Receiver {
         if self.page.open.rows.has_commit(&self.page.read()?, &id)? {
             return Ok(Vec::new());
         }
-        self.missing(&commit).map_err(|error| self.needed(&id, error))
+        self.missing(&id, &commit).map_err(|error| self.needed(&id, error))
     }
 
     /// An error about what a commit has.
@@ -230,26 +234,23 @@ impl Receiver {
     }
 
     /// The pieces that a commit needs and that have not come, at most [`WANTED`].
-    fn missing(&self, commit: &Commit) -> Result<Vec<(Kind, Digest)>> {
+    fn missing(&self, id: &CommitId, commit: &Commit) -> Result<Vec<(Kind, Digest)>> {
+        let needs_lazy = !self.page.is_attached()?;
+        let mut last = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, parents, mut search)) = last.take().filter(|(begun, ..)| begun == id) {
+            let wanted = search.next(&self.trees(commit, &parents)?, needs_lazy, WANTED)?;
+            if !wanted.is_empty() {
+                *last = Some((*id, parents, search));
+                return Ok(wanted);
+            }
+        }
+        // From the beginning, also at the end: what was here may have gone since.
         let parents = self.parents(commit)?;
-        let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
-        let (mut wanted, mut visited) = (Vec::new(), Visited::default());
-        for tree in self.trees(commit, &parents)? {
-            let found = std::cell::RefCell::new(&mut wanted);
-            let add = |kind, digest| {
-                let mut wanted = found.borrow_mut();
-                if !wanted.contains(&(kind, digest)) {
-                    wanted.push((kind, digest));
-                }
-                wanted.len() < WANTED
-            };
-            tree.visit_new(&mut |digest| add(Kind::Node, digest), &mut |payload| {
-                if is_attached && payload.priority() == Priority::Lazy {
-                    return Ok(true);
-                }
-                let value = reference(payload)?;
-                visit_missing(&from, &value, &mut visited, &mut |kind, digest| add(kind, digest))
-            })?;
+        let trees = self.trees(commit, &parents)?;
+        let mut search = Search::new(trees.len());
+        let wanted = search.next(&trees, needs_lazy, WANTED)?;
+        if !wanted.is_empty() {
+            *last = Some((*id, parents, search));
         }
         Ok(wanted)
     }
@@ -288,6 +289,7 @@ impl Receiver {
             for piece in &draft.pieces {
                 self.parts.remove(&piece.part.digest);
             }
+            *self.begun.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         }
         self.pins.push(pin);
         Ok(())

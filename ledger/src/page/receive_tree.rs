@@ -1,6 +1,6 @@
 //! The trees of commits that come from elsewhere.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -80,61 +80,8 @@ impl<'a> Tree<'a> {
         Ok(Tree { from, root: digest, parents })
     }
 
-    /// Calls `value` with the long values that no parent has under the same key, and `missing` with the nodes
-    /// that are not here, until one of them is `false`. Does not enter what a parent has.
-    ///
-    /// # Errors
-    /// If a node is not what the one above it says, or the host fails.
-    pub(super) fn visit_new(
-        &self,
-        missing: &mut dyn FnMut(Digest) -> bool,
-        value: &mut dyn FnMut(Payload<'_>) -> Result<bool>,
-    ) -> Result<()> {
-        let absent = |error: LedgerError| match error {
-            LedgerError::Missing { .. } => Ok(None),
-            error => Err(error),
-        };
-        // Each node is visited once, whatever refers to it.
-        let (mut ahead, mut seen) = (vec![(None, 0)], HashSet::new());
-        while let Some((above, at)) = ahead.pop() {
-            let (digest, found) = match &above {
-                None => (self.root, root(&self.from, &self.root)),
-                Some(above) => {
-                    let above: &Arc<Node> = above;
-                    let Some(below) = above.child(at) else { continue };
-                    (below.digest, child(&self.from, above, at))
-                }
-            };
-            let Some(node) = found.map(Some).or_else(absent)? else {
-                match missing(digest) {
-                    true => continue,
-                    false => return Ok(()),
-                }
-            };
-            if self.parents.iter().any(|parent| parent.as_bytes() == node.as_bytes()) {
-                continue;
-            }
-            for at in 0..node.len() {
-                let payload = node.payload(at);
-                if let Some(below) = node.child(at) {
-                    if !self.has_node(node.level() - 1, &node.key(at).to_vec(), &below.digest)?
-                        && seen.insert(below.digest)
-                    {
-                        ahead.push((Some(Arc::clone(&node)), at));
-                    }
-                } else if payload.flags & REFERENCE != 0
-                    && !self.has_value(&node.key(at).to_vec(), payload)?
-                    && !value(payload)?
-                {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Whether a parent has this node at this level, with this last key.
-    fn has_node(&self, level: u8, last: &[u8], digest: &Digest) -> Result<bool> {
+    pub(super) fn has_node(&self, level: u8, last: &[u8], digest: &Digest) -> Result<bool> {
         for parent in &self.parents {
             let mut node = Arc::clone(parent);
             while node.level() > level {

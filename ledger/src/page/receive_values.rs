@@ -12,70 +12,50 @@ use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part};
 use crate::value::read::{Pieces, check_chunk, index};
 use crate::value::reference::Reference;
-use crate::value::split::Piece;
+use crate::value::split::Piece as NewPiece;
 
-/// A piece of a value that is ahead: an index piece with its level, or a chunk.
-type Ahead = (Part, Option<u8>, bool);
-
-fn top(value: &Reference) -> Ahead {
-    let part = Part { len: value.len, digest: value.top };
-    (part, value.levels.checked_sub(1), true)
+/// A piece of a value: an index piece with its level, or a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Piece {
+    part: Part,
+    level: Option<u8>,
+    is_top: bool,
 }
 
-fn kind((_, level, _): &Ahead) -> Kind {
-    if level.is_some() { Kind::Index } else { Kind::Chunk }
-}
+impl Piece {
+    pub(super) fn top(value: &Reference) -> Self {
+        let part = Part { len: value.len, digest: value.top };
+        Piece { part, level: value.levels.checked_sub(1), is_top: true }
+    }
 
-/// The parts of an index piece.
-fn below((part, level, is_top): Ahead, bytes: Bytes) -> Result<Vec<Ahead>> {
-    let Some(level) = level else { return Ok(Vec::new()) };
-    let index = index(&part, bytes, level, is_top)?;
-    let parts = (0..index.len()).filter_map(|at| index.part(at));
-    Ok(parts.map(|part| (part, level.checked_sub(1), false)).collect())
+    pub(super) fn digest(&self) -> Digest {
+        self.part.digest
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        if self.level.is_some() { Kind::Index } else { Kind::Chunk }
+    }
+
+    /// The parts of an index piece.
+    pub(super) fn below(&self, bytes: Bytes) -> Result<Vec<Piece>> {
+        let Some(level) = self.level else { return Ok(Vec::new()) };
+        let index = index(&self.part, bytes, level, self.is_top)?;
+        let parts = (0..index.len()).filter_map(|at| index.part(at));
+        let piece = |part| Piece { part, level: level.checked_sub(1), is_top: false };
+        Ok(parts.map(piece).collect())
+    }
 }
 
 /// The pieces of values that were visited. A value can have one of them more often than there are bytes in
 /// memory, and each is visited once for what refers to it.
 #[derive(Debug, Default)]
-pub(super) struct Visited(HashSet<(Digest, u64, Option<u8>, bool)>);
+pub(super) struct Visited(HashSet<Piece>);
 
 impl Visited {
     /// `false` if it was visited.
-    fn insert(&mut self, (part, level, is_top): &Ahead) -> bool {
-        self.0.insert((part.digest, part.len, *level, *is_top))
+    pub(super) fn insert(&mut self, piece: &Piece) -> bool {
+        self.0.insert(*piece)
     }
-}
-
-/// Calls `missing` with the pieces of a value that are not here, until it is `false`. Says whether it never
-/// was.
-pub(super) fn visit_missing(
-    from: &Arriving<'_>,
-    value: &Reference,
-    visited: &mut Visited,
-    missing: &mut dyn FnMut(Kind, Digest) -> bool,
-) -> Result<bool> {
-    let mut ahead = vec![top(value)];
-    while let Some(piece) = ahead.pop() {
-        if !visited.insert(&piece) {
-            continue;
-        }
-        let digest = piece.0.digest;
-        let is_here = match kind(&piece) {
-            Kind::Index => match from.piece(Kind::Index, &digest) {
-                Ok(bytes) => {
-                    ahead.extend(below(piece, bytes)?);
-                    true
-                }
-                Err(LedgerError::Missing { .. }) => false,
-                Err(error) => return Err(error),
-            },
-            _ => from.has(&digest)?,
-        };
-        if !is_here && !missing(kind(&piece), digest) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The pieces of values that a commit needs, each once.
@@ -83,7 +63,7 @@ pub(super) struct NewPieces<'a> {
     from: Arriving<'a>,
     cuts: CutCheck,
     visited: Visited,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<NewPiece>,
     digests: HashSet<Digest>,
 }
 
@@ -96,7 +76,7 @@ impl<'a> NewPieces<'a> {
 
     fn add(&mut self, kind: Kind, part: Part, bytes: &Bytes) {
         if self.digests.insert(part.digest) {
-            self.pieces.push(Piece { kind, part, bytes: bytes.clone() });
+            self.pieces.push(NewPiece { kind, part, bytes: bytes.clone() });
         }
     }
 
@@ -113,12 +93,12 @@ impl<'a> NewPieces<'a> {
 
     /// Adds the pieces of a value that have come.
     pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
-        let mut ahead = vec![top(value)];
+        let mut ahead = vec![Piece::top(value)];
         while let Some(piece) = ahead.pop() {
             if !self.visited.insert(&piece) {
                 continue;
             }
-            let (part, kind) = (piece.0, kind(&piece));
+            let (part, kind) = (piece.part, piece.kind());
             let bytes = match self.from.parts.get(&part.digest) {
                 Some((of, bytes)) if *of == kind => bytes.clone(),
                 // An index piece may be here already.
@@ -132,7 +112,7 @@ impl<'a> NewPieces<'a> {
             if kind == Kind::Chunk {
                 check_chunk(&part, &bytes)?;
             }
-            ahead.extend(below(piece, bytes.clone())?);
+            ahead.extend(piece.below(bytes.clone())?);
             self.add(kind, part, &bytes);
         }
         Ok(())

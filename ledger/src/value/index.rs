@@ -17,7 +17,7 @@ const MAX_CHILDREN: usize = 1_024;
 const CHILD_LEN: usize = 8 + Digest::LEN;
 
 /// A part of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
     pub(crate) len: u64,
     pub(crate) digest: Digest,

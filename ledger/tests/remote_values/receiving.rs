@@ -8,8 +8,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
-    Retention, Secret, Status,
+    Clock, CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Page, PageId, Receiver,
+    Repository, Retention, Secret, Status,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -654,4 +654,77 @@ fn what_comes_while_a_page_is_being_attached_is_not_known_to_be_at_the_remote() 
     let heads = here.heads(MAIN).unwrap();
     let all = heads.iter().flat_map(|head| here.log(*head).unwrap());
     assert_eq!(unsynced, all.map(|commit| commit.unwrap().0).collect());
+}
+
+/// A commit with many pieces comes in many portions. What has come is not gone through again with each of them.
+#[test]
+fn what_has_come_is_not_read_again_with_each_portion() {
+    let entries = 8_000_u32;
+    let host = FaultStore::new(MemoryStore::new());
+    // Without a cache, the host is asked for each node of the parent that something is compared with.
+    let repository = Repository::builder(host.clone()).alone().upkeep_by_hand().cache_bytes(1);
+    let repository = repository.create().unwrap();
+    let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
+    let there = copy();
+    let fill = |seed: u64| {
+        write(&there, MAIN, |tx| {
+            for key in 0..entries {
+                tx.put(&key.to_be_bytes(), &noise(520, seed + u64::from(key))).unwrap();
+            }
+        })
+    };
+    fill(0);
+    follow(&there, &here);
+    let commit = fill(1 << 32);
+    let bytes = there.remote().commit_bytes(&commit).unwrap().unwrap();
+    let mut receiver = here.receive();
+    host.faults().stop();
+    let (mut portions, mut pieces) = (0, 0);
+    loop {
+        let wanted = receiver.wanted(&bytes).unwrap();
+        if wanted.is_empty() {
+            break;
+        }
+        for (kind, digest) in &wanted {
+            let bytes = there.remote().piece_bytes(digest).unwrap().unwrap();
+            receiver.add_piece(*kind, bytes).unwrap();
+        }
+        (portions, pieces) = (portions + 1, pieces + wanted.len());
+    }
+    let operations = host.faults().operations();
+    assert!(portions > 8 && pieces > entries as usize, "{portions} portions, {pieces} pieces");
+    assert!(operations < 12 * pieces as u64, "{operations} operations for {pieces} pieces");
+    receiver.add_commit(&commit, &bytes).unwrap();
+    assert_clean(&here);
+}
+
+/// What was here when it was looked for can be gone before the rest has come.
+#[test]
+fn what_is_collected_meanwhile_is_wanted_again() {
+    let (there, here) = (copy(), copy());
+    let long = noise(100_000, 3);
+    let commit = write(&there, MAIN, |tx| {
+        tx.put(b"film", &long).unwrap();
+        tx.put(b"other", &noise(100_000, 4)).unwrap();
+    });
+    // One of the values is here, in a commit of which nobody knows elsewhere.
+    write(&here, MAIN, |tx| tx.put(b"film", &long).unwrap());
+    let bytes = there.remote().commit_bytes(&commit).unwrap().unwrap();
+    let mut receiver = here.receive();
+    let bring = |receiver: &mut Receiver| {
+        let wanted = receiver.wanted(&bytes).unwrap();
+        for (kind, digest) in &wanted {
+            let bytes = there.remote().piece_bytes(digest).unwrap().unwrap();
+            receiver.add_piece(*kind, bytes).unwrap();
+        }
+        wanted.len()
+    };
+    assert!(bring(&mut receiver) > 0 && bring(&mut receiver) > 0);
+    here.reset(MAIN, &CommitId::FIRST).unwrap();
+    assert!(here.collect().unwrap().pieces > 0);
+    while bring(&mut receiver) > 0 {}
+    receiver.add_commit(&commit, &bytes).unwrap();
+    receiver.add_head(MAIN, &commit).unwrap();
+    assert_eq!(content(&here, &commit)[&b"film"[..]], long);
+    assert_clean(&here);
 }

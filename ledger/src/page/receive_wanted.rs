@@ -1,0 +1,131 @@
+//! What a commit that comes from elsewhere needs and is not here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::receive_tree::Tree;
+use super::receive_values::{Piece, Visited};
+use super::whole::reference;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::node::items::{Priority, REFERENCE};
+use crate::node::view::Node;
+use crate::tree::nodes::{child, root};
+use crate::value::read::Pieces;
+
+/// How far was looked for what is not here. It begins with the roots of trees. What has been passed is not looked
+/// at again, so a commit that comes in many portions is gone through once.
+#[derive(Default)]
+pub(super) struct Search {
+    /// What is not here, and what is below things that are.
+    ahead: Vec<Ahead>,
+    /// The nodes of each tree that have been ahead. Each is visited once, whatever refers to it.
+    seen: HashSet<(usize, Digest)>,
+    visited: Visited,
+}
+
+enum Ahead {
+    /// The root of a tree, or a child of a node.
+    Node(usize, Option<(Arc<Node>, usize)>),
+    Part(Piece),
+}
+
+impl Search {
+    /// Begins with the roots of so many trees.
+    pub(super) fn new(trees: usize) -> Self {
+        let ahead = (0..trees).rev().map(|tree| Ahead::Node(tree, None)).collect();
+        Search { ahead, ..Search::default() }
+    }
+
+    /// The next pieces that are not here, at most so many. Does not enter what a parent has. Lazy values need not
+    /// be here if nothing `needs_lazy` ones.
+    ///
+    /// # Errors
+    /// If something is not what leads to it says, or the host fails.
+    pub(super) fn next(
+        &mut self,
+        trees: &[Tree<'_>],
+        needs_lazy: bool,
+        at_most: usize,
+    ) -> Result<Vec<(Kind, Digest)>> {
+        let (mut wanted, mut once, mut missing) = (Vec::new(), HashSet::new(), Vec::new());
+        while wanted.len() < at_most {
+            let Some(next) = self.ahead.pop() else { break };
+            let found = match &next {
+                Ahead::Node(tree, place) => {
+                    self.enter_node(*tree, &trees[*tree], place.as_ref(), needs_lazy)?
+                }
+                Ahead::Part(piece) => self.enter_part(&trees[0], piece)?,
+            };
+            if let Some(piece) = found {
+                if once.insert(piece) {
+                    wanted.push(piece);
+                }
+                missing.push(next);
+            }
+        }
+        self.ahead.extend(missing);
+        Ok(wanted)
+    }
+
+    /// Adds what is below a node. If the node is not here, gives what is missing.
+    fn enter_node(
+        &mut self,
+        number: usize,
+        tree: &Tree<'_>,
+        place: Option<&(Arc<Node>, usize)>,
+        needs_lazy: bool,
+    ) -> Result<Option<(Kind, Digest)>> {
+        let (digest, found) = match place {
+            None if tree.root == Node::empty().0 => return Ok(None),
+            None => (tree.root, root(&tree.from, &tree.root)),
+            Some((above, at)) => {
+                let Some(below) = above.child(*at) else { return Ok(None) };
+                (below.digest, child(&tree.from, above, *at))
+            }
+        };
+        let node = match found {
+            Err(LedgerError::Missing { .. }) => return Ok(Some((Kind::Node, digest))),
+            node => node?,
+        };
+        if tree.parents.iter().any(|parent| parent.as_bytes() == node.as_bytes()) {
+            return Ok(None);
+        }
+        for at in 0..node.len() {
+            let payload = node.payload(at);
+            if let Some(below) = node.child(at) {
+                let key = node.key(at).to_vec();
+                if !tree.has_node(node.level() - 1, &key, &below.digest)?
+                    && self.seen.insert((number, below.digest))
+                {
+                    self.ahead.push(Ahead::Node(number, Some((Arc::clone(&node), at))));
+                }
+            } else if payload.flags & REFERENCE != 0
+                && (needs_lazy || payload.priority() == Priority::Eager)
+                && !tree.has_value(&node.key(at).to_vec(), payload)?
+            {
+                self.add_part(Piece::top(&reference(payload)?));
+            }
+        }
+        Ok(None)
+    }
+
+    fn add_part(&mut self, piece: Piece) {
+        if self.visited.insert(&piece) {
+            self.ahead.push(Ahead::Part(piece));
+        }
+    }
+
+    /// Adds what is below a piece of a value. If the piece is not here, gives what is missing.
+    fn enter_part(&mut self, tree: &Tree<'_>, piece: &Piece) -> Result<Option<(Kind, Digest)>> {
+        let (kind, digest) = (piece.kind(), piece.digest());
+        if kind == Kind::Chunk {
+            return Ok((!tree.from.has(&digest)?).then_some((kind, digest)));
+        }
+        match tree.from.piece(kind, &digest) {
+            Err(LedgerError::Missing { .. }) => return Ok(Some((kind, digest))),
+            bytes => piece.below(bytes?)?.into_iter().for_each(|piece| self.add_part(piece)),
+        }
+        Ok(None)
+    }
+}
