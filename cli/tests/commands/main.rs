@@ -5,6 +5,7 @@ mod care;
 mod fixture;
 mod java_commands;
 mod json_schema;
+mod kills;
 mod kv;
 mod objects;
 mod schema;
