@@ -170,7 +170,8 @@ impl Checker<'_> {
         literal: &Literal,
     ) -> Result<Vec<Option<Matcher>>> {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        self.each_kind(path, |kind| {
+        let is_null = self.given(literal)?.kind == LiteralKind::Null;
+        let mut matchers = self.each_kind(path, |kind| {
             if matches!(comparison, Equal | NotEqual) {
                 let value = self.value(kind, literal)?;
                 self.check_target(path, kind, literal)?;
@@ -188,7 +189,16 @@ impl Checker<'_> {
                     Matcher::Within(Bound::Excluded(value), before_null(kind))
                 }
             })
-        })
+        })?;
+        // Values of a kind without null are not null.
+        if is_null && comparison == NotEqual {
+            for (matcher, kind) in matchers.iter_mut().zip(&path.kinds) {
+                if kind.null.is_none() {
+                    *matcher = Some(Matcher::Within(Bound::Unbounded, Bound::Unbounded));
+                }
+            }
+        }
+        Ok(matchers)
     }
 
     fn one_of(&self, path: &CheckedPath, literals: &[Literal]) -> Result<Vec<Option<Matcher>>> {

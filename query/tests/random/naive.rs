@@ -351,7 +351,10 @@ impl World {
     }
 
     fn compares(&self, seen: &Seen, comparison: Comparison, literal: &Literal) -> bool {
-        let Some((value, other)) = self.pair(seen, literal) else { return false };
+        let Some((value, other)) = self.pair(seen, literal) else {
+            // What has no null is not null.
+            return comparison == Comparison::NotEqual && literal.kind == LiteralKind::Null;
+        };
         let ordering = match (&value, &other) {
             (Value::Null, _) | (_, Value::Null) => None,
             _ => Some(value.cmp(&other)),
