@@ -135,7 +135,8 @@ impl Checker<'_> {
             return Err(Mistake::new(span, what));
         }
         if let Some(bound) = statement.bounds.get(values.len()) {
-            let what = format!("the index has {} values", values.len());
+            let s = if values.len() == 1 { "" } else { "s" };
+            let what = format!("the index has {} value{s}", values.len());
             return Err(Mistake::new(bounds_span(bound), what));
         }
         let mut bounds = Vec::new();

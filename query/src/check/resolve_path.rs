@@ -324,7 +324,8 @@ pub(super) fn position(literal: &Literal) -> Result<u32> {
 
 fn map_part(pending: &Pending) -> Mistake {
     let field = &pending.text;
-    let what = format!("{field} is a map: say which part, {0}.key or {0}.value", field);
+    let name = field.trim_matches('`');
+    let what = format!("{field} is a map: say which part, `{name}.key` or `{name}.value`");
     Mistake::new(pending.span, what)
 }
 

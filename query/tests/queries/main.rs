@@ -5,3 +5,6 @@
 #[allow(dead_code)]
 mod database;
 mod find;
+mod limits;
+mod mistakes;
+mod plans;

@@ -1,0 +1,121 @@
+//! Plans in words, and what is read.
+
+use crate::database::people;
+
+fn plan(statement: &str) -> String {
+    let plan = people().plan(statement);
+    let (first, rest) = plan.split_once('\n').unwrap_or((&plan, ""));
+    assert!(first.starts_with(statement.split(' ').next().unwrap()), "{plan}");
+    rest.to_owned()
+}
+
+#[test]
+fn an_index_by_its_values() {
+    assert_eq!(
+        plan("find Person where name = \"Ann\" and visits > 3 columns id"),
+        "  index Person.name
+    storage ID 6: entries (\"Ann\"): 1 seek and a step for each entry
+  filter: visits > 3
+  each object: 2 gets"
+    );
+    assert_eq!(
+        plan("delete Pet where name starts \"R\""),
+        "  index Pet.name
+    storage ID 6: entries (starts \"R\"): 1 seek and a step for each entry
+    entries of other types are passed over
+  sort the IDs, each once"
+    );
+    assert_eq!(
+        plan("count Person where name in {\"Ann\", \"Bob\"}"),
+        "  index Person.name
+    storage ID 6: entries ({\"Ann\", \"Bob\"}): 2 seeks and a step for each entry
+  sort the IDs, each once"
+    );
+}
+
+#[test]
+fn an_index_that_lacks_objects() {
+    assert_eq!(
+        plan("count Person where age = 20"),
+        "  index Person.age
+    storage ID 15: entries (20): 1 seek and a step for each entry
+    the objects of schema 1 are not in it: each of them is read
+  sort the IDs, each once"
+    );
+
+    assert_eq!(
+        plan("find Person order by age columns id"),
+        "  scan all objects of Person: 1 seek and a step for each pair
+  sort by age
+  note: index Person.age has the order, but not the objects of schema 1"
+    );
+}
+
+#[test]
+fn an_index_in_its_order() {
+    assert_eq!(
+        plan("find Pet order by name desc limit 1 columns id, name"),
+        "  index Pet.name
+    storage ID 6: all entries: 1 seek and a step for each entry
+    entries of other types are passed over
+    in its order, from the end
+  at most 1"
+    );
+}
+
+#[test]
+fn branches_with_an_index_each() {
+    assert_eq!(
+        plan("count Person where \"x\" in tags or name = \"Ann\""),
+        "  any of
+    index Person.tags.element
+      storage ID 11: entries (\"x\"): 1 seek and a step for each entry
+    index Person.name
+      storage ID 6: entries (\"Ann\"): 1 seek and a step for each entry
+  sort the IDs, each once"
+    );
+}
+
+#[test]
+fn no_index() {
+    let scan = "  scan all objects of Person: 1 seek and a step for each pair
+  filter: visits > 3";
+    let note = "\n  note: all objects of Person are read, because no index serves the condition";
+    assert_eq!(plan("count Person where visits > 3"), format!("{scan}{note}"));
+    assert_eq!(plan("count Person where visits > 3 using none"), scan);
+    assert_eq!(
+        plan("count Person"),
+        "  scan the IDs of all objects of Person: a step for each object"
+    );
+    let ran = people().ask("count Person where visits > 3").ran;
+    let why = "all objects of Person are read, because no index serves the condition";
+    assert_eq!(ran.scanned_without_index.as_deref(), Some(why));
+    assert_eq!(people().ask("count Person").ran.scanned_without_index, None);
+}
+
+#[test]
+fn explain_gives_the_lines_of_the_plan() {
+    let fixture = people();
+    let statement = "count Pet where name = \"Rex\"";
+    assert_eq!(
+        fixture.ask(&format!("explain {statement}")).lines().join("\n"),
+        fixture.plan(statement)
+    );
+}
+
+/// A value is found by reading its entries only.
+#[test]
+fn what_an_index_costs() {
+    let fixture = people();
+    let costs = |statement: &str| {
+        let done = fixture.ask(statement).operations;
+        (done.gets, done.seeks, done.steps)
+    };
+    assert_eq!(costs("count Pet where name = \"Rex\""), (0, 1, 1));
+    assert_eq!(costs("find Pet where name = \"Rex\" columns id, name, type"), (0, 1, 1));
+    assert_eq!(costs("find Pet where name = \"Rex\" columns owner"), (1, 1, 1));
+    assert_eq!(costs("find @0100000000000002 columns id"), (1, 0, 0));
+    assert_eq!(costs("index Pet.name (\"Rex\")"), (0, 1, 1));
+    assert_eq!(costs("find Pet order by name limit 1 columns name").0, 0);
+    assert_eq!(costs("count Pet"), (0, 2, 2));
+}
