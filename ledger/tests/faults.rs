@@ -96,6 +96,7 @@ fn check(host: &MemoryStore, told: &Told, what: &str) {
     for branch in told.heads.keys() {
         assert!(page.head(branch).is_ok(), "{what}: {branch}");
     }
+    assert_eq!(repository.verify().unwrap().findings, [], "{what}");
 }
 
 type MakeError = fn() -> KvError;

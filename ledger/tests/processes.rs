@@ -506,8 +506,11 @@ fn with_each_failure(with_references: bool) {
 
 /// What was told is there, and a collection goes on.
 fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &str) {
-    let Ok(repository) = builder(host.clone(), clock).open() else { return };
-    let Ok(page) = repository.page("test", PageId::ROOT) else { return };
+    let opened = builder(host.clone(), clock).open();
+    let Ok(page) = opened.and_then(|repository| repository.page("test", PageId::ROOT)) else {
+        assert!(told.is_empty(), "{what}");
+        return;
+    };
     check_clean(&page, what);
     bury(&page, clock);
     collect_all(&page, clock);

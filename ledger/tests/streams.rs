@@ -1000,8 +1000,14 @@ fn what_was_told_survives_each_failure_of_the_host() {
                 assert!(n > 500, "{n} operations are too few for this script");
                 break;
             }
-            let Ok(repository) = builder(host.clone(), &clock).open() else { continue };
-            let Ok(page) = repository.page("test", PageId::ROOT) else { continue };
+            let opened = builder(host.clone(), &clock).open().and_then(|repository| {
+                let page = repository.page("test", PageId::ROOT)?;
+                Ok((repository, page))
+            });
+            let Ok((repository, page)) = opened else {
+                assert!(told.is_empty(), "{what}");
+                continue;
+            };
             check_clean(&page, &what);
             if let Some(last) = told.last() {
                 let film = get(&page, b"film").unwrap();

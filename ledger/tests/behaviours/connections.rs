@@ -3,9 +3,9 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use permazen_kv::{KvRead, KvWrite};
+use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{Connection, LastOneWins, LedgerError, MAIN};
 
 use super::setting::{Setting, content};
@@ -66,6 +66,28 @@ fn a_start_does_not_wait_longer_than_it_should() {
     drop(watcher);
     // Without watchers there is nothing to wait for.
     put(&setting.page.connect(MAIN).unwrap().with_wait(LONG), b"three");
+}
+
+/// Only a start in the way of Ledger waits.
+#[test]
+fn begin_does_not_wait_for_watchers() {
+    let setting = Setting::new();
+    let connection = setting.page.connect(MAIN).unwrap().with_wait(LONG);
+    let mut watcher = connection.watch(b"").unwrap();
+    put(&connection, b"one");
+    assert!(watcher.next(LONG).unwrap().is_some());
+    // Nobody deals with what was told.
+    let begun = Instant::now();
+    let linear = setting.page.database(MAIN).unwrap();
+    let branching = setting.page.branching_database(MAIN).unwrap();
+    for (db, key) in [(&linear as &dyn KvDatabase, b"two"), (&branching, b"six")] {
+        drop(db.begin(&TxOptions::reading()).unwrap());
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(key, b"").unwrap();
+        tx.commit().unwrap();
+    }
+    assert!(begun.elapsed() < LONG);
+    assert_eq!(watcher.next(LONG).unwrap().unwrap().updates.len(), 2);
 }
 
 #[test]

@@ -177,6 +177,54 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
     assert_eq!(slices, 1);
 }
 
+/// The thread collects what a page has too much of, without being asked, and lets the rest be.
+#[test]
+fn much_garbage_is_collected_without_being_asked() {
+    let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
+    let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
+    let repository = Repository::shared_builder(host).clock(own).alone().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Heads).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let put = |keys: std::ops::Range<u8>, value: u8| {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        // Each has a chunk of its own.
+        keys.for_each(|key| tx.put(&[key], &[&[key, value], &[7; 2_000][..]].concat()).unwrap());
+        tx.commit().unwrap();
+    };
+    let pieces = || {
+        let span = KeySpan::new(&[0x10, 1, 0x23], Some(&[0x10, 1, 0x24]));
+        gate.store.snapshot().scan(span, Direction::Forward).unwrap().count()
+    };
+    let commits = || page.log(page.head(MAIN).unwrap()).unwrap().count();
+    let wait_for_looks = || {
+        let looked = gate.begun() + 20;
+        while gate.begun() < looked {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    put(0..100, 1);
+    page.set_tag("all", &page.head(MAIN).unwrap()).unwrap();
+    let all = pieces();
+    put(0..5, 2);
+    put(0..5, 3);
+    // The commit before goes, and with it five chunks and a node or two would be garbage: less than a quarter.
+    clock.0.fetch_add(660_000, Ordering::Relaxed);
+    while commits() > 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    wait_for_looks();
+    assert!(pieces() >= all + 12, "{} and {all}", pieces());
+    put(0..40, 4);
+    put(0..1, 5);
+    // With the 40 of this one it is more.
+    clock.0.fetch_add(660_000, Ordering::Relaxed);
+    while pieces() > all + 40 + 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(page.verify().unwrap().is_clean());
+}
+
 /// A page that is closed and opened again while a thread that works on the page as it was is about to remove
 /// a commit.
 #[test]
