@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 mod database;
 mod find;
+mod guide;
 mod limits;
 mod mistakes;
 mod plans;
