@@ -15,7 +15,6 @@
 //! }
 //! ```
 #![deny(missing_docs)]
-#![allow(dead_code, reason = "parts of the shell that use it follow")]
 
 mod args;
 mod commands;

@@ -35,11 +35,6 @@ pub(crate) fn refuse(argument: &OsStr) -> Result<(), Failure> {
     }
 }
 
-/// Whether a text has a password in it.
-pub(crate) fn has_password(text: &str) -> bool {
-    password(text.as_bytes()).is_some()
-}
-
 /// The text with `***` for each password in it.
 pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();

@@ -1,12 +1,7 @@
 //! JSON Lines: one JSON object a line. `output.schema.json` says what they are.
 
-use std::io::{self, Write};
-
-use permazen::escape::needs_escape;
 use permazen_query::text::json_string;
 use permazen_query::{Cell, Column, ObjectRow, Row};
-use serde::Serialize;
-use serde_json::ser::{Formatter, Serializer};
 
 use super::sink::Sink;
 use super::writer::Writer;
@@ -75,34 +70,5 @@ impl Writer for Json {
         self.fields(names.iter().map(String::as_str).zip(cells));
         self.line.push_str("}\n");
         sink.push(self.line.as_bytes());
-    }
-}
-
-/// A line of JSON with control and format characters escaped.
-pub(crate) fn json_line(line: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    line.serialize(&mut Serializer::with_formatter(&mut text, EscapingJson))?;
-    text.push(b'\n');
-    Ok(text)
-}
-
-struct EscapingJson;
-
-impl Formatter for EscapingJson {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| needs_escape(c)) {
-            let (before, after) = rest.split_at(at);
-            writer.write_all(before.as_bytes())?;
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(writer, "\\u{unit:04x}")?;
-            }
-            rest = after.get(c.len_utf8()..).unwrap_or_default();
-        }
-        writer.write_all(rest.as_bytes())
     }
 }

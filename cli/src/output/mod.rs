@@ -14,8 +14,6 @@ mod table;
 mod writer;
 
 pub(crate) use format::Format;
-pub(crate) use json::{SCHEMA, json_line};
-#[allow(unused_imports, reason = "commands that ask follow")]
-pub(crate) use stderr::ask;
-pub(crate) use stderr::{failure, note, use_json};
+pub(crate) use json::SCHEMA;
+pub(crate) use stderr::{ask, failure, note, use_json};
 pub(crate) use stdout::Output;

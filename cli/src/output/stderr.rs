@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen::escape::Escaping;
+use permazen_jsck::program::json_line;
 use serde::Serialize;
 
-use super::json_line;
 use crate::failure::Failure;
 use crate::secrets;
 

@@ -4,12 +4,13 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
 
 use permazen::escape::Escaping;
+use permazen_jsck::program::json_line;
 use permazen_query::Rows;
 use serde::Serialize;
 
 use super::csv::Csv;
 use super::format::Format;
-use super::json::{Json, json_line};
+use super::json::Json;
 use super::lines::Lines;
 use super::pager::Pager;
 use super::sink::Sink;

@@ -33,6 +33,7 @@ pub use self::args::CheckArgs;
 pub use self::host::{Host, Subject};
 pub use self::json::SCHEMA as JSON_SCHEMA;
 pub use self::process::Process;
+pub use self::terminal::json_line;
 
 /// Exit code if nothing is wrong with the database.
 pub const CLEAN: u8 = 0;

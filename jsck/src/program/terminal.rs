@@ -107,8 +107,17 @@ impl<'o> Terminal<'o> {
     }
 }
 
-/// A line of JSON with control and format characters escaped.
-pub(super) fn json_line(line: &impl Serialize) -> io::Result<Vec<u8>> {
+/// A line of JSON in which control and format characters are escaped, also those that JSON allows.
+///
+/// # Errors
+/// Those of making JSON from `line`.
+///
+/// ```
+/// let line = permazen_jsck::program::json_line(&["a\u{202e}b"])?;
+/// assert_eq!(line, b"[\"a\\u202eb\"]\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn json_line(line: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     line.serialize(&mut Serializer::with_formatter(&mut text, EscapingJson))?;
     text.push(b'\n');

@@ -61,10 +61,6 @@ impl Known {
         Ok(Known { schemas: usable.schemas })
     }
 
-    pub(super) fn schemas(&self) -> &SchemaBundle {
-        &self.schemas
-    }
-
     /// The type of the object whose pair it is, in the object's schema.
     pub(super) fn type_of(
         &self,
