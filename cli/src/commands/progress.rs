@@ -11,23 +11,11 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     /// Shows how many `things` were done.
     pub(crate) fn of(things: &str) -> Progress {
-        Progress::new(things, None)
-    }
-
-    /// The same if it is known how many there are.
-    pub(crate) fn towards(end: u64, things: &str) -> Progress {
-        Progress::new(things, Some(end))
-    }
-
-    fn new(things: &str, end: Option<u64>) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(ProgressBar::hidden());
         }
         let done = format!("{{human_pos}} {things}, {{elapsed}}");
-        let (bar, template) = match end {
-            Some(end) => (ProgressBar::new(end), format!("{{bar:30}} {done}, {{eta}} left")),
-            None => (ProgressBar::new_spinner(), format!("{{spinner}} {done}")),
-        };
+        let (bar, template) = (ProgressBar::new_spinner(), format!("{{spinner}} {done}"));
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }

@@ -162,11 +162,11 @@ pub fn matches(
     Ok(ids)
 }
 
-/// Calls `found` with each object that [`matches`] would return, without collecting them, until it breaks.
+/// Calls `found` with each object that [`matches`](matches()) would return, without collecting them, until it breaks.
 /// It is called while the pairs of the transaction are lent, so it may read in it, but not change it.
 ///
 /// # Errors
-/// The errors of [`matches`].
+/// The errors of [`matches`](matches()).
 pub fn each_match(
     tx: &Transaction<'_>,
     checked: &Checked,

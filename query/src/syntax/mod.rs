@@ -1,6 +1,6 @@
 //! Statements as data.
 //!
-//! [`parse`](crate::parse) makes them from text, and their `Display` form is text that parses to the
+//! [`parse`](crate::parse()) makes them from text, and their `Display` form is text that parses to the
 //! same statement. Names are as written: what they stand for is looked up by [`check`](crate::check).
 
 mod condition;

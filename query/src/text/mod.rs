@@ -3,9 +3,9 @@
 //! | form | for | characters that cannot be seen |
 //! |---|---|---|
 //! | [literal](literal::literal) | statements, lists: a value is typed as it is shown | escaped |
-//! | [shown](shown) | tables and messages: strings without quotes | escaped |
+//! | [`shown`] | tables and messages: strings without quotes | escaped |
 //! | [JSON](json) | JSON Lines | escaped as JSON does |
-//! | [raw](raw) | CSV and pipes | as they are |
+//! | [`raw`] | CSV and pipes | as they are |
 
 mod from_literal;
 mod hidden;
