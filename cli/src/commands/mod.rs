@@ -14,6 +14,7 @@ mod objects;
 mod progress;
 mod schema;
 mod simple;
+mod stats;
 mod types;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +27,7 @@ use crate::failure::{Answer, Failure};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Info(info::Info),
+    Stats(stats::Stats),
     Check(check::Check),
     Kv(kv::Kv),
     Types(types::Types),
@@ -85,6 +87,7 @@ impl Command {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         match self {
             Command::Info(info) => info.run(context),
+            Command::Stats(stats) => stats.run(context),
             Command::Check(check) => check.run(context),
             Command::Kv(kv) => kv.run(context),
             Command::Types(types) => types.run(context),
@@ -110,6 +113,7 @@ impl Command {
     pub(crate) fn place(&self) -> Place {
         match self {
             Command::Info(info) => info.place(),
+            Command::Stats(stats) => stats.place(),
             Command::Check(check) => check.place(),
             Command::Kv(kv) => kv.place(),
             Command::Types(types) => types.place(),

@@ -148,3 +148,49 @@ fn reading_changes_no_pair() {
         assert_eq!(db.pairs(), before, "{command:?}");
     }
 }
+
+#[test]
+fn sizes_are_those_of_all_pairs() {
+    for name in ["music", "evolution", "storage-ids"] {
+        let db = Fixture::recorded(name);
+        let pairs = db.pairs();
+        let sum = |of: fn(&(Vec<u8>, Vec<u8>)) -> usize| pairs.iter().map(of).sum::<usize>() as u64;
+        let (keys, values) = (sum(|(key, _)| key.len()), sum(|(_, value)| value.len()));
+        let rows = db.run(&["--json", "stats"]).json(0);
+        let total = |part: &str, what: &str| -> u64 {
+            let rows = rows.iter().map(|row| &row["values"]).filter(|row| row["part"] == part);
+            rows.map(|row| row[what].as_u64().expect("a number")).sum()
+        };
+        let all = |what: &str| total("all", what);
+        assert_eq!(all("pairs"), pairs.len() as u64);
+        assert_eq!((all("key_bytes"), all("value_bytes")), (keys, values));
+        for what in ["pairs", "key_bytes", "value_bytes"] {
+            let parts = ["meta-data", "type", "index", "unknown"].map(|part| total(part, what));
+            assert_eq!(parts.iter().sum::<u64>(), all(what), "{name}: {what}");
+            let types = total("objects", what) + total("field", what);
+            assert_eq!(types, total("type", what), "{name}: {what}");
+        }
+        let types = db.out(&["--raw", "types"]);
+        let count =
+            |line: &str| line.rsplit('\t').next().and_then(|count| count.parse::<u64>().ok());
+        assert_eq!(types.lines().filter_map(count).sum::<u64>(), total("objects", "pairs"));
+    }
+}
+
+#[test]
+fn the_largest_objects_come_first() {
+    let db = Fixture::reference();
+    let out = db.out(&["--raw", "stats", "--largest", "2"]);
+    assert_eq!(out, "1000000000000001\t13\t183\n1000000000000002\t3\t39\n");
+    // What belongs to nothing is counted, too.
+    db.out(&["--write", "kv", "put", "99", "aabb"]);
+    let out = db.out(&["--raw", "stats"]);
+    assert!(
+        out.contains("unknown\t\t1\t1\t2\t3\t3\n")
+            || out.contains("unknown\t\"\"\t1\t1\t2\t3\t3\n"),
+        "{out}"
+    );
+    // Also without any schema.
+    let out = run(&["memory:", "--raw", "stats"], "").out(0);
+    assert!(out.starts_with("all\t") && out.lines().count() == 1, "{out}");
+}
