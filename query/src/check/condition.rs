@@ -12,7 +12,7 @@ use super::path::{CheckedPath, Read, ValueKind, What};
 use super::resolve_path::{PathFor, mismatch_at};
 use crate::mistake::Mistake;
 use crate::syntax::{
-    Comparison, Condition, ConditionKind, Literal, LiteralKind, Name, Path, Range, Span, Special,
+    Comparison, Condition, ConditionKind, Literal, LiteralKind, Name, Path, Range, Special,
 };
 use crate::text::{Mismatch, encoded};
 
@@ -34,8 +34,6 @@ pub(crate) enum CheckedCondition {
 pub(crate) struct Test {
     /// As it is written.
     pub(crate) text: String,
-    /// Where it stands.
-    pub(crate) span: Span,
     /// The path.
     pub(crate) path: CheckedPath,
     /// What a value of each kind must be; `None` matches no value of the kind.
@@ -97,7 +95,7 @@ impl Checker<'_> {
         let test = |path: &Path| self.path(types, path, PathFor::Values);
         let made = |path, matchers: Result<_>| {
             let text = condition.to_string();
-            let test = Test { text, span: condition.span, path, matchers: matchers? };
+            let test = Test { text, path, matchers: matchers? };
             Ok(CheckedCondition::Test(Box::new(test)))
         };
         match &condition.kind {

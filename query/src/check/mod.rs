@@ -3,9 +3,7 @@
 //!
 //! A name can stand for another field in each schema. So everything that depends on fields is kept for
 //! each version of each type: [`Versions`].
-#![allow(dead_code, unused_imports)]
 
-#[allow(dead_code, reason = "used by `edit`, which comes next")]
 mod changes;
 mod checked;
 mod checker;
@@ -22,10 +20,8 @@ mod resolve_path;
 mod statement;
 mod versions;
 
-#[allow(unused_imports, reason = "used by `edit`, which comes next")]
 pub(crate) use changes::{
-    ChangeTo, CheckedAssignment, CheckedCreate, CheckedDelete, CheckedMigrate, CheckedSet, Content,
-    FieldChange,
+    ChangeTo, CheckedAssignment, CheckedCreate, CheckedMigrate, CheckedSet, Content,
 };
 pub use checked::Checked;
 pub(crate) use checked::CheckedKind;

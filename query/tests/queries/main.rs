@@ -6,6 +6,7 @@
 mod database;
 mod find;
 mod guide;
+mod large;
 mod limits;
 mod mistakes;
 mod plans;
