@@ -1,11 +1,15 @@
 //! An object database on a page.
 #![allow(clippy::unwrap_used)]
 
+use std::error::Error;
+
 use permazen::{Permazen, PermazenObject, Ref};
 use permazen_jsck::Options;
+use permazen_kv::fault::FaultStore;
 use permazen_kv::lmdb::LmdbStore;
-use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, TxOptions};
-use permazen_ledger::{MAIN, Page, PageId, Repository};
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvRead, TxOptions};
+use permazen_ledger::{CommitId, MAIN, Page, PageId, Repository, Retention};
 
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 struct Person {
@@ -126,4 +130,84 @@ fn a_page_has_the_pairs_of_any_other_store() {
     assert_eq!(pairs(&page.snapshot(&page.head(MAIN).unwrap()).unwrap()), expected);
     assert_eq!(names(&open(&page, MAIN)).len(), 100);
     assert_eq!(findings(&page, MAIN), [""; 0]);
+}
+
+/// One change of objects after the other. The names that were told.
+fn object_script(
+    host: impl KvDatabase + 'static,
+    told: &mut Vec<Vec<String>>,
+) -> Result<(), Box<dyn Error>> {
+    let repository = Repository::builder(host).upkeep_by_hand().create()?;
+    let page = repository.create_page("people", PageId::ROOT)?;
+    page.set_retention(Retention::Last(2))?;
+    let db = Permazen::builder(page.database(MAIN)?).model::<Person>().build()?;
+    let mut names = Vec::new();
+    for step in 0..4 {
+        let boss = db.write(|tx| {
+            let name = format!("Boss {step}");
+            let boss = tx.create(Person { name, ..Person::default() })?.to_ref();
+            for at in 0..6 {
+                let name = format!("Person {step} {at}");
+                tx.create(Person { name, tags: vec!["new".into()], boss: Some(boss) })?;
+            }
+            Ok(boss)
+        })?;
+        names.extend((0..6).map(|at| format!("Person {step} {at}")));
+        names.push(format!("Boss {step}"));
+        names.sort();
+        told.push(names.clone());
+        db.write(|tx| tx.get(boss)?.delete())?;
+        names.retain(|name| !name.starts_with("Boss"));
+        told.push(names.clone());
+        page.collect()?;
+    }
+    Ok(())
+}
+
+/// Whatever fails below the page, its objects are sound, and what was told is there.
+#[test]
+fn objects_survive_each_failure_of_the_host() {
+    let errors: [(fn() -> KvError, bool); 3] = [
+        (|| KvError::Stale("broken".into()), false),
+        (|| KvError::OutcomeUnknown("cut".into()), false),
+        (|| KvError::OutcomeUnknown("cut".into()), true),
+    ];
+    let mut all = Vec::new();
+    object_script(MemoryStore::new(), &mut all).unwrap();
+    for (error, loses) in errors {
+        for n in (1..).step_by(5) {
+            let host = MemoryStore::new();
+            let failing = FaultStore::new(host.clone());
+            let faults = failing.faults();
+            faults.lose_commits(loses);
+            faults.fail_from(n, error);
+            let mut told = Vec::new();
+            let result = object_script(failing, &mut told);
+            let what = format!("operation {n}, commits are lost: {loses}");
+            let hits = faults.hits();
+            let opened = Repository::builder(host).upkeep_by_hand().open();
+            let opened = opened.and_then(|repository| {
+                let page = repository.page("people", PageId::ROOT)?;
+                Ok((repository, page))
+            });
+            let Ok((repository, page)) = opened else {
+                assert!(told.is_empty(), "{what}");
+                continue;
+            };
+            assert_eq!(repository.verify().unwrap().findings, [], "{what}");
+            if page.head(MAIN).unwrap() != CommitId::FIRST {
+                assert_eq!(findings(&page, MAIN), Vec::<String>::new(), "{what}");
+            }
+            if let Some(last) = told.last() {
+                let found = names(&open(&page, MAIN));
+                // One step more may have been made than was told.
+                assert!(found == *last || all.get(told.len()) == Some(&found), "{what}: {found:?}");
+            }
+            if hits == 0 {
+                result.unwrap();
+                assert!(n > 300, "{n} operations are too few for this script");
+                break;
+            }
+        }
+    }
 }
