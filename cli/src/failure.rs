@@ -269,3 +269,32 @@ fn without_number(message: &str) -> String {
     }
     text + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_of_the_errors_of_stores() {
+        let path = || std::path::Path::new("db").into();
+        let exit = |error: KvError| {
+            let retryable = error.is_retryable();
+            let failure = Failure::from(object::Error::from(error));
+            assert_eq!(failure.is_retryable, retryable);
+            failure.exit
+        };
+        assert_eq!(exit(KvError::Retry("busy".into())), Exit::Busy);
+        assert_eq!(exit(KvError::OutcomeUnknown("gone".into())), Exit::Unknown);
+        assert_eq!(exit(KvError::ReadersFull { path: path(), max: 3 }), Exit::Busy);
+        assert_eq!(exit(KvError::Full { path: path(), reason: "the disk".into() }), Exit::Failed);
+        assert_eq!(exit(KvError::Stale("ended".into())), Exit::Failed);
+        let conflict = permazen::kv::Conflict::ReadWrite(b"k".to_vec().into());
+        assert_eq!(exit(conflict.into()), Exit::Busy);
+    }
+
+    #[test]
+    fn numbers_of_the_system_are_left_out() {
+        assert_eq!(without_number("no such file (os error 2)"), "no such file");
+        assert_eq!(without_number("a (os error 2): b (os error x)"), "a: b (os error x)");
+    }
+}

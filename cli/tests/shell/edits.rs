@@ -151,3 +151,45 @@ fn an_edit_on_a_terminal_shows_what_it_changed() {
     let Some(ran) = on_terminal(&db.command(&["delete all Pet", "--write"])) else { return };
     assert_eq!((ran.code, ran.out.as_str()), (0, "1 object deleted\n"));
 }
+
+#[test]
+fn opening_and_editing_record_no_schema_and_remove_none() {
+    use std::sync::Arc;
+
+    use permazen::object::{Database, TransactionConfig};
+    use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval};
+
+    let db = Fixture::new();
+    let database = Database::new(Arc::new(db.open()));
+    let unused = ObjectType::new("Unused").field(Field::counter("n"));
+    let config = TransactionConfig::new(SchemaModel::new().object_type(unused)).unwrap();
+    let config = config.schema_removal(SchemaRemoval::Never);
+    database.begin(&config).unwrap().commit().unwrap();
+    drop(database);
+    let recorded = || {
+        let database = Database::new(Arc::new(db.open()));
+        let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
+        let tx = database.begin(&config).unwrap();
+        tx.bundle().schemas().iter().map(|schema| schema.id.to_string()).collect::<Vec<_>>()
+    };
+    let before = recorded();
+    assert_eq!(before.len(), 2);
+    assert_eq!(db.run(&["count Unused", "--raw", "--write"]).done(), "0\n");
+    assert_eq!(db.run(&["create Unused", "--write"]).code, 0);
+    assert_eq!(db.run(&["delete all Unused", "--write"]).done(), "1 object deleted\n");
+    assert_eq!(recorded(), before);
+}
+
+#[test]
+fn the_schema_of_new_objects_can_be_said() {
+    let db = Fixture::new();
+    let create = |schema: &str| db.run(&["create Pet", "--write", "--raw", "--schema", schema]);
+    assert_eq!(create("1").code, 0);
+    assert_eq!(create("Schema_a74fa4308ce05a1de31520b9858a4e91").code, 0);
+    for schema in ["2", "x", "Schema_00000000000000000000000000000000"] {
+        let message = create(schema).failed(2);
+        let start = format!("permazen: --schema {schema}: no such schema is recorded");
+        assert!(message.starts_with(&start), "{message}");
+    }
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "3\n");
+}

@@ -66,6 +66,23 @@ fn ctrl_c_stops_a_statement() {
 }
 
 #[test]
+fn ctrl_c_rolls_a_script_back() {
+    let db = large();
+    let count = || db.run(&["count Pet", "--raw"]).done();
+    assert_eq!(count(), "20000\n");
+    let script = "delete Pet limit 5; find Pet; delete all Pet";
+    let mut child = start(&mut db.command(&["-c", script, "--write", "--format", "csv"]));
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    interrupt(&child);
+    text(out);
+    let err = text(child.stderr.take().unwrap());
+    assert_eq!(err, "permazen: interrupted; nothing is changed\n");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(count(), "20000\n");
+}
+
+#[test]
 fn ctrl_c_twice_ends_the_program() {
     let db = large();
     let mut child = start(&mut db.command(&["find Pet", "--format", "csv"]));
