@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use permazen::kv::copy::Watch;
 use permazen::kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen::open::{OpenError, Opening, StoreKind, XmlDump};
 use tempfile::TempDir;
@@ -249,6 +251,59 @@ fn every_kind_of_store_can_be_used_optimistically() {
             assert!(tx.commit().unwrap_err().is_retryable());
         }
     }
+}
+
+#[test]
+fn every_kind_of_store_can_be_copied_to_every_other_and_backed_up() {
+    let dir = TempDir::new().unwrap();
+    let names = one_of_each_kind(dir.path());
+    for (number, name) in names.iter().enumerate() {
+        let from = permazen::open(name).unwrap();
+        if name == "memory:" {
+            put(&from);
+        }
+        let tx = from.begin(&TxOptions::reading()).unwrap();
+        for other in &names {
+            let scheme = other.split(':').next().unwrap();
+            let place = dir.path().join(format!("{scheme}-of-{number}"));
+            let target = format!("{scheme}:{}", place.display());
+            let copied = |name: &str| Opening::new().create_from(name, &tx, &mut Watch::new());
+            if scheme == "memory" {
+                let error = copied("memory:").unwrap_err();
+                assert!(matches!(error, OpenError::Store(KvError::Unsupported(_))), "{error}");
+                continue;
+            }
+            assert_eq!(copied(&target).unwrap().pairs, 1);
+            assert_has_pair(&permazen::open(&target).unwrap());
+            // Its path leads to it, and it is not replaced.
+            for again in [&target, place.to_str().unwrap()] {
+                let error = copied(again).unwrap_err();
+                assert!(error.to_string().contains("already"), "{error}");
+            }
+        }
+        let target = dir.path().join(format!("backup-of-{number}"));
+        let stop = AtomicBool::new(true);
+        let stopped = from.back_up(&target, &mut Watch::new().stop(&stop));
+        if name == "memory:" {
+            assert!(matches!(stopped, Err(OpenError::Store(KvError::Unsupported(_)))));
+            continue;
+        }
+        assert!(matches!(stopped, Err(OpenError::Store(KvError::Stopped(_)))), "{name}");
+        assert!(!target.exists());
+        from.clone().optimistic().back_up(&target, &mut Watch::new()).unwrap();
+        let backup = permazen::open(&target).unwrap();
+        assert_eq!(backup.kind(), from.kind());
+        assert_has_pair(&backup);
+        assert!(from.back_up(&target, &mut Watch::new()).is_err());
+    }
+    let missing = dir.path().join("missing");
+    let tx = permazen::open("memory:").unwrap();
+    let tx = tx.begin(&TxOptions::reading()).unwrap();
+    let error = Opening::new().create_from(&missing, &tx, &mut Watch::new()).unwrap_err();
+    assert!(matches!(error, OpenError::NoKind { .. }), "{error}");
+    let by_kind = Opening::new().kind(StoreKind::Xml);
+    by_kind.create_from(&missing, &tx, &mut Watch::new()).unwrap();
+    assert_eq!(permazen::open(&missing).unwrap().kind(), StoreKind::Xml);
 }
 
 /// What was opened read-only can be changed up to the commit.

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 mod contract;
+pub mod copy;
 mod keys;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;

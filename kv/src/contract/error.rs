@@ -58,6 +58,9 @@ pub enum KvError {
     /// The operation is not possible at this time; nothing was changed.
     #[error("illegal state: {0}")]
     IllegalState(String),
+    /// The caller has asked a long operation to stop. What it has changed must be rolled back.
+    #[error("{0} was stopped")]
+    Stopped(&'static str),
     /// The backend does not offer this operation.
     #[error("{0} is not supported by this store")]
     Unsupported(&'static str),

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::LmdbStore;
+use super::copy;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
 use super::options::Options;
 use super::{map, registry};
 use crate::contract::DEFAULT_WAIT;
-use crate::{Durability, KvDatabase, KvError, Result};
+use crate::copy::{Copied, Watch};
+use crate::{Durability, KvDatabase, KvError, KvRead, Result};
 
 /// Options for opening an LMDB environment.
 ///
@@ -127,12 +129,7 @@ impl LmdbBuilder {
     /// this needed the right to write, and another process had that for all the time to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
-        if self.options.name.is_empty() || self.options.name.contains('\0') {
-            return Err(cannot_open(
-                directory,
-                format!("{:?} cannot name a database", self.options.name),
-            ));
-        }
+        self.check_name(directory)?;
         let missing = self.prepare(directory)?;
         let shared = registry::open(&self.options, directory, missing)?;
         let store = LmdbStore { shared, read_only: self.options.read_only };
@@ -142,6 +139,54 @@ impl LmdbBuilder {
             return Err(KvError::Damaged { path: directory.into(), reason: problem.into() });
         }
         Ok(store)
+    }
+
+    /// Makes a new environment in the directory `path` with the pairs of `from`, and creates the
+    /// directory if it is missing. Give it a snapshot or a read-only transaction, so that all pairs
+    /// are of one state. Of the options, only the name of the database counts.
+    ///
+    /// The pages are full, so the file is as small as it can be. It gets its name when all of it is on
+    /// disk. So there is always a complete environment or none. Costs one scan of `from`, and writes
+    /// each page once; in memory are the pages of 16 MB of pairs.
+    ///
+    /// ```
+    /// use permazen_kv::copy::Watch;
+    /// use permazen_kv::lmdb::LmdbStore;
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// # let path = parent.path().join("db");
+    /// let from = MemoryStore::new();
+    /// let mut tx = from.begin(&TxOptions::writing())?;
+    /// tx.put(b"key", b"value")?;
+    /// tx.commit()?;
+    /// LmdbStore::builder().create_from(&path, &from.snapshot(), &mut Watch::new())?;
+    /// let store = LmdbStore::open(&path)?;
+    /// assert!(store.begin(&TxOptions::reading())?.get(b"key")?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KvError::Open`] if the directory has an environment already, or gets one meanwhile; that is
+    /// not changed. [`KvError::Stopped`], [`KvError::KeyTooLong`], [`KvError::Full`], and the errors
+    /// of reading `from`.
+    pub fn create_from(
+        &self,
+        path: impl AsRef<Path>,
+        from: &dyn KvRead,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied> {
+        let directory = path.as_ref();
+        self.check_name(directory)?;
+        copy::create_from(&self.options.name, directory, from, watch)
+    }
+
+    fn check_name(&self, directory: &Path) -> Result<()> {
+        let name = &self.options.name;
+        if name.is_empty() || name.contains('\0') {
+            return Err(cannot_open(directory, format!("{name:?} cannot name a database")));
+        }
+        Ok(())
     }
 
     /// Makes sure that there is an environment to open. Returns true if its files must still be

@@ -1,102 +1,243 @@
-//! Copies of environments. A copy gets its name when it is complete.
+//! Copies of environments, and new environments with the pairs of another store.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
 
-use super::error::{cannot_open, io_failed};
-use crate::Result;
-use crate::store_parts::file_identity::FileId;
+use heed::types::Bytes;
+use heed::{
+    CommitOrAbort, CompactionOption, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, WithoutTls,
+};
+
+use super::env::Shared;
+use super::error::{cannot_open, failed, io_failed};
+use super::key::StoredKey;
+use super::map::halved;
+use super::opening::{MAP_SIZE, is_too_much};
+use super::read::View;
+use crate::contract::DEFAULT_WAIT;
+use crate::copy::{Copied, Watch, each_pair};
+use crate::store_parts::new_file::NewFile;
+use crate::{KvRead, Result};
 
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
 
-/// A copy that is being written, `data.mdb.part`. Dropping this removes it.
-pub(super) struct Part<'t> {
-    target: &'t Path,
-    path: PathBuf,
-    /// Locked, so that only one copy is written at a time.
-    pub(super) file: File,
+/// A transaction that builds an environment has about so many bytes of pairs. Its pages are in
+/// memory until it ends.
+const PORTION: u64 = 16 << 20;
+
+/// Lets `write` write a new environment into a file, which then becomes the `data.mdb` of the
+/// directory `target`. Without success, nothing remains.
+fn create(target: &Path, write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>) -> Result<Copied> {
+    let is_new = !target.exists();
+    let made = || -> Result<Copied> {
+        fs::create_dir_all(target)
+            .map_err(|error| io_failed(target, "cannot create the directory", error))?;
+        let mut file = NewFile::create(target, target.join("data.mdb"), EXISTS)?;
+        let copied = write(&mut file)?;
+        file.publish()?;
+        Ok(copied)
+    };
+    made().inspect_err(|_| {
+        if is_new {
+            // Fails if others have put something there.
+            let _ = fs::remove_dir(target);
+        }
+    })
 }
 
-impl<'t> Part<'t> {
-    /// Begins a copy in the directory `target`, where there must be no `data.mdb`.
-    pub(super) fn create(target: &'t Path) -> Result<Self> {
-        let path = target.join("data.mdb.part");
-        let failed = |error| io_failed(target, "cannot create data.mdb.part", error);
-        loop {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true);
-            let (file, new) = match options.clone().create_new(true).open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    match options.open(&path) {
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                        file => (file.map_err(failed)?, false),
-                    }
-                }
-                file => (file.map_err(failed)?, true),
+/// Makes a copy of an environment.
+pub(super) fn copy_env(
+    shared: &Arc<Shared>,
+    target: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Copied> {
+    shared.check_files()?;
+    shared.check_commit_numbers(DEFAULT_WAIT)?;
+    create(target, |file| {
+        let _using = shared.env.using_map()?;
+        let (_, pages, page_size) = View::open(Arc::clone(shared))?.sizes()?;
+        // The first two pages are the meta pages.
+        watch.begin(Some((pages + 2) * page_size))?;
+        let copied = copy_through_pipe(shared, &mut file.file, watch);
+        copied.map_err(|error| match error {
+            CopyError::Kv(error) => error,
+            CopyError::Heed(heed::Error::Mdb(MdbError::ReadersFull)) => shared.readers_full(),
+            CopyError::Heed(error) => failed(target, "cannot copy into it", error),
+        })?;
+        Ok(watch.end())
+    })
+}
+
+enum CopyError {
+    Kv(crate::KvError),
+    Heed(heed::Error),
+}
+
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> Self {
+        CopyError::Heed(heed::Error::Io(error))
+    }
+}
+
+/// How many bytes are moved at a time.
+#[cfg(unix)]
+const CHUNK: usize = 1 << 16;
+
+/// LMDB writes the copy in one go. So that it can be watched and stopped, it writes to a pipe, from
+/// which the file gets it.
+#[cfg(unix)]
+fn copy_through_pipe(
+    shared: &Shared,
+    file: &mut File,
+    watch: &mut Watch<'_>,
+) -> std::result::Result<(), CopyError> {
+    use std::os::fd::OwnedFd;
+    use std::sync::Mutex;
+
+    use crate::store_parts::lock::lock;
+
+    let (mut from, to) = io::pipe()?;
+    let mut to = File::from(OwnedFd::from(to));
+    let same = Mutex::new(Some(to.try_clone()?));
+    std::thread::scope(|scope| {
+        let same = &same;
+        let writing = scope.spawn(move || {
+            let env = shared.env.heed();
+            let written =
+                shared.with_reader(|| env.copy_to_file(&mut to, CompactionOption::Enabled));
+            // The reader of the pipe now finds its end.
+            drop(lock(same).take());
+            written
+        });
+        let mut chunk = vec![0; CHUNK];
+        let mut moved = || loop {
+            let count = from.read(&mut chunk)?;
+            if count == 0 {
+                return Ok(());
+            }
+            file.write_all(chunk.get(..count).unwrap_or_default())?;
+            watch.copied(0, count as u64).map_err(CopyError::Kv)?;
+        };
+        let moved: std::result::Result<(), CopyError> = moved();
+        if moved.is_err() {
+            // LMDB stops when it cannot write. Closing the pipe would not do: that raises a signal.
+            // Without this, it would wait for room in the pipe.
+            if let Some(to) = &*lock(same) {
+                do_not_wait(to);
+            }
+            // If it waits already, it goes on now, and then finds the pipe full.
+            let _ = from.read(&mut chunk);
+        }
+        let written =
+            writing.join().map_err(|_| io::Error::other("the writing thread has ended"))?;
+        moved?;
+        written.map_err(CopyError::Heed)
+    })
+}
+
+/// Makes writing to a pipe fail if the pipe is full.
+#[cfg(unix)]
+fn do_not_wait(pipe: &File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: The descriptor is open, and setting this flag touches no memory.
+    #[allow(unsafe_code)]
+    unsafe {
+        let flags = libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK);
+    }
+}
+
+#[cfg(not(unix))]
+fn copy_through_pipe(
+    shared: &Shared,
+    file: &mut File,
+    watch: &mut Watch<'_>,
+) -> std::result::Result<(), CopyError> {
+    let env = shared.env.heed();
+    shared
+        .with_reader(|| env.copy_to_file(file, CompactionOption::Enabled))
+        .map_err(CopyError::Heed)?;
+    let bytes = file.metadata()?.len();
+    watch.copied(0, bytes).map_err(CopyError::Kv)
+}
+
+/// Makes an environment with the pairs of another store.
+pub(super) fn create_from(
+    name: &str,
+    target: &Path,
+    from: &dyn KvRead,
+    watch: &mut Watch<'_>,
+) -> Result<Copied> {
+    create(target, |file| {
+        let failed = |error| failed(target, "cannot copy into it", error);
+        let mut map_size = MAP_SIZE;
+        let env = loop {
+            let mut options = EnvOpenOptions::new().read_txn_without_tls();
+            options.map_size(map_size).max_dbs(1);
+            // SAFETY: Nobody else knows this file, which is new and locked, so LMDB needs no locks,
+            // and nobody changes it while it is mapped. If the process ends before the file is
+            // complete and synced, the file is not used.
+            #[allow(unsafe_code)]
+            let opened = unsafe {
+                options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK | EnvFlags::NO_SYNC);
+                options.open(file.part())
             };
-            if file.try_lock().is_err() {
-                // The file may also be an environment that is open and has kept this name as well.
-                if target.join("data.mdb").exists() {
-                    return Err(cannot_open(target, EXISTS));
+            match opened {
+                // The address space is limited: try less.
+                Err(heed::Error::Io(error)) if is_too_much(&error) && map_size > 2 << 20 => {
+                    map_size = halved(map_size);
                 }
-                return Err(cannot_open(target, "another copy is just being written to it"));
+                opened => break opened.map_err(failed)?,
             }
-            // Before the lock was taken, that copy may have been finished, and another one may have
-            // begun.
-            let is_at =
-                FileId::at(&path).map_err(failed)? == Some(FileId::of(&file).map_err(failed)?);
-            if !is_at {
-                continue;
-            }
-            if !new {
-                // A part that was left over is of no use. It may also be a finished copy that has
-                // kept this name as well, so it must not be written to.
-                fs::remove_file(&path).map_err(failed)?;
-                continue;
-            }
-            let part = Part { target, path, file };
-            if target.join("data.mdb").exists() {
-                return Err(cannot_open(target, EXISTS));
-            }
-            return Ok(part);
-        }
-    }
-
-    /// Gives the copy its name after all of it is on disk. If a file has the name already, that
-    /// stays.
-    pub(super) fn publish(self) -> Result<()> {
-        let failed = |error| io_failed(self.target, "cannot name the copy data.mdb", error);
-        self.file
-            .sync_all()
-            .map_err(|error| io_failed(self.target, "cannot sync data.mdb.part", error))?;
-        let path = self.target.join("data.mdb");
-        match fs::hard_link(&self.path, &path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(cannot_open(self.target, EXISTS));
-            }
-            // A file system without links. Renaming is the best way that remains: it replaces a
-            // file that is created at this very moment.
-            Err(_) if fs::symlink_metadata(&path).is_err() => {
-                fs::rename(&self.path, &path).map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        let target = self.target;
-        drop(self);
-        #[cfg(unix)]
-        File::open(target)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| io_failed(target, "cannot sync the directory", error))?;
-        Ok(())
-    }
+        };
+        let copied = fill(&env, name, target, from, watch);
+        env.prepare_for_closing().wait();
+        copied
+    })
 }
 
-impl Drop for Part<'_> {
-    fn drop(&mut self) {
-        // After an error, that error matters more. The next copy removes the file.
-        let _ = fs::remove_file(&self.path);
+/// Puts the pairs of another store into an environment that has none.
+fn fill(
+    env: &Env<WithoutTls>,
+    name: &str,
+    target: &Path,
+    from: &dyn KvRead,
+    watch: &mut Watch<'_>,
+) -> Result<Copied> {
+    let failed = |error| failed(target, "cannot copy into it", error);
+    let tx = env.write_txn().map_err(failed)?;
+    let created = env.create_databases_and_commit(tx, |opener, tx| {
+        let created = opener.create_database::<Bytes, Bytes>(tx, Some(name));
+        created.map(CommitOrAbort::<_, ()>::Commit)
+    });
+    let Some(pairs) = created.map_err(failed)?.commit() else {
+        return Err(cannot_open(target, "the database in it was not created"));
+    };
+    let (mut tx, mut bytes) = (None, 0);
+    let copied = each_pair(from, watch, |key, value| {
+        let stored = StoredKey::new(key)?;
+        let mut current = match tx.take() {
+            Some(tx) => tx,
+            None => env.write_txn().map_err(failed)?,
+        };
+        // In this order, LMDB fills each page before it begins the next.
+        pairs
+            .put_with_flags(&mut current, PutFlags::APPEND, stored.bytes(), value)
+            .map_err(failed)?;
+        bytes += (key.len() + value.len()) as u64;
+        if bytes < PORTION {
+            tx = Some(current);
+            return Ok(());
+        }
+        bytes = 0;
+        current.commit().map_err(failed)
+    })?;
+    if let Some(tx) = tx {
+        tx.commit().map_err(failed)?;
     }
+    env.force_sync().map_err(failed)?;
+    Ok(copied)
 }

@@ -41,20 +41,16 @@ mod writer;
 mod tests;
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use heed::{CompactionOption, MdbError};
-
 pub use self::builder::LmdbBuilder;
-use self::copy::Part;
 use self::env::Shared;
-use self::error::{failed, io_failed};
+use self::error::failed;
 use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
-use crate::contract::DEFAULT_WAIT;
+use crate::copy::{Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
@@ -133,21 +129,20 @@ impl LmdbStore {
     /// to end a commit. [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are
     /// too many readers. A copy that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
-        let target = target.as_ref();
-        self.shared.check_files()?;
-        self.shared.check_commit_numbers(DEFAULT_WAIT)?;
-        fs::create_dir_all(target)
-            .map_err(|error| io_failed(target, "cannot create the directory", error))?;
-        let mut part = Part::create(target)?;
-        let _using = self.shared.env.using_map()?;
-        let env = self.shared.env.heed();
-        let copied =
-            self.shared.with_reader(|| env.copy_to_file(&mut part.file, CompactionOption::Enabled));
-        copied.map_err(|error| match error {
-            heed::Error::Mdb(MdbError::ReadersFull) => self.shared.readers_full(),
-            error => failed(target, "cannot copy into it", error),
-        })?;
-        part.publish()
+        self.copy_to_watched(target, &mut Watch::new()).map(drop)
+    }
+
+    /// Does the same as [`copy_to`](Self::copy_to), tells `watch` how far it is, and stops when that
+    /// says so. (On Windows, the copy can be stopped only before it begins.)
+    ///
+    /// # Errors
+    /// [`KvError::Stopped`](crate::KvError::Stopped), and the errors of [`copy_to`](Self::copy_to).
+    pub fn copy_to_watched(
+        &self,
+        target: impl AsRef<Path>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied> {
+        copy::copy_env(&self.shared, target.as_ref(), watch)
     }
 }
 

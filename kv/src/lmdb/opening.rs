@@ -14,7 +14,7 @@ use super::replaced_files::Files;
 use crate::{Durability, KvError, Result};
 
 /// The size of the address range for an environment. The file itself grows as needed.
-const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
+pub(super) const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 
 /// The result of an attempt to open an environment.
 pub(super) enum Opening {
@@ -73,7 +73,7 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
 }
 
 /// Whether the system has refused a map because of its size.
-fn is_too_much(error: &io::Error) -> bool {
+pub(super) fn is_too_much(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::InvalidInput)
 }
 

@@ -14,7 +14,7 @@ use crate::{Blob, Direction, KeySpan, Pair, Result};
 pub(super) struct Statements {
     pub(super) create: String,
     get: String,
-    put: String,
+    pub(super) put: String,
     remove: String,
     /// Select a page. Indexed by direction, whether there is a lower bound, and whether there is an
     /// upper bound.

@@ -14,6 +14,7 @@
 //! Several commits of others between two looks count as one.
 
 mod connection;
+mod copy;
 mod database;
 mod error;
 mod log_files;

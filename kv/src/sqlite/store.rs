@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::copy;
 use super::database::{Database, Options};
 use super::error::{cannot_open, failed};
 use super::log_files::LogFiles;
@@ -13,9 +14,12 @@ use super::shared::Shared;
 use super::transaction::{View, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
+use crate::copy::{Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
-use crate::{Capabilities, Durability, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+use crate::{
+    Capabilities, Durability, KvDatabase, KvRead, KvTransaction, Result, Statistics, TxOptions,
+};
 
 /// Options for opening an SQLite database.
 ///
@@ -156,6 +160,32 @@ impl SqliteBuilder {
     }
 }
 
+impl SqliteBuilder {
+    /// Makes the new file `path` with the pairs of `from`. Give it a snapshot or a read-only
+    /// transaction, so that all pairs are of one state. Of the options, only the name of the table
+    /// counts.
+    ///
+    /// The pages are full, so the file is as small as it can be. It gets its name when all of it is on
+    /// disk. So there is always a complete file or none. Costs one scan of `from`, and writes each page
+    /// once.
+    ///
+    /// # Errors
+    /// [`KvError::Open`](crate::KvError::Open) if there is a file `path` already, or if there is one when
+    /// the new file is complete; that file is not changed.
+    /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full), and the
+    /// errors of reading `from`.
+    pub fn create_from(
+        &self,
+        path: impl AsRef<Path>,
+        from: &dyn KvRead,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied> {
+        let path = path.as_ref();
+        check_name(path)?;
+        copy::create_from(&self.options.table, path, from, watch)
+    }
+}
+
 /// Refuses a name that does not make SQLite open the file of that name.
 fn check_name(path: &Path) -> Result<()> {
     let name = path.as_os_str().as_encoded_bytes();
@@ -213,6 +243,38 @@ impl SqliteStore {
     /// Options for opening a database.
     pub fn builder() -> SqliteBuilder {
         SqliteBuilder::default()
+    }
+
+    /// Writes a copy of the current state of the file as the new file `target`, page by page, with
+    /// everything in it. Neither readers nor writers wait. Tells `watch` how far it is, and stops when
+    /// that says so.
+    ///
+    /// The copy gets its name when all of it is on disk. So there is always a complete copy or none.
+    /// Unused pages are copied too; for a file without them, see
+    /// [`create_from`](SqliteBuilder::create_from).
+    ///
+    /// ```
+    /// use permazen_kv::copy::Watch;
+    /// use permazen_kv::sqlite::SqliteStore;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let (path, target) = (dir.path().join("data.db"), dir.path().join("copy.db"));
+    /// let store = SqliteStore::open_or_create(path)?;
+    /// store.copy_to(&target, &mut Watch::new())?;
+    /// SqliteStore::open(&target)?;
+    /// assert!(store.copy_to(&target, &mut Watch::new()).is_err()); // it is there already
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KvError::Open`](crate::KvError::Open) if there is a file `target` already, or if there is one
+    /// when the copy is made; that file is not changed.
+    /// [`KvError::Stopped`](crate::KvError::Stopped), and [`KvError::Full`](crate::KvError::Full). A
+    /// copy that could not be finished is removed.
+    pub fn copy_to(&self, target: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Copied> {
+        let target = target.as_ref();
+        check_name(target)?;
+        copy::copy_database(&self.shared, target, watch)
     }
 
     /// The file of the database.

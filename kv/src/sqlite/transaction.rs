@@ -75,7 +75,8 @@ impl View {
         lock(&self.pooled)
     }
 
-    fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
+    /// Reads this state.
+    pub(super) fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         match self.pooled().as_ref() {
             Some(pooled) => read(self.shared.database.session(&pooled.connection)),
             None => Err(KvError::Stale("it has ended".to_owned())),

@@ -1,13 +1,10 @@
 //! The identity of a file: whether two paths or open files are the same file.
 
-use std::fs::Metadata;
-#[cfg(feature = "lmdb")]
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::Path;
 
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
 use crate::KvError;
 
 /// The identity of a file, independent of its name. Two files that are open or have a name at the
@@ -22,6 +19,7 @@ pub(crate) struct FileId {
 
 impl FileId {
     /// Whether files can be told apart. Where they cannot, a file that is open cannot be replaced.
+    #[cfg(any(feature = "lmdb", feature = "sqlite"))]
     pub(crate) const TELLS: bool = cfg!(unix);
 
     /// The identity of the file that `metadata` describes.
@@ -37,13 +35,11 @@ impl FileId {
     }
 
     /// The identity of an open file.
-    #[cfg(feature = "lmdb")]
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|metadata| FileId::new(&metadata))
     }
 
     /// The identity of the file at `path`; `None` if there is no file.
-    #[cfg(feature = "lmdb")]
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(FileId::new(&metadata))),
@@ -54,6 +50,7 @@ impl FileId {
 }
 
 /// The error of a commit that was followed by `error`: the file it went to was replaced or removed.
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) fn perhaps_unseen(error: &KvError) -> KvError {
     KvError::OutcomeUnknown(format!(
         "it was committed, but perhaps to a file that others do not see: {error}"

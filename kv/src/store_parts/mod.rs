@@ -1,13 +1,16 @@
 //! Parts that the stores, the optimistic engine and other modules of this crate share. All of them
 //! may use: how long a transaction may be used (`deadline.rs`), who may write
 //! (`write_lock.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
-//! or open files are the same file (`file_identity.rs`), what the stores on disk have in common
+//! or open files are the same file (`file_identity.rs`), files that get their names when they are
+//! complete (`new_file.rs`), what the stores on disk have in common
 //! (`on_disk.rs`), and locks that survive a panic (`lock.rs`).
 
 pub(crate) mod deadline;
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+#[cfg(any(feature = "lmdb", feature = "sqlite", feature = "xml"))]
 pub(crate) mod file_identity;
 pub(crate) mod lock;
+#[cfg(any(feature = "lmdb", feature = "sqlite", feature = "xml"))]
+pub(crate) mod new_file;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod on_disk;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]

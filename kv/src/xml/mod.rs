@@ -23,11 +23,12 @@
 
 mod read;
 mod source;
+mod watched;
 mod write;
 
 pub use read::{Entries, load};
 pub use source::Source;
-pub use write::{Style, dump};
+pub use write::{Style, create_from, dump};
 
 use crate::KvError;
 

@@ -1,9 +1,13 @@
 //! Writing pairs as XML.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use super::XmlError;
-use crate::{Direction, KeySpan, KvRead};
+use super::watched::Watched;
+use crate::copy::{Copied, Watch};
+use crate::store_parts::new_file::{cannot, new_file};
+use crate::{Direction, KeySpan, KvError, KvRead};
 
 /// The layout of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,6 +72,34 @@ pub fn dump(
     out.write_all(b"</entries>")?;
     out.flush()?;
     Ok(count)
+}
+
+/// Makes the new file `path`, a dump of all pairs of `from`. Give it a snapshot or a read-only
+/// transaction, so that all pairs are of one state. The file gets its name when all of it is on disk.
+/// So there is always a complete dump or none.
+///
+/// # Errors
+/// [`KvError::Open`] if there is a file `path` already, or if there is one when
+/// the dump is complete; that file is not changed. [`KvError::Stopped`], [`KvError::Full`],
+/// and the errors of reading `from`.
+pub fn create_from(
+    path: impl AsRef<Path>,
+    from: &dyn KvRead,
+    style: Style,
+    watch: &mut Watch<'_>,
+) -> crate::Result<Copied> {
+    let path = path.as_ref();
+    let mut file = new_file(path)?;
+    watch.begin(None)?;
+    let written = dump(&Watched::new(from, watch), KeySpan::FULL, style, &mut file.file);
+    written.map_err(|error| match error {
+        XmlError::Store(error) => error,
+        XmlError::Io(error) => cannot(path, "cannot copy into it", &error),
+        error => KvError::IllegalState(error.to_string()),
+    })?;
+    let copied = watch.end();
+    file.publish()?;
+    Ok(copied)
 }
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";

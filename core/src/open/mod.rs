@@ -36,20 +36,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod copy;
+mod detect;
+mod error;
+mod files;
+mod kind;
+mod xml_dump;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{File, FileType, Metadata};
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
-use permazen_kv::xml::{self, XmlError};
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions};
 
-use crate::escape::path_text;
+use self::detect::DATA;
+use self::files::Files;
+use self::kind::{SCHEMES, Scheme};
+
+pub use self::error::OpenError;
+pub use self::kind::StoreKind;
+pub use self::xml_dump::XmlDump;
 
 /// Opens the store with this name for reading.
 ///
@@ -58,115 +69,6 @@ use crate::escape::path_text;
 pub fn open(name: impl AsRef<OsStr>) -> Result<OpenStore, OpenError> {
     Opening::new().open(name)
 }
-
-/// A kind of store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum StoreKind {
-    /// An LMDB environment.
-    Lmdb,
-    /// An SQLite file.
-    Sqlite,
-    /// An XML dump of pairs.
-    Xml,
-    /// A store in memory.
-    Memory,
-}
-
-/// A kind of store, what URLs call it, and what can be opened in that way.
-struct Scheme {
-    kind: StoreKind,
-    name: &'static str,
-    form: &'static str,
-    /// The feature of this crate that it needs.
-    feature: Option<&'static str>,
-    compiled: bool,
-}
-
-const SCHEMES: [Scheme; 4] = [
-    Scheme {
-        kind: StoreKind::Lmdb,
-        name: "lmdb",
-        form: "lmdb:PATH",
-        feature: Some("lmdb"),
-        compiled: cfg!(feature = "lmdb"),
-    },
-    Scheme {
-        kind: StoreKind::Sqlite,
-        name: "sqlite",
-        form: "sqlite:PATH",
-        feature: Some("sqlite"),
-        compiled: cfg!(feature = "sqlite"),
-    },
-    Scheme { kind: StoreKind::Xml, name: "xml", form: "xml:PATH", feature: None, compiled: true },
-    Scheme {
-        kind: StoreKind::Memory,
-        name: "memory",
-        form: "memory:",
-        feature: None,
-        compiled: true,
-    },
-];
-
-impl StoreKind {
-    /// Finds out which kind of store is at `path`. Reads the first bytes of a file.
-    ///
-    /// # Errors
-    /// [`OpenError::Io`] if there is nothing at `path`, [`OpenError::NotAFile`] for a named pipe or
-    /// a device, [`OpenError::Unrecognized`] for another file.
-    pub fn detect(path: impl AsRef<Path>) -> Result<StoreKind, OpenError> {
-        let path = path.as_ref();
-        let metadata = std::fs::metadata(path).map_err(|error| OpenError::io(path, error))?;
-        if metadata.is_dir() || path.file_name().is_some_and(|name| name == DATA) {
-            return Ok(StoreKind::Lmdb);
-        }
-        let mut start = Vec::new();
-        let read = open_file(path)?.take(64).read_to_end(&mut start);
-        read.map_err(|error| OpenError::io(path, error))?;
-        if start.starts_with(b"SQLite format 3\0") {
-            return Ok(StoreKind::Sqlite);
-        }
-        if start.trim_ascii_start().starts_with(b"<") || start.starts_with(&[0xef, 0xbb, 0xbf]) {
-            return Ok(StoreKind::Xml);
-        }
-        Err(OpenError::Unrecognized { path: path.into() })
-    }
-
-    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml` or `memory`.
-    pub fn scheme(self) -> &'static str {
-        self.entry().name
-    }
-
-    /// Whether this program can open stores of this kind.
-    pub fn is_compiled_in(self) -> bool {
-        self.entry().compiled
-    }
-
-    fn entry(self) -> &'static Scheme {
-        let [lmdb, sqlite, xml, memory] = &SCHEMES;
-        match self {
-            StoreKind::Lmdb => lmdb,
-            StoreKind::Sqlite => sqlite,
-            StoreKind::Xml => xml,
-            StoreKind::Memory => memory,
-        }
-    }
-}
-
-/// In words: `LMDB environment`.
-impl fmt::Display for StoreKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StoreKind::Lmdb => "LMDB environment",
-            StoreKind::Sqlite => "SQLite file",
-            StoreKind::Xml => "XML dump",
-            StoreKind::Memory => "store in memory",
-        })
-    }
-}
-
-/// The file of an LMDB environment.
-const DATA: &str = "data.mdb";
 
 /// How to open a store.
 ///
@@ -242,7 +144,7 @@ impl Opening {
             return Err(OpenError::NotCompiledIn { kind, feature });
         }
         let write = self.write || self.create;
-        let store: Arc<dyn KvDatabase> = match kind {
+        let (store, files): (Arc<dyn KvDatabase>, Files) = match kind {
             #[cfg(feature = "lmdb")]
             StoreKind::Lmdb => {
                 let builder = permazen_kv::lmdb::LmdbStore::builder();
@@ -251,7 +153,8 @@ impl Opening {
                     Some(wait) => builder.wait(wait),
                     None => builder,
                 };
-                Arc::new(builder.open(&path)?)
+                let store = builder.open(&path)?;
+                (Arc::new(store.clone()), Files::Lmdb(store))
             }
             #[cfg(feature = "sqlite")]
             StoreKind::Sqlite => {
@@ -261,11 +164,15 @@ impl Opening {
                     Some(wait) => builder.wait(wait),
                     None => builder,
                 };
-                Arc::new(builder.open(&path)?)
+                let store = builder.open(&path)?;
+                (Arc::new(store.clone()), Files::Sqlite(store))
             }
             StoreKind::Xml if write => return Err(OpenError::NotWritable { path: path.into() }),
-            StoreKind::Xml => Arc::new(XmlDump::read(&path)?),
-            StoreKind::Memory => Arc::new(MemoryStore::new()),
+            StoreKind::Xml => {
+                let dump = Arc::new(XmlDump::read(&path)?);
+                (dump.clone(), Files::Xml(dump))
+            }
+            StoreKind::Memory => (Arc::new(MemoryStore::new()), Files::None),
             #[cfg(not(feature = "lmdb"))]
             StoreKind::Lmdb => {
                 return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() });
@@ -276,7 +183,7 @@ impl Opening {
             }
         };
         let path = (kind != StoreKind::Memory).then_some(path);
-        Ok(OpenStore { store, kind, path, wait: self.wait })
+        Ok(OpenStore { store, files, kind, path, wait: self.wait })
     }
 
     /// Which kind of store `name` means, and its path, which is empty for a store in memory. The
@@ -375,6 +282,7 @@ fn directory_of(path: PathBuf) -> PathBuf {
 #[derive(Clone)]
 pub struct OpenStore {
     store: Arc<dyn KvDatabase>,
+    files: Files,
     kind: StoreKind,
     path: Option<PathBuf>,
     wait: Option<Duration>,
@@ -449,253 +357,4 @@ impl KvDatabase for OpenStore {
     fn statistics(&self) -> Result<Statistics, KvError> {
         self.store.statistics()
     }
-}
-
-/// An XML dump that was read into memory. As a store it can only be read. [`store`](Self::store) can
-/// be changed, which does not change the file.
-///
-/// ```
-/// use permazen::kv::{KvDatabase, TxOptions};
-/// use permazen::open::XmlDump;
-///
-/// # let dir = tempfile::tempdir()?;
-/// # let path = dir.path().join("dump.xml");
-/// # std::fs::write(&path, "<entries/>")?;
-/// let dump = XmlDump::read(&path)?;
-/// dump.begin(&TxOptions::reading())?;
-/// std::fs::write(&path, "<entries><entry><key>01</key></entry></entries>")?;
-/// let error = dump.begin(&TxOptions::reading()).err().unwrap();
-/// assert!(error.to_string().ends_with("it was changed since it was read; open it again"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct XmlDump {
-    path: PathBuf,
-    store: MemoryStore,
-    /// The file as it was read.
-    read: Stamp,
-}
-
-/// What changes when a file changes.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    /// The number of the file on its device.
-    inode: u64,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Stamp {
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
-        #[cfg(not(unix))]
-        let inode = 0;
-        Stamp { len: metadata.len(), modified: metadata.modified().ok(), inode }
-    }
-}
-
-impl XmlDump {
-    /// Reads the dump at `path` into memory.
-    ///
-    /// # Errors
-    /// [`OpenError::Io`], [`OpenError::NotAFile`], [`OpenError::Changed`] if the file changes while
-    /// it is read, and [`OpenError::Xml`] for a file that is no dump.
-    pub fn read(path: impl AsRef<Path>) -> Result<XmlDump, OpenError> {
-        let path = path.as_ref();
-        let failed = |error| OpenError::io(path, error);
-        let file = open_file(path)?;
-        let read = Stamp::of(&file.metadata().map_err(failed)?);
-        let real = path.canonicalize().map_err(failed)?;
-        let store = MemoryStore::new();
-        let mut kv = store.begin(&TxOptions::writing())?;
-        let loaded = xml::load(&mut *kv, BufReader::new(file));
-        let dump = XmlDump { path: real, store: store.clone(), read };
-        // A file that is changed while it is read is seldom a whole document.
-        if !dump.is_unchanged() {
-            return Err(OpenError::Changed { path: path.into() });
-        }
-        loaded.map_err(|source| OpenError::Xml { path: path.into(), source: Box::new(source) })?;
-        kv.commit()?;
-        Ok(dump)
-    }
-
-    /// The file, after all links.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The pairs in memory.
-    pub fn store(&self) -> &MemoryStore {
-        &self.store
-    }
-
-    /// Whether the file is still as it was read, by its length, its time of change and its place on
-    /// the device.
-    pub fn is_unchanged(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|found| Stamp::of(&found) == self.read)
-    }
-}
-
-impl KvDatabase for XmlDump {
-    /// Begins a read-only transaction. Looks at the file.
-    ///
-    /// # Errors
-    /// [`KvError::IllegalState`] for a transaction that writes, [`KvError::Open`] if the file was
-    /// changed since it was read.
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
-        if !options.read_only {
-            return Err(KvError::IllegalState(format!(
-                "{}: an XML dump can only be read; copy it to another store to change it",
-                path_text(&self.path)
-            )));
-        }
-        if !self.is_unchanged() {
-            let reason = "it was changed since it was read; open it again".into();
-            return Err(KvError::Open { path: self.path.as_path().into(), reason });
-        }
-        self.store.begin(options)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn statistics(&self) -> Result<Statistics, KvError> {
-        self.store.statistics()
-    }
-}
-
-/// Opens a file for reading; refuses anything else, since opening a named pipe would wait for
-/// somebody to write to it.
-fn open_file(path: &Path) -> Result<File, OpenError> {
-    let failed = |error| OpenError::io(path, error);
-    let metadata = std::fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        let found = what_it_is(metadata.file_type());
-        return Err(OpenError::NotAFile { path: path.into(), found });
-    }
-    File::open(path).map_err(failed)
-}
-
-/// Something that is not a file, in words.
-fn what_it_is(found: FileType) -> &'static str {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if found.is_fifo() {
-            return "a named pipe";
-        }
-        if found.is_socket() {
-            return "a socket";
-        }
-        if found.is_char_device() || found.is_block_device() {
-            return "a device";
-        }
-    }
-    if found.is_dir() { "a directory" } else { "something else" }
-}
-
-/// Why a store could not be opened. The messages show a path as
-/// [`path_text`](crate::escape::path_text) does.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// No kind of store has this name.
-    #[error("{scheme}: is no kind of store: {}; write ./ before a path that has a colon", kinds())]
-    UnknownScheme {
-        /// What stands before the colon.
-        scheme: String,
-    },
-    /// The program was built without this kind of store.
-    #[error("it is a store of the kind {}, for which this program was built without the feature `{feature}`", kind.scheme())]
-    NotCompiledIn {
-        /// The kind.
-        kind: StoreKind,
-        /// The feature of this crate that it needs.
-        feature: &'static str,
-    },
-    /// A URL of a known kind cannot be read.
-    #[error("{reason}: the form is {form}")]
-    Url {
-        /// How such a URL is written.
-        form: &'static str,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// Something is to be created, and the name does not say what.
-    #[error("{}: it does not exist; to create it, say of which kind: {}", path_text(path), kinds())]
-    NoKind {
-        /// The path.
-        path: Box<Path>,
-    },
-    /// A file is no store.
-    #[error("{} is no LMDB environment directory, no SQLite file and no XML dump", path_text(path))]
-    Unrecognized {
-        /// The file.
-        path: Box<Path>,
-    },
-    /// A directory, named pipe or device stands where a file is expected.
-    #[error("{}: {found}, where a file is expected", path_text(path))]
-    NotAFile {
-        /// The path.
-        path: Box<Path>,
-        /// What it is.
-        found: &'static str,
-    },
-    /// The file could not be read.
-    #[error("{}: {source}", path_text(path))]
-    Io {
-        /// The file.
-        path: Box<Path>,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A file is no XML dump.
-    #[error("{}: {source}", path_text(path))]
-    Xml {
-        /// The file.
-        path: Box<Path>,
-        /// What is wrong with it.
-        source: Box<XmlError>,
-    },
-    /// An XML dump was changed while it was read.
-    #[error("{}: it was changed while it was read; open it again", path_text(path))]
-    Changed {
-        /// The file.
-        path: Box<Path>,
-    },
-    /// An XML dump was to be written.
-    #[error(
-        "{}: an XML dump can only be read; copy it to another store to change it",
-        path_text(path)
-    )]
-    NotWritable {
-        /// The file.
-        path: Box<Path>,
-    },
-    /// The store could not be opened.
-    #[error(transparent)]
-    Store(#[from] KvError),
-}
-
-impl OpenError {
-    fn io(path: &Path, source: io::Error) -> OpenError {
-        OpenError::Io { path: path.into(), source }
-    }
-}
-
-/// The kinds of stores that can be opened, and which features add more.
-fn kinds() -> String {
-    let forms: Vec<&str> =
-        SCHEMES.iter().filter(|known| known.compiled).map(|known| known.form).collect();
-    let mut text = forms.join(", ");
-    for known in SCHEMES.iter().filter(|known| !known.compiled) {
-        let feature = known.feature.unwrap_or_default();
-        text.push_str(&format!(", and with the feature `{feature}` {}", known.form));
-    }
-    text
 }

@@ -1,0 +1,113 @@
+//! Copies of stores.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use permazen_kv::copy::{Copied, Watch};
+use permazen_kv::{KvError, KvRead, xml};
+
+use super::error::OpenError;
+use super::files::Files;
+use super::kind::StoreKind;
+use super::{OpenStore, Opening};
+
+impl OpenStore {
+    /// Makes a backup: a new store of the same kind at the path `target`, with everything in the files
+    /// of this one as it is now. Others can read and write meanwhile. The backup gets its name when
+    /// all of it is on disk; so it is there as a whole or not at all.
+    ///
+    /// The backup of an LMDB environment is packed. That of an SQLite file is a copy of its pages, also
+    /// of those that are not used. That of an XML dump has its pairs.
+    ///
+    /// ```
+    /// use permazen::kv::copy::Watch;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let (path, target) = (dir.path().join("dump.xml"), dir.path().join("backup.xml"));
+    /// # std::fs::write(&path, "<entries/>")?;
+    /// let store = permazen::open(&path)?;
+    /// store.back_up(&target, &mut Watch::new())?;
+    /// assert_eq!(permazen::open(&target)?.kind(), store.kind());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenError::Store`]: with [`KvError::Open`] if there is something at `target` already, with
+    /// [`KvError::Stopped`], with [`KvError::Unsupported`] for a store in memory, and with the errors of
+    /// the store.
+    pub fn back_up(
+        &self,
+        target: impl AsRef<Path>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied, OpenError> {
+        let target = target.as_ref();
+        match &self.files {
+            #[cfg(feature = "lmdb")]
+            Files::Lmdb(store) => Ok(store.copy_to_watched(target, watch)?),
+            #[cfg(feature = "sqlite")]
+            Files::Sqlite(store) => Ok(store.copy_to(target, watch)?),
+            Files::Xml(dump) => Ok(dump_to(target, &dump.store().snapshot(), watch)?),
+            Files::None => Err(KvError::Unsupported("a backup of its files").into()),
+        }
+    }
+}
+
+impl Opening {
+    /// Makes a new store with this name, and with the pairs of `from`: a copy to any kind of store. Give
+    /// it a snapshot or a read-only transaction, so that all pairs are of one state.
+    ///
+    /// The store gets its name when all of it is on disk; so it is there as a whole or not at all. Its
+    /// pages are full. Costs one scan of `from`.
+    ///
+    /// ```
+    /// use permazen::kv::copy::Watch;
+    /// use permazen::kv::{KvDatabase, TxOptions};
+    /// use permazen::open::Opening;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("dump.xml");
+    /// # std::fs::write(&path, "<entries><entry><key>01</key></entry></entries>")?;
+    /// # let target = format!("xml:{}", dir.path().join("copy.xml").display());
+    /// let store = permazen::open(&path)?;
+    /// let tx = store.begin(&TxOptions::reading())?;
+    /// let copied = Opening::new().create_from(&target, &tx, &mut Watch::new())?;
+    /// assert_eq!(copied.pairs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`locate`](Self::locate), and [`OpenError::NoKind`] if the name does not say which kind
+    /// of store to make. [`OpenError::Store`]: with [`KvError::Open`] if there is something at that path
+    /// already, with [`KvError::Stopped`], with [`KvError::KeyTooLong`] for a key that the store cannot
+    /// hold, with [`KvError::Unsupported`] for a store in memory, and with the errors of reading `from`.
+    pub fn create_from(
+        &self,
+        name: impl AsRef<OsStr>,
+        from: &dyn KvRead,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied, OpenError> {
+        let (kind, path) = self.clone().create(true).locate(name)?;
+        match kind {
+            #[cfg(feature = "lmdb")]
+            StoreKind::Lmdb => {
+                let builder = permazen_kv::lmdb::LmdbStore::builder();
+                Ok(builder.create_from(path, from, watch)?)
+            }
+            #[cfg(feature = "sqlite")]
+            StoreKind::Sqlite => {
+                let builder = permazen_kv::sqlite::SqliteStore::builder();
+                Ok(builder.create_from(path, from, watch)?)
+            }
+            StoreKind::Xml => Ok(dump_to(&path, from, watch)?),
+            StoreKind::Memory => {
+                Err(KvError::Unsupported("a copy to a new store in memory").into())
+            }
+            #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
+            kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
+        }
+    }
+}
+
+fn dump_to(path: &Path, from: &dyn KvRead, watch: &mut Watch<'_>) -> permazen_kv::Result<Copied> {
+    xml::create_from(path, from, xml::Style::Indented, watch)
+}

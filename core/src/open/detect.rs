@@ -1,0 +1,66 @@
+//! Finding out which kind of store is at a path.
+
+use std::fs::{File, FileType};
+use std::io::Read;
+use std::path::Path;
+
+use super::error::OpenError;
+use super::kind::StoreKind;
+
+/// The file of an LMDB environment.
+pub(super) const DATA: &str = "data.mdb";
+
+/// Opens a file for reading; refuses anything else, since opening a named pipe would wait for
+/// somebody to write to it.
+pub(super) fn open_file(path: &Path) -> Result<File, OpenError> {
+    let failed = |error| OpenError::io(path, error);
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        let found = what_it_is(metadata.file_type());
+        return Err(OpenError::NotAFile { path: path.into(), found });
+    }
+    File::open(path).map_err(failed)
+}
+
+/// Something that is not a file, in words.
+fn what_it_is(found: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a named pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+        if found.is_char_device() || found.is_block_device() {
+            return "a device";
+        }
+    }
+    if found.is_dir() { "a directory" } else { "something else" }
+}
+
+impl StoreKind {
+    /// Finds out which kind of store is at `path`. Reads the first bytes of a file.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] if there is nothing at `path`, [`OpenError::NotAFile`] for a named pipe or
+    /// a device, [`OpenError::Unrecognized`] for another file.
+    pub fn detect(path: impl AsRef<Path>) -> Result<StoreKind, OpenError> {
+        let path = path.as_ref();
+        let metadata = std::fs::metadata(path).map_err(|error| OpenError::io(path, error))?;
+        if metadata.is_dir() || path.file_name().is_some_and(|name| name == DATA) {
+            return Ok(StoreKind::Lmdb);
+        }
+        let mut start = Vec::new();
+        let read = open_file(path)?.take(64).read_to_end(&mut start);
+        read.map_err(|error| OpenError::io(path, error))?;
+        if start.starts_with(b"SQLite format 3\0") {
+            return Ok(StoreKind::Sqlite);
+        }
+        if start.trim_ascii_start().starts_with(b"<") || start.starts_with(&[0xef, 0xbb, 0xbf]) {
+            return Ok(StoreKind::Xml);
+        }
+        Err(OpenError::Unrecognized { path: path.into() })
+    }
+}

@@ -1,0 +1,117 @@
+//! Copies of databases, and new databases with the pairs of another store.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use super::connection::Statements;
+use super::error::failed;
+use super::log_files::{INDEX, LOG, beside};
+use super::shared::Shared;
+use super::transaction::View;
+use crate::copy::{Copied, Watch, each_pair};
+use crate::store_parts::new_file::{NewFile, new_file};
+use crate::{KvError, KvRead, Result};
+
+/// How many pages are copied before the watch is asked: a quarter of a megabyte, unless pages have
+/// another size than usual.
+const PAGES: i32 = 64;
+
+/// The pause when another connection to the source holds a lock for a moment.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A connection to a new file, which nobody else knows. If the process ends before the file is
+/// complete and synced, it is not used: so there is no journal, and SQLite need not sync.
+fn connect(file: &NewFile<'_>) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file.part(), flags)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// Lets `write` write a new database into the file `target`. Without success, nothing remains.
+fn create<T>(target: &Path, write: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+    let file = new_file(target)?;
+    let failed = |error| failed(target, "cannot copy into it", error);
+    let mut connection = connect(&file).map_err(failed)?;
+    let written = write(&mut connection);
+    let closed = connection.close().map_err(|(_, error)| failed(error));
+    // SQLite has removed them, unless it could not.
+    let logs = [LOG, INDEX].map(|suffix| beside(file.part(), suffix));
+    let left = logs.iter().any(|log| log.exists());
+    logs.iter().for_each(|log| drop(std::fs::remove_file(log)));
+    let written = written?;
+    closed?;
+    if left {
+        let reason = "SQLite has left a log beside the copy".into();
+        return Err(KvError::Open { path: target.into(), reason });
+    }
+    file.publish()?;
+    Ok(written)
+}
+
+/// Makes a copy of a database, page by page. The source stays in one read transaction, so what others
+/// commit meanwhile is not in the copy, and does not make SQLite begin again.
+pub(super) fn copy_database(
+    shared: &Arc<Shared>,
+    target: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Copied> {
+    let view = View::open(Arc::clone(shared))?;
+    create(target, |to| {
+        view.with(|session| {
+            let failed = |error| failed(target, "cannot copy into it", error);
+            let size = |name: &str| -> Result<u64> {
+                let asked = session.connection.pragma_query_value(None, name, |row| row.get(0));
+                asked.map(|number: i64| number.unsigned_abs()).map_err(failed)
+            };
+            let (page, pages) = (size("page_size")?, size("page_count")?);
+            watch.begin(Some(page * pages))?;
+            let backup = Backup::new(session.connection, to).map_err(failed)?;
+            let mut before = 0;
+            loop {
+                let step = backup.step(PAGES).map_err(failed)?;
+                let progress = backup.progress();
+                let done = progress.pagecount.saturating_sub(progress.remaining).unsigned_abs();
+                watch.copied(0, u64::from(done.saturating_sub(before)) * page)?;
+                before = done;
+                match step {
+                    StepResult::Done => return Ok(watch.end()),
+                    StepResult::Busy | StepResult::Locked => thread::sleep(PAUSE),
+                    _ => {}
+                }
+            }
+        })
+    })
+}
+
+/// Makes a database with the pairs of another store.
+pub(super) fn create_from(
+    table: &str,
+    target: &Path,
+    from: &dyn KvRead,
+    watch: &mut Watch<'_>,
+) -> Result<Copied> {
+    let statements = Statements::new(table);
+    create(target, |to| {
+        let failed = |error| failed(target, "cannot copy into it", error);
+        // Written once, in the order of the keys, so each page is full.
+        to.execute_batch("BEGIN").map_err(failed)?;
+        to.execute(&statements.create, []).map_err(failed)?;
+        let mut put = to.prepare(&statements.put).map_err(failed)?;
+        let copied = each_pair(from, watch, |key, value| {
+            put.execute((key, value)).map(drop).map_err(failed)
+        })?;
+        drop(put);
+        to.execute_batch("COMMIT").map_err(failed)?;
+        // In this mode it is opened later.
+        to.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
+        Ok(copied)
+    })
+}

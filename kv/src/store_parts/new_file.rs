@@ -1,0 +1,136 @@
+//! New files that get their names when they are complete.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::file_identity::FileId;
+use crate::{KvError, Result};
+
+/// A file that is being written, under its name with `.part` after it. Dropping this removes it.
+pub(crate) struct NewFile<'t> {
+    /// What errors name: the file, or the directory that stands for it.
+    named: &'t Path,
+    target: PathBuf,
+    part: PathBuf,
+    /// What to say if there is a file of that name already.
+    exists: &'static str,
+    /// Locked, so that only one is written at a time.
+    pub(crate) file: File,
+}
+
+impl<'t> NewFile<'t> {
+    /// Begins the file `target`, which must not exist.
+    pub(crate) fn create(named: &'t Path, target: PathBuf, exists: &'static str) -> Result<Self> {
+        let mut part = OsString::from(&target);
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let name = part.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let failed = |error| cannot(named, &format!("cannot create {name}"), &error);
+        let taken = || fs::symlink_metadata(&target).is_ok();
+        loop {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true);
+            let (file, new) = match options.clone().create_new(true).open(&part) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    match options.open(&part) {
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                        file => (file.map_err(failed)?, false),
+                    }
+                }
+                file => (file.map_err(failed)?, true),
+            };
+            if file.try_lock().is_err() {
+                // The file may also be a complete one that is open and has kept this name as well.
+                let reason =
+                    if taken() { exists } else { "another copy is just being written to it" };
+                return Err(refused(named, reason));
+            }
+            // Before the lock was taken, that copy may have been finished, and another one may have
+            // begun.
+            let is_at =
+                FileId::at(&part).map_err(failed)? == Some(FileId::of(&file).map_err(failed)?);
+            if !is_at {
+                continue;
+            }
+            if !new {
+                // A part that was left over is of no use. It may also be a finished copy that has
+                // kept this name as well, so it must not be written to.
+                fs::remove_file(&part).map_err(failed)?;
+                continue;
+            }
+            let new = NewFile { named, target: target.clone(), part, exists, file };
+            if taken() {
+                return Err(refused(named, exists));
+            }
+            return Ok(new);
+        }
+    }
+
+    /// The name it has now.
+    #[cfg(any(feature = "lmdb", feature = "sqlite"))]
+    pub(crate) fn part(&self) -> &Path {
+        &self.part
+    }
+
+    /// Gives the file its name after all of it is on disk. If a file has the name already, that
+    /// stays.
+    pub(crate) fn publish(self) -> Result<()> {
+        let named = self.named;
+        self.file.sync_all().map_err(|error| cannot(named, "cannot sync the copy", &error))?;
+        let failed = |error| cannot(named, "cannot give the copy its name", &error);
+        match fs::hard_link(&self.part, &self.target) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(refused(named, self.exists));
+            }
+            // A file system without links. Renaming is the best way that remains: it replaces a
+            // file that is created at this very moment.
+            Err(_) if fs::symlink_metadata(&self.target).is_err() => {
+                fs::rename(&self.part, &self.target).map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let target = self.target.clone();
+        drop(self);
+        if cfg!(unix) {
+            let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+            File::open(directory.unwrap_or(Path::new(".")))
+                .and_then(|directory| directory.sync_all())
+                .map_err(|error| cannot(named, "cannot sync the directory", &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        // After an error, that error matters more. The next copy removes the file.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+fn refused(path: &Path, reason: impl Into<Box<str>>) -> KvError {
+    KvError::Open { path: path.into(), reason: reason.into() }
+}
+
+/// The error of the file system for a copy.
+pub(crate) fn cannot(path: &Path, what: &str, error: &io::Error) -> KvError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            KvError::Full { path: path.into(), reason: format!("{what}: {error}").into() }
+        }
+        _ => refused(path, format!("{what}: {error}")),
+    }
+}
+
+/// What to say if there is a file already.
+#[cfg(any(feature = "sqlite", feature = "xml"))]
+pub(crate) const EXISTS: &str = "there is a file already; remove it first, or copy to another name";
+
+/// Begins the file `target`, which must not exist.
+#[cfg(any(feature = "sqlite", feature = "xml"))]
+pub(crate) fn new_file(target: &Path) -> Result<NewFile<'_>> {
+    NewFile::create(target, target.to_owned(), EXISTS)
+}
