@@ -1,7 +1,7 @@
 //! Keys in words: what each part of a key of the store means, by the recorded schemas.
 //!
 //! [`pieces`] cuts a key into pieces, each with its meaning, in the words of Permazen for Java.
-//! [`line`] says in one line what a key stands for. Both take any bytes and any schemas: on a
+//! [`line()`] says in one line what a key stands for. Both take any bytes and any schemas: on a
 //! damaged database, give them the schemas that can still be read
 //! ([`read_usable_schemas`](crate::schema::read_usable_schemas)). Names and values are escaped
 //! ([`escape`](crate::escape)), so that they are safe to show.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Target;
+use super::target::Target;
 use crate::process::open_page::Holder;
 use crate::process::pins::Pin;
 

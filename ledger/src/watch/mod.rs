@@ -6,6 +6,7 @@ pub(crate) mod follow;
 mod held;
 mod notification;
 pub(crate) mod subscription;
+mod target;
 pub(crate) mod unanswered;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use self::held::{Held, Kept};
 use self::notification::Pending;
 pub use self::notification::{NewValue, Notification, Part, Update};
 pub use self::subscription::Subscription;
+use self::target::Target;
 use self::unanswered::Unanswered;
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
@@ -118,17 +120,6 @@ pub(crate) struct Connected {
     /// Where it goes. While a transaction is open, it stays.
     pub(crate) handle: BranchingDatabase,
     pub(crate) unanswered: Arc<Unanswered>,
-}
-
-/// What is being told in parts.
-#[derive(Debug)]
-struct Target {
-    /// `None` if they cannot be computed any more.
-    differences: Option<Pending>,
-    commit: CommitId,
-    time: CommitTime,
-    version: (Pin, Digest),
-    moved: bool,
 }
 
 /// What a watcher has while it is asked.
