@@ -479,3 +479,141 @@ fn counters_and_what_is_derived_are_no_conflicts_whatever_the_policy() {
         assert_eq!(says.calls.load(Ordering::Relaxed), asked, "{policy:?}");
     }
 }
+
+/// Decides when it is told to.
+fn waiting(policy: MergePolicy) -> (Says, Receiver<()>, Sender<()>) {
+    let ((called, is_called), (go, may_go)) = (channel(), channel());
+    let may_go = Mutex::new(may_go);
+    let says = Says::new(policy, None, move |result| {
+        called.send(()).unwrap();
+        let _ = may_go.lock().unwrap().recv_timeout(LONG);
+        // It may be over by now.
+        let _ = result.done();
+        Ok(())
+    });
+    (says, is_called, go)
+}
+
+#[test]
+fn a_policy_that_changes_again_is_not_held_up_by_a_resolver_that_does_not_come_back() {
+    let (repository, page) = by_hand();
+    let (first, is_called, go) = waiting(MergePolicy::Custom);
+    let first = repository.add_merge_factory(Arc::new(Given(Arc::new(first))));
+    // The second one may not be asked before the first has come back, and has no limit.
+    let second = Says::new(MergePolicy::Custom, None, MergeResult::done);
+    let second = Arc::new(second);
+    let registered = repository.add_merge_factory(Arc::new(Given(Arc::clone(&second))));
+    let third = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let _third = repository.add_merge_factory(Arc::new(Given(Arc::new(third))));
+    diverge(&page, &[("a", "1")], &[("b", "2")]);
+    let (told, ended) = channel();
+    let merging = page.clone();
+    let thread = thread::spawn(move || told.send(merging.merge_by_policy().map(drop)).unwrap());
+    is_called.recv_timeout(LONG).unwrap();
+    drop(first);
+    drop(registered);
+    // Without a change of the policy, it would wait for the first one.
+    ended.recv_timeout(LONG / 2).unwrap().unwrap();
+    assert_eq!(keys(&page), ["a", "b"]);
+    assert_eq!(second.calls.load(Ordering::Relaxed), 0);
+    go.send(()).unwrap();
+    thread.join().unwrap();
+}
+
+/// Changes the policy while it is asked what a key is.
+struct Changing(fn());
+
+impl Merger for Changing {
+    fn class(&self, _: &[u8]) -> KeyClass {
+        (self.0)();
+        KeyClass::Value
+    }
+}
+
+#[test]
+fn a_policy_that_changes_before_the_resolver_is_called_calls_it_no_more() {
+    static REGISTRATION: Mutex<Option<permazen_ledger::MergeFactoryRegistration>> =
+        Mutex::new(None);
+    let (repository, page) = by_hand();
+    let mut says = Says::new(MergePolicy::AutomaticWithFallback, None, MergeResult::done);
+    says.merger = || Box::new(Changing(|| drop(REGISTRATION.lock().unwrap().take())));
+    let says = Arc::new(says);
+    let given = Arc::new(Given(Arc::clone(&says)));
+    *REGISTRATION.lock().unwrap() = Some(repository.add_merge_factory(given));
+    let next = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let _next = repository.add_merge_factory(Arc::new(Given(Arc::new(next))));
+    diverge(&page, &[("a", "1"), ("b", "1")], &[("a", "2"), ("c", "2")]);
+    // It is asked whether there is a conflict.
+    page.merge_by_policy().unwrap();
+    assert!(REGISTRATION.lock().unwrap().is_none());
+    assert_eq!(says.calls.load(Ordering::Relaxed), 0);
+    assert_eq!(keys(&page), ["a", "b", "c"]);
+}
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct Still;
+
+impl permazen_ledger::Clock for Still {
+    fn now(&self) -> std::time::SystemTime {
+        std::time::UNIX_EPOCH + LONG
+    }
+}
+
+#[test]
+fn heads_that_come_while_others_are_merged_are_not_forgotten() {
+    let repository =
+        Repository::builder(MemoryStore::new()).upkeep_by_hand().clock(Arc::new(Still));
+    let repository = repository.create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let (says, is_called, go) = waiting(MergePolicy::Custom);
+    let says = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    let first = Says::new(MergePolicy::LastOneWins, None, MergeResult::done);
+    let _first = repository.add_merge_factory(Arc::new(Given(Arc::new(first))));
+    diverge(&page, &[("a", "1")], &[("b", "2")]);
+    let merging = page.clone();
+    let thread = thread::spawn(move || merging.merge_by_policy().map(drop));
+    is_called.recv_timeout(LONG).unwrap();
+    // Two merges of the same commits, and a change of this process, on another branch.
+    let base = page.heads(MAIN).unwrap()[0];
+    let on = |branch: &str, at: &permazen_ledger::CommitId, key: &str| {
+        page.create_branch(branch, at).unwrap();
+        let db = page.database(branch).unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        put(&mut *tx, &[(key, branch)]);
+        tx.commit().unwrap();
+        page.head(branch).unwrap()
+    };
+    let (one, other) = (on("one", &base, "x"), on("other", &base, "x"));
+    struct Older;
+    impl Merger for Older {
+        fn resolve(
+            &mut self,
+            _: &permazen_ledger::Conflict<'_>,
+        ) -> Result<permazen_ledger::Resolution> {
+            Ok(permazen_ledger::Resolution::Older)
+        }
+    }
+    let merges = [
+        page.merge("one", &other, &mut permazen_ledger::LastOneWins).unwrap(),
+        page.merge("other", &one, &mut Older).unwrap(),
+    ];
+    page.create_branch("all", &merges[0]).unwrap();
+    let own = [(); 2].map(|()| page.branching_database("all").unwrap());
+    page.add_head("all", &merges[1]).unwrap();
+    let mut open = own.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+    put(&mut *open[0], &[("y", "1")]);
+    put(&mut *open[1], &[("z", "1")]);
+    for tx in open {
+        tx.commit().unwrap();
+    }
+    // Somebody merges, so this does nothing yet.
+    repository.upkeep().unwrap();
+    assert!(page.heads("all").unwrap().len() > 1);
+    go.send(()).unwrap();
+    thread.join().unwrap().unwrap();
+    drop(says);
+    // What has called is known, so nothing waits for others.
+    repository.upkeep().unwrap();
+    assert_eq!(page.heads("all").unwrap().len(), 1);
+}

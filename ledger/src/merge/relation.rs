@@ -1,6 +1,6 @@
 //! What two commits have in common.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
@@ -31,39 +31,57 @@ const RIGHT: u8 = 2;
 const BELOW: u8 = 4;
 
 /// The commits that a search has reached and not passed, with their marks. A parent has a smaller
-/// generation, so the last one has all of its marks.
+/// generation, so the last one has all of its marks, and nobody reaches it again.
 struct Reached<'s> {
     shared: &'s Shared,
     marks: BTreeMap<(u64, CommitId), u8>,
+    /// Each is got once.
+    loaded: HashMap<CommitId, (u64, Parent)>,
     /// How many of them are not below a common one.
     open: usize,
 }
 
-impl Reached<'_> {
+impl<'s> Reached<'s> {
+    fn new(shared: &'s Shared) -> Self {
+        Reached { shared, marks: BTreeMap::new(), loaded: HashMap::new(), open: 0 }
+    }
+
     /// Begins at a commit.
     fn start(&mut self, id: &CommitId, marks: u8) -> Result<()> {
-        let generation = self.shared.commit(id)?.map_or(0, |commit| commit.generation);
-        self.add(id, generation, marks);
-        Ok(())
+        let load = |shared: &Shared| Ok(shared.commit(id)?.map_or(Parent::First, Parent::Here));
+        self.add(id, marks, load)
     }
 
     /// Goes on to a parent of a commit.
     fn mark(&mut self, id: &CommitId, child: &CommitId, marks: u8) -> Result<()> {
-        let generation = match self.shared.parent(id, child)? {
-            Parent::First => 0,
-            Parent::Here(commit) => commit.generation,
-            Parent::Pruned(pruned) => pruned.generation,
-        };
-        self.add(id, generation, marks);
-        Ok(())
+        self.add(id, marks, |shared| shared.parent(id, child))
     }
 
-    fn add(&mut self, id: &CommitId, generation: u64, marks: u8) {
+    fn add(
+        &mut self,
+        id: &CommitId,
+        marks: u8,
+        load: impl FnOnce(&Shared) -> Result<Parent>,
+    ) -> Result<()> {
+        let generation = match self.loaded.get(id) {
+            Some((generation, _)) => *generation,
+            None => {
+                let found = load(self.shared)?;
+                let generation = match &found {
+                    Parent::First => 0,
+                    Parent::Here(commit) => commit.generation,
+                    Parent::Pruned(pruned) => pruned.generation,
+                };
+                self.loaded.insert(*id, (generation, found));
+                generation
+            }
+        };
         let old = self.marks.entry((generation, *id)).or_default();
         let was_open = *old != 0 && *old & BELOW == 0;
         *old |= marks;
         self.open += usize::from(*old & BELOW == 0);
         self.open -= usize::from(was_open);
+        Ok(())
     }
 
     /// The commit with the largest generation, and its marks. It is `None` for the first commit of the
@@ -72,14 +90,14 @@ impl Reached<'_> {
         let Some(((_, id), marks)) = self.marks.pop_last() else { return Ok(None) };
         let is_open = marks & BELOW == 0;
         self.open -= usize::from(is_open);
-        let commit = match self.shared.parent(&id, &id)? {
-            Parent::Here(commit) => Some(commit),
+        let commit = match self.loaded.remove(&id) {
+            Some((_, Parent::Here(commit))) => Some(commit),
             // What is below it cannot be found any more.
-            Parent::Pruned(_) if is_open => {
+            Some((_, Parent::Pruned(_))) if is_open => {
                 let page = self.shared.page();
                 return Err(LedgerError::BaseMissing { page, commit: id });
             }
-            Parent::First | Parent::Pruned(_) => None,
+            _ => None,
         };
         Ok(Some((id, marks, commit)))
     }
@@ -87,7 +105,7 @@ impl Reached<'_> {
 
 /// Walks down from both commits, until all that is left leads to a common one.
 pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
-    let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
+    let mut reached = Reached::new(shared);
     reached.start(left, LEFT)?;
     reached.start(right, RIGHT)?;
     let mut found = Relation { common: Vec::new(), changes: [false; 2] };
@@ -118,7 +136,7 @@ pub(super) fn after(
     onto: &CommitId,
     head: &CommitId,
 ) -> Result<Option<BTreeSet<CommitId>>> {
-    let mut reached = Reached { shared, marks: BTreeMap::new(), open: 0 };
+    let mut reached = Reached::new(shared);
     reached.start(onto, BELOW)?;
     reached.start(head, LEFT)?;
     let mut after = BTreeSet::new();

@@ -25,14 +25,12 @@ use crate::node::items::Priority;
 use crate::node::view::Node;
 use crate::process::clock::millis;
 use crate::process::pins::Pin;
+use crate::rows::pieces::MAX_PIECE;
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::{Remote, Written};
 use crate::tree::nodes::Nodes;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
-
-/// No piece is longer.
-const MAX_PIECE: usize = 81_920;
 
 /// At most so many pieces are wanted at once.
 const WANTED: usize = 1_024;

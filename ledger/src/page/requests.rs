@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
+use crate::rows::pieces::MAX_PIECE;
 use crate::source::ObjectSource;
 
 /// A request is for at most so many pieces.
@@ -19,9 +20,6 @@ const PIECES: usize = 32;
 
 /// So many requests for a page run at once.
 const REQUESTS: usize = 5;
-
-/// No answer is longer.
-const MAX_PIECE: usize = 81_920;
 
 /// Whom a page asks.
 #[derive(Clone)]

@@ -115,6 +115,21 @@ impl MergingState {
     }
 }
 
+impl MergingState {
+    /// Lets the heads be looked at once more, by whoever is next.
+    fn again(&self, trigger: Trigger) {
+        let mut state = self.lock();
+        state.trigger = state.trigger.max(Some(trigger));
+    }
+
+    /// Waits while somebody else merges.
+    fn wait_for_others(&self) {
+        let state = self.lock();
+        let is_merging = |state: &mut State| state.is_merging && !state.is_over;
+        drop(self.news.wait_while(state, is_merging));
+    }
+}
+
 /// Ends the time in which nobody else merges.
 struct Merging<'m>(&'m MergingState);
 
@@ -233,8 +248,11 @@ impl PageMerging {
         }
         let trigger = self.state.lock().trigger.take().unwrap_or(Trigger::Others);
         match self.look(trigger) {
-            // Somebody else merges.
-            Err(LedgerError::Busy { .. }) => Ok(()),
+            // Somebody else merges, and may have read the heads before.
+            Err(LedgerError::Busy { .. }) => {
+                self.state.again(trigger);
+                Ok(())
+            }
             result => result.map(drop),
         }
     }
@@ -283,6 +301,7 @@ impl PageMerging {
     ) -> Result<()> {
         let mut moved = 0;
         while moved < ATTEMPTS {
+            let changes = self.running.changes();
             let Some(rules) = self.chosen() else { return Ok(()) };
             let heads = self.shared.lookout.heads(branch)?.heads;
             let heads: Vec<CommitId> = heads.iter().map(|head| head.id).collect();
@@ -314,11 +333,11 @@ impl PageMerging {
             }
             let (rules, running) = (&rules, &self.running);
             let mut strategy =
-                ByPolicy { rules, running, resolver_failed: false, cancelled: false };
+                ByPolicy { rules, running, changes, resolver_failed: false, cancelled: false };
             let joined = join(&self.shared, branch, &mut strategy);
             let ByPolicy { resolver_failed, cancelled, .. } = strategy;
             if resolver_failed {
-                self.forget_resolver(rules);
+                rules.forget_resolver();
             }
             match joined {
                 // The heads are read again.
@@ -345,18 +364,6 @@ impl PageMerging {
         }
         known.errors.wait(self.shared.open.process.now());
         Err(LedgerError::moved(self.shared.page(), branch))
-    }
-
-    /// Asks for another resolver with the next merge, unless the factory has given one since.
-    fn forget_resolver(&self, used: &Rules) {
-        let mut rules = self.rules();
-        let known = rules.as_mut().map(|rules| &mut rules.resolver);
-        let failed = match (known, &used.resolver) {
-            (Some(known), Some(used)) => known.take_if(|known| Arc::ptr_eq(known, used)),
-            _ => None,
-        };
-        drop(rules);
-        drop(failed);
     }
 
     /// Whether the two oldest heads are both merges.
@@ -397,8 +404,19 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
         let trigger = state.trigger.take().unwrap_or(Trigger::Others);
         drop(state);
         let Some(open) = page.upgrade() else { return };
-        // What fails is tried again, or waits for another commit. The heads say that it is not done.
-        let next = open.look(trigger).unwrap_or(None);
+        let next = match open.look(trigger) {
+            Err(LedgerError::Busy { .. }) => {
+                drop(open);
+                shared.again(trigger);
+                shared.wait_for_others();
+                if shared.lock().is_over {
+                    return;
+                }
+                continue;
+            }
+            // What fails is tried again, or waits for another commit. The heads say that it is not done.
+            result => result.unwrap_or(None),
+        };
         let now = open.shared.open.process.now();
         drop(open);
         let mut state = shared.lock();

@@ -1,7 +1,7 @@
 //! How the heads of a page are merged, once a factory has said it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use permazen_kv::KvWrite;
 
@@ -18,8 +18,8 @@ pub(super) struct Rules {
     pub(super) factory: Option<Factory>,
     pub(super) policy: MergePolicy,
     pub(super) time_limit: TimeLimit,
-    /// `None` if it is to be asked for.
-    pub(super) resolver: Option<Arc<dyn Resolver>>,
+    /// `None` if it is to be asked for. Clones of the rules have the same.
+    resolver: Arc<Mutex<Option<Arc<dyn Resolver>>>>,
     /// The page that it is for.
     pub(super) ledger: Arc<str>,
     pub(super) page: PageId,
@@ -40,7 +40,7 @@ impl Rules {
             false => None,
         };
         let time_limit = factory.says.time_limit(ledger, &page);
-        let ledger = Arc::clone(ledger);
+        let (ledger, resolver) = (Arc::clone(ledger), Arc::new(Mutex::new(resolver)));
         Rules { factory: Some(factory), policy, time_limit, resolver, ledger, page }
     }
 
@@ -50,21 +50,38 @@ impl Rules {
             factory: None,
             policy: MergePolicy::default(),
             time_limit: TimeLimit::default(),
-            resolver: None,
+            resolver: Arc::default(),
             ledger: Arc::clone(ledger),
             page,
         }
     }
 
-    /// A resolver: the present one, or a new one of the factory.
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<dyn Resolver>>> {
+        self.resolver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A resolver: the present one, or a new one of the factory, which is the present one from then on.
     pub(super) fn resolver(&self) -> Result<Arc<dyn Resolver>> {
-        match (&self.resolver, &self.factory) {
-            (Some(resolver), _) => Ok(Arc::clone(resolver)),
-            (None, Some(factory)) => factory.says.resolver(&self.ledger, &self.page),
+        let present = self.slot().clone();
+        match (present, &self.factory) {
+            (Some(resolver), _) => Ok(resolver),
+            (None, Some(factory)) => {
+                // Its own code runs without the lock.
+                let new = factory.says.resolver(&self.ledger, &self.page)?;
+                *self.slot() = Some(Arc::clone(&new));
+                Ok(new)
+            }
             (None, None) => Err(crate::LedgerError::Resolver {
                 reason: format!("page {} {} has none", self.ledger, self.page),
             }),
         }
+    }
+
+    /// Asks for another resolver with the next merge.
+    pub(super) fn forget_resolver(&self) {
+        let failed = self.slot().take();
+        // Its own code may run now.
+        drop(failed);
     }
 
     /// A merger as the factory has it.

@@ -29,6 +29,18 @@ struct RunningState {
     is_called: bool,
     /// It has not decided in time.
     is_late: bool,
+    /// How often the policy of the page has changed.
+    changes: u64,
+}
+
+/// How a call of a resolver begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Called,
+    /// The last one has not come back.
+    NotBack,
+    /// The policy has changed since the rules were read.
+    Cancelled,
 }
 
 impl Running {
@@ -36,18 +48,29 @@ impl Running {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the merge that is being decided.
+    /// How often the policy of the page has changed. Asked before the rules are read.
+    pub(super) fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
+    /// Ends the merge that is being decided, and those that were begun with the rules before.
     pub(super) fn cancel(&self) {
-        let merge = self.lock().merge.clone();
+        let mut state = self.lock();
+        state.changes += 1;
+        let merge = state.merge.clone();
+        drop(state);
+        self.came_back.notify_all();
         if let Some(merge) = merge {
             merge.end(End::Cancelled);
         }
     }
 
-    /// Begins a call. `false` if the resolver does not come back from the last one. One that was late is
-    /// not waited for.
-    fn begin(&self, merge: &Arc<OpenMerge>, limit: Option<Duration>) -> bool {
-        let is_called = |state: &mut RunningState| state.is_called && !state.is_late;
+    /// Begins a call, with the rules that were read after so many changes. One that was late is not waited
+    /// for.
+    fn begin(&self, merge: &Arc<OpenMerge>, limit: Option<Duration>, changes: u64) -> Begun {
+        let is_called = |state: &mut RunningState| {
+            state.is_called && !state.is_late && state.changes == changes
+        };
         let state = self.lock();
         let mut state = match limit {
             None => self.came_back.wait_while(state, is_called),
@@ -57,11 +80,15 @@ impl Running {
             },
         }
         .unwrap_or_else(PoisonError::into_inner);
-        if state.is_called {
-            return false;
+        if state.changes != changes {
+            return Begun::Cancelled;
         }
-        *state = RunningState { merge: Some(Arc::clone(merge)), is_called: true, is_late: false };
-        true
+        if state.is_called {
+            return Begun::NotBack;
+        }
+        let merge = Some(Arc::clone(merge));
+        *state = RunningState { merge, is_called: true, is_late: false, changes };
+        Begun::Called
     }
 
     /// Notes that the resolver has come back.
@@ -87,6 +114,8 @@ impl Running {
 pub(super) struct ByPolicy<'p> {
     pub(super) rules: &'p Rules,
     pub(super) running: &'p Arc<Running>,
+    /// How often the policy had changed before the rules were read.
+    pub(super) changes: u64,
     /// The resolver has failed, so that another one is to be asked for.
     pub(super) resolver_failed: bool,
     /// The policy of the page has changed meanwhile.
@@ -135,8 +164,10 @@ impl ByPolicy<'_> {
         let (left, right) = (snapshot(&versions.newer)?, snapshot(&versions.older)?);
         let (common, result) = (snapshot(&versions.base)?, merge.result());
         let limit = self.rules.time_limit.limit;
-        if !self.running.begin(&merge, limit) {
-            return self.fall_back(shared, versions);
+        match self.running.begin(&merge, limit, self.changes) {
+            Begun::Called => {}
+            Begun::NotBack => return self.fall_back(shared, versions),
+            Begun::Cancelled => return Err(self.cancelled()),
         }
         let running = Arc::clone(self.running);
         let call = move || {
@@ -172,6 +203,11 @@ impl ByPolicy<'_> {
                 Err(LedgerError::Resolver { reason })
             }
         }
+    }
+
+    fn cancelled(&mut self) -> LedgerError {
+        self.cancelled = true;
+        LedgerError::MergeEnded { reason: "the policy of the page has changed".to_owned() }
     }
 
     fn fall_back(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {

@@ -1,6 +1,6 @@
 //! The row with the counts of a page and the state of its collector, and the rows with marks.
 
-use permazen_kv::{KeySpan, KvRead, KvWrite};
+use permazen_kv::{KvRead, KvWrite};
 
 use super::page::Rows;
 use super::references::References;
@@ -205,31 +205,9 @@ impl Rows {
 
     /// Removes rows with marks, at most so many. `false` if there are more.
     pub(crate) fn remove_marks(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
-        let mut keys = Vec::new();
-        let is_all = self.keys(host, &[MARKS], most, &mut keys)?;
-        for key in keys {
-            host.remove(&key)?;
-        }
+        let (keys, is_all) = self.some_keys(host, &[MARKS], most)?;
+        keys.iter().try_for_each(|(_, key)| host.remove(key))?;
         Ok(is_all)
-    }
-
-    /// The stored keys that begin like this, at most `most`. `false` if there are more.
-    fn keys(
-        &self,
-        host: &dyn KvRead,
-        begin: &[u8],
-        most: usize,
-        keys: &mut Vec<Vec<u8>>,
-    ) -> Result<bool> {
-        let (min, max) = self.span(begin);
-        let span = KeySpan::new(&min, max.as_deref());
-        for pair in host.scan(span, permazen_kv::Direction::Forward)? {
-            if keys.len() == most {
-                return Ok(false);
-            }
-            keys.push(pair?.0.into_owned());
-        }
-        Ok(true)
     }
 }
 

@@ -21,6 +21,11 @@ use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::ids::CommitId;
 
+pub(crate) use super::page::{commit_key, head_key, heads_key, merge_key, resets_key};
+pub(crate) use super::pieces::piece_key;
+pub(crate) use super::retention::pruned_key;
+pub(crate) use super::statuses::unsynced_key;
+
 /// What is wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
@@ -302,29 +307,9 @@ fn piece<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<PieceRow<'r>> {
     Ok(PieceRow { kind, number: u48(digits), bytes })
 }
 
-/// The key of the row of a piece, without the prefix of the page.
-pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
-    [&[PIECE][..], &digest.0].concat()
-}
-
 /// Where the checksum of a row begins, `end` if it is no row of a piece.
 pub(crate) fn checksum_at(key: &[u8], end: usize) -> usize {
     if key.first() == Some(&PIECE) { 8 } else { end }
-}
-
-/// The key of the row of a head, without the prefix of the page.
-pub(crate) fn head_key(branch: &str, id: &CommitId) -> Vec<u8> {
-    [&[HEAD][..], branch.as_bytes(), &[0], &id.0.0].concat()
-}
-
-/// What the key of the row of a head begins with, without the prefix of the page.
-pub(crate) fn heads_key(branch: &str) -> Vec<u8> {
-    [&[HEAD][..], branch.as_bytes(), &[0]].concat()
-}
-
-/// The key of the row of the resets of a branch, without the prefix of the page.
-pub(crate) fn resets_key(branch: &str) -> Vec<u8> {
-    [&[RESETS][..], branch.as_bytes()].concat()
 }
 
 /// The key of the first row of the marks of a round, without the prefix of the page.
@@ -332,28 +317,8 @@ pub(crate) fn marks_key(round: u64) -> Vec<u8> {
     [&[MARKS][..], &round.to_be_bytes(), &[0; 4]].concat()
 }
 
-/// The key of the row of a commit, without the prefix of the page.
-pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
-    [&[COMMIT][..], &id.0.0].concat()
-}
-
-/// The key of the row of a merge, without the prefix of the page.
-pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
-    [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
-}
-
-/// The key of the row of a commit that is not at the remote yet, without the prefix of the page.
-pub(crate) fn unsynced_key(id: &CommitId) -> Vec<u8> {
-    [&[UNSYNCED][..], &id.0.0].concat()
-}
-
 /// The key of the row of the remote, without the prefix of the page.
 pub(crate) const REMOTE_KEY: [u8; 1] = [REMOTE];
-
-/// The key of the row of a pruned parent, without the prefix of the page.
-pub(crate) fn pruned_key(id: &CommitId) -> Vec<u8> {
-    [&[PRUNED][..], &id.0.0].concat()
-}
 
 /// The key of the row of parameters, without the prefix of the page.
 pub(crate) const PARAMETERS_KEY: [u8; 1] = [PARAMETERS];

@@ -44,6 +44,33 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+// The keys of rows, without the prefix of the page.
+
+/// What the key of a head of a branch begins with.
+pub(crate) fn heads_key(branch: &str) -> Vec<u8> {
+    [&[HEAD][..], branch.as_bytes(), &[0]].concat()
+}
+
+/// The key of a head of a branch.
+pub(crate) fn head_key(branch: &str, id: &CommitId) -> Vec<u8> {
+    [&heads_key(branch)[..], &id.0.0].concat()
+}
+
+/// The key of the resets of a branch.
+pub(crate) fn resets_key(branch: &str) -> Vec<u8> {
+    [&[RESETS][..], branch.as_bytes()].concat()
+}
+
+/// The key of a commit.
+pub(crate) fn commit_key(id: &CommitId) -> Vec<u8> {
+    [&[COMMIT][..], &id.0.0].concat()
+}
+
+/// The key of a merge.
+pub(crate) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
+    [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
+}
+
 impl Rows {
     /// The rows of a page that lies in the database of its repository.
     pub(crate) fn under_prefix(page: u64) -> Self {
@@ -138,18 +165,35 @@ impl Rows {
         Ok(())
     }
 
-    pub(super) fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
-        sealed::damaged(self.page, key, found)
+    /// The keys of rows with these first bytes, at most so many, as the host has them, each with its first byte.
+    /// `false` if there are more.
+    pub(super) fn some_keys(
+        &self,
+        host: &dyn KvRead,
+        firsts: &[u8],
+        most: usize,
+    ) -> Result<(Vec<(u8, Vec<u8>)>, bool)> {
+        let mut keys = Vec::new();
+        for first in firsts {
+            let (min, max) = self.span(&[*first]);
+            for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+                if keys.len() == most {
+                    return Ok((keys, false));
+                }
+                keys.push((*first, pair?.0.into_owned()));
+            }
+        }
+        Ok((keys, true))
     }
 
-    fn branch(&self, branch: &str) -> Vec<u8> {
-        [&[HEAD][..], branch.as_bytes(), &[0]].concat()
+    pub(super) fn damaged(&self, key: &[u8], found: &str) -> LedgerError {
+        sealed::damaged(self.page, key, found)
     }
 
     /// The heads of a branch, the oldest first. There are none if there is no such branch.
     pub(crate) fn heads(&self, host: &dyn KvRead, branch: &str) -> Result<Vec<Head>> {
         let mut heads = Vec::new();
-        let begin = self.branch(branch);
+        let begin = heads_key(branch);
         self.visit(host, &begin, |id, value| {
             heads.push(self.head(&begin, id, value)?);
             Ok(())
@@ -162,7 +206,7 @@ impl Rows {
     pub(crate) fn check_main(&self, host: &dyn KvRead) -> Result<()> {
         if self.heads(host, MAIN)?.is_empty() && self.resets(host, MAIN)? == 0 {
             let found = "there is no head of the branch main, which was never removed";
-            return Err(self.damaged(&self.branch(MAIN), found));
+            return Err(self.damaged(&heads_key(MAIN), found));
         }
         Ok(())
     }
@@ -203,7 +247,7 @@ impl Rows {
     }
 
     pub(crate) fn put_head(&self, host: &mut dyn KvWrite, branch: &str, head: &Head) -> Result<()> {
-        let key = [&self.branch(branch)[..], &head.id.0.0].concat();
+        let key = head_key(branch, &head.id);
         self.put(host, &key, head.time.0.to_be_bytes().to_vec())
     }
 
@@ -213,12 +257,12 @@ impl Rows {
         branch: &str,
         head: &CommitId,
     ) -> Result<()> {
-        self.remove(host, &[&self.branch(branch)[..], &head.0.0].concat())
+        self.remove(host, &head_key(branch, head))
     }
 
     /// How often a branch was reset or removed.
     pub(crate) fn resets(&self, host: &dyn KvRead, branch: &str) -> Result<u64> {
-        let key = [&[RESETS][..], branch.as_bytes()].concat();
+        let key = resets_key(branch);
         match self.number(host, &key)? {
             resets if resets < MAX_RESETS => Ok(resets),
             _ => Err(self.damaged(&key, "there cannot be as many resets")),
@@ -258,7 +302,7 @@ impl Rows {
             let text = format!("{branch:?} cannot be reset or removed: it was {resets} times");
             return Err(LedgerError::InvalidArgument(text));
         }
-        let key = [&[RESETS][..], branch.as_bytes()].concat();
+        let key = resets_key(branch);
         self.put(host, &key, resets.to_be_bytes().to_vec())
     }
 
@@ -295,13 +339,9 @@ impl Rows {
         self.remove(host, &Self::tag_key(name))
     }
 
-    pub(super) fn commit_key(id: &CommitId) -> Vec<u8> {
-        [&[COMMIT][..], &id.0.0].concat()
-    }
-
     /// A commit. `None` if it is not here, or is the first one.
     pub(crate) fn commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Commit>> {
-        let key = Self::commit_key(id);
+        let key = commit_key(id);
         let Some(value) = self.get(host, &key)? else { return Ok(None) };
         Ok(Some(self.parse_commit(id, &key, &value)?.0))
     }
@@ -319,12 +359,8 @@ impl Rows {
         Ok((Commit::checked(self.page, id, bytes)?, u32::from_be_bytes(*pieces)))
     }
 
-    pub(super) fn merge_key(parents: &[CommitId; 2], merge: &CommitId) -> Vec<u8> {
-        [&[MERGE][..], &parents[0].0.0, &parents[1].0.0, &merge.0.0].concat()
-    }
-
     pub(crate) fn has_commit(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
-        Ok(*id == CommitId::FIRST || host.get(&self.stored(&Self::commit_key(id)))?.is_some())
+        Ok(*id == CommitId::FIRST || host.get(&self.stored(&commit_key(id)))?.is_some())
     }
 
     /// Whether there is any commit.
@@ -343,9 +379,9 @@ impl Rows {
         let mut value = commit.to_bytes();
         value.extend_from_slice(&pieces.to_be_bytes());
         if let [first, second] = commit.parents() {
-            self.put(host, &Self::merge_key(&[*first, *second], id), Vec::new())?;
+            self.put(host, &merge_key(&[*first, *second], id), Vec::new())?;
         }
-        self.put(host, &Self::commit_key(id), value)
+        self.put(host, &commit_key(id), value)
     }
 
     /// Notes that so many more pieces had no row before a commit. `false` if it has no row.
@@ -355,7 +391,7 @@ impl Rows {
         id: &CommitId,
         more: u64,
     ) -> Result<bool> {
-        let key = Self::commit_key(id);
+        let key = commit_key(id);
         let Some(mut value) = self.get(host, &key)? else { return Ok(false) };
         let (_, pieces) = self.parse_commit(id, &key, &value)?;
         if more > 0 {

@@ -16,11 +16,22 @@ pub(super) const PIECE: u8 = 0x23;
 /// What is before the bytes of a piece: kind, form and number, then their checksum.
 const HEAD_LEN: usize = 8;
 
-impl Rows {
-    fn piece_key(digest: &Digest) -> Vec<u8> {
-        [&[PIECE][..], &digest.0].concat()
-    }
+/// The key of the row of a piece, without the prefix of the page.
+pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
+    [&[PIECE][..], &digest.0].concat()
+}
 
+/// What is in the row of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    /// The piece, with this number.
+    This(u64),
+    /// Other bytes, or another kind: it is damaged.
+    Other,
+}
+
+impl Rows {
     /// The head of the row of a piece, whose checksum is right, and the bytes after it.
     fn opened<'r>(&self, key: &[u8], row: &'r [u8]) -> Result<(&'r [u8; HEAD_LEN], &'r [u8])> {
         let Some((head, rest)) = row.split_first_chunk::<HEAD_LEN>() else {
@@ -41,7 +52,7 @@ impl Rows {
         kind: Kind,
         digest: &Digest,
     ) -> Result<Option<Vec<u8>>> {
-        let key = Self::piece_key(digest);
+        let key = piece_key(digest);
         let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
         let ([of, form, ..], bytes) = self.opened(&key, &row)?;
         if *of != kind.byte() {
@@ -64,7 +75,7 @@ impl Rows {
         match self.kind_and_number(host, digest)? {
             Some((of, number)) if of == kind.byte() => Ok(Some(number)),
             None => Ok(None),
-            Some((of, _)) => Err(self.other_kind(&Self::piece_key(digest), of, kind)),
+            Some((of, _)) => Err(self.other_kind(&piece_key(digest), of, kind)),
         }
     }
 
@@ -78,7 +89,7 @@ impl Rows {
         let Some((kind, _)) = self.kind_and_number(host, digest)? else { return Ok(None) };
         match known_kind(kind) {
             Some(kind) => Ok(Some(kind)),
-            None => Err(self.unknown_kind(&Self::piece_key(digest), kind)),
+            None => Err(self.unknown_kind(&piece_key(digest), kind)),
         }
     }
 
@@ -95,7 +106,7 @@ impl Rows {
     }
 
     fn kind_and_number(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<(u8, u64)>> {
-        let key = Self::piece_key(digest);
+        let key = piece_key(digest);
         let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
         let ([kind, _, number @ ..], _) = self.opened(&key, &row)?;
         Ok(Some((*kind, u48(number))))
@@ -115,7 +126,8 @@ impl Rows {
         })
     }
 
-    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none.
+    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none. A row that
+    /// has another piece is damaged; what was put there before can be read again then.
     pub(crate) fn add_piece(
         &self,
         host: &mut dyn KvWrite,
@@ -123,23 +135,34 @@ impl Rows {
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<bool> {
-        let key = Self::piece_key(digest);
-        let stored = self.stored(&key);
-        let is_new = match host.get(&stored)? {
-            None => true,
-            Some(row) => {
-                let ([_, _, number @ ..], _) = self.opened(&key, &row)?;
-                if !counts.renews(u48(number)) {
-                    return Ok(false);
-                }
-                false
+        match self.found(host, (kind, digest), bytes)? {
+            Found::Nothing => {
+                self.put_new_piece(host, (kind, digest), bytes, counts)?;
+                return Ok(true);
             }
-        };
-        match is_new {
-            true => self.put_new_piece(host, (kind, digest), bytes, counts)?,
-            false => self.put_piece(host, (kind, digest), bytes, counts)?,
+            Found::This(number) if !counts.renews(number) => {}
+            Found::This(_) | Found::Other => self.put_piece(host, (kind, digest), bytes, counts)?,
         }
-        Ok(is_new)
+        Ok(false)
+    }
+
+    /// What is in the row of a piece. The checksum of the row says nothing of the bytes.
+    pub(super) fn found(
+        &self,
+        host: &dyn KvRead,
+        (kind, digest): (Kind, &Digest),
+        bytes: &[u8],
+    ) -> Result<Found> {
+        let key = piece_key(digest);
+        let Some(row) = host.get(&self.stored(&key))? else { return Ok(Found::Nothing) };
+        let ([of, form, number @ ..], found) = self.opened(&key, &row)?;
+        let is_this = match *form {
+            PLAIN => found == bytes,
+            PACKED => unpacked(found).is_ok_and(|found| found == bytes),
+            form => return Err(sealed::unknown((self.page, &key), "form", form, "0 and 1")),
+        };
+        let is_this = is_this && *of == kind.byte();
+        Ok(if is_this { Found::This(u48(number)) } else { Found::Other })
     }
 
     /// Puts a piece that has no row, and its reference rows if the page keeps them.
@@ -159,14 +182,14 @@ impl Rows {
     }
 
     /// Puts a piece with the next number, in place of its row if it has one.
-    fn put_piece(
+    pub(super) fn put_piece(
         &self,
         host: &mut dyn KvWrite,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<()> {
-        let key = Self::piece_key(digest);
+        let key = piece_key(digest);
         let mut row = Vec::with_capacity(HEAD_LEN + sealed::LEN + bytes.len());
         row.extend_from_slice(&[kind.byte(), PLAIN]);
         row.extend_from_slice(&counts.next.to_be_bytes()[2..]);
@@ -180,7 +203,7 @@ impl Rows {
 
     /// Removes a piece.
     pub(crate) fn remove_piece(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
-        self.remove(host, &Self::piece_key(digest))
+        self.remove(host, &piece_key(digest))
     }
 }
 
@@ -195,19 +218,19 @@ pub(super) const PLAIN: u8 = 0;
 pub(super) const PACKED: u8 = 1;
 
 /// No piece is longer.
-const MAX_PIECE: u32 = 81_920;
+pub(crate) const MAX_PIECE: usize = 81_920;
 
 /// The bytes of a packed piece, or what is wrong with them.
 pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
     let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
-    let len = u32::from_be_bytes(*len);
+    let len = u32::from_be_bytes(*len) as usize;
     // Before anything is allocated.
     if len > MAX_PIECE {
         return Err("a packed piece of more than 81,920 bytes");
     }
-    let unpacked = lz4_flex::block::decompress(block, len as usize);
+    let unpacked = lz4_flex::block::decompress(block, len);
     let unpacked = unpacked.map_err(|_| "a packed piece that cannot be unpacked")?;
-    if unpacked.len() != len as usize {
+    if unpacked.len() != len {
         return Err("a packed piece of another length than it says");
     }
     Ok(unpacked)

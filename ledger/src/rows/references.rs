@@ -258,18 +258,8 @@ impl Rows {
     /// Removes reference rows, and those of pieces that may be garbage: at most so many. `false` if there
     /// are more.
     pub(crate) fn clear_references(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
-        let mut keys = Vec::new();
-        for first in [REFERENCE, SUSPECT] {
-            let (min, max) = self.span(&[first]);
-            for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
-                if keys.len() == most {
-                    break;
-                }
-                keys.push(pair?.0.into_owned());
-            }
-        }
-        let is_all = keys.len() < most;
-        keys.iter().try_for_each(|key| host.remove(key))?;
+        let (keys, is_all) = self.some_keys(host, &[REFERENCE, SUSPECT], most)?;
+        keys.iter().try_for_each(|(_, key)| host.remove(key))?;
         Ok(is_all)
     }
 }

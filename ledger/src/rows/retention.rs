@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use permazen_kv::{KvRead, KvWrite};
 
-use super::page::Rows;
+use super::page::{Rows, commit_key, merge_key};
 use crate::commit::time::CommitTime;
 use crate::digest::Digest;
 use crate::error::Result;
@@ -38,14 +38,19 @@ impl Pruned {
     }
 }
 
-fn key(row: u8, id: &CommitId) -> Vec<u8> {
-    [&[row][..], &id.0.0].concat()
+/// The key of the row of a pruned parent, without the prefix of the page.
+pub(crate) fn pruned_key(id: &CommitId) -> Vec<u8> {
+    [&[PRUNED][..], &id.0.0].concat()
+}
+
+fn expiring_key(id: &CommitId) -> Vec<u8> {
+    [&[EXPIRING][..], &id.0.0].concat()
 }
 
 impl Rows {
     /// What is known of a pruned parent. `None` if the commit is none.
     pub(crate) fn pruned(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Pruned>> {
-        let key = key(PRUNED, id);
+        let key = pruned_key(id);
         let Some(value) = self.get(host, &key)? else { return Ok(None) };
         match Pruned::parse(&value) {
             Some(pruned) => Ok(Some(pruned)),
@@ -61,11 +66,11 @@ impl Rows {
     ) -> Result<()> {
         let mut value = pruned.generation.to_be_bytes().to_vec();
         value.extend_from_slice(&pruned.time.0.to_be_bytes());
-        self.put(host, &key(PRUNED, id), value)
+        self.put(host, &pruned_key(id), value)
     }
 
     pub(crate) fn remove_pruned(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.remove(host, &key(PRUNED, id))
+        self.remove(host, &pruned_key(id))
     }
 
     /// The commits that are not kept, and the milliseconds after which they may go.
@@ -89,16 +94,16 @@ impl Rows {
         id: &CommitId,
         after: u64,
     ) -> Result<()> {
-        self.put(host, &key(EXPIRING, id), after.to_be_bytes().to_vec())
+        self.put(host, &expiring_key(id), after.to_be_bytes().to_vec())
     }
 
     pub(crate) fn remove_expiring(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.remove(host, &key(EXPIRING, id))
+        self.remove(host, &expiring_key(id))
     }
 
     /// Whether a commit has a time after which it may go.
     pub(crate) fn is_expiring(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
-        Ok(host.get(&self.stored(&key(EXPIRING, id)))?.is_some())
+        Ok(host.get(&self.stored(&expiring_key(id)))?.is_some())
     }
 
     /// Notes that something begins to keep an older commit: who has computed what is kept does it again, and if the
@@ -125,10 +130,10 @@ impl Rows {
         parents: &[CommitId],
     ) -> Result<()> {
         if let [first, second] = parents {
-            self.remove(host, &Self::merge_key(&[*first, *second], id))?;
+            self.remove(host, &merge_key(&[*first, *second], id))?;
         }
         self.remove_expiring(host, id)?;
-        self.remove(host, &Self::commit_key(id))
+        self.remove(host, &commit_key(id))
     }
 
     /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID, the

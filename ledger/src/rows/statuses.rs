@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+use permazen_kv::{KvRead, KvWrite};
 
 use super::counts::Counts;
 use super::page::Rows;
@@ -118,7 +118,8 @@ impl Written {
     }
 }
 
-fn unsynced_key(id: &CommitId) -> Vec<u8> {
+/// The key of the row of a commit that is not at the remote yet, without the prefix of the page.
+pub(crate) fn unsynced_key(id: &CommitId) -> Vec<u8> {
     [&[UNSYNCED][..], &id.0.0].concat()
 }
 
@@ -271,8 +272,8 @@ impl Rows {
         use super::streams::StreamedRow;
         let mut rows = Vec::new();
         self.visit(host, &[&[super::streams::STREAMED][..], &digest.0].concat(), |rest, value| {
-            let key = [&digest.0[..], rest].concat();
-            let row = StreamedRow::parse(&key, value);
+            let key = [&[super::streams::STREAMED][..], &digest.0, rest].concat();
+            let row = StreamedRow::parse(&key[1..], value);
             rows.push(row.ok_or_else(|| self.damaged(&key, "it is no piece of a stream"))?);
             Ok(())
         })?;
@@ -294,18 +295,7 @@ impl Rows {
         most: usize,
         counts: &mut Counts,
     ) -> Result<bool> {
-        let mut keys = Vec::new();
-        for first in [UNSYNCED, LOCAL] {
-            let (min, max) = self.span(&[first]);
-            let span = KeySpan::new(&min, max.as_deref());
-            for pair in host.scan(span, Direction::Forward)? {
-                if keys.len() == most {
-                    break;
-                }
-                keys.push((first, pair?.0.into_owned()));
-            }
-        }
-        let is_all = keys.len() < most;
+        let (keys, is_all) = self.some_keys(host, &[UNSYNCED, LOCAL], most)?;
         for (first, key) in keys {
             host.remove(&key)?;
             let count = if first == LOCAL { &mut counts.local } else { &mut counts.unsynced };

@@ -6,6 +6,7 @@ use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::counts::Counts;
 use super::page::Rows;
+use super::pieces::Found;
 use super::process::{HOLD, Hold, StreamId, StreamState, hold};
 use super::sealed;
 use crate::digest::{Digest, Kind};
@@ -100,10 +101,14 @@ impl Rows {
         if host.get(&self.stored(&row.key()))?.is_some() {
             return Ok(false);
         }
-        // What is found stays because of the row that follows, also if a round would remove it.
-        row.is_written = self.piece_number(host, kind, digest)?.is_none();
-        if row.is_written {
-            self.put_new_piece(host, (kind, digest), bytes, counts)?;
+        match self.found(host, (kind, digest), bytes)? {
+            Found::Nothing => {
+                self.put_new_piece(host, (kind, digest), bytes, counts)?;
+                row.is_written = true;
+            }
+            // It stays because of the row that follows, also if a round would remove it.
+            Found::This(_) => {}
+            Found::Other => self.put_piece(host, (kind, digest), bytes, counts)?,
         }
         self.put_streamed(host, &row)?;
         Ok(row.is_written)

@@ -1,8 +1,9 @@
 //! Rows 38 to 58: commits, and the rows that they write.
 
+use permazen_kv::counting::CountingStore;
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, Origin, PageId, Repository, decoders,
 };
@@ -327,4 +328,78 @@ fn a_commit_with_an_unknown_parent_is_refused() {
         Err(LedgerError::NoCommit { .. })
     ));
     assert_eq!(setting.rows(&[]), before);
+}
+
+#[test]
+fn a_search_for_what_two_commits_have_in_common_gets_each_once() {
+    let setting = Setting::new();
+    let base = setting.put(b"key", b"base");
+    setting.branch("other");
+    for number in 0..100 {
+        setting.put(b"key", &[number]);
+    }
+    let merge = |from| {
+        let store = CountingStore::new(setting.host.clone());
+        let counter = store.counter();
+        let repository = Repository::builder(store).alone().upkeep_by_hand().open().unwrap();
+        let page = repository.page("test", PageId::ROOT).unwrap();
+        counter.take();
+        page.merge(MAIN, from, &mut LastOneWins).unwrap();
+        counter.take().gets
+    };
+    let gets = merge(&base);
+    assert!((100..115).contains(&gets), "{gets} gets");
+}
+
+#[test]
+fn a_piece_that_is_damaged_is_written_again_by_a_commit_that_has_it() {
+    let setting = Setting::new();
+    let long = noise(30_000, 1);
+    for stream in [false, true] {
+        let values: [&[u8]; 2] = [&long, b"other"];
+        for value in values {
+            setting.put(b"key", value);
+        }
+        // The bytes of all pieces of the first commit, which the head does not have.
+        let mut tx = setting.host.begin(&TxOptions::writing()).unwrap();
+        for (key, mut row) in setting.rows(&[0x23]) {
+            if row[0] == 2 {
+                row[100] ^= 1;
+                tx.put(&[&[0x10, 1], &key[..]].concat(), &row).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+        if stream {
+            let mut writer = setting.page.write_value(None).unwrap();
+            std::io::Write::write_all(&mut writer, &long).unwrap();
+            let value = writer.finish().unwrap();
+            setting.put(b"key", value.as_bytes());
+        } else {
+            setting.put(b"key", &long);
+        }
+        let cold = setting.cold();
+        let snapshot = cold.snapshot(&cold.head(MAIN).unwrap()).unwrap();
+        assert!(snapshot.get(b"key").unwrap().unwrap() == long, "streamed: {stream}");
+        assert_eq!(setting.page.verify().unwrap().findings, []);
+        setting.put(b"key", b"other");
+    }
+}
+
+#[test]
+fn an_error_about_a_piece_of_a_stream_names_its_row() {
+    let setting = Setting::new();
+    let mut writer = setting.page.write_value(None).unwrap();
+    std::io::Write::write_all(&mut writer, &noise(30_000, 1)).unwrap();
+    let _value = writer.finish().unwrap();
+    let (key, _) = setting.rows(&[0x26]).into_iter().next().unwrap();
+    let mut hasher = blake3::Hasher::new_derive_key("permazen ledger 1: row");
+    hasher.update(&1_u64.to_be_bytes()).update(&key).update(b"no");
+    let row = [&b"no"[..], &hasher.finalize().as_bytes()[..4]].concat();
+    let mut tx = setting.host.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[&[0x10, 1], &key[..]].concat(), &row).unwrap();
+    tx.commit().unwrap();
+    let digest = permazen_ledger::Digest::from_slice(&key[1..33]).unwrap();
+    let error = setting.page.piece_status(&digest).unwrap_err();
+    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(error.to_string().contains(&hex), "{error} has no {hex}");
 }

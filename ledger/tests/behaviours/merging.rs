@@ -760,6 +760,14 @@ fn t095_when_a_resolver_dies_another_one_is_asked_for() {
     assert!(heads.page.merge_by_policy().unwrap());
     assert_eq!(resolver.given.load(Ordering::Relaxed), 4);
     assert_eq!(heads.merged(), pairs(&[("a", ""), ("b", "")]));
+    // It is the resolver from here on.
+    for round in ["c", "d"] {
+        let base = heads.heads()[0];
+        heads.page.add_head(MAIN, &heads.put(&base, round, "1")).unwrap();
+        heads.page.add_head(MAIN, &heads.put(&base, "other", round)).unwrap();
+        assert!(heads.page.merge_by_policy().unwrap());
+    }
+    assert_eq!(resolver.given.load(Ordering::Relaxed), 4);
 }
 
 #[test]
