@@ -28,6 +28,9 @@ pub(crate) const MAIN: &str = "main";
 /// Before the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
 
+/// The first byte of the key of a row, and the key as the host has it.
+pub(super) type StoredKey = (u8, Vec<u8>);
+
 /// The rows of one page in its host.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
@@ -172,7 +175,7 @@ impl Rows {
         host: &dyn KvRead,
         firsts: &[u8],
         most: usize,
-    ) -> Result<(Vec<(u8, Vec<u8>)>, bool)> {
+    ) -> Result<(Vec<StoredKey>, bool)> {
         let mut keys = Vec::new();
         for first in firsts {
             let (min, max) = self.span(&[*first]);
