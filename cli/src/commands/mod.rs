@@ -3,6 +3,7 @@
 
 mod check;
 mod context;
+mod copy;
 mod demo;
 mod file;
 mod help;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Schema(schema::Schema),
     Save(objects::Save),
     Load(objects::Load),
+    Copy(copy::Copy),
+    Backup(copy::Backup),
     Demo(demo::Demo),
     Echo(simple::Echo),
     Date(simple::Date),
@@ -95,6 +98,8 @@ impl Command {
             Command::Schema(schema) => schema.run(context),
             Command::Save(save) => save.run(context),
             Command::Load(load) => load.run(context),
+            Command::Copy(copy) => copy.run(context),
+            Command::Backup(backup) => backup.run(context),
             Command::Demo(demo) => demo.run(context),
             Command::Echo(echo) => echo.run(context),
             Command::Date(date) => date.run(context),
@@ -121,6 +126,8 @@ impl Command {
             Command::Schema(schema) => schema.place(),
             Command::Save(save) => save.place(),
             Command::Load(load) => load.place(),
+            Command::Copy(copy) => copy.place(),
+            Command::Backup(backup) => backup.place(),
             Command::Demo(_) => Place::Inside { edits: true },
             Command::Echo(_)
             | Command::Date(_)

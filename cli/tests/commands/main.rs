@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod care;
+mod copies;
 mod fixture;
 mod java_commands;
 mod json_schema;

@@ -1,0 +1,169 @@
+//! `copy` and `backup`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use permazen::escape::path_text;
+use permazen::kv::copy::{Copied, Watch, copy_pairs};
+use permazen::kv::xml::{self, Style, XmlError};
+use permazen::kv::{KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen::open::{Opening, StoreKind};
+use serde_json::json;
+
+use super::kv::remove_span;
+use super::progress::Progress;
+use super::{Context, Place, file};
+use crate::failure::{Answer, Failure};
+use crate::output::Output;
+use crate::secrets;
+use crate::session::Session;
+
+/// Copy all pairs to another store, of any kind.
+///
+/// They are of one state, although others write meanwhile. The copy is there as a whole or not at all,
+/// and its pages are full.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Copy {
+    /// The other store: lmdb:PATH, sqlite:PATH or xml:PATH, or the path of one that exists
+    target: OsString,
+    /// Replace what the other store has
+    #[arg(long)]
+    force: bool,
+}
+
+impl Copy {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let Context { session, out, .. } = context;
+        secrets::refuse(&self.target)?;
+        not_tried(session, "copy")?;
+        let (kind, path) = Opening::new().create(true).locate(&self.target)?;
+        if kind == StoreKind::Memory {
+            return Err(Failure::new("memory: nobody would see a copy in memory"));
+        }
+        if is_same(session, &path) {
+            let path = path_text(&path);
+            return Err(Failure::new(format!("{path}: this is the database itself")));
+        }
+        let source = session.begin_reading_pairs()?;
+        let copied = match (path.symlink_metadata().is_ok(), kind) {
+            (false, _) => watched(session, |watch| {
+                Ok(Opening::new().create_from(&self.target, &*source, watch)?)
+            })?,
+            (true, StoreKind::Xml) => self.replace_dump(&path, &*source, session, out)?,
+            (true, _) => self.replace(kind, &path, &*source, session)?,
+        };
+        let path = path_text(&path);
+        out.done(
+            format_args!("Copied {} key/value pairs to {kind} {path}", copied.pairs),
+            &json!({ "type": "written", "file": path, "pairs": copied.pairs }),
+        )?;
+        Ok(Answer::Yes)
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn must_force(&self, path: &Path) -> Result<(), Failure> {
+        if self.force {
+            return Ok(());
+        }
+        let path = path_text(path);
+        Err(Failure::new(format!("{path}: there is something in it; --force replaces it")))
+    }
+
+    /// Replaces an XML dump in one step.
+    fn replace_dump(
+        &self,
+        path: &Path,
+        source: &dyn KvRead,
+        session: &Session,
+        out: &mut Output,
+    ) -> Result<Copied, Failure> {
+        self.must_force(path)?;
+        let pairs = file::write(path, session, out, |to| {
+            xml::dump(source, KeySpan::FULL, Style::Indented, to).map_err(|error| match error {
+                XmlError::Store(error) => error.into(),
+                error => Failure::new(error.to_string()),
+            })
+        })?;
+        let mut copied = Copied::default();
+        copied.pairs = pairs;
+        Ok(copied)
+    }
+
+    /// Replaces the pairs of a store in one transaction.
+    fn replace(
+        &self,
+        kind: StoreKind,
+        path: &Path,
+        source: &dyn KvRead,
+        session: &Session,
+    ) -> Result<Copied, Failure> {
+        let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
+        let target = opening.open(path)?;
+        let mut kv = target.begin(&TxOptions::writing())?;
+        if kv.at_least(&[], None)?.is_some() {
+            self.must_force(path)?;
+            remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
+        }
+        let copied = watched(session, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;
+        session.interrupt.commit(|| Ok(kv.commit()?))?;
+        Ok(copied)
+    }
+}
+
+/// Make a backup: a new store of the same kind, from the files of this one.
+///
+/// Others can read and write meanwhile. The backup is there as a whole or not at all.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Backup {
+    /// The path of the backup, at which there is nothing yet
+    target: PathBuf,
+}
+
+impl Backup {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        let session = context.session;
+        not_tried(session, "backup")?;
+        let copied = watched(session, |watch| Ok(session.store().back_up(&self.target, watch)?))?;
+        let path = path_text(&self.target);
+        context.out.done(
+            format_args!("Wrote {} bytes to {path}", copied.bytes),
+            &json!({ "type": "written", "file": path, "bytes": copied.bytes }),
+        )?;
+        Ok(Answer::Yes)
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+}
+
+/// Refuses what writes somewhere else if everything shall only be tried.
+fn not_tried(session: &Session, what: &str) -> Result<(), Failure> {
+    match session.options.dry_run {
+        true => Err(Failure::new(format!("`{what}` cannot be tried with --dry-run"))),
+        false => Ok(()),
+    }
+}
+
+/// Runs a copy that shows how far it is, and stops on Ctrl-C.
+fn watched(
+    session: &Session,
+    copy: impl FnOnce(&mut Watch<'_>) -> Result<Copied, Failure>,
+) -> Result<Copied, Failure> {
+    let progress = Progress::of("bytes");
+    let stop = session.interrupt.flag();
+    let mut tell = |copied: Copied| progress.at(copied.bytes);
+    let mut watch = Watch::new().stop(&stop).progress(&mut tell);
+    let copied = copy(&mut watch);
+    session.interrupt.check()?;
+    copied
+}
+
+/// Whether this is the path of the session's own database.
+fn is_same(session: &Session, path: &Path) -> bool {
+    let own = session.store().path().and_then(|own| own.canonicalize().ok());
+    own.is_some() && own == path.canonicalize().ok()
+}

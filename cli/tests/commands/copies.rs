@@ -1,0 +1,84 @@
+//! `copy` and `backup`.
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, data, pairs, run};
+
+#[test]
+fn a_copy_can_be_of_any_kind() {
+    let db = Fixture::recorded("music");
+    let all = db.pairs();
+    let dump = db.file("source.xml", data("databases/music/kv.xml"));
+    for source in [&db.db, &dump] {
+        for kind in ["lmdb", "sqlite", "xml"] {
+            let path = db.name(kind);
+            let out = run(&[source, "copy", &format!("{kind}:{path}")], "").out(0);
+            let start = format!("Copied {} key/value pairs to ", all.len());
+            assert!(out.starts_with(&start) && out.ends_with(&format!("{path}\n")), "{out}");
+            assert!(pairs(&path) == all, "{kind} differs");
+            // The kind of a path that is there is found out.
+            let error = run(&[source, "copy", &path], "").error(2);
+            assert!(error.contains("--force replaces it"), "{error}");
+            let small = Fixture::reference();
+            small.out(&["copy", "--force", &path]);
+            assert_eq!(pairs(&path), small.pairs());
+            match kind {
+                "lmdb" => std::fs::remove_dir_all(&path).expect("remove"),
+                _ => std::fs::remove_file(&path).expect("remove"),
+            }
+        }
+    }
+    let json = db.run(&["--json", "copy", &format!("xml:{}", db.name("x"))]).json(0);
+    let written = json!({ "type": "written", "file": db.name("x"), "pairs": all.len() });
+    assert_eq!(json, [written]);
+}
+
+#[test]
+fn a_store_without_pairs_needs_no_force() {
+    let db = Fixture::reference();
+    let empty = Fixture::with(|_| {});
+    db.out(&["copy", &empty.db]);
+    assert_eq!(empty.pairs(), db.pairs());
+}
+
+#[test]
+fn what_cannot_be_copied_to() {
+    let db = Fixture::reference();
+    let before = db.pairs();
+    for (target, why) in [
+        (db.db.clone(), "this is the database itself"),
+        ("memory:".to_owned(), "nobody would see"),
+        (db.name("new"), "say of which kind"),
+        (format!("xml:{}", db.name("no/x.xml")), "no"),
+        ("x://user:secret@host".to_owned(), ""),
+    ] {
+        let error = db.run(&["copy", "--force", &target]).error(2);
+        assert!(error.contains(why) && !error.contains("secret"), "{target}: {error}");
+    }
+    let target = format!("sqlite:{}", db.name("dry"));
+    let error = db.run(&["--dry-run", "copy", &target]).error(2);
+    assert!(error.contains("cannot be tried"), "{error}");
+    assert!(!db.path("dry").exists());
+    assert_eq!(db.pairs(), before);
+}
+
+#[test]
+fn a_backup_is_of_the_same_kind() {
+    let db = Fixture::recorded("music");
+    let all = db.pairs();
+    let sqlite = db.name("db.sqlite");
+    db.out(&["copy", &format!("sqlite:{sqlite}")]);
+    let dump = db.name("db.xml");
+    db.out(&["copy", &format!("xml:{dump}")]);
+    for (n, source) in [&db.db, &sqlite, &dump].into_iter().enumerate() {
+        let backup = db.name(&format!("backup{n}"));
+        let out = run(&[source, "backup", &backup], "").out(0);
+        assert!(out.starts_with("Wrote ") && out.ends_with(&format!("{backup}\n")), "{out}");
+        assert!(pairs(&backup) == all, "{source} differs");
+        let kind = |db: &str| run(&[db, "info"], "").out(0).lines().next().map(str::to_owned);
+        assert_eq!(kind(&backup), kind(source));
+        run(&[source, "backup", &backup], "").error(2);
+    }
+    db.run(&["--json", "backup", &db.name("other")]).json(0);
+    run(&["memory:", "backup", &db.name("memory")], "").error(2);
+}
