@@ -60,6 +60,7 @@
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 //! | opening what a user names: a path or a URL | [`open()`], [`mod@open`] |
 //! | what a key of the store means, in words | [`describe_key`] |
+//! | how much each type, field and index takes | [`sizes`] |
 //! | showing text of a database on a terminal | [`escape`] |
 #![deny(missing_docs)]
 
@@ -80,6 +81,7 @@ pub mod object_xml;
 pub mod open;
 pub mod schema;
 pub mod schema_file;
+pub mod sizes;
 mod xml;
 
 /// What generated code uses. Other code must not use it: it changes without notice.
