@@ -162,6 +162,9 @@ pub(crate) const OF_OBJECTS: &[(&str, Operation)] = &[
     }),
     ("Transaction::delete with all that depends on it", |tx| tx.delete(foo_id(1)).map(drop)),
     ("Transaction::delete of an object nobody refers to", |tx| tx.delete(foo_id(5)).map(drop)),
+    ("Transaction::delete_telling with all that depends on it", |tx| {
+        tx.delete_telling(foo_id(1), &mut |_| Ok(())).map(drop)
+    }),
     ("Transaction::atomic", |tx| {
         tx.atomic(|tx| {
             tx.set_counter(foo_id(1), "c", 8, Migrate::No)?;
@@ -272,6 +275,7 @@ pub(crate) const OF_SETS_AND_MAPS: &[(&str, Operation)] = &[
 pub(crate) const MIGRATING: &[(&str, Operation)] = &[
     ("Transaction::migrate", |tx| tx.migrate(foo_id(1)).map(drop)),
     ("Transaction::migrate without some references", |tx| tx.migrate(foo_id(5)).map(drop)),
+    ("Transaction::migrate_exactly", |tx| tx.migrate_exactly(foo_id(1), tx.schema().id).map(drop)),
     ("Transaction::set with migration", |tx| tx.set(foo_id(1), "i", &int(77), Migrate::Yes)),
     ("Transaction::set_counter with migration", |tx| {
         tx.set_counter(foo_id(1), "c", 7, Migrate::Yes)
@@ -307,7 +311,7 @@ const HARMLESS: [(&str, &str); 5] = [
          follow_path invert_path detached snapshot index index_view simple_index list_element_index \
          map_value_index composite_index index_by_name on_create on_schema_change on_delete on_change \
          remove_listener listeners set_listeners read_pairs untracked watch_key watch_object \
-         watch_field referrers",
+         watch_field referrers each_refusal pending_changes",
     ),
     (
         "ListView",

@@ -1,7 +1,7 @@
 //! What each public operation costs in operations of the store.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use permazen::encoding::Value;
 use permazen::kv::counting::Operations;
@@ -130,6 +130,26 @@ const OF_OBJECTS: Costs = &[
         "Transaction::delete",
         |tx| assert!(tx.delete(foo_id(5)).unwrap()),
         "8 seeks, 23 steps, 29 deletes, 1 range removal",
+    ),
+    (
+        "Transaction::delete_telling",
+        |tx| assert!(tx.delete_telling(foo_id(5), &mut |_| Ok(())).unwrap()),
+        "8 seeks, 23 steps, 29 deletes, 1 range removal",
+    ),
+    (
+        "Transaction::each_refusal",
+        |tx| tx.each_refusal(foo_id(5), &mut |_, _| ControlFlow::Continue(())).unwrap(),
+        "1 seek",
+    ),
+    (
+        "Transaction::migrate_exactly to its own schema",
+        |tx| assert!(!tx.migrate_exactly(foo_id(1), tx.schema().id).unwrap()),
+        "nothing",
+    ),
+    (
+        "Transaction::pending_changes that the store does not know",
+        |tx| assert!(tx.pending_changes(|_| Ok(())).unwrap().is_none()),
+        "nothing",
     ),
     ("Transaction::delete of nothing", |tx| assert!(!tx.delete(foo_id(9)).unwrap()), "1 get"),
     ("Transaction::migrate", |tx| assert!(!tx.migrate(foo_id(1)).unwrap()), "nothing"),
