@@ -45,7 +45,9 @@ impl Copy {
             return Err(Failure::new(format!("{path}: this is the database itself")));
         }
         let source = session.begin_reading_pairs()?;
-        let copied = match (path.symlink_metadata().is_ok(), kind) {
+        // A directory alone is no environment: it may be left from a copy that was killed.
+        let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
+        let copied = match (found.symlink_metadata().is_ok(), kind) {
             (false, _) => watched(session, |watch| {
                 Ok(Opening::new().create_from(&self.target, &*source, watch)?)
             })?,

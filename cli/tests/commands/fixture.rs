@@ -139,11 +139,6 @@ impl Run {
         self.output.status.code().expect("an exit code")
     }
 
-    /// Whether it can do what was asked for.
-    pub(crate) fn is_there_yet(&self) -> bool {
-        !String::from_utf8_lossy(&self.output.stderr).contains("not there yet")
-    }
-
     /// Its output if it ended with this code.
     pub(crate) fn out(&self, code: i32) -> String {
         String::from_utf8(self.bytes(code)).expect("UTF-8")

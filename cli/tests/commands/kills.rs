@@ -112,3 +112,30 @@ fn a_migration_that_is_killed_moves_whole_objects_and_goes_on() {
     assert_eq!(other.run(&statement).code(), code);
     assert!(other.pairs() == left, "the states differ");
 }
+
+#[test]
+fn a_copy_is_there_whole_or_not_at_all() {
+    let db = Fixture::reference();
+    let many = db.file("new.xml", document(&db, 1500));
+    db.out(&["--write", "load", "-R", &many]);
+    let all = db.pairs();
+    for kind in ["lmdb", "sqlite", "xml"] {
+        let target = db.path(kind);
+        let url = format!("{kind}:{}", db.name(kind));
+        let remove = |_: &Fixture| match kind {
+            "lmdb" => _ = std::fs::remove_dir_all(&target),
+            _ => _ = std::fs::remove_file(&target),
+        };
+        kill(&db, &["copy", &url], remove, |_| {
+            // The directory of an LMDB environment can be there without it.
+            if target.is_file() || target.join("data.mdb").exists() {
+                assert!(crate::fixture::pairs(&url) == all, "{kind}: a part of the copy is there");
+            } else {
+                // What is left is in nobody's way.
+                db.out(&["copy", &url]);
+                assert!(crate::fixture::pairs(&url) == all, "{kind}: the second copy differs");
+                assert!(!target.join("data.mdb.part").exists());
+            }
+        });
+    }
+}
