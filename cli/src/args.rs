@@ -87,6 +87,9 @@ pub(crate) struct Args {
     /// At the prompt: how old a transaction may become before it must be replayed
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub(crate) max_age: Duration,
+    /// Read lines as at the prompt although standard input is no terminal
+    #[arg(long, conflicts_with_all = ["statements", "file"])]
+    pub(crate) prompt: bool,
     /// At the prompt: do not keep what is typed
     #[arg(long)]
     pub(crate) no_history: bool,

@@ -21,6 +21,7 @@ mod commands;
 mod failure;
 mod interrupt;
 mod output;
+mod prompt;
 mod script;
 mod secrets;
 mod session;
@@ -94,12 +95,20 @@ fn answer(
         }
         return Ok(answer);
     }
+    if args.prompt {
+        let session = Session::open(args, encodings, interrupt)?;
+        return prompt::run(args, &session, out);
+    }
     match script::sources(args)? {
         Some(sources) => {
             // The form of everything is looked at before the database is opened.
             let script = Script::read(sources)?;
             let session = Session::open(args, encodings, interrupt)?;
             script::run(&script, args.each, &session, out)
+        }
+        None if out.is_terminal() => {
+            let session = Session::open(args, encodings, interrupt)?;
+            prompt::run(args, &session, out)
         }
         None => Err(Failure::usage(
             "there is nothing to do: give a command, a statement, -c, -f, or a script on standard \

@@ -13,6 +13,7 @@ mod list;
 pub(crate) mod migrate;
 mod objects;
 mod progress;
+pub(crate) mod prompt;
 mod schema;
 mod simple;
 mod stats;
@@ -21,6 +22,7 @@ mod types;
 use clap::{Parser, Subcommand};
 
 pub(crate) use context::Context;
+pub(crate) use kv::in_words;
 
 use crate::failure::{Answer, Failure};
 
@@ -39,6 +41,11 @@ pub(crate) enum Command {
     Copy(copy::Copy),
     Backup(copy::Backup),
     Demo(demo::Demo),
+    Begin(prompt::Begin),
+    Diff(prompt::Diff),
+    Commit(prompt::Commit),
+    Rollback(prompt::Rollback),
+    Replay(prompt::Replay),
     Echo(simple::Echo),
     Date(simple::Date),
     Sleep(simple::Sleep),
@@ -101,6 +108,11 @@ impl Command {
             Command::Copy(copy) => copy.run(context),
             Command::Backup(backup) => backup.run(context),
             Command::Demo(demo) => demo.run(context),
+            Command::Begin(_)
+            | Command::Diff(_)
+            | Command::Commit(_)
+            | Command::Rollback(_)
+            | Command::Replay(_) => Err(Failure::new(prompt::ONLY_AT_THE_PROMPT)),
             Command::Echo(echo) => echo.run(context),
             Command::Date(date) => date.run(context),
             Command::Sleep(sleep) => sleep.run(context),
@@ -112,6 +124,12 @@ impl Command {
     /// Whether it ends a script, and the prompt.
     pub(crate) fn leaves(&self) -> bool {
         matches!(self, Command::Exit(_))
+    }
+
+    /// Whether it is about the transaction of the prompt.
+    pub(crate) fn is_for_prompt(&self) -> bool {
+        use Command::{Begin, Commit, Diff, Replay, Rollback};
+        matches!(self, Begin(_) | Diff(_) | Commit(_) | Rollback(_) | Replay(_))
     }
 
     /// Where it runs.
@@ -129,7 +147,12 @@ impl Command {
             Command::Copy(copy) => copy.place(),
             Command::Backup(backup) => backup.place(),
             Command::Demo(_) => Place::Inside { edits: true },
-            Command::Echo(_)
+            Command::Begin(_)
+            | Command::Diff(_)
+            | Command::Commit(_)
+            | Command::Rollback(_)
+            | Command::Replay(_)
+            | Command::Echo(_)
             | Command::Date(_)
             | Command::Sleep(_)
             | Command::Exit(_)

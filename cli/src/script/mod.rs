@@ -6,5 +6,6 @@ mod split;
 mod words;
 
 pub(crate) use read::sources;
-pub(crate) use run::run;
+pub(crate) use run::{run, run_migration, run_piece};
 pub(crate) use split::{Piece, PieceKind, Script, Source};
+pub(crate) use words::words;

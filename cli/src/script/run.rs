@@ -6,6 +6,7 @@ use permazen::object::Transaction;
 use permazen_query::NewIds;
 
 use super::{Piece, PieceKind, Script};
+use crate::commands::prompt::ONLY_AT_THE_PROMPT;
 use crate::commands::{Context, Place, migrate};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
@@ -51,6 +52,10 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
     {
         return refuse(piece, "this changes the database, which needs --write");
     }
+    let for_prompt = |piece: &&Piece| matches!(&piece.kind, PieceKind::Command(command) if command.is_for_prompt());
+    if let Some(piece) = script.pieces().iter().find(for_prompt) {
+        return refuse(piece, ONLY_AT_THE_PROMPT);
+    }
     let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
     if let Some(piece) = script.pieces().iter().find(|piece| piece.place().is_alone())
         && edits
@@ -64,7 +69,7 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
 }
 
 /// Runs a statement that moves objects to another schema, batch by batch.
-fn run_migration(
+pub(crate) fn run_migration(
     piece: &Piece,
     script: &Script,
     session: &Session,
@@ -172,7 +177,8 @@ fn attempt(
     }
 }
 
-fn run_piece(
+/// Runs a piece in a transaction; one that is alone needs none.
+pub(crate) fn run_piece(
     piece: &Piece,
     transaction: Option<&Transaction<'_>>,
     ids: &mut NewIds,

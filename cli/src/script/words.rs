@@ -8,7 +8,7 @@
 ///
 /// # Errors
 /// The position of a quote that does not end, and what is wrong.
-pub(super) fn words(text: &str) -> Result<(Vec<String>, usize), (usize, &'static str)> {
+pub(crate) fn words(text: &str) -> Result<(Vec<String>, usize), (usize, &'static str)> {
     let mut words = Vec::new();
     // The word that is being read. A word in quotes can be empty.
     let mut word: Option<String> = None;

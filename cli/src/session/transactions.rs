@@ -6,6 +6,7 @@ use std::time::Instant;
 use permazen::kv::counting::{Counter, CountingStore};
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::object::{Database, Transaction, TransactionConfig};
+use permazen::open::OpenStore;
 use permazen::schema::{SchemaRemoval, UnknownEncodings};
 
 use super::{Session, in_the_way};
@@ -38,6 +39,23 @@ impl Session {
             .unknown_encodings(UnknownEncodings::Carry);
         let transaction = self.begin_on(&database, &TxOptions::reading())?;
         action(&transaction, &counter)
+    }
+
+    /// The same database with optimistic transactions, for changes that wait for a person.
+    pub(crate) fn optimistic(&self) -> Database {
+        let store = OpenStore::clone(&self.store).optimistic();
+        Database::with_encodings(Arc::new(store), self.database.encodings().clone())
+            .unknown_encodings(UnknownEncodings::Carry)
+    }
+
+    /// Begins a transaction of [`optimistic`](Self::optimistic) that writes. That needs no `--write`:
+    /// only its commit does.
+    pub(crate) fn begin_optimistic<'d>(
+        &self,
+        database: &'d Database,
+    ) -> Result<Transaction<'d>, Failure> {
+        let options = TxOptions::writing().with_wait(self.options.wait);
+        Ok(database.begin(&config().kv_options(options))?)
     }
 
     fn begin_with(&self, options: &TxOptions) -> Result<Transaction<'_>, Failure> {

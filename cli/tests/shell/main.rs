@@ -9,5 +9,6 @@ mod hostile;
 mod interrupts;
 mod others;
 mod pager;
+mod prompt;
 mod scripts;
 mod support;

@@ -85,3 +85,11 @@ impl Known {
         Ok(line(key, &self.schemas, self.type_of(key, kv)?.as_deref()))
     }
 }
+
+/// What a key stands for in what is committed, in words if that is known.
+pub(crate) fn in_words(key: &[u8], session: &Session) -> Result<String, Failure> {
+    read_pairs(session, |kv| {
+        let words = Known::of(kv, session)?.line(key, kv)?;
+        Ok(words.unwrap_or_else(|| format!("the key {}", Hex(key))))
+    })
+}

@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::session::Session;
 
 pub(crate) use bytes::Bytes;
+pub(crate) use decode::in_words;
 
 /// Read and change the pairs of the key/value store, whatever they mean.
 ///

@@ -1,0 +1,210 @@
+//! The commands about the transaction of the prompt.
+
+use permazen::kv::{Conflict, KvError};
+use permazen::object;
+use permazen_query::{ChangeCounts, Changes};
+
+use super::pending::Pending;
+use super::work::{Work, must_be_replayed};
+use crate::commands::{Command, in_words};
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Output};
+use crate::script::{Script, Source, run_piece};
+use crate::{ONLY_TRIED, interrupt::Interrupt};
+
+impl Work<'_, '_> {
+    /// Runs a command about the transaction.
+    pub(super) fn for_prompt(&mut self, command: &Command) -> Result<(), Failure> {
+        match command {
+            Command::Begin(_) => self.begin(),
+            Command::Diff(_) => self.diff(),
+            Command::Commit(commit) => self.commit(commit.yes),
+            Command::Rollback(_) => self.rollback(),
+            Command::Replay(_) => self.replay(),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        let pending = &mut *self.shared.pending();
+        if pending.must_be_replayed() {
+            return Err(must_be_replayed());
+        }
+        if pending.transaction.is_some() {
+            return Err(Failure::new("a transaction is open already"));
+        }
+        pending.transaction = Some(self.open()?);
+        Ok(())
+    }
+
+    fn diff(&mut self) -> Result<(), Failure> {
+        let pending = &*self.shared.pending();
+        if pending.must_be_replayed() {
+            output::note("`replay` runs these statements again on what is committed now:");
+            let lines = pending.edits.iter().flat_map(|edit| edit.lines());
+            lines.for_each(|line| self.out.say(line));
+            return Ok(());
+        }
+        let Some(open) = &pending.transaction else {
+            output::note("there are no changes");
+            return Ok(());
+        };
+        let interrupt = &self.session.interrupt;
+        let shown = self.out.paged(|out| {
+            open.transaction.pending_changes(|changes| show(Changes::new(changes), interrupt, out))
+        });
+        if shown? == Some(false) {
+            output::note("there are no changes");
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, yes: bool) -> Result<(), Failure> {
+        let shared = self.shared;
+        let pending = &mut *shared.pending();
+        if pending.must_be_replayed() {
+            return Err(must_be_replayed());
+        }
+        let Some(open) = &pending.transaction else {
+            output::note("there are no changes");
+            return Ok(());
+        };
+        let counts = open.transaction.pending_changes(ChangeCounts::of)?.unwrap_or_default();
+        if counts.is_empty() {
+            pending.clear();
+            output::note("there are no changes");
+            return Ok(());
+        }
+        let options = &self.session.options;
+        if options.dry_run {
+            output::note(ONLY_TRIED);
+            return Ok(());
+        }
+        if !options.write {
+            let what = "this changes the database, which needs --write; `diff` shows the changes";
+            return Err(Failure::new(what));
+        }
+        if !yes && !options.yes {
+            let question = format!("{counts}; commit? [y/N] ");
+            if self.lines.agrees(&question, self.out)? != Some(true) {
+                output::note("the changes still wait for `commit`");
+                return Ok(());
+            }
+        }
+        self.commit_pending(pending, &counts)
+    }
+
+    /// Commits what waits. If that fails, the statements can be replayed.
+    fn commit_pending(
+        &mut self,
+        pending: &mut Pending<'_>,
+        counts: &ChangeCounts,
+    ) -> Result<(), Failure> {
+        let Some(open) = pending.transaction.take() else { return Ok(()) };
+        let mut changed = None;
+        let committed = self.session.interrupt.commit(|| {
+            open.transaction.commit().map_err(|error| {
+                changed = changed_key(&error);
+                error.into()
+            })
+        });
+        let failure = match committed {
+            Ok(()) => {
+                pending.clear();
+                if self.out.is_json() {
+                    let counts = counts.json();
+                    self.out.json_text(&format!("{{\"type\":\"committed\",\"changes\":{counts}}}"));
+                } else {
+                    self.out.say(format_args!("committed: {counts}"));
+                }
+                return Ok(());
+            }
+            Err(failure) => failure,
+        };
+        if failure.exit == Exit::Unknown {
+            pending.clear();
+            return Err(failure);
+        }
+        let what =
+            "nothing is committed; `replay` runs the statements again on what is committed now";
+        match changed.and_then(|key| in_words(&key, self.session).ok()) {
+            None => Err(failure.but(what)),
+            Some(words) => {
+                let message = format!("others have changed what was read here: {words}; {what}");
+                Err(Failure { message, ..failure })
+            }
+        }
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        let pending = &mut *self.shared.pending();
+        if pending.is_empty() {
+            output::note("there is no transaction");
+        }
+        pending.clear();
+        Ok(())
+    }
+
+    /// Runs the statements again in a new transaction. Objects that they create keep their IDs.
+    fn replay(&mut self) -> Result<(), Failure> {
+        let shared = self.shared;
+        let pending = &mut *shared.pending();
+        if pending.edits.is_empty() {
+            output::note("there are no statements to run again");
+            return Ok(());
+        }
+        pending.transaction = None;
+        let open = self.open()?;
+        pending.ids.begin_again();
+        for edit in &pending.edits {
+            let script = Script::read(vec![Source { name: None, text: edit.clone() }])?;
+            for piece in script.pieces() {
+                let transaction = Some(&open.transaction);
+                let (session, out) = (self.session, &mut *self.out);
+                // The transaction that is not complete goes with its changes.
+                run_piece(piece, transaction, &mut pending.ids, &script, session, out)
+                    .and_then(|_| session.interrupt.check())
+                    .map_err(|failure| {
+                        failure
+                            .but("nothing is replayed; `replay` tries again, `rollback` gives up")
+                    })?;
+            }
+        }
+        pending.transaction = Some(open);
+        Ok(())
+    }
+}
+
+/// Shows changes. Returns whether there are some.
+fn show(changes: Changes<'_>, interrupt: &Interrupt, out: &mut Output) -> object::Result<bool> {
+    let mut any = false;
+    for row in changes {
+        let row = row?;
+        any = true;
+        if out.is_gone() || interrupt.check().is_err() {
+            break;
+        }
+        match out.is_json() {
+            true => {
+                let row = row.json();
+                out.json_text(&format!("{{\"type\":\"change\",\"change\":{row}}}"));
+            }
+            false => out.say(row),
+        }
+    }
+    Ok(any)
+}
+
+/// What another transaction has changed that was read in one that cannot be committed.
+fn changed_key(error: &object::Error) -> Option<Vec<u8>> {
+    let object::Error::Kv { source: KvError::Conflict(conflict), .. } = error else { return None };
+    let mut conflict: &Conflict = conflict;
+    loop {
+        match conflict {
+            Conflict::ReadWrite(key) | Conflict::ReadAdjust(key) => return Some(key.to_vec()),
+            Conflict::ReadRemove { min, .. } => return Some(min.to_vec()),
+            Conflict::Within(within) => conflict = within,
+            _ => return None,
+        }
+    }
+}

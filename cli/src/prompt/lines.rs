@@ -1,0 +1,29 @@
+//! Where lines come from.
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Somebody who types.
+pub(super) trait Lines {
+    /// Reads the next text: one line, or several if it goes on.
+    fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure>;
+
+    /// Asks a question; `None` if the input ends.
+    fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure>;
+}
+
+/// What was typed.
+#[derive(Debug)]
+pub(super) enum Typed {
+    /// A text.
+    Text(String),
+    /// Ctrl-C: a line that was dropped.
+    Dropped,
+    /// Ctrl-D: nothing more comes.
+    End,
+}
+
+/// Whether an answer means yes.
+pub(super) fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}

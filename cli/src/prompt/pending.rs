@@ -1,0 +1,91 @@
+//! The transaction that waits for `commit`, and the statements that ran in it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use permazen::object::Transaction;
+use permazen_query::NewIds;
+
+/// What waits for `commit`.
+#[derive(Default)]
+pub(super) struct Pending<'d> {
+    /// The transaction; `None` if there is none, or if it was given up and can be replayed.
+    pub(super) transaction: Option<Open<'d>>,
+    /// The texts of the statements and commands that have changed something in it, in order.
+    pub(super) edits: Vec<String>,
+    /// The IDs of the objects that they have created.
+    pub(super) ids: NewIds,
+    /// Whether the transaction was given up because it was too old, and nobody was told yet.
+    pub(super) is_too_old: bool,
+}
+
+/// A transaction that is open.
+pub(super) struct Open<'d> {
+    pub(super) transaction: Transaction<'d>,
+    pub(super) begun: Instant,
+}
+
+impl Pending<'_> {
+    /// Whether there are statements whose transaction was given up, so that they must be replayed.
+    pub(super) fn must_be_replayed(&self) -> bool {
+        self.transaction.is_none() && !self.edits.is_empty()
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.transaction.is_none() && self.edits.is_empty()
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        *self = Pending::default();
+    }
+
+    /// What stands before a line.
+    pub(super) fn prompt(&self) -> String {
+        match &self.transaction {
+            Some(open) => format!("permazen [open {}m]> ", open.begun.elapsed().as_secs() / 60),
+            None if self.must_be_replayed() => "permazen [replay]> ".to_owned(),
+            None => "permazen> ".to_owned(),
+        }
+    }
+}
+
+/// What waits for `commit`, for the prompt and for the thread that looks at its age.
+pub(super) struct Shared<'d> {
+    pending: Mutex<Pending<'d>>,
+    /// Told when the transaction may be another one, and at the end.
+    pub(super) changed: Condvar,
+    pub(super) max_age: Duration,
+    /// Whether the prompt has ended.
+    ended: AtomicBool,
+}
+
+impl<'d> Shared<'d> {
+    pub(super) fn new(max_age: Duration) -> Shared<'d> {
+        Shared {
+            pending: Mutex::default(),
+            changed: Condvar::new(),
+            max_age,
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending<'d>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the thread that looks at the age.
+    pub(super) fn stop_watching(&self) {
+        // The thread looks at this while it has the lock of the transaction.
+        let pending = self.pending();
+        self.ended.store(true, Ordering::Relaxed);
+        drop(pending);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+}

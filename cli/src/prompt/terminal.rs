@@ -1,0 +1,154 @@
+//! Lines that are edited on a terminal.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::PathBuf;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Config, Editor, Helper};
+
+use super::history;
+use super::lines::{Lines, Typed, is_yes};
+use super::whole::is_whole;
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::secrets;
+
+/// How many lines are kept.
+const MOST_LINES: usize = 1000;
+
+/// A terminal.
+pub(super) struct Terminal {
+    editor: Editor<Help, FileHistory>,
+    /// Where lines are kept.
+    history: Option<PathBuf>,
+}
+
+impl Terminal {
+    pub(super) fn new(no_history: bool) -> Result<Terminal, Failure> {
+        let config = Config::builder()
+            .max_history_size(MOST_LINES)
+            .and_then(|config| config.history_ignore_dups(true))
+            .map_err(failed)?
+            .history_ignore_space(true)
+            .build();
+        let mut editor = Editor::with_config(config).map_err(failed)?;
+        editor.set_helper(Some(Help { asks: false }));
+        let history = if no_history { None } else { history::file() };
+        if let Some(file) = &history {
+            // There is none yet, or it is from another program: typing works without it.
+            let _ = editor.load_history(file);
+        }
+        Ok(Terminal { editor, history })
+    }
+
+    /// Keeps a text for the next session. Nothing depends on it.
+    fn keep(&mut self, text: &str) {
+        if text.trim().is_empty() || secrets::hidden(text) != text {
+            return;
+        }
+        if !matches!(self.editor.add_history_entry(text), Ok(true)) {
+            return;
+        }
+        let Some(file) = self.history.clone() else { return };
+        if let Err(error) = make_private(&file)
+            .and_then(|()| self.editor.append_history(&file).map_err(std::io::Error::other))
+        {
+            output::note(format_args!("what is typed cannot be kept: {error}"));
+            self.history = None;
+        }
+    }
+
+    fn asks(&mut self, asks: bool) {
+        if let Some(help) = self.editor.helper_mut() {
+            help.asks = asks;
+        }
+    }
+}
+
+/// Makes sure that only this user can read the file.
+fn make_private(file: &std::path::Path) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    let mut options = fs::File::options();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)?;
+    #[cfg(unix)]
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(())
+}
+
+fn failed(error: ReadlineError) -> Failure {
+    Failure::new(format!("the terminal: {error}"))
+}
+
+impl Lines for Terminal {
+    fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
+        out.flush();
+        match self.editor.readline(prompt) {
+            Ok(text) => {
+                self.keep(&text);
+                Ok(Typed::Text(text))
+            }
+            Err(ReadlineError::Interrupted) => Ok(Typed::Dropped),
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure> {
+        out.flush();
+        self.asks(true);
+        let answer = self.editor.readline(question);
+        self.asks(false);
+        match answer {
+            Ok(answer) => Ok(Some(is_yes(&answer))),
+            Err(ReadlineError::Interrupted) => Ok(Some(false)),
+            Err(ReadlineError::Eof) => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+/// What helps to type.
+struct Help {
+    /// Whether what is typed is the answer to a question.
+    asks: bool,
+}
+
+impl Validator for Help {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match self.asks || is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+impl Completer for Help {
+    type Candidate = String;
+}
+
+impl Hinter for Help {
+    type Hint = String;
+}
+
+impl Highlighter for Help {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        Cow::Borrowed(line)
+    }
+}
+
+impl Helper for Help {}

@@ -1,0 +1,227 @@
+//! What a line does.
+
+use std::time::Instant;
+
+use permazen::object::{Database, Transaction};
+use permazen_query::NewIds;
+use permazen_query::syntax::StatementKind;
+
+use super::lines::{Lines, Typed};
+use super::pending::{Open, Pending, Shared};
+use crate::commands::{Command, Place, migrate};
+use crate::failure::{Answer, Failure};
+use crate::output::{self, Output};
+use crate::script::{Piece, PieceKind, Script, Source, run_migration, run_piece};
+use crate::session::Session;
+
+/// What the prompt works with.
+pub(super) struct Work<'w, 'd> {
+    pub(super) session: &'w Session,
+    /// The database with optimistic transactions.
+    pub(super) database: &'d Database,
+    pub(super) shared: &'w Shared<'d>,
+    pub(super) lines: &'w mut dyn Lines,
+    pub(super) out: &'w mut Output,
+}
+
+/// Whether the prompt goes on.
+pub(super) enum Then {
+    Continue,
+    Leave(Answer),
+}
+
+impl<'d> Work<'_, 'd> {
+    /// Reads lines and does what they say.
+    pub(super) fn until_the_end(&mut self) -> Result<Answer, Failure> {
+        loop {
+            let prompt = self.prompt();
+            let then = match self.lines.read(&prompt, self.out)? {
+                Typed::Text(text) => self.text(text),
+                Typed::Dropped => continue,
+                Typed::End => self.leave(Answer::Yes),
+            };
+            match then {
+                Ok(Then::Leave(answer)) => return Ok(answer),
+                Ok(Then::Continue) => {}
+                Err(failure) => {
+                    self.out.flush();
+                    output::failure(&failure);
+                }
+            }
+            self.out.check()?;
+            if self.out.is_gone() {
+                return Ok(Answer::Yes);
+            }
+        }
+    }
+
+    /// What stands before the next line.
+    fn prompt(&self) -> String {
+        let mut pending = self.shared.pending();
+        self.shared.give_up_if_too_old(&mut pending);
+        if std::mem::take(&mut pending.is_too_old) {
+            let what = "the transaction was older than --max-age, so what it saw is given up";
+            match pending.edits.is_empty() {
+                true => output::note(what),
+                false => output::note(format_args!("{what}; `replay` runs its statements again")),
+            }
+        }
+        let prompt = pending.prompt();
+        drop(pending);
+        self.shared.changed.notify_all();
+        prompt
+    }
+
+    fn text(&mut self, text: String) -> Result<Then, Failure> {
+        let script = Script::read(vec![Source { name: None, text }])?;
+        for piece in script.pieces() {
+            if let Then::Leave(answer) = self.piece(piece, &script)? {
+                return Ok(Then::Leave(answer));
+            }
+        }
+        Ok(Then::Continue)
+    }
+
+    fn piece(&mut self, piece: &Piece, script: &Script) -> Result<Then, Failure> {
+        if let PieceKind::Command(command) = &piece.kind
+            && command.leaves()
+        {
+            let Command::Exit(exit) = &**command else { return Ok(Then::Continue) };
+            return self.leave(exit.run());
+        }
+        let session = self.session;
+        let _working = session.interrupt.work();
+        // What a statement answers is for the exit code of a script.
+        let _: Answer = match (&piece.kind, piece.place()) {
+            (PieceKind::Command(command), _) if command.is_for_prompt() => {
+                self.for_prompt(command)?;
+                Answer::Yes
+            }
+            (_, Place::Alone { edits }) => self.alone(piece, script, edits)?,
+            (_, Place::Inside { edits: false }) => self.read(piece, script)?,
+            (_, Place::Inside { edits: true }) if migrate::is_migration(script.text(piece)) => {
+                self.migrate(piece, script)?
+            }
+            (_, Place::Inside { edits: true }) => self.edit(piece, script)?,
+        };
+        session.interrupt.check()?;
+        Ok(Then::Continue)
+    }
+
+    /// Runs what has transactions of its own.
+    fn alone(&mut self, piece: &Piece, script: &Script, edits: bool) -> Result<Answer, Failure> {
+        self.refuse_if_pending(edits)?;
+        run_piece(piece, None, &mut NewIds::new(), script, self.session, self.out)
+    }
+
+    /// Changes of others than the transaction that is open are refused; what reads says what it sees.
+    fn refuse_if_pending(&self, edits: bool) -> Result<(), Failure> {
+        let pending = self.shared.pending();
+        match (pending.is_empty(), edits) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Failure::new(
+                "this has transactions of its own, and one is open here: `commit` it or `rollback` \
+                 before",
+            )),
+            (false, false) => {
+                output::note("this sees what is committed, not the changes that wait for `commit`");
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs what only reads: in the transaction that is open, or in one of its own.
+    fn read(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
+        let (shared, session) = (self.shared, self.session);
+        let pending = shared.pending();
+        let ids = &mut NewIds::new();
+        let Some(open) = &pending.transaction else {
+            let transaction = session.begin_reading()?;
+            return run_piece(piece, Some(&transaction), ids, script, session, self.out);
+        };
+        let mut run = |transaction: &Transaction<'_>| {
+            run_piece(piece, Some(transaction), ids, script, session, self.out)
+        };
+        // To look at a plan changes nothing, so it cannot be in conflict with anybody.
+        match is_explanation(script.text(piece)) {
+            true => open.transaction.untracked(run),
+            false => run(&open.transaction),
+        }
+    }
+
+    /// Runs what changes something in the transaction that is open, or in a new one. If it fails, it
+    /// has changed nothing.
+    pub(super) fn edit(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
+        let (shared, session) = (self.shared, self.session);
+        let pending = &mut *shared.pending();
+        if pending.must_be_replayed() {
+            return Err(must_be_replayed());
+        }
+        let is_first = pending.transaction.is_none();
+        let Pending { transaction, ids, edits, .. } = &mut *pending;
+        let open = match transaction {
+            Some(open) => open,
+            None => transaction.insert(self.open()?),
+        };
+        let done = run_piece(piece, Some(&open.transaction), ids, script, session, self.out);
+        match &done {
+            Ok(_) => edits.push(script.text(piece).to_owned()),
+            Err(_) if is_first => pending.clear(),
+            Err(_) => {}
+        }
+        done
+    }
+
+    /// Moves objects to another schema, in batches that are committed at once.
+    fn migrate(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
+        self.refuse_if_pending(true)?;
+        let options = &self.session.options;
+        if !options.write {
+            return Err(Failure::new("this changes the database, which needs --write"));
+        }
+        let question =
+            "objects are moved in batches, which are committed at once; move them? [y/N] ";
+        if !options.yes && !options.dry_run && self.lines.agrees(question, self.out)? != Some(true)
+        {
+            return Ok(Answer::No);
+        }
+        run_migration(piece, script, self.session, self.out)
+    }
+
+    /// Begins a transaction.
+    pub(super) fn open(&self) -> Result<Open<'d>, Failure> {
+        let transaction = self.session.begin_optimistic(self.database)?;
+        Ok(Open { transaction, begun: Instant::now() })
+    }
+
+    /// Leaves, unless there are changes and the person wants to keep them.
+    fn leave(&mut self, answer: Answer) -> Result<Then, Failure> {
+        if self.shared.pending().edits.is_empty() {
+            return Ok(Then::Leave(answer));
+        }
+        let question = "there are changes that are not committed; leave and lose them? [y/N] ";
+        match self.lines.agrees(question, self.out)? {
+            Some(false) => Ok(Then::Continue),
+            Some(true) => Ok(Then::Leave(answer)),
+            // Nobody can answer any more.
+            None => {
+                output::note("the changes that were not committed are lost");
+                let code = Answer::Leave(Failure::new("").exit.code());
+                Ok(Then::Leave(if answer == Answer::Yes { code } else { answer }))
+            }
+        }
+    }
+}
+
+/// Why nothing can be changed or committed.
+pub(super) fn must_be_replayed() -> Failure {
+    Failure::new(
+        "the transaction of these changes was given up: `replay` runs its statements again on what is \
+         committed now, `rollback` forgets them",
+    )
+}
+
+fn is_explanation(text: &str) -> bool {
+    let statement = permazen_query::parse(text);
+    statement.is_ok_and(|statement| matches!(statement.kind, StatementKind::Explain(_)))
+}

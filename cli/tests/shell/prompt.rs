@@ -1,0 +1,418 @@
+//! The prompt. `--prompt` makes it read lines without a terminal, and shows them after the prompt.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::support::{Fixture, Ran};
+
+/// Types lines, and gives what is shown.
+fn typed(db: &Fixture, options: &[&str], lines: &str) -> Ran {
+    let mut arguments = vec!["--prompt"];
+    arguments.extend(options);
+    db.script(&arguments, lines.as_bytes())
+}
+
+/// The names of all persons.
+fn names(db: &Fixture) -> String {
+    db.run(&["find Person columns name", "--raw"]).done()
+}
+
+/// A person who types line after line, and looks at what comes.
+struct Person {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Person {
+    fn at(db: &Fixture, options: &[&str]) -> Person {
+        let mut command = db.command(&["--prompt"]);
+        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Person { child, input, output }
+    }
+
+    /// Types a line, and waits until all of it is done.
+    fn types(&mut self, line: &str) -> String {
+        writeln!(self.input, "{line}\necho done").unwrap();
+        let mut shown = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "it has ended: {shown}");
+            if line == "done\n" {
+                // Without the line that asked for it.
+                let end = shown.trim_end().rfind('\n').map_or(0, |at| at + 1);
+                shown.truncate(end);
+                return shown;
+            }
+            shown.push_str(&line);
+        }
+    }
+
+    fn leaves(self) -> Ran {
+        drop(self.input);
+        drop(self.output);
+        Ran::from(self.child.wait_with_output().unwrap())
+    }
+}
+
+#[test]
+fn lines_are_statements_and_commands() {
+    let db = Fixture::new();
+    let shown = typed(
+        &db,
+        &["--raw"],
+        "count Pet; echo a\n\nfind Person where\n  name = \"Bob\" columns id\n",
+    )
+    .done();
+    assert_eq!(
+        shown,
+        "permazen> count Pet; echo a
+1
+a
+permazen> 
+permazen> find Person where
+  name = \"Bob\" columns id
+1000000000000002
+"
+    );
+}
+
+#[test]
+fn a_mistake_is_shown_and_the_next_line_comes() {
+    let db = Fixture::new();
+    let ran =
+        typed(&db, &["--raw"], "find Prson\nfnd Person\necho 'a\n\ncount Pet\nexit 7\necho no\n");
+    assert_eq!(ran.code, 7);
+    assert!(ran.err.contains("did you mean `Person`?"), "{}", ran.err);
+    assert!(ran.err.contains("there is no statement or command `fnd`"), "{}", ran.err);
+    assert!(ran.out.contains("permazen> count Pet\n1\n"), "{}", ran.out);
+    assert!(!ran.out.contains("echo no"), "{}", ran.out);
+}
+
+#[test]
+fn changes_wait_for_commit() {
+    let db = Fixture::new();
+    let before = names(&db);
+    let lines = "set Person where name = \"Bob\" to age = 41\n\
+                 find Person where name = \"Bob\" columns age\n\
+                 diff\nrollback\ndiff\nfind Person where name = \"Bob\" columns age\n";
+    let ran = typed(&db, &["--write"], lines);
+    assert_eq!((ran.code, ran.err.as_str()), (0, "permazen: there are no changes\n"));
+    assert_eq!(
+        ran.out,
+        "permazen> set Person where name = \"Bob\" to age = 41
+1 object set
+permazen [open 0m]> find Person where name = \"Bob\" columns age
+age
+---
+ 41
+permazen [open 0m]> diff
+Person @1000000000000002 age: 0 -> 41
+permazen [open 0m]> rollback
+permazen> diff
+permazen> find Person where name = \"Bob\" columns age
+age
+---
+  0
+"
+    );
+    assert_eq!(names(&db), before);
+}
+
+#[test]
+fn commit_shows_counts_and_asks() {
+    let db = Fixture::new();
+    let lines = "create Pet name = \"Tom\"\ncommit\nn\ncommit\ny\ncommit\n";
+    let ran = typed(&db, &["--write", "--raw"], lines);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("\nPet: 1 created; commit? [y/N] n\npermazen [open 0m]> commit\n"));
+    assert!(
+        ran.out.ends_with("commit? [y/N] y\ncommitted: Pet: 1 created\npermazen> commit\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(
+        ran.err,
+        "permazen: the changes still wait for `commit`\npermazen: there are no changes\n"
+    );
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "2\n");
+}
+
+#[test]
+fn without_write_everything_works_but_commit() {
+    let db = Fixture::new();
+    let ran = typed(
+        &db,
+        &["--raw"],
+        "create Pet name = \"Tom\"\ncount Pet\ndiff\ncommit --yes\nrollback\n",
+    );
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("count Pet\n2\n") && ran.out.contains(" name: -> \"Tom\"\n"));
+    assert!(ran.err.contains("this changes the database, which needs --write"), "{}", ran.err);
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "1\n");
+}
+
+#[test]
+fn after_a_conflict_statements_are_replayed() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--yes", "--raw"]);
+    let created = person.types("create Pet name = \"Tom\"");
+    let id = created.lines().last().unwrap().to_owned();
+    person.types("set Person where name = \"Bob\" to age += 1");
+    // Nobody is locked out while a person thinks.
+    db.run(&["--write", "set Person where name = \"Bob\" to age = 70"]).done();
+    assert!(!person.types("commit").contains("committed"));
+    // What is committed can be looked at, and nothing can be changed.
+    assert!(person.types("find Person where name = \"Bob\" columns age").contains("\n70\n"));
+    person.types("delete Pet where name = \"Rex\"");
+    let replayed = person.types("replay");
+    assert!(replayed.starts_with(&format!("permazen [replay]> replay\n{id}\n")), "{replayed}");
+    let committed = person.types("commit");
+    assert!(committed.contains("committed: Person: 1 changed; Pet: 1 created"), "{committed}");
+    let ran = person.leaves();
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<_> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.err);
+    assert!(
+        lines[0].starts_with("permazen: others have changed what was read here: ")
+            && lines[0].contains("1000000000000002 age"),
+        "{}",
+        ran.err
+    );
+    assert!(lines[1].contains("`replay` runs its statements again"), "{}", ran.err);
+    let found = db.run(&["find Person where name = \"Bob\" columns age", "--raw"]).done();
+    assert_eq!(found, "71\n");
+    let found = db.run(&["find Pet where name = \"Tom\" columns id", "--raw"]).done();
+    assert_eq!(found, format!("{id}\n"));
+}
+
+#[test]
+fn a_replay_that_fails_changes_nothing() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--yes", "--raw"]);
+    person.types("create Pet name = \"Tom\"");
+    person.types("set @1000000000000002 to age += 2147483647");
+    db.run(&["--write", "set @1000000000000002 to age = 1"]).done();
+    person.types("commit");
+    person.types("replay");
+    assert!(person.types("diff").starts_with("permazen [replay]> diff\ncreate Pet name"));
+    person.types("rollback");
+    assert!(person.types("count Pet").starts_with("permazen> count Pet\n1\n"));
+    let ran = person.leaves();
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.contains("nothing is replayed"), "{}", ran.err);
+}
+
+#[test]
+fn explain_and_diff_are_in_conflict_with_nobody() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--yes"]);
+    person.types("create Pet name = \"Tom\"");
+    person.types("explain delete Person where age = 40");
+    person.types("diff");
+    db.run(&["--write", "set all Person to age = 1"]).done();
+    assert!(person.types("commit").contains("committed: Pet: 1 created"));
+    assert_eq!(person.leaves().code, 0);
+}
+
+#[test]
+fn a_transaction_sees_one_state_and_the_prompt_each_commit() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--raw"]);
+    assert!(person.types("count Pet").ends_with("\n1\n"));
+    db.run(&["--write", "create Pet"]).done();
+    assert!(person.types("count Pet").ends_with("\n2\n"));
+    person.types("begin");
+    db.run(&["--write", "create Pet"]).done();
+    assert!(person.types("count Pet").ends_with("\n2\n"));
+    person.types("rollback");
+    assert!(person.types("count Pet").ends_with("\n3\n"));
+    assert_eq!(person.leaves().done(), "");
+}
+
+#[test]
+fn what_is_too_old_is_given_up() {
+    let db = Fixture::new();
+    let lines = "begin\ncreate Pet\ncommit\nrollback\n";
+    let ran = typed(&db, &["--write", "--yes", "--max-age", "0s"], lines);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("permazen [replay]> commit\n"), "{}", ran.out);
+    assert!(ran.err.contains("older than --max-age"), "{}", ran.err);
+    assert!(ran.err.contains("the transaction of these changes was given up"), "{}", ran.err);
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "1\n");
+}
+
+#[test]
+fn a_failed_statement_changes_nothing_and_opens_nothing() {
+    let db = Fixture::new();
+    let lines = "set @1000000000000001 to age += 2147483647\ncreate Pet name = \"Tom\"\n\
+                 set @1000000000000001 to age += 2147483647\ndiff\nrollback\n";
+    let ran = typed(&db, &[], lines);
+    assert!(ran.out.contains("permazen> create Pet"), "{}", ran.out);
+    let changes = ran.out.lines().filter(|line| line.starts_with("Pe") && line.contains(" @"));
+    assert_eq!(changes.count(), 2, "{}", ran.out);
+}
+
+#[test]
+fn what_has_its_own_transactions_is_refused_while_changes_wait() {
+    let db = Fixture::new();
+    let lines = "create Pet\nmigrate Pet to 1\nkv put 'ff' 00\ninfo\nrollback\n";
+    let ran = typed(&db, &["--write"], lines);
+    assert_eq!(ran.err.matches("this has transactions of its own").count(), 2, "{}", ran.err);
+    assert!(ran.err.contains("this sees what is committed"), "{}", ran.err);
+    assert_eq!(ran.code, 0);
+    let ran = typed(&db, &["--write"], "migrate Pet to 1\nn\nmigrate Pet to 1\ny\n");
+    assert_eq!(ran.out.matches("Moved").count(), 1, "{}", ran.out);
+}
+
+#[test]
+fn leaving_with_changes_asks() {
+    let db = Fixture::new();
+    let ran = typed(&db, &["--write"], "create Pet\nexit\nn\nexit 5\ny\n");
+    assert_eq!((ran.code, ran.err.as_str()), (5, ""));
+    assert_eq!(ran.out.matches("leave and lose them? [y/N]").count(), 2, "{}", ran.out);
+    let ran = typed(&db, &["--write"], "create Pet\n");
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.err, "permazen: the changes that were not committed are lost\n");
+}
+
+#[test]
+fn json_is_lines_of_json_only() {
+    let db = Fixture::new();
+    let lines = "create Pet name = \"Tom\"\ndiff\ncommit --yes\n";
+    let shown = typed(&db, &["--write", "--json"], lines).done();
+    let types: Vec<_> = shown
+        .lines()
+        .map(|line| {
+            let json: serde_json::Value = serde_json::from_str(line).unwrap();
+            json["type"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(types, ["edited", "change", "change", "committed"]);
+}
+
+#[test]
+fn its_commands_are_refused_elsewhere() {
+    let db = Fixture::new();
+    for word in ["begin", "diff", "commit", "rollback", "replay"] {
+        let err = db.run(&["--write", word]).failed(2);
+        assert!(err.contains("this is for the prompt"), "{err}");
+        let err = db.run(&["--write", "-c", &format!("create Pet; {word}")]).failed(2);
+        assert!(err.contains("this is for the prompt"), "{err}");
+    }
+    let help = db.run(&["help"]).done();
+    for word in ["begin", "diff", "commit", "rollback", "replay"] {
+        assert!(help.contains(&format!("\n  {word}")), "{help}");
+    }
+}
+
+const SKIPPED: &str = "skipped: there is no program `script` to make a terminal";
+
+/// A terminal, which the program `script` makes.
+struct Terminal {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    /// What was shown and not looked at yet.
+    shown: String,
+}
+
+impl Terminal {
+    /// The prompt on a terminal; `None` if there is no such program.
+    fn new(db: &Fixture, options: &str) -> Option<Terminal> {
+        let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
+        let mut command = Command::new("script");
+        command.args(["-qec", &format!("'{program}' '{}' {options}", db.path().display())]);
+        command.arg("/dev/null").env("TERM", "xterm").env("PAGER", "cat");
+        command.env("XDG_STATE_HOME", db.file("state"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            child => child.unwrap(),
+        };
+        let input = child.stdin.take().unwrap();
+        let output = child.stdout.take().unwrap();
+        Some(Terminal { child, input, output, shown: String::new() })
+    }
+
+    /// Waits until this is shown, and gives what was shown before it.
+    fn waits_for(&mut self, text: &str) -> String {
+        let mut bytes = [0; 4096];
+        loop {
+            if let Some(at) = self.shown.find(text) {
+                let after = self.shown.split_off(at + text.len());
+                return std::mem::replace(&mut self.shown, after);
+            }
+            let read = self.output.read(&mut bytes).unwrap();
+            assert!(read > 0, "it has ended: {}", self.shown);
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.input.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) -> Option<i32> {
+        let mut rest = Vec::new();
+        self.output.read_to_end(&mut rest).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn on_a_terminal() {
+    let db = Fixture::new();
+    let Some(mut terminal) = Terminal::new(&db, "--write --raw") else {
+        println!("{SKIPPED}");
+        return;
+    };
+    terminal.waits_for("permazen> ");
+    // Ctrl-C drops the line.
+    terminal.types("delete all Pet\x03");
+    terminal.waits_for("permazen> ");
+    terminal.types("create Pet\r");
+    terminal.waits_for("permazen [open 0m]> ");
+    terminal.types(" count\rPet\r");
+    terminal.waits_for("\n2\r\n");
+    terminal.types("commit\r");
+    terminal.waits_for("Pet: 1 created; commit? [y/N] ");
+    terminal.types("y\r");
+    terminal.waits_for("committed: Pet: 1 created");
+    terminal.types("delete Pet where name = \"Rex\"\r");
+    terminal.waits_for("[open 0m]> ");
+    // Ctrl-D asks.
+    terminal.types("\x04");
+    terminal.waits_for("leave and lose them? [y/N] ");
+    terminal.types("y\r");
+    assert_eq!(terminal.ends(), Some(0));
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "2\n");
+
+    let file = db.file("state/permazen/history");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("\ncreate Pet\n"), "{kept}");
+    assert!(!kept.contains("count") && !kept.contains("delete all"), "{kept}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn without_history_nothing_is_kept() {
+    let db = Fixture::new();
+    let Some(mut terminal) = Terminal::new(&db, "--no-history") else {
+        println!("{SKIPPED}");
+        return;
+    };
+    terminal.waits_for("permazen> ");
+    terminal.types("count Pet\r");
+    terminal.waits_for("permazen> ");
+    terminal.types("\x04");
+    assert_eq!(terminal.ends(), Some(0));
+    assert!(!db.file("state").exists());
+}
