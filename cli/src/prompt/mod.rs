@@ -3,10 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `lines.rs` | where lines come from; `plain.rs` reads them from standard input, `terminal.rs` edits them on a terminal, `history.rs` says where they are kept |
+//! | `complete/` | what could be typed next |
 //! | `whole.rs` | whether a text is complete, or goes on in the next line |
 //! | `pending.rs` | the transaction that waits for `commit`, and its statements; `too_old.rs` gives up its snapshot when it is too old |
 //! | `work.rs` | what a line does; `end.rs`: `commit`, `diff`, `rollback`, `replay` |
 
+mod complete;
 mod end;
 mod history;
 mod lines;
@@ -35,8 +37,8 @@ pub(crate) fn run(args: &Args, session: &Session, out: &mut Output) -> Result<An
     let database = session.optimistic();
     let shared = Shared::new(args.max_age);
     let mut lines: Box<dyn Lines + '_> = match args.prompt {
-        true => Box::new(Plain::new()),
-        false => Box::new(Terminal::new(args.no_history)?),
+        true => Box::new(Plain::new(session)),
+        false => Box::new(Terminal::new(args.no_history, session)?),
     };
     thread::scope(|scope| {
         // Without the thread, the snapshot is given up at the next line.

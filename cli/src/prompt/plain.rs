@@ -1,19 +1,23 @@
 //! Lines from standard input, which need no terminal. They are shown after the prompt, so that the
-//! output reads as on a terminal.
+//! output reads as on a terminal. A tab at the end of a line shows what could stand there.
 
 use std::io;
 
+use super::complete::complete;
 use super::lines::{Lines, Typed, is_yes};
 use super::whole::is_whole;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::session::Session;
 
 /// Standard input.
-pub(super) struct Plain {}
+pub(super) struct Plain<'s> {
+    session: &'s Session,
+}
 
-impl Plain {
-    pub(super) fn new() -> Plain {
-        Plain {}
+impl<'s> Plain<'s> {
+    pub(super) fn new(session: &'s Session) -> Plain<'s> {
+        Plain { session }
     }
 
     /// The next line without its end; `None` after the last one.
@@ -25,15 +29,20 @@ impl Plain {
         }
         let line = line.trim_end_matches(['\n', '\r']).to_owned();
         if !out.is_json() {
-            out.say(format_args!("{prompt}{line}"));
+            out.say(format_args!("{prompt}{}", line.trim_end_matches('\t')));
         }
         Ok(Some(line))
     }
 }
 
-impl Lines for Plain {
+impl Lines for Plain<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
-        let Some(mut text) = self.line(prompt, out)? else { return Ok(Typed::End) };
+        let mut text = loop {
+            let Some(text) = self.line(prompt, out)? else { return Ok(Typed::End) };
+            let Some(text) = text.strip_suffix('\t') else { break text };
+            let completion = complete(text, self.session);
+            completion.candidates.iter().for_each(|candidate| out.say(candidate));
+        };
         while !is_whole(&text) {
             let Some(line) = self.line("", out)? else { break };
             text.push('\n');

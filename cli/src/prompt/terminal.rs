@@ -10,35 +10,38 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use super::complete::{Completion, complete};
 use super::history;
 use super::lines::{Lines, Typed, is_yes};
 use super::whole::is_whole;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::secrets;
+use crate::session::Session;
 
 /// How many lines are kept.
 const MOST_LINES: usize = 1000;
 
 /// A terminal.
-pub(super) struct Terminal {
-    editor: Editor<Help, FileHistory>,
+pub(super) struct Terminal<'s> {
+    editor: Editor<Help<'s>, FileHistory>,
     /// Where lines are kept.
     history: Option<PathBuf>,
 }
 
-impl Terminal {
-    pub(super) fn new(no_history: bool) -> Result<Terminal, Failure> {
+impl<'s> Terminal<'s> {
+    pub(super) fn new(no_history: bool, session: &'s Session) -> Result<Terminal<'s>, Failure> {
         let config = Config::builder()
             .max_history_size(MOST_LINES)
             .and_then(|config| config.history_ignore_dups(true))
             .map_err(failed)?
             .history_ignore_space(true)
+            .completion_type(CompletionType::List)
             .build();
         let mut editor = Editor::with_config(config).map_err(failed)?;
-        editor.set_helper(Some(Help { asks: false }));
+        editor.set_helper(Some(Help { session, asks: false }));
         let history = if no_history { None } else { history::file() };
         if let Some(file) = &history {
             // There is none yet, or it is from another program: typing works without it.
@@ -94,7 +97,7 @@ fn failed(error: ReadlineError) -> Failure {
     Failure::new(format!("the terminal: {error}"))
 }
 
-impl Lines for Terminal {
+impl Lines for Terminal<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
         out.flush();
         match self.editor.readline(prompt) {
@@ -123,12 +126,13 @@ impl Lines for Terminal {
 }
 
 /// What helps to type.
-struct Help {
+struct Help<'s> {
+    session: &'s Session,
     /// Whether what is typed is the answer to a question.
     asks: bool,
 }
 
-impl Validator for Help {
+impl Validator for Help<'_> {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match self.asks || is_whole(context.input()) {
             true => ValidationResult::Valid(None),
@@ -137,18 +141,29 @@ impl Validator for Help {
     }
 }
 
-impl Completer for Help {
+impl Completer for Help<'_> {
     type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = line.get(..position).filter(|_| !self.asks).unwrap_or_default();
+        let Completion { start, candidates } = complete(before, self.session);
+        Ok((start, if self.asks { Vec::new() } else { candidates }))
+    }
 }
 
-impl Hinter for Help {
+impl Hinter for Help<'_> {
     type Hint = String;
 }
 
-impl Highlighter for Help {
+impl Highlighter for Help<'_> {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         Cow::Borrowed(line)
     }
 }
 
-impl Helper for Help {}
+impl Helper for Help<'_> {}

@@ -279,6 +279,26 @@ fn leaving_with_changes_asks() {
     assert_eq!(ran.err, "permazen: the changes that were not committed are lost\n");
 }
 
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_a_command_and_keeps_the_transaction() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &[]);
+    person.types("create Pet name = \"Tom\"");
+    writeln!(person.input, "sleep 1000").unwrap();
+    let mut line = String::new();
+    while !line.ends_with("> sleep 1000\n") {
+        line.clear();
+        assert!(person.output.read_line(&mut line).unwrap() > 0);
+    }
+    let id = person.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(person.types("diff").contains("name: -> \"Tom\""));
+    person.types("rollback");
+    let ran = person.leaves();
+    assert_eq!((ran.code, ran.err.as_str()), (0, "permazen: interrupted\n"));
+}
+
 #[test]
 fn json_is_lines_of_json_only() {
     let db = Fixture::new();
@@ -378,6 +398,9 @@ fn on_a_terminal() {
     terminal.waits_for("permazen [open 0m]> ");
     terminal.types(" count\rPet\r");
     terminal.waits_for("\n2\r\n");
+    // A tab completes.
+    terminal.types("count Pers\t\r");
+    terminal.waits_for("\n3\r\n");
     terminal.types("commit\r");
     terminal.waits_for("Pet: 1 created; commit? [y/N] ");
     terminal.types("y\r");
@@ -394,7 +417,9 @@ fn on_a_terminal() {
     let file = db.file("state/permazen/history");
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept.contains("\ncreate Pet\n"), "{kept}");
-    assert!(!kept.contains("count") && !kept.contains("delete all"), "{kept}");
+    // Neither the line that began with a blank nor the one that was dropped.
+    assert_eq!(kept.matches("count").count(), 1, "{kept}");
+    assert!(!kept.contains("delete all"), "{kept}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -415,4 +440,86 @@ fn without_history_nothing_is_kept() {
     terminal.types("\x04");
     assert_eq!(terminal.ends(), Some(0));
     assert!(!db.file("state").exists());
+}
+
+/// What could be typed at the end of a line.
+#[track_caller]
+fn completions(db: &Fixture, line: &str) -> Vec<String> {
+    let shown = typed(db, &[], &format!("{line}\t\n")).done();
+    let mut lines = shown.lines().map(str::to_owned);
+    assert_eq!(lines.next(), Some(format!("permazen> {line}")));
+    lines.collect()
+}
+
+#[test]
+fn commands_and_words_are_completed() {
+    let db = Fixture::new();
+    assert_eq!(completions(&db, "ex"), ["exit", "explain", "export"]);
+    assert_eq!(completions(&db, "info; comm"), ["commit"]);
+    assert_eq!(completions(&db, "schema re"), ["remove"]);
+    assert_eq!(completions(&db, "commit --y"), ["--yes"]);
+    assert_eq!(completions(&db, "help rep"), ["replay"]);
+    assert_eq!(completions(&db, "type P"), ["Person", "Pet"]);
+    assert_eq!(completions(&db, "find Person wh"), ["where"]);
+    assert_eq!(completions(&db, "explain f"), ["find"]);
+    assert_eq!(completions(&db, "set a"), ["all"]);
+    assert_eq!(completions(&db, "nonsense x"), [""; 0]);
+}
+
+#[test]
+fn names_are_completed() {
+    let db = Fixture::new();
+    assert_eq!(completions(&db, "find "), ["Person", "Pet"]);
+    assert_eq!(completions(&db, "find Person where sp"), ["spouse"]);
+    assert_eq!(completions(&db, "show @2000000000000001 order by bo"), ["born"]);
+    assert_eq!(completions(&db, "find Person where spouse.na"), ["name"]);
+    assert_eq!(completions(&db, "index Person.na"), ["name", "nameAge"]);
+    assert_eq!(completions(&db, "find Person using n"), ["name", "nameAge", "none"]);
+    let odd = Fixture::with_schema(
+        r#"<Schema><ObjectType name="All" storageId="1"/><ObjectType name="all" storageId="2"/></Schema>"#,
+    );
+    assert_eq!(completions(&odd, "find "), ["All", "`all`"]);
+}
+
+#[test]
+fn ids_and_values_are_completed() {
+    let db = Fixture::new();
+    assert_eq!(completions(&db, "show @2"), ["@2000000000000001"]);
+    assert_eq!(completions(&db, "show @").len(), 4);
+    assert_eq!(completions(&db, "find Person where name = \"B"), ["\"Bob\""]);
+    assert_eq!(
+        completions(&db, "find Person where name = "),
+        ["\"Ann\"", "\"Bob\"", "\"Rex\"", "null"]
+    );
+    assert_eq!(completions(&db, "set all Person to tags add \"y"), ["\"y\""]);
+    assert_eq!(completions(&db, "find Person where boss = @1000000000000003").len(), 0);
+    assert_eq!(completions(&db, "find Person where spouse = n"), ["null"]);
+    // A name without an index is not looked for.
+    assert_eq!(completions(&db, "find Person where age = "), [""; 0]);
+    let light = Fixture::with_schema(
+        r#"<Schema><ObjectType name="Light" storageId="1">
+             <SimpleField name="on" encoding="urn:fdc:permazen.io:2020:boolean" storageId="2"/>
+             <EnumField name="color" storageId="3"><Identifier>RED</Identifier><Identifier>null_</Identifier></EnumField>
+           </ObjectType></Schema>"#,
+    );
+    assert_eq!(completions(&light, "find Light where on = t"), ["true"]);
+    assert_eq!(completions(&light, "find Light where color = "), ["RED", "null", "null_"]);
+}
+
+#[test]
+fn only_the_first_values_are_read() {
+    let db = Fixture::new();
+    let pets: String = (0..200).map(|n| format!("create Pet name = \"p{n:03}\";\n")).collect();
+    db.script(&["--write", "--raw"], pets.as_bytes());
+    let found = completions(&db, "find Pet where name = \"p1");
+    assert_eq!((found.len(), found[0].as_str()), (50, "\"p100\""));
+    assert_eq!(completions(&db, "show @").len(), 50);
+}
+
+#[test]
+fn a_hostile_name_is_not_offered_raw() {
+    let db =
+        Fixture::with_schema("<Schema><ObjectType name=\"P\u{9b}31m\" storageId=\"1\"/></Schema>");
+    let ran = typed(&db, &[], "find P\t\nfind `P\t\nfind \t\n");
+    assert!(!ran.out.contains('\u{9b}'), "{:?}", ran.out);
 }

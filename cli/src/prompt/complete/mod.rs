@@ -1,0 +1,71 @@
+//! What could be typed next: commands, words of the language, names, IDs and values.
+//!
+//! `tokens.rs` cuts what is typed into pieces, `statement.rs` and `command.rs` say what could follow,
+//! and `values.rs` reads IDs and values, in a transaction of its own and at most [`MOST_STEPS`] of
+//! them.
+
+mod command;
+mod statement;
+mod tokens;
+mod values;
+
+use permazen_query::parse::{begins_statement, words};
+use permazen_query::text::is_hidden;
+
+use crate::session::Session;
+
+use tokens::tokens;
+
+/// How many entries or objects are read.
+const MOST_STEPS: usize = 50;
+
+/// What could stand instead of the end of a text.
+#[derive(Debug, Default)]
+pub(super) struct Completion {
+    /// Where the part begins that would be replaced.
+    pub(super) start: usize,
+    /// What could stand there.
+    pub(super) candidates: Vec<String>,
+}
+
+/// What could stand at the end of `text`.
+pub(super) fn complete(text: &str, session: &Session) -> Completion {
+    let mut before = tokens(text);
+    let is_at_end = |token: &tokens::Token<'_>| token.start + token.text.len() == text.len();
+    let last = before.last().copied().filter(|token| is_at_end(token) && token.can_grow());
+    if last.is_some() {
+        before.pop();
+    }
+    let mut start = last.map_or(text.len(), |token| token.start);
+    let candidates = match before.first() {
+        None => statements().map(str::to_owned).chain(command::names()).collect(),
+        Some(first) if begins_statement(first.text) => {
+            // A Ctrl-C from before is not for this.
+            let _working = session.interrupt.work();
+            let typed = text.get(start..).unwrap_or_default();
+            let found = session.begin_reading().map(|transaction| {
+                statement::candidates(&before, typed, &session.catalog(&transaction), &transaction)
+            });
+            found.unwrap_or_default()
+        }
+        Some(first) => {
+            let blank = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            start = blank.max(first.start);
+            let words = text.get(first.start..start).unwrap_or_default();
+            command::candidates(words, text.get(start..).unwrap_or_default(), session)
+        }
+    };
+    let typed = text.get(start..).unwrap_or_default();
+    let fits = |candidate: &String| {
+        candidate.starts_with(typed) && candidate != typed && !candidate.contains(is_hidden)
+    };
+    let mut candidates: Vec<_> = candidates.into_iter().filter(fits).collect();
+    candidates.sort();
+    candidates.dedup();
+    Completion { start, candidates }
+}
+
+/// The words that begin statements.
+fn statements() -> impl Iterator<Item = &'static str> {
+    words().filter(|word| begins_statement(word))
+}

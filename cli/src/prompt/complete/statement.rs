@@ -1,0 +1,125 @@
+//! What could follow in a statement.
+
+use std::sync::Arc;
+
+use permazen::ObjId;
+use permazen::object::Transaction;
+use permazen::schema::{ResolvedField, ResolvedKind};
+use permazen_query::Catalog;
+use permazen_query::catalog::TypeEntry;
+use permazen_query::parse::{begins_statement, words};
+use permazen_query::text::quoted_name;
+
+use super::tokens::Token;
+use super::{statements, values};
+
+/// What could follow after these pieces, of which the first begins a statement. `typed` is the beginning
+/// of it.
+pub(super) fn candidates(
+    before: &[Token<'_>],
+    typed: &str,
+    catalog: &Catalog,
+    transaction: &Transaction<'_>,
+) -> Vec<String> {
+    if typed.starts_with('@') {
+        return values::ids(typed, transaction);
+    }
+    let [earlier @ .., last] = before else { return Vec::new() };
+    let types = types(before, catalog);
+    match last.text {
+        "explain" => return statements().chain(["run"]).map(str::to_owned).collect(),
+        "run" if matches!(earlier, [first] if first.text == "explain") => {
+            return statements().map(str::to_owned).collect();
+        }
+        "find" | "show" | "count" | "create" | "set" | "delete" | "migrate" | "export"
+        | "index" | "all" => {
+            let all = matches!(last.text, "set" | "delete" | "migrate").then(|| "all".to_owned());
+            return type_names(catalog).chain(all).collect();
+        }
+        "using" => {
+            let indexes = types.iter().flat_map(|of| indexes(of)).map(|name| quoted_path(&name));
+            return indexes.chain(["none".to_owned()]).collect();
+        }
+        "." => return after_point(earlier, &types, catalog),
+        "=" | "!=" | "<" | "<=" | ">" | ">=" | "+=" | "-=" | "in" | "starts" | "add" | "remove" => {
+            let name = earlier.iter().rev().find(|token| token.text != "not");
+            let fields = name.map(|name| fields_named(name.name(), &types, catalog));
+            return values::of(&fields.unwrap_or_default(), typed, transaction);
+        }
+        _ => {}
+    }
+    // Words of the language, and the names that they are about.
+    let language = words().filter(|word| !begins_statement(word)).map(str::to_owned);
+    let fields = types.iter().flat_map(|of| of.fields()).map(|field| quoted_name(&field.name));
+    let names = match last.text {
+        "union" | "intersect" | "minus" | "(" => type_names(catalog).collect(),
+        _ => Vec::new(),
+    };
+    language.chain(fields).chain(names).collect()
+}
+
+fn type_names(catalog: &Catalog) -> impl Iterator<Item = String> {
+    catalog.types().iter().map(|entry| quoted_name(&entry.name))
+}
+
+/// The types that a statement names, itself or by the IDs of objects.
+fn types<'c>(before: &[Token<'_>], catalog: &'c Catalog) -> Vec<&'c TypeEntry> {
+    let of = |token: &Token<'_>| match token.text.strip_prefix('@') {
+        Some(id) => catalog.type_with_id(id.parse::<ObjId>().ok()?.storage_id()),
+        None => catalog.type_named(token.name()),
+    };
+    before.iter().filter_map(of).collect()
+}
+
+/// What can stand after a point: fields and indexes of a type, or fields of what is referred to.
+fn after_point(earlier: &[Token<'_>], types: &[&TypeEntry], catalog: &Catalog) -> Vec<String> {
+    let Some(name) = earlier.last().map(|token| token.name()) else { return Vec::new() };
+    let field_names = |of: &TypeEntry| {
+        of.fields().iter().map(|field| quoted_name(&field.name)).collect::<Vec<_>>()
+    };
+    if let Some(of) = catalog.type_named(name) {
+        let indexes = indexes(of).into_iter().map(|name| quoted_path(&name));
+        return field_names(of).into_iter().chain(indexes).collect();
+    }
+    let mut candidates = Vec::new();
+    for field in fields_named(name, types, catalog) {
+        if let Some(reference) = field.simple().and_then(|simple| simple.reference.as_ref()) {
+            let allowed = catalog.types().iter().filter(|of| reference.allows(of.storage_id));
+            candidates.extend(allowed.flat_map(field_names));
+        }
+        candidates.extend(field.sub_fields().map(|sub_field| quoted_name(&sub_field.name)));
+    }
+    candidates
+}
+
+fn indexes(of: &TypeEntry) -> Vec<Arc<str>> {
+    of.indexes().into_iter().map(|index| index.name).collect()
+}
+
+/// A name of an index, which may have points in it.
+fn quoted_path(name: &str) -> String {
+    name.split('.').map(quoted_name).collect::<Vec<_>>().join(".")
+}
+
+/// The fields of that name, of these types if there are some and of all types otherwise. For a
+/// collection, that is its elements or keys.
+fn fields_named(name: &str, types: &[&TypeEntry], catalog: &Catalog) -> Vec<Arc<ResolvedField>> {
+    let of = |entry: &TypeEntry| {
+        let newest = entry.versions.iter().rev();
+        let mut fields = newest.flat_map(|version| version.fields_by_storage_id());
+        fields.find(|field| *field.name == *name).cloned()
+    };
+    let found: Vec<_> = types.iter().filter_map(|entry| of(entry)).collect();
+    let found = match found.is_empty() {
+        true => catalog.types().iter().filter_map(of).collect(),
+        false => found,
+    };
+    found
+        .into_iter()
+        .map(|field| match &field.kind {
+            ResolvedKind::Set { element } | ResolvedKind::List { element } => Arc::clone(element),
+            ResolvedKind::Map { key, .. } => Arc::clone(key),
+            _ => field,
+        })
+        .collect()
+}
