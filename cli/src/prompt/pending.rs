@@ -24,6 +24,20 @@ pub(super) struct Pending<'d> {
 pub(super) struct Open<'d> {
     pub(super) transaction: Transaction<'d>,
     pub(super) begun: Instant,
+    /// The number of the committed state that it sees, if the store counts them.
+    pub(super) version: Option<u64>,
+}
+
+impl Open<'_> {
+    /// Its age, and how many commits it does not see.
+    fn about(&self, version: Option<u64>) -> String {
+        let minutes = self.begun.elapsed().as_secs() / 60;
+        let seen = self.version.zip(version).map_or(0, |(seen, now)| now.saturating_sub(seen));
+        match seen {
+            0 => format!("open {minutes}m"),
+            behind => format!("open {minutes}m, {behind} behind"),
+        }
+    }
 }
 
 impl Pending<'_> {
@@ -42,10 +56,10 @@ impl Pending<'_> {
         *self = Pending::default();
     }
 
-    /// What stands before a line.
-    pub(super) fn prompt(&self) -> String {
+    /// What stands before a line. `version` is the number of the last committed state.
+    pub(super) fn prompt(&self, version: Option<u64>) -> String {
         match &self.transaction {
-            Some(open) => format!("permazen [open {}m]> ", open.begun.elapsed().as_secs() / 60),
+            Some(open) => format!("permazen [{}]> ", open.about(version)),
             None if self.must_be_replayed() => "permazen [replay]> ".to_owned(),
             None => "permazen> ".to_owned(),
         }

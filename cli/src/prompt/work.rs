@@ -57,6 +57,8 @@ impl<'d> Work<'_, 'd> {
 
     /// What stands before the next line.
     fn prompt(&self) -> String {
+        // A Ctrl-C from before is not for this.
+        let _working = self.session.interrupt.work();
         let mut pending = self.shared.pending();
         self.shared.give_up_if_too_old(&mut pending);
         if std::mem::take(&mut pending.is_too_old) {
@@ -66,7 +68,8 @@ impl<'d> Work<'_, 'd> {
                 false => output::note(format_args!("{what}; `replay` runs its statements again")),
             }
         }
-        let prompt = pending.prompt();
+        let version = pending.transaction.as_ref().and_then(|_| self.version());
+        let prompt = pending.prompt(version);
         drop(pending);
         self.shared.changed.notify_all();
         prompt
@@ -190,8 +193,16 @@ impl<'d> Work<'_, 'd> {
 
     /// Begins a transaction.
     pub(super) fn open(&self) -> Result<Open<'d>, Failure> {
+        let before = self.version();
         let transaction = self.session.begin_optimistic(self.database)?;
-        Ok(Open { transaction, begun: Instant::now() })
+        // If others have committed meanwhile, it is not known which state it sees.
+        let version = before.filter(|_| before == self.version());
+        Ok(Open { transaction, begun: Instant::now(), version })
+    }
+
+    /// The number of the last committed state, if the store counts them.
+    fn version(&self) -> Option<u64> {
+        self.session.begin_reading_pairs().ok()?.version()
     }
 
     /// Leaves, unless there are changes and the person wants to keep them.

@@ -228,7 +228,8 @@ fn a_transaction_sees_one_state_and_the_prompt_each_commit() {
     person.types("begin");
     db.run(&["--write", "create Pet"]).done();
     assert!(person.types("count Pet").ends_with("\n2\n"));
-    person.types("rollback");
+    let shown = person.types("rollback");
+    assert!(shown.starts_with("permazen [open 0m, 1 behind]> rollback"), "{shown}");
     assert!(person.types("count Pet").ends_with("\n3\n"));
     assert_eq!(person.leaves().done(), "");
 }
