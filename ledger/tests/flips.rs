@@ -59,7 +59,9 @@ fn sample(has_references: bool) -> Map {
     let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     page.set_reference_rows(has_references).unwrap();
-    (0..4).for_each(|value| drop(put(&page, MAIN, b"old", &[value])));
+    for value in 0..4 {
+        put(&page, MAIN, b"old", &[value]);
+    }
     page.set_retention(Retention::Last(2)).unwrap();
     page.collect().unwrap();
     page.remote().attach().unwrap();
