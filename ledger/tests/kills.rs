@@ -226,8 +226,8 @@ fn kills(store: &str) {
         let path = directory.path().join("store");
         let mut worker = Worker::start(CHILD, &format!("{store} {}", path.display()));
         let mut said = Vec::new();
-        if round == 0 {
-            // From then on there is always one.
+        if round % 25 == 0 {
+            // The store is new. From then on there is always a film.
             said = worker.wait_for("film");
         } else if random.random_range(0..8) > 0 {
             said = worker.wait_for("committed");
