@@ -8,13 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use permazen_kv::fault::{FaultStore, Faults};
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::read_only::ReadOnly;
-use permazen_kv::testsuite::Fixture;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, LastOneWins, LedgerError, MAIN, Page, PageDatabases, PageId, PageStore, Repository,
-    Retention,
+    Clock, LastOneWins, LedgerError, MAIN, Page, PageDatabases, PageId, Repository, Retention,
 };
 
 const ROOT: PageId = PageId::ROOT;
@@ -655,10 +652,3 @@ fn many_processes_make_a_page_of_one_name() {
     };
     assert_eq!((0..5).map(count).sum::<usize>(), 40);
 }
-
-fn store() -> OptimisticDatabase<PageStore> {
-    let (repository, _) = process(&Disk::default(), &TestClock::new());
-    repository.create_page("test", ROOT).unwrap().database(MAIN).unwrap()
-}
-
-permazen_kv::conformance!(separate, || Fixture::new(store()));
