@@ -206,7 +206,10 @@ fn a_host_that_fails_anywhere_loses_nothing() {
         // All that begin do so with the first commit.
         let open = handles.each_ref().map(|db| db.begin(&TxOptions::writing()));
         for (tx, key) in open.into_iter().zip(["a", "b", "c"]) {
-            let Ok(mut tx) = tx else { continue };
+            let Ok(mut tx) = tx else {
+                assert_eq!(faults.hits(), 1);
+                continue;
+            };
             put(&mut *tx, &[(key, "")]);
             if tx.commit().is_ok() {
                 made.push(key);
@@ -215,6 +218,8 @@ fn a_host_that_fails_anywhere_loses_nothing() {
         let merged = page.merge_by_policy();
         let hits = faults.hits();
         faults.fail_nth(u64::MAX, || KvError::Stale("never".into()));
+        // One operation fails, so at most one of them does.
+        assert!(made.len() >= 2, "operation {n}: {made:?}");
         let mut left = Vec::new();
         for head in page.heads(MAIN).unwrap() {
             let snapshot = page.snapshot(&head).unwrap();

@@ -292,7 +292,11 @@ fn t058_when_the_host_fails_nothing_has_happened() {
         faults.fail_nth(n, || KvError::Stale("broken".into()));
         let mut tx = match db.begin(&TxOptions::writing()) {
             Ok(tx) => tx,
-            Err(_) => continue,
+            Err(_) => {
+                assert_eq!(faults.hits(), 1);
+                assert!(all_rows(&host) == before, "operation {n}");
+                continue;
+            }
         };
         tx.put(b"key", &[7; 5_000]).unwrap();
         let result = tx.commit();

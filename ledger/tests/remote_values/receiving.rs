@@ -595,6 +595,7 @@ fn a_failure_of_the_host_adds_all_of_a_commit_or_nothing() {
                     }
                 })();
                 if result.is_err() {
+                    assert_eq!(faults.hits(), 1);
                     break;
                 }
                 acknowledged.push(*id);
@@ -611,6 +612,7 @@ fn a_failure_of_the_host_adds_all_of_a_commit_or_nothing() {
             assert!(content(&here, &head) == content(&there, &head), "operation {n}");
             assert_clean(&here);
             if hits == 0 {
+                assert_eq!(acknowledged.len(), commits.len());
                 assert!(n > 30, "{n} operations");
                 break;
             }
