@@ -9,6 +9,7 @@ use permazen::object;
 use permazen::object_xml::ObjectXmlError;
 use permazen::open::OpenError;
 use permazen::schema::SchemaError;
+use permazen_jsck::program::without_numbers;
 use permazen_query::{Mistake, QueryError};
 
 /// How the program ends.
@@ -166,7 +167,7 @@ impl From<String> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure::new(without_number(&error.to_string()))
+        Failure::new(without_numbers(&error.to_string()))
     }
 }
 
@@ -197,7 +198,7 @@ impl From<KvError> for Failure {
             error if is_retryable => (Exit::Busy, format!("{error}; try again")),
             error => (Exit::Failed, error.to_string()),
         };
-        Failure { is_retryable, ..Failure::with(exit, without_number(&message)) }
+        Failure { is_retryable, ..Failure::with(exit, without_numbers(&message)) }
     }
 }
 
@@ -225,7 +226,7 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         match error {
             OpenError::Store(error) => error.into(),
-            error => Failure::new(without_number(&error.to_string())),
+            error => Failure::new(without_numbers(&error.to_string())),
         }
     }
 }
@@ -253,23 +254,6 @@ impl From<QueryError> for Failure {
     }
 }
 
-/// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.
-fn without_number(message: &str) -> String {
-    let mut text = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some((before, after)) = rest.split_once(" (os error ") {
-        text.push_str(before);
-        rest = match after.split_once(')') {
-            Some((number, rest)) if number.parse::<i32>().is_ok() => rest,
-            _ => {
-                text.push_str(" (os error ");
-                after
-            }
-        };
-    }
-    text + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,11 +274,5 @@ mod tests {
         assert_eq!(exit(KvError::Stale("ended".into())), Exit::Failed);
         let conflict = permazen::kv::Conflict::ReadWrite(b"k".to_vec().into());
         assert_eq!(exit(conflict.into()), Exit::Busy);
-    }
-
-    #[test]
-    fn numbers_of_the_system_are_left_out() {
-        assert_eq!(without_number("no such file (os error 2)"), "no such file");
-        assert_eq!(without_number("a (os error 2): b (os error x)"), "a: b (os error x)");
     }
 }

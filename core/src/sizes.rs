@@ -20,10 +20,11 @@
 //! db.write(|tx| tx.create(Person { name: "Ann".into() }).map(drop))?;
 //! let tx = store.begin(&TxOptions::reading())?;
 //! let schemas = read_usable_schemas(&*tx, &EncodingRegistry::new())?.schemas;
-//! let sizes = permazen::sizes::sizes(&*tx, &schemas, &mut |_| ControlFlow::Continue(()))?;
+//! let sizes = permazen::sizes::sizes(&*tx, &schemas, 1, &mut |_| ControlFlow::Continue(()))?;
 //! let person = &sizes.types[0];
 //! assert_eq!((&*person.name, person.objects, person.fields[0].size.value_bytes), ("Person", 1, 4));
 //! assert_eq!((&*sizes.indexes[0].names[0], sizes.indexes[0].size.pairs), ("Person.name", 1));
+//! assert_eq!(sizes.largest_objects[0].pairs, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -115,8 +116,8 @@ pub struct TypeSizes {
     pub fields: Vec<FieldSizes>,
     /// Pairs of no such field.
     pub unknown: Size,
-    /// The largest object, the first of several, with the bytes of its pairs.
-    pub largest_object: Option<(ObjId, u64)>,
+    /// The largest object, the first of several.
+    pub largest_object: Option<ObjectSize>,
 }
 
 /// A field of the objects of a type.
@@ -145,6 +146,18 @@ pub struct IndexSizes {
     pub size: Size,
 }
 
+/// What an object takes, without the entries of indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObjectSize {
+    /// The object.
+    pub id: ObjId,
+    /// How many pairs it has.
+    pub pairs: u64,
+    /// How many bytes their keys and values have.
+    pub bytes: u64,
+}
+
 /// What everything in a database takes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -159,6 +172,9 @@ pub struct Sizes {
     pub indexes: Vec<IndexSizes>,
     /// Pairs that belong to nothing of these.
     pub unknown: Size,
+    /// The largest objects of all types, the largest first, and of equal ones the one with the smaller
+    /// ID. As many as were asked for, if there are so many.
+    pub largest_objects: Vec<ObjectSize>,
     /// Whether all pairs were counted. If not, `progress` has stopped it.
     pub complete: bool,
 }
@@ -167,21 +183,22 @@ pub struct Sizes {
 const PAIRS: u64 = 1 << 12;
 const BYTES: u64 = 1 << 20;
 
-/// Counts all pairs, in the order of their keys. `progress` is called with the size of what was
+/// Counts all pairs, in the order of their keys, and finds the `largest` largest objects. `progress` is called with the size of what was
 /// counted, after each megabyte or each few thousand pairs; if it breaks, the result is that of the
 /// pairs so far.
 ///
-/// Costs one scan, which decodes no values. In memory are only the sums, and the key of the largest
-/// pair of each. `schemas` may lack some: pairs of types and indexes in no schema are unknown.
+/// Costs one scan, which decodes no values. In memory are only the sums, the key of the largest
+/// pair of each, and the largest objects. `schemas` may lack some: pairs of types and indexes in no schema are unknown.
 ///
 /// # Errors
 /// The errors of the scan.
 pub fn sizes(
     kv: &dyn KvRead,
     schemas: &SchemaBundle,
+    largest: usize,
     progress: &mut dyn FnMut(&Size) -> ControlFlow<()>,
 ) -> permazen_kv::Result<Sizes> {
-    let mut counting = Counting::new(schemas);
+    let mut counting = Counting::new(schemas, largest);
     let (mut pairs, mut bytes) = (0, 0);
     let mut complete = true;
     kv.visit(KeySpan::FULL, Direction::Forward, &mut |key, value| {
@@ -212,12 +229,14 @@ struct Counting {
     /// The storage ID of the last pair, as bytes, and its place. Most pairs have the same as the one
     /// before.
     last: (Vec<u8>, Option<Place>),
-    /// The object of the last pair, the position of its type, and the bytes of its pairs so far.
-    object: Option<(ObjId, usize, u64)>,
+    /// The object of the last pair with its pairs so far, and the position of its type.
+    object: Option<(ObjectSize, usize)>,
+    /// How many of the largest objects are kept.
+    largest: usize,
 }
 
 impl Counting {
-    fn new(schemas: &SchemaBundle) -> Self {
+    fn new(schemas: &SchemaBundle, largest: usize) -> Self {
         let (mut sizes, mut places) = (Sizes::default(), BTreeMap::new());
         for item in schemas.items() {
             if let Some(new) = new_type(item) {
@@ -231,7 +250,7 @@ impl Counting {
                 sizes.indexes.push(IndexSizes { storage_id: item.storage_id, names, size });
             }
         }
-        Counting { places, sizes, last: (Vec::new(), None), object: None }
+        Counting { places, sizes, last: (Vec::new(), None), object: None, largest }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) {
@@ -274,12 +293,13 @@ impl Counting {
 
     fn add_to_type(&mut self, at: usize, key: &[u8], value: &[u8]) {
         let id = key.first_chunk().and_then(|id| ObjId::from_bytes(*id).ok());
-        if id != self.object.map(|(id, ..)| id) {
+        if id != self.object.map(|(object, _)| object.id) {
             self.end_object();
-            self.object = id.map(|id| (id, at, 0));
+            self.object = id.map(|id| (ObjectSize { id, pairs: 0, bytes: 0 }, at));
         }
-        if let Some((_, _, bytes)) = &mut self.object {
-            *bytes += (key.len() + value.len()) as u64;
+        if let Some((object, _)) = &mut self.object {
+            object.pairs += 1;
+            object.bytes += (key.len() + value.len()) as u64;
         }
         let Some(counted) = self.sizes.types.get_mut(at) else { return };
         counted.size.add(key, value);
@@ -304,11 +324,17 @@ impl Counting {
     }
 
     fn end_object(&mut self) {
-        let Some((id, at, bytes)) = self.object.take() else { return };
+        let Some((object, at)) = self.object.take() else { return };
         if let Some(counted) = self.sizes.types.get_mut(at)
-            && counted.largest_object.is_none_or(|(_, largest)| bytes > largest)
+            && counted.largest_object.is_none_or(|largest| object.bytes > largest.bytes)
         {
-            counted.largest_object = Some((id, bytes));
+            counted.largest_object = Some(object);
+        }
+        let largest = &mut self.sizes.largest_objects;
+        let at = largest.partition_point(|other| other.bytes >= object.bytes);
+        if at < self.largest {
+            largest.truncate(self.largest - 1);
+            largest.insert(at, object);
         }
     }
 }

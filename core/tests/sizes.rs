@@ -28,7 +28,7 @@ fn schemas_of(kv: &dyn KvRead) -> Arc<SchemaBundle> {
 }
 
 fn counted(kv: &dyn KvRead, schemas: &SchemaBundle) -> Sizes {
-    let sizes = sizes(kv, schemas, &mut |_| ControlFlow::Continue(())).unwrap();
+    let sizes = sizes(kv, schemas, 3, &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(sizes.complete);
     sizes
 }
@@ -82,6 +82,7 @@ fn assert_is_naive(kv: &dyn KvRead, schemas: &SchemaBundle) {
     };
     assert_eq!(all(&meta.unknown), naive(kv, is_unknown));
     let mut first_bytes = vec![0];
+    let mut objects = Vec::new();
     for of_type in &sizes.types {
         let id = of_type.storage_id.get() as u8;
         first_bytes.push(id);
@@ -101,17 +102,27 @@ fn assert_is_naive(kv: &dyn KvRead, schemas: &SchemaBundle) {
         };
         assert_eq!(all(&of_type.unknown), naive(kv, is_other), "{}", of_type.name);
         let mut largest: Option<(Vec<u8>, u64)> = None;
+        let mut last = None;
         for pair in kv.scan(KeySpan::FULL, Direction::Forward).unwrap() {
             let key = pair.unwrap().0;
             let Some(object) = key.get(..8).filter(|_| is_own(&key)) else { continue };
-            let (_, keys, values, ..) = naive(kv, |key| key.starts_with(object));
+            let (pairs, keys, values, ..) = naive(kv, |key| key.starts_with(object));
+            if last.as_deref() != Some(object) {
+                objects.push((object.to_vec(), pairs, keys + values));
+                last = Some(object.to_vec());
+            }
             if largest.as_ref().is_none_or(|(_, bytes)| keys + values > *bytes) {
                 largest = Some((object.to_vec(), keys + values));
             }
         }
-        let found = of_type.largest_object.map(|(id, bytes)| (id.as_bytes().to_vec(), bytes));
+        let found = of_type.largest_object.map(|found| (found.id.as_bytes().to_vec(), found.bytes));
         assert_eq!(found, largest, "{}", of_type.name);
     }
+    objects.sort_by_key(|(id, _, bytes)| (std::cmp::Reverse(*bytes), id.clone()));
+    objects.truncate(3);
+    let found = sizes.largest_objects.iter();
+    let found: Vec<_> = found.map(|o| (o.id.as_bytes().to_vec(), o.pairs, o.bytes)).collect();
+    assert_eq!(found, objects);
     for index in &sizes.indexes {
         let id = index.storage_id.get() as u8;
         first_bytes.push(id);
@@ -136,7 +147,7 @@ fn the_reference_database() {
     assert_eq!(sizes.total.pairs, 65);
     let [person, pet] = &sizes.types[..] else { unreachable!() };
     assert_eq!((&*person.name, person.objects, &*pet.name, pet.objects), ("Person", 3, "Pet", 1));
-    assert_eq!(person.largest_object.unwrap().0.to_string(), "1000000000000001");
+    assert_eq!(person.largest_object.unwrap().id.to_string(), "1000000000000001");
     let names: Vec<_> = person.fields.iter().map(|field| &*field.name).collect();
     assert_eq!(names, ["name", "age", "spouse", "boss", "tags", "friends", "scores", "visits"]);
     let friends = &person.fields[5].size;
@@ -180,13 +191,13 @@ fn it_tells_how_far_it_is_and_can_be_stopped() {
     tx.put(&[0xff], &vec![0; 3 << 20]).unwrap();
     let schemas = schemas_of(&*tx);
     let mut told = Vec::new();
-    let complete = sizes(&*tx, &schemas, &mut |size| {
+    let complete = sizes(&*tx, &schemas, 0, &mut |size| {
         told.push(size.pairs);
         ControlFlow::Continue(())
     });
     assert!(complete.unwrap().complete);
     assert_eq!(told, [4096, 8192, 12288, 16384, 20066]);
-    let stopped = sizes(&*tx, &schemas, &mut |_| ControlFlow::Break(())).unwrap();
+    let stopped = sizes(&*tx, &schemas, 0, &mut |_| ControlFlow::Break(())).unwrap();
     assert!(!stopped.complete && stopped.total.pairs == 4096);
 }
 

@@ -8,11 +8,11 @@ use syn::{Ident, LitStr};
 
 use crate::errors::Errors;
 use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Shape};
-use crate::{names, reserved};
+use crate::{names, reserved, words};
 
 /// Reports a name that no type, field or index can have.
 pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
-    if !names::is_valid(name) {
+    if !words::is_valid(name) {
         let message = format!(
             "`{name}` cannot be a name: a letter, `_` or `$`, then letters, digits, `_` and `$`"
         );

@@ -34,6 +34,7 @@ mod reserved;
 mod stub;
 mod types;
 mod validate;
+mod words;
 
 use proc_macro::TokenStream;
 use quote::quote;

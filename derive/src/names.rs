@@ -5,6 +5,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
+use crate::words::{camel_case, capitalized, screaming_snake_case, words};
+
 /// How names on disk are made from Rust names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Case {
@@ -39,14 +41,9 @@ impl Case {
         match self {
             Case::AsWritten => name,
             Case::Snake => words(&name).join("_"),
-            Case::ScreamingSnake => words(&name).join("_").to_uppercase(),
+            Case::ScreamingSnake => screaming_snake_case(&name),
             Case::Pascal => words(&name).iter().map(|word| capitalized(word)).collect(),
-            Case::Camel => {
-                let words = words(&name);
-                let mut rest = words.iter();
-                let first = rest.next().cloned().unwrap_or_default();
-                first + &rest.map(|word| capitalized(word)).collect::<String>()
-            }
+            Case::Camel => camel_case(&name),
         }
     }
 }
@@ -105,42 +102,6 @@ pub(crate) fn constant(name: &str, span: Span) -> Ident {
     Ident::new(&text, here(span))
 }
 
-/// The words of a name in any case style, in lower case. `HTTPServer2` has the words `http`,
-/// `server2`.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for part in name.split('_').filter(|part| !part.is_empty()) {
-        let chars: Vec<char> = part.chars().collect();
-        let mut word = String::new();
-        for (at, &c) in chars.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| chars.get(at));
-            let starts_word = c.is_uppercase()
-                && before.is_some_and(|before| {
-                    !before.is_uppercase()
-                        || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
-                });
-            if starts_word {
-                words.push(std::mem::take(&mut word));
-            }
-            word.extend(c.to_lowercase());
-        }
-        words.push(word);
-    }
-    words
-}
-
-fn capitalized(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
-}
-
-/// Whether `name` can name a type, field, index or enum identifier.
-pub(crate) fn is_valid(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_' || c == '$')
-        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,10 +147,10 @@ mod tests {
     #[test]
     fn names_are_java_identifiers() {
         for good in ["name", "_x", "$", "élan", "a1"] {
-            assert!(is_valid(good), "{good}");
+            assert!(crate::words::is_valid(good), "{good}");
         }
         for bad in ["", "1a", "a b", "a-b", "a.b", "a#1"] {
-            assert!(!is_valid(bad), "{bad}");
+            assert!(!crate::words::is_valid(bad), "{bad}");
         }
     }
 }

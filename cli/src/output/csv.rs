@@ -16,22 +16,26 @@ pub(super) struct Csv {
     raw: bool,
     exact: bool,
     line: String,
+    /// The field that is being added.
+    field: String,
 }
 
 impl Csv {
     /// With commas and a header. The form is that of RFC 4180, but lines end with a line feed alone.
     /// Null is an empty field, the empty text is `""`.
     pub(super) fn new(exact: bool) -> Csv {
-        Csv { raw: false, exact, line: String::new() }
+        Csv { raw: false, exact, line: String::new(), field: String::new() }
     }
 
     /// With tabs, without a header and without any quotes.
     pub(super) fn raw(exact: bool) -> Csv {
-        Csv { raw: true, exact, line: String::new() }
+        Csv { raw: true, exact, line: String::new(), field: String::new() }
     }
 
-    fn add(&mut self, first: bool, field: &str, is_null: bool) {
-        let field = if self.exact { Cow::Borrowed(field) } else { escaped(field) };
+    fn add(&mut self, first: bool, is_null: bool, push: impl FnOnce(&mut String)) {
+        self.field.clear();
+        push(&mut self.field);
+        let field = if self.exact { Cow::Borrowed(&*self.field) } else { escaped(&self.field) };
         if !first {
             self.line.push(if self.raw { '\t' } else { ',' });
         }
@@ -59,7 +63,7 @@ impl Writer for Csv {
             return;
         }
         for (at, column) in columns.iter().enumerate() {
-            self.add(at == 0, &column.name, false);
+            self.add(at == 0, false, |out| out.push_str(&column.name));
         }
         self.end_line(sink);
     }
@@ -67,14 +71,14 @@ impl Writer for Csv {
     fn row(&mut self, row: &Row, sink: &mut Sink) {
         for (at, cell) in row.cells.iter().enumerate() {
             let is_null = matches!(cell, Cell::Value(Value::Null, _) | Cell::Absent);
-            self.add(at == 0, &cell.raw(), is_null);
+            self.add(at == 0, is_null, |out| cell.push_raw(out));
         }
         self.end_line(sink);
     }
 
     /// Statements that give objects, which have no columns, are refused before.
     fn object(&mut self, object: &ObjectRow, sink: &mut Sink) {
-        self.add(true, &object.id.to_string(), false);
+        self.add(true, false, |out| Cell::Id(object.id).push_raw(out));
         self.end_line(sink);
     }
 }

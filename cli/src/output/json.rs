@@ -1,6 +1,6 @@
 //! JSON Lines: one JSON object a line. `output.schema.json` says what they are.
 
-use permazen_query::text::json_string;
+use permazen_query::text::push_json_text;
 use permazen_query::{Cell, Column, ObjectRow, Row};
 
 use super::sink::Sink;
@@ -20,27 +20,32 @@ impl Json {
     pub(super) fn new() -> Json {
         Json { columns: Vec::new(), line: String::new() }
     }
+}
 
-    /// Adds `"name":value` pairs in braces. What an object does not have is left out.
-    fn fields<'f>(&mut self, fields: impl Iterator<Item = (&'f str, &'f Cell)>) {
-        let mut separator = '{';
-        for (name, cell) in fields.filter(|(_, cell)| !matches!(cell, Cell::Absent)) {
-            self.line.push(separator);
-            self.line.push_str(name);
-            self.line.push(':');
-            self.line.push_str(&cell.json());
-            separator = ',';
-        }
-        self.line.push_str(if separator == '{' { "{}" } else { "}" });
+/// Adds `"name":value` pairs in braces. What an object does not have is left out.
+fn fields<'f, N>(
+    line: &mut String,
+    fields: impl Iterator<Item = (N, &'f Cell)>,
+    push_name: impl Fn(N, &mut String),
+) {
+    let mut separator = '{';
+    for (name, cell) in fields.filter(|(_, cell)| !matches!(cell, Cell::Absent)) {
+        line.push(separator);
+        push_name(name, line);
+        line.push(':');
+        cell.push_json(line);
+        separator = ',';
     }
+    line.push_str(if separator == '{' { "{}" } else { "}" });
 }
 
 impl Writer for Json {
     fn columns(&mut self, columns: &[Column], _sink: &mut Sink) {
         let mut names: Vec<Option<String>> = Vec::new();
         for column in columns {
-            let name = Some(json_string(&column.name.as_str().into()));
-            names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
+            let mut name = String::new();
+            push_json_text(&column.name, &mut name);
+            names.push(Some(name).filter(|name| !names.contains(&Some(name.clone()))));
         }
         self.columns = names;
     }
@@ -48,26 +53,25 @@ impl Writer for Json {
     fn row(&mut self, row: &Row, sink: &mut Sink) {
         self.line.clear();
         self.line.push_str("{\"type\":\"row\",\"values\":");
-        let columns = std::mem::take(&mut self.columns);
-        let named = columns.iter().zip(&row.cells);
-        self.fields(named.filter_map(|(name, cell)| Some((name.as_deref()?, cell))));
-        self.columns = columns;
+        let named = self.columns.iter().zip(&row.cells);
+        let named = named.filter_map(|(name, cell)| Some((name.as_deref()?, cell)));
+        fields(&mut self.line, named, |name, line| line.push_str(name));
         self.line.push_str("}\n");
         sink.push(self.line.as_bytes());
     }
 
     fn object(&mut self, object: &ObjectRow, sink: &mut Sink) {
         self.line.clear();
-        let type_name = json_string(&(&*object.type_name).into());
-        self.line.push_str(&format!(
-            "{{\"type\":\"object\",\"id\":\"{}\",\"object_type\":{type_name},\"schema\":{},\"fields\":",
-            object.id,
-            object.schema.json(),
-        ));
-        let names: Vec<_> =
-            object.fields.iter().map(|(name, _)| json_string(&(&**name).into())).collect();
-        let cells = object.fields.iter().map(|(_, cell)| cell);
-        self.fields(names.iter().map(String::as_str).zip(cells));
+        let line = &mut self.line;
+        line.push_str("{\"type\":\"object\",\"id\":");
+        Cell::Id(object.id).push_json(line);
+        line.push_str(",\"object_type\":");
+        push_json_text(&object.type_name, line);
+        line.push_str(",\"schema\":");
+        object.schema.push_json(line);
+        line.push_str(",\"fields\":");
+        let named = object.fields.iter().map(|(name, cell)| (name, cell));
+        fields(line, named, |name, line| push_json_text(name, line));
         self.line.push_str("}\n");
         sink.push(self.line.as_bytes());
     }

@@ -84,7 +84,13 @@ pub fn check(
 }
 
 /// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.
-fn without_numbers(message: &str) -> String {
+///
+/// ```
+/// use permazen_jsck::program::without_numbers;
+///
+/// assert_eq!(without_numbers("a (os error 2): b (os error x)"), "a: b (os error x)");
+/// ```
+pub fn without_numbers(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
     while let Some((before, after)) = rest.split_once(" (os error ") {

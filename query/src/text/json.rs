@@ -92,7 +92,7 @@ fn list<T>(out: &mut String, values: &[T], push: impl Fn(&T, &mut String)) {
 }
 
 /// Appends a text as a JSON string, like [`json_string`].
-pub(crate) fn push_json_text(text: &str, out: &mut String) {
+pub fn push_json_text(text: &str, out: &mut String) {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     if text.bytes().all(is_plain) {
         out.push('"');

@@ -17,8 +17,7 @@ mod raw;
 
 pub use from_literal::{encoded, value_of};
 pub use hidden::{escaped, is_hidden};
-pub(crate) use json::push_json_text;
-pub use json::{json, json_string, push_json};
+pub use json::{json, json_string, push_json, push_json_text};
 pub use literal::literal;
 pub use mismatch::Mismatch;
 pub(crate) use quote::hex;

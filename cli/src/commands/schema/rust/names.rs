@@ -269,6 +269,11 @@ impl FieldNames {
     }
 }
 
+/// The rules of the derive, of which those above are a copy.
+#[cfg(test)]
+#[path = "../../../../../derive/src/words.rs"]
+mod of_derive;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +320,26 @@ mod tests {
         theirs.sort_unstable();
         ours.sort_unstable();
         assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn names_have_the_words_that_the_derive_finds() {
+        // Every name of up to five of these characters, with the empty one.
+        let parts = ["a", "b", "B", "C", "_", "1", "$", "ß", "İ", "-"];
+        let mut names = vec![String::new()];
+        for _ in 0..5 {
+            let last = names.split_off(0);
+            let longer = last.iter().flat_map(|name| parts.map(|part| format!("{name}{part}")));
+            names = std::iter::once(String::new()).chain(longer).collect();
+        }
+        assert_eq!(names.len(), 111_111);
+        for name in names {
+            assert_eq!(words(&name), of_derive::words(&name), "{name}");
+            assert_eq!(camel_case(&name), of_derive::camel_case(&name), "{name}");
+            let constants = [screaming_snake_case(&name), of_derive::screaming_snake_case(&name)];
+            assert_eq!(constants[0], constants[1], "{name}");
+            assert_eq!(can_be_said(&name), of_derive::is_valid(&name), "{name}");
+        }
     }
 
     #[test]
