@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use permazen_kv::copy::{Copied, Watch};
+use permazen_kv::copy::{Compacted, Copied, Watch};
 use permazen_kv::{KvError, KvRead, xml};
 
 use super::error::OpenError;
@@ -101,6 +101,59 @@ impl Opening {
             StoreKind::Xml => Ok(dump_to(&path, from, watch)?),
             StoreKind::Memory => {
                 Err(KvError::Unsupported("a copy to a new store in memory").into())
+            }
+            #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
+            kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
+        }
+    }
+}
+
+impl Opening {
+    /// Makes the store with this name compact in its place. Nobody may have an LMDB environment open, in this
+    /// process or another one; of an SQLite file, others can read meanwhile. Both need room on the disk for a
+    /// copy. See `LmdbBuilder::compact` and `SqliteBuilder::compact` of [`permazen_kv`](crate::kv).
+    ///
+    /// ```
+    /// use permazen::kv::copy::Watch;
+    /// use permazen::open::Opening;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("db");
+    /// # let url = format!("lmdb:{}", path.display());
+    /// # if cfg!(all(feature = "lmdb", unix)) {
+    /// Opening::new().create(true).open(&url)?;
+    /// let compacted = Opening::new().compact(&path, &mut Watch::new())?;
+    /// assert!(compacted.after <= compacted.before);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`locate`](Self::locate). [`OpenError::NotWritable`] for an XML dump. [`OpenError::Store`]:
+    /// with [`KvError::Retry`] if others are in the way, with [`KvError::Stopped`], with
+    /// [`KvError::Full`], with [`KvError::Unsupported`] for a store in memory, and for an LMDB environment
+    /// on Windows. Nothing is changed then.
+    pub fn compact(
+        &self,
+        name: impl AsRef<OsStr>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Compacted, OpenError> {
+        let (kind, path) = self.clone().create(false).locate(name)?;
+        match kind {
+            #[cfg(feature = "lmdb")]
+            StoreKind::Lmdb => Ok(permazen_kv::lmdb::LmdbStore::builder().compact(path, watch)?),
+            #[cfg(feature = "sqlite")]
+            StoreKind::Sqlite => {
+                let builder = permazen_kv::sqlite::SqliteStore::builder();
+                let builder = match self.wait {
+                    Some(wait) => builder.wait(wait),
+                    None => builder,
+                };
+                Ok(builder.compact(path, watch)?)
+            }
+            StoreKind::Xml => Err(OpenError::NotWritable { path: path.into() }),
+            StoreKind::Memory => {
+                Err(KvError::Unsupported("making a store in memory compact").into())
             }
             #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
             kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),

@@ -8,6 +8,7 @@
 //! | of the pairs, as a new XML dump | `xml::create_from` | the pairs |
 //! | of an LMDB environment | `LmdbStore::copy_to_watched` | everything in the environment, packed |
 //! | of an SQLite file | `SqliteStore::copy_to` | everything in the file, page by page |
+//! | of an LMDB environment or SQLite file, in its place | `LmdbBuilder::compact`, `SqliteBuilder::compact` | everything, packed |
 //!
 //! Each copy has one state of its source, also while others write to that. A new file is first
 //! called `….part`, is brought to disk, and then gets its name. So it is there as a whole or not at all,
@@ -53,6 +54,16 @@ pub struct Copied {
     pub of: Option<u64>,
 }
 
+/// How large a file was before it was made compact, and how large it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The bytes of the file before.
+    pub before: u64,
+    /// Its bytes now.
+    pub after: u64,
+}
+
 /// Watches a copy: is told how far it is, and can stop it.
 #[derive(Default)]
 pub struct Watch<'w> {
@@ -94,7 +105,13 @@ impl<'w> Watch<'w> {
         self.check()
     }
 
-    fn check(&self) -> Result<()> {
+    /// What is set when it shall stop.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn stop_flag(&self) -> Option<&'w AtomicBool> {
+        self.stop
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
         match self.stop {
             Some(stop) if stop.load(Ordering::Relaxed) => Err(KvError::Stopped("copying")),
             _ => Ok(()),

@@ -11,7 +11,7 @@ use super::header::{self, DataFile};
 use super::options::Options;
 use super::{map, registry};
 use crate::contract::DEFAULT_WAIT;
-use crate::copy::{Copied, Watch};
+use crate::copy::{Compacted, Copied, Watch};
 use crate::{Durability, KvDatabase, KvError, KvRead, Result};
 
 /// Options for opening an LMDB environment.
@@ -179,6 +179,62 @@ impl LmdbBuilder {
         let directory = path.as_ref();
         self.check_name(directory)?;
         copy::create_from(&self.options.name, directory, from, watch)
+    }
+
+    /// Makes the environment in the directory `path` compact in its place: `data.mdb` is replaced by a
+    /// packed copy of it, with everything in it, the size of its map, and its owner and mode. Of the
+    /// options, only the name of the database counts.
+    ///
+    /// **Nobody may have the environment open**, in this process or another one, Permazen for Java
+    /// included; if somebody has, nothing is done. Whoever opens it meanwhile waits. (A program that
+    /// uses LMDB without its locks is not noticed, and neither is one that opens it in this process by
+    /// other means than this crate.) Needs room on the disk for the copy beside the file. Reads the file
+    /// twice, writes the copy once and reads it once.
+    ///
+    /// The copy takes the place of the file in one step when all of it is on disk. So whenever the process
+    /// or the machine stops, there is the old file or the new one. A copy that was left over, called
+    /// `data.mdb.compact`, is removed by the next call.
+    ///
+    /// A program without this crate that begins to open the environment **for reading only** in the very
+    /// moment of that step keeps the old file, and does not see later commits until it opens it again.
+    ///
+    /// ```
+    /// use permazen_kv::copy::Watch;
+    /// use permazen_kv::lmdb::LmdbStore;
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// # let path = parent.path().join("db");
+    /// let store = LmdbStore::open_or_create(&path)?;
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put(b"key", &[0; 100_000])?;
+    /// tx.commit()?;
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.remove(b"key")?;
+    /// tx.commit()?;
+    /// drop(store);
+    /// let compacted = LmdbStore::builder().compact(&path, &mut Watch::new())?;
+    /// assert!(compacted.after < compacted.before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KvError::Retry`] if another process has it open. [`KvError::Open`] if this process has, if
+    /// there is no environment, or if its file has several names. [`KvError::Damaged`],
+    /// [`KvError::Full`] and [`KvError::Stopped`]. Nothing is changed then.
+    /// [`KvError::Unsupported`] on Windows, where an open file cannot be replaced.
+    pub fn compact(&self, path: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Compacted> {
+        let directory = path.as_ref();
+        self.check_name(directory)?;
+        LmdbBuilder { options: Options { create: false, ..self.options.clone() }, verify: false }
+            .prepare(directory)?;
+        #[cfg(unix)]
+        return super::compact::compact(&self.options.name, directory, watch);
+        #[cfg(not(unix))]
+        {
+            watch.check()?;
+            Err(KvError::Unsupported("making an LMDB environment compact in its place"))
+        }
     }
 
     fn check_name(&self, directory: &Path) -> Result<()> {

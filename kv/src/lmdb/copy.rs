@@ -61,7 +61,8 @@ pub(super) fn copy_env(
         let (_, pages, page_size) = View::open(Arc::clone(shared))?.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;
-        let copied = copy_through_pipe(shared, &mut file.file, watch);
+        let with_reader: WithReader<'_> = &|copy| shared.with_reader(copy);
+        let copied = copy_through_pipe(shared.env.heed(), with_reader, &mut &file.file, watch);
         copied.map_err(|error| match error {
             CopyError::Kv(error) => error,
             CopyError::Heed(heed::Error::Mdb(MdbError::ReadersFull)) => shared.readers_full(),
@@ -71,7 +72,11 @@ pub(super) fn copy_env(
     })
 }
 
-enum CopyError {
+/// Runs a copy, which needs a reader slot.
+pub(super) type WithReader<'r> =
+    &'r (dyn Fn(&mut dyn FnMut() -> heed::Result<()>) -> heed::Result<()> + Sync);
+
+pub(super) enum CopyError {
     Kv(crate::KvError),
     Heed(heed::Error),
 }
@@ -89,9 +94,10 @@ const CHUNK: usize = 1 << 16;
 /// LMDB writes the copy in one go. So that it can be watched and stopped, it writes to a pipe, from
 /// which the file gets it.
 #[cfg(unix)]
-fn copy_through_pipe(
-    shared: &Shared,
-    file: &mut File,
+pub(super) fn copy_through_pipe(
+    env: &Env<WithoutTls>,
+    with_reader: WithReader<'_>,
+    file: &mut &File,
     watch: &mut Watch<'_>,
 ) -> std::result::Result<(), CopyError> {
     use std::os::fd::OwnedFd;
@@ -105,9 +111,7 @@ fn copy_through_pipe(
     std::thread::scope(|scope| {
         let same = &same;
         let writing = scope.spawn(move || {
-            let env = shared.env.heed();
-            let written =
-                shared.with_reader(|| env.copy_to_file(&mut to, CompactionOption::Enabled));
+            let written = with_reader(&mut || env.copy_to_file(&mut to, CompactionOption::Enabled));
             // The reader of the pipe now finds its end.
             drop(lock(same).take());
             written
@@ -152,13 +156,13 @@ fn do_not_wait(pipe: &File) {
 
 #[cfg(not(unix))]
 fn copy_through_pipe(
-    shared: &Shared,
-    file: &mut File,
+    env: &Env<WithoutTls>,
+    with_reader: WithReader<'_>,
+    file: &mut &File,
     watch: &mut Watch<'_>,
 ) -> std::result::Result<(), CopyError> {
-    let env = shared.env.heed();
-    shared
-        .with_reader(|| env.copy_to_file(file, CompactionOption::Enabled))
+    let mut to = file.try_clone()?;
+    with_reader(&mut || env.copy_to_file(&mut to, CompactionOption::Enabled))
         .map_err(CopyError::Heed)?;
     let bytes = file.metadata()?.len();
     watch.copied(0, bytes).map_err(CopyError::Kv)

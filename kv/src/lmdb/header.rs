@@ -113,8 +113,13 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
 /// What is wrong with the structure of the data file in `directory`. Reads the whole file. A reader
 /// must be open during the call: it keeps the pages of its version and of later ones as they are.
 pub(super) fn verify(directory: &Path, name: &str) -> Result<Vec<String>> {
+    verify_file(&directory.join("data.mdb"), directory, name)
+}
+
+/// The same for a file that may have another name.
+pub(super) fn verify_file(path: &Path, directory: &Path, name: &str) -> Result<Vec<String>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
-    let file = File::open(directory.join("data.mdb")).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
     // Commits can disturb only the choice of the version. A version that is read twice with the
     // same result was not just being written.
     let newest = || Meta::newest(directory, &file, u64::MAX);

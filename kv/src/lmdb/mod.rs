@@ -20,9 +20,13 @@
 //! [`LmdbStore::statistics`](KvDatabase::statistics) shows how old the oldest one is, in commits.
 
 mod builder;
+#[cfg(unix)]
+mod compact;
 mod copy;
 mod env;
 mod error;
+#[cfg(unix)]
+mod exclusive;
 mod files_match;
 mod header;
 mod key;

@@ -21,6 +21,13 @@ pub(super) enum Opening {
     Open(Box<OpenEnv>),
     /// LMDB has it open in this process, perhaps only for a moment.
     StillOpen,
+    /// Another process is just opening it, or making it compact.
+    Locked,
+    /// Its files were replaced while it was opened.
+    Replaced(KvError),
+    /// The process that was making it compact has been killed, so `lock.mdb` is not valid until a process
+    /// opens it alone.
+    NotValid(KvError),
 }
 
 /// Opens the environment in `directory`. This crate must not have it open in this process.
@@ -30,6 +37,11 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     }
     if missing {
         create_files(directory)?;
+    }
+    // LMDB would wait without a limit.
+    #[cfg(unix)]
+    if super::exclusive::is_locked(directory).unwrap_or(false) {
+        return Ok(Opening::Locked);
     }
     let before = Files::in_directory(directory)?;
     let asked = options.map_size.unwrap_or(MAP_SIZE);
@@ -56,8 +68,10 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         };
         let error = match opened {
             Ok(env) => {
-                let env = OpenEnv::new(env, directory, &before, asked)?;
-                return Ok(Opening::Open(Box::new(env)));
+                return Ok(match OpenEnv::new(env, directory, &before, asked) {
+                    Ok(env) => Opening::Open(Box::new(env)),
+                    Err(error) => Opening::Replaced(error),
+                });
             }
             Err(error) => error,
         };
@@ -67,6 +81,9 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
                 map_size = halved(map_size);
             }
             heed::Error::EnvAlreadyOpened => return Ok(Opening::StillOpen),
+            heed::Error::Mdb(MdbError::Invalid) => {
+                return Ok(Opening::NotValid(open_failed(options, directory, error)));
+            }
             error => return Err(open_failed(options, directory, error)),
         }
     }
@@ -117,7 +134,7 @@ fn create_files(directory: &Path) -> Result<()> {
 }
 
 /// Creates an empty file unless there is one.
-fn create_file(directory: &Path, name: &str) -> Result<()> {
+pub(super) fn create_file(directory: &Path, name: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

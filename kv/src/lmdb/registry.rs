@@ -6,18 +6,21 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::env::Shared;
+use super::env::{PAUSE, Shared};
 use super::error::{cannot_open, io_failed};
 use super::opening::{Opening, open_env};
 use super::options::Options;
 use super::replaced_files::Files;
-use crate::Result;
 use crate::store_parts::lock::lock;
+use crate::{KvError, Result};
 
 /// How long to wait for an environment that is just being closed.
 const CLOSING: Duration = Duration::from_secs(10);
+/// How long to try again if the files of an environment change while it is opened.
+const CHANGING: Duration = Duration::from_secs(1);
 
 /// The open environments of this process, by directory. While this lock is held, a thread must not
 /// wait for others, except for LMDB while that opens an environment. (The crate `heed` opens only
@@ -32,10 +35,24 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
     let start = Instant::now();
     let shared = loop {
-        if let Some(shared) = open_or_join(options, &directory, missing)? {
-            break shared;
+        match open_or_join(options, &directory, missing)? {
+            Joined::Open(shared) => break shared,
+            // Its last user in this process is just closing it.
+            Joined::Not(Opening::StillOpen) => {}
+            Joined::Not(Opening::Locked) if start.elapsed() < options.wait => {
+                thread::sleep(PAUSE);
+                continue;
+            }
+            Joined::Not(Opening::Locked) => return Err(being_changed(&directory)),
+            Joined::Not(Opening::Replaced(_) | Opening::NotValid(_))
+                if start.elapsed() < CHANGING =>
+            {
+                thread::sleep(PAUSE);
+                continue;
+            }
+            Joined::Not(Opening::Replaced(error) | Opening::NotValid(error)) => return Err(error),
+            Joined::Not(Opening::Open(_)) => continue,
         }
-        // Its last user in this process is just closing it.
         let left = CLOSING.saturating_sub(start.elapsed());
         if left.is_zero() {
             return Err(cannot_open(
@@ -54,21 +71,97 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
     Ok(shared)
 }
 
-/// `None` while LMDB still has the environment open for users that are gone.
-fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Option<Arc<Shared>>> {
+/// Why an environment cannot be opened while its file is replaced by a compact one.
+fn being_changed(directory: &Path) -> KvError {
+    KvError::Retry(format!(
+        "{}: it is just being made compact; open it again when that is done",
+        directory.display()
+    ))
+}
+
+/// What became of an attempt to open or join an environment.
+enum Joined {
+    Open(Arc<Shared>),
+    Not(Opening),
+}
+
+fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Joined> {
     let mut open = lock(&OPEN);
     open.retain(|_, shared| shared.strong_count() > 0);
+    let found = Files::in_directory(directory)?;
+    if lock(&RESERVED).iter().any(|reserved| reserved.is(directory, &found)) {
+        return Err(being_changed(directory));
+    }
     if let Some(shared) = find(&open, directory)? {
         shared.suits(options)?;
-        return Ok(Some(shared));
+        return Ok(Joined::Open(shared));
     }
     match open_env(options, directory, missing)? {
         Opening::Open(env) => {
             let shared = Arc::new(Shared::new(options, *env)?);
             open.insert(directory.to_owned(), Arc::downgrade(&shared));
-            Ok(Some(shared))
+            Ok(Joined::Open(shared))
         }
-        Opening::StillOpen => Ok(None),
+        not => Ok(Joined::Not(not)),
+    }
+}
+
+/// Environments that nobody in this process may open now.
+static RESERVED: Mutex<Vec<Reservation>> = Mutex::new(Vec::new());
+
+struct Reservation {
+    directory: PathBuf,
+    files: Files,
+}
+
+impl Reservation {
+    fn is(&self, directory: &Path, files: &Files) -> bool {
+        self.directory == directory
+            || self.files.have_same_data(files)
+            || self.files.have_same_lock(files)
+    }
+}
+
+/// While this is there, nobody in this process can open the environment.
+pub(super) struct Reserved(PathBuf);
+
+/// Keeps everybody in this process from opening the environment in `directory`, which is a canonical
+/// path. Fails if somebody has it open.
+#[cfg(unix)]
+pub(super) fn reserve(directory: &Path) -> Result<Reserved> {
+    let start = Instant::now();
+    loop {
+        let open = lock(&OPEN);
+        let files = Files::in_directory(directory)?;
+        let mut reserved = lock(&RESERVED);
+        if reserved.iter().any(|reserved| reserved.is(directory, &files)) {
+            return Err(being_changed(directory));
+        }
+        let is_open = find(&open, directory)?.is_some();
+        // The last user may just be closing it.
+        let closing = heed::env_closing_event(directory);
+        if !is_open && closing.is_none() {
+            reserved.push(Reservation { directory: directory.to_owned(), files });
+            return Ok(Reserved(directory.to_owned()));
+        }
+        if is_open || start.elapsed() >= CHANGING {
+            return Err(cannot_open(
+                directory,
+                "it is open in this process, so it cannot be made compact in its place; close every \
+                 store, transaction and snapshot of it first, or copy it to another directory, which \
+                 packs it too",
+            ));
+        }
+        drop((open, reserved));
+        if let Some(closing) = closing {
+            closing.wait_timeout(PAUSE);
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        lock(&RESERVED).retain(|reserved| reserved.directory != self.0);
     }
 }
 

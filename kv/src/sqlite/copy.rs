@@ -9,11 +9,11 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::connection::Statements;
-use super::error::failed;
+use super::error::{cannot_open, failed};
 use super::log_files::{INDEX, LOG, beside};
 use super::shared::Shared;
 use super::transaction::View;
-use crate::copy::{Copied, Watch, each_pair};
+use crate::copy::{Compacted, Copied, Watch, each_pair};
 use crate::store_parts::new_file::{NewFile, new_file};
 use crate::{KvError, KvRead, Result};
 
@@ -114,4 +114,54 @@ pub(super) fn create_from(
         to.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
         Ok(copied)
     })
+}
+
+/// How often to look whether to stop.
+const BEAT: Duration = Duration::from_millis(20);
+
+/// Makes a database compact in its place.
+pub(super) fn compact(
+    shared: &Arc<Shared>,
+    wait: Duration,
+    watch: &mut Watch<'_>,
+) -> Result<Compacted> {
+    let path = &shared.database.path;
+    let failed = |error| failed(path, "cannot make it compact", error);
+    let length = || {
+        let found = std::fs::metadata(path);
+        found.map(|found| found.len()).map_err(|error| cannot_open(path, error.to_string()))
+    };
+    watch.begin(None)?;
+    let pooled = shared.take()?;
+    let connection = &pooled.connection;
+    connection.busy_timeout(wait).map_err(failed)?;
+    // What the log has of earlier commits counts as well.
+    let empty_log =
+        || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed);
+    empty_log()?;
+    let before = length()?;
+    let vacuumed = thread::scope(|scope| {
+        let (running, ended) = std::sync::mpsc::channel::<()>();
+        if let Some(stop) = watch.stop_flag() {
+            let handle = connection.get_interrupt_handle();
+            scope.spawn(move || {
+                use std::sync::mpsc::RecvTimeoutError::Timeout;
+                while ended.recv_timeout(BEAT) == Err(Timeout) {
+                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        handle.interrupt();
+                    }
+                }
+            });
+        }
+        let done = connection.execute_batch("VACUUM");
+        drop(running);
+        done
+    });
+    if vacuumed.is_err() {
+        watch.check()?;
+    }
+    vacuumed.map_err(failed)?;
+    empty_log()?;
+    watch.end();
+    Ok(Compacted { before, after: length()? })
 }

@@ -14,7 +14,7 @@ use super::shared::Shared;
 use super::transaction::{View, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
-use crate::copy::{Copied, Watch};
+use crate::copy::{Compacted, Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
@@ -183,6 +183,48 @@ impl SqliteBuilder {
         let path = path.as_ref();
         check_name(path)?;
         copy::create_from(&self.options.table, path, from, watch)
+    }
+}
+
+impl SqliteBuilder {
+    /// Makes the database in the file `path` compact in its place, with the `VACUUM` of SQLite, and empties
+    /// its log. Of the options, the name of the table, the durability and the time to wait count.
+    ///
+    /// This is one transaction: whenever the process or the machine stops, the pairs are all there.
+    /// Others can read meanwhile, but not write. Needs room on the disk for two copies of the pairs: one in
+    /// SQLite's folder for temporary files, and one in the log beside the file. While others read
+    /// an older state, the file keeps its length; the pages that it does not need are used by later
+    /// commits.
+    ///
+    /// ```
+    /// use permazen_kv::copy::Watch;
+    /// use permazen_kv::sqlite::SqliteStore;
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// # let path = parent.path().join("data.db");
+    /// let store = SqliteStore::open_or_create(&path)?;
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put(b"key", &[0; 100_000])?;
+    /// tx.commit()?;
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.remove(b"key")?;
+    /// tx.commit()?;
+    /// drop(store);
+    /// let compacted = SqliteStore::builder().compact(&path, &mut Watch::new())?;
+    /// assert!(compacted.after < compacted.before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KvError::Retry`](crate::KvError::Retry) if others wrote for all the time to wait.
+    /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full) and the
+    /// errors of [`open`](Self::open). Nothing is changed then.
+    pub fn compact(&self, path: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Compacted> {
+        let mut builder = self.clone().create(false);
+        builder.options.read_only = false;
+        let store = builder.open(path)?;
+        copy::compact(&store.shared, self.options.wait, watch)
     }
 }
 

@@ -1,0 +1,88 @@
+//! The lock that a process has while nobody else may have the environment open.
+//!
+//! LMDB's own protocol is this: each process that has an environment open holds a shared lock on the
+//! first byte of `lock.mdb`. One that opens it first tries to get an exclusive lock. If it gets it,
+//! nobody else has the environment open; then it writes a new table of readers and the number of the
+//! last commit into `lock.mdb`, and makes its lock a shared one. Otherwise it waits for a shared lock,
+//! and takes what is in `lock.mdb` as it is. The locks belong to the process: closing any of its files
+//! `lock.mdb` gives them up, and they do not exclude the process itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::error::{cannot_open, io_failed};
+use crate::Result;
+use crate::store_parts::file_identity::FileId;
+
+/// How long `lock.mdb` must at least be, so that LMDB finds the beginning of its table in it.
+const LEAST: u64 = 1 << 13;
+
+/// An exclusive lock on an environment. Dropping it gives up all locks of this process on `lock.mdb`.
+pub(super) struct ExclusiveLock {
+    file: File,
+}
+
+impl ExclusiveLock {
+    /// Takes the lock of the environment in `directory`; `None` if another process has the environment
+    /// open. This process must not have it open.
+    pub(super) fn take(directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join("lock.mdb");
+        let failed = |error| io_failed(directory, "cannot lock lock.mdb", error);
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
+        match lock_first_byte(&file, libc::F_SETLK, libc::F_WRLCK) {
+            Ok(_) => {}
+            // Systems differ in which of these they report.
+            Err(error) if is_held(&error) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        }
+        if FileId::at(&path).map_err(failed)? != Some(FileId::of(&file).map_err(failed)?) {
+            return Err(cannot_open(directory, "its lock.mdb was just replaced; try again"));
+        }
+        Ok(Some(ExclusiveLock { file }))
+    }
+
+    /// Makes a process that waits for its shared lock find that `lock.mdb` is not valid, if this process
+    /// ends before LMDB has written it anew. It would take the number of the last commit from it, which
+    /// is not that of another `data.mdb`.
+    pub(super) fn invalidate(&self) -> io::Result<()> {
+        if self.file.metadata()?.len() < LEAST {
+            self.file.set_len(LEAST)?;
+        }
+        // The number by which LMDB knows the file.
+        self.file.write_all_at(&[0; 4], 0)
+    }
+}
+
+/// Whether another process has the exclusive lock of the environment in `directory`. This process must
+/// not have it open.
+pub(super) fn is_locked(directory: &Path) -> io::Result<bool> {
+    let file = match File::open(directory.join("lock.mdb")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+    let found = lock_first_byte(&file, libc::F_GETLK, libc::F_RDLCK)?;
+    Ok(i32::from(found.l_type) != i32::from(libc::F_UNLCK as i16))
+}
+
+fn is_held(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
+}
+
+/// Asks for a lock on the first byte, or (`F_GETLK`) what is in its way.
+fn lock_first_byte(file: &File, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
+    // SAFETY: All zeros are a valid `flock`, the descriptor is open, and the call only uses this
+    // structure.
+    #[allow(unsafe_code)]
+    let (done, lock) = unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = kind.into() as _;
+        lock.l_whence = libc::SEEK_SET as _;
+        lock.l_start = 0;
+        lock.l_len = 1;
+        (libc::fcntl(file.as_raw_fd(), command, &raw mut lock), lock)
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(lock) }
+}
