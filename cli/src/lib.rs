@@ -34,7 +34,7 @@ use std::sync::Arc;
 use permazen::encoding::EncodingRegistry;
 
 use args::{Args, Generate};
-use commands::{Command, Context};
+use commands::{Command, Compact, Context};
 use failure::{Answer, Exit, Failure};
 use interrupt::Interrupt;
 use output::{Format, Output};
@@ -84,6 +84,9 @@ fn answer(
         (&args.command, &args.database, args.kind)
     {
         return check.run_alone(database, args, encodings, &interrupt, out);
+    }
+    if let (Some(Command::Compact(_)), Some(database)) = (&args.command, &args.database) {
+        return Compact::run_alone(database, args, &interrupt, out);
     }
     if let Some(command) = &args.command {
         let session = Session::open(args, encodings, interrupt)?;

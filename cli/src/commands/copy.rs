@@ -14,6 +14,7 @@ use super::kv::remove_span;
 use super::progress::Progress;
 use super::{Context, Place, file};
 use crate::failure::{Answer, Failure};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::secrets;
 use crate::session::Session;
@@ -48,7 +49,7 @@ impl Copy {
         // A directory alone is no environment: it may be left from a copy that was killed.
         let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
         let copied = match (found.symlink_metadata().is_ok(), kind) {
-            (false, _) => watched(session, |watch| {
+            (false, _) => watched(&session.interrupt, |watch| {
                 Ok(Opening::new().create_from(&self.target, &*source, watch)?)
             })?,
             (true, StoreKind::Xml) => self.replace_dump(&path, &*source, session, out)?,
@@ -109,7 +110,7 @@ impl Copy {
             self.must_force(path)?;
             remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
         }
-        let copied = watched(session, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;
+        let copied = watched(&session.interrupt, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;
         session.interrupt.commit(|| Ok(kv.commit()?))?;
         Ok(copied)
     }
@@ -128,7 +129,9 @@ impl Backup {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         not_tried(session, "backup")?;
-        let copied = watched(session, |watch| Ok(session.store().back_up(&self.target, watch)?))?;
+        let copied = watched(&session.interrupt, |watch| {
+            Ok(session.store().back_up(&self.target, watch)?)
+        })?;
         let path = path_text(&self.target);
         context.out.done(
             format_args!("Wrote {} bytes to {path}", copied.bytes),
@@ -151,16 +154,19 @@ fn not_tried(session: &Session, what: &str) -> Result<(), Failure> {
 }
 
 /// Runs a copy that shows how far it is, and stops on Ctrl-C.
-fn watched(
-    session: &Session,
-    copy: impl FnOnce(&mut Watch<'_>) -> Result<Copied, Failure>,
-) -> Result<Copied, Failure> {
+pub(super) fn watched<T>(
+    interrupt: &Interrupt,
+    copy: impl FnOnce(&mut Watch<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let progress = Progress::of("bytes");
-    let stop = session.interrupt.flag();
+    let stop = interrupt.flag();
     let mut tell = |copied: Copied| progress.at(copied.bytes);
     let mut watch = Watch::new().stop(&stop).progress(&mut tell);
     let copied = copy(&mut watch);
-    session.interrupt.check()?;
+    // What is done stays done.
+    if copied.is_err() {
+        interrupt.check()?;
+    }
     copied
 }
 

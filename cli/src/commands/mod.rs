@@ -2,6 +2,7 @@
 //! file of its own.
 
 mod check;
+mod compact;
 mod context;
 mod copy;
 mod demo;
@@ -21,6 +22,7 @@ mod types;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use compact::Compact;
 pub(crate) use context::Context;
 pub(crate) use kv::in_words;
 
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Load(objects::Load),
     Copy(copy::Copy),
     Backup(copy::Backup),
+    Compact(compact::Compact),
     Demo(demo::Demo),
     Begin(prompt::Begin),
     Diff(prompt::Diff),
@@ -107,6 +110,7 @@ impl Command {
             Command::Load(load) => load.run(context),
             Command::Copy(copy) => copy.run(context),
             Command::Backup(backup) => backup.run(context),
+            Command::Compact(_) => Err(Failure::new(compact::ONLY_ALONE)),
             Command::Demo(demo) => demo.run(context),
             Command::Begin(_)
             | Command::Diff(_)
@@ -146,6 +150,7 @@ impl Command {
             Command::Load(load) => load.place(),
             Command::Copy(copy) => copy.place(),
             Command::Backup(backup) => backup.place(),
+            Command::Compact(_) => Place::Alone { edits: true },
             Command::Demo(_) => Place::Inside { edits: true },
             Command::Begin(_)
             | Command::Diff(_)

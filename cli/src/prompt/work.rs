@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use permazen::object::{Database, Transaction};
+use permazen::object::Transaction;
 use permazen_query::NewIds;
 use permazen_query::syntax::StatementKind;
 
@@ -12,13 +12,13 @@ use crate::commands::{Command, Place, migrate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
 use crate::script::{Piece, PieceKind, Script, Source, run_migration, run_piece};
-use crate::session::Session;
+use crate::session::{Counted, Session};
 
 /// What the prompt works with.
 pub(super) struct Work<'w, 'd> {
     pub(super) session: &'w Session,
     /// The database with optimistic transactions.
-    pub(super) database: &'d Database,
+    pub(super) database: &'d Counted,
     pub(super) shared: &'w Shared<'d>,
     pub(super) lines: &'w mut dyn Lines,
     pub(super) out: &'w mut Output,

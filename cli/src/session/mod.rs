@@ -1,5 +1,6 @@
 //! An open database, what the user has chosen, and transactions.
 
+mod counted;
 mod in_the_way;
 mod open;
 mod parameters;
@@ -14,12 +15,16 @@ use permazen::open::OpenStore;
 use permazen_query::syntax::Literal;
 use permazen_query::{Catalog, Limits};
 
+pub(crate) use counted::{Counted, counter_of};
+
 use crate::interrupt::Interrupt;
 
 /// An open database.
 pub(crate) struct Session {
     store: Arc<OpenStore>,
     database: Database,
+    /// The same for transactions that change something, and for what `explain run` runs.
+    counted: Counted,
     /// Ctrl-C.
     pub(crate) interrupt: Interrupt,
     /// What the user has chosen.
@@ -49,11 +54,6 @@ impl Session {
     /// The key/value store.
     pub(crate) fn store(&self) -> &OpenStore {
         &self.store
-    }
-
-    /// The same store, for those who keep it.
-    pub(crate) fn shared_store(&self) -> Arc<OpenStore> {
-        Arc::clone(&self.store)
     }
 
     /// The objects in it.

@@ -8,7 +8,7 @@ use permazen::object::Database;
 use permazen::open::{OpenError, Opening};
 use permazen::schema::UnknownEncodings;
 
-use super::{Options, Session, in_the_way, parameters};
+use super::{Counted, Options, Session, in_the_way, parameters};
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -37,6 +37,7 @@ impl Session {
             error => error.into(),
         });
         let store = Arc::new(opened?);
+        let counted = Counted::over(store.clone(), encodings.clone());
         let database = Database::with_encodings(store.clone(), encodings)
             .unknown_encodings(UnknownEncodings::Carry);
         let options = Options {
@@ -47,6 +48,6 @@ impl Session {
             parameters,
             schema: args.schema.clone(),
         };
-        Ok(Session { store, database, interrupt, options, catalog: RefCell::new(None) })
+        Ok(Session { store, database, counted, interrupt, options, catalog: RefCell::new(None) })
     }
 }

@@ -1,75 +1,60 @@
 //! Beginning and ending transactions. They record no schema and remove none.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use permazen::kv::counting::{Counter, CountingStore};
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
-use permazen::object::{Database, Transaction, TransactionConfig};
+use permazen::object::{self, Transaction, TransactionConfig};
 use permazen::open::OpenStore;
-use permazen::schema::{SchemaRemoval, UnknownEncodings};
+use permazen::schema::SchemaRemoval;
 
-use super::{Session, in_the_way};
+use super::{Counted, Session, in_the_way};
 use crate::failure::Failure;
 
 impl Session {
     /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
     /// lost.
     pub(crate) fn begin_reading(&self) -> Result<Transaction<'_>, Failure> {
-        self.begin_with(&TxOptions::reading())
+        self.begin_with(&TxOptions::reading(), |config| self.database.begin(config))
     }
 
-    /// Begins a transaction that writes; if changes are only tried, one whose changes are lost.
+    /// Does the same as [`begin_reading`](Self::begin_reading). The operations on the store are counted.
+    pub(crate) fn begin_counted(&self) -> Result<Transaction<'_>, Failure> {
+        self.begin_with(&TxOptions::reading(), |config| self.counted.begin(config))
+    }
+
+    /// Begins a transaction that writes; if changes are only tried, one whose changes are lost. Its
+    /// operations on the store are counted.
     ///
     /// # Errors
     /// Also if changes are not allowed.
     pub(crate) fn begin(&self) -> Result<Transaction<'_>, Failure> {
-        self.begin_with(&self.writing()?)
-    }
-
-    /// Runs `action` in a transaction that is like [`begin_reading`](Self::begin_reading), and whose
-    /// operations on the store are counted.
-    pub(crate) fn counted<T>(
-        &self,
-        action: impl FnOnce(&Transaction<'_>, &Counter) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let store = CountingStore::new(self.shared_store());
-        let counter = store.counter();
-        let database = Database::with_encodings(Arc::new(store), self.database.encodings().clone())
-            .unknown_encodings(UnknownEncodings::Carry);
-        let transaction = self.begin_on(&database, &TxOptions::reading())?;
-        action(&transaction, &counter)
+        self.begin_with(&self.writing()?, |config| self.counted.begin(config))
     }
 
     /// The same database with optimistic transactions, for changes that wait for a person.
-    pub(crate) fn optimistic(&self) -> Database {
+    pub(crate) fn optimistic(&self) -> Counted {
         let store = OpenStore::clone(&self.store).optimistic();
-        Database::with_encodings(Arc::new(store), self.database.encodings().clone())
-            .unknown_encodings(UnknownEncodings::Carry)
+        Counted::over(store, self.database.encodings().clone())
     }
 
     /// Begins a transaction of [`optimistic`](Self::optimistic) that writes. That needs no `--write`:
     /// only its commit does.
     pub(crate) fn begin_optimistic<'d>(
         &self,
-        database: &'d Database,
+        database: &'d Counted,
     ) -> Result<Transaction<'d>, Failure> {
         let options = TxOptions::writing().with_wait(self.options.wait);
         Ok(database.begin(&config().kv_options(options))?)
     }
 
-    fn begin_with(&self, options: &TxOptions) -> Result<Transaction<'_>, Failure> {
-        self.begin_on(&self.database, options)
-    }
-
-    fn begin_on<'d>(
+    fn begin_with<'d>(
         &self,
-        database: &'d Database,
         options: &TxOptions,
+        begin: impl Fn(&TransactionConfig) -> object::Result<Transaction<'d>>,
     ) -> Result<Transaction<'d>, Failure> {
         in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
             let options = options.clone().with_wait(slice);
-            database.begin(&config().kv_options(options))
+            begin(&config().kv_options(options))
         })
     }
 

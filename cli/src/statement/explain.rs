@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use permazen::kv::KvError;
 use permazen::kv::counting::Operations;
-use permazen::object::Transaction;
+use permazen::object::{self, Transaction};
 use permazen_query::{Checked, Column, Edited, NewIds, ObjectRow, QueryError, Row, Rows};
 
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::{Session, counter_of};
 
 /// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run, and what it does is counted.
 pub(super) fn explain(
@@ -24,7 +25,7 @@ pub(super) fn explain(
     let limits = session.limits();
     let preview = permazen_query::preview(transaction, explained, &limits).map_err(failed)?;
     session.interrupt.check()?;
-    let cost = if run { Some(cost(explained, failed, session)?) } else { None };
+    let cost = if run { Some(cost(transaction, explained, failed, session)?) } else { None };
     if out.is_json() {
         let cost = cost.map(|cost| cost.json());
         let cost = cost.as_deref().unwrap_or_default();
@@ -54,14 +55,18 @@ struct Cost {
     seconds: f64,
 }
 
-/// Runs a statement in a transaction of its own, whose operations are counted and whose changes are
-/// lost.
+/// Runs a statement on what the transaction sees, counts what that does, and undoes it.
 fn cost(
+    transaction: &Transaction<'_>,
     explained: &Checked,
     failed: &dyn Fn(QueryError) -> Failure,
     session: &Session,
 ) -> Result<Cost, Failure> {
-    session.counted(|transaction, counter| {
+    let Some(counter) = counter_of(transaction) else {
+        // It only reads. What is counted is done in another transaction.
+        return cost(&session.begin_counted()?, explained, failed, session);
+    };
+    let measure = |transaction: &Transaction<'_>| {
         counter.take();
         let begun = Instant::now();
         let limits = session.limits();
@@ -75,7 +80,35 @@ fn cost(
         };
         session.interrupt.check()?;
         Ok(Cost { rows, operations: counter.take(), seconds: begun.elapsed().as_secs_f64() })
-    })
+    };
+    if !explained.is_edit() {
+        return measure(transaction);
+    }
+    // What is undone in an optimistic transaction would still be written when it is committed.
+    match transaction.snapshot() {
+        Ok(snapshot) => measure(&snapshot),
+        Err(object::Error::Kv { source: KvError::Unsupported(_), .. }) => {
+            undone(transaction, measure)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Runs `body`, and undoes what it has done.
+fn undone<T>(
+    transaction: &Transaction<'_>,
+    body: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut made = None;
+    let undone = transaction.atomic(|transaction| -> Result<(), Failure> {
+        made = Some(body(transaction)?);
+        Err(Failure::new("undone"))
+    });
+    match (made, undone) {
+        (Some(made), Err(_)) => Ok(made),
+        (_, Err(failure)) => Err(failure),
+        (_, Ok(())) => Err(Failure::new("nothing was run")),
+    }
 }
 
 impl Cost {

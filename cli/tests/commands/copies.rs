@@ -82,3 +82,42 @@ fn a_backup_is_of_the_same_kind() {
     db.run(&["--json", "backup", &db.name("other")]).json(0);
     run(&["memory:", "backup", &db.name("memory")], "").error(2);
 }
+
+#[test]
+fn a_database_is_made_compact_in_its_place() {
+    let db = Fixture::recorded("music");
+    let all = db.pairs();
+    let sqlite = db.name("db.sqlite");
+    db.out(&["copy", &format!("sqlite:{sqlite}")]);
+    for source in [&db.db, &sqlite] {
+        let size = |path: &str| {
+            let data = std::path::Path::new(path).join("data.mdb");
+            let found = std::fs::metadata(&data).or_else(|_| std::fs::metadata(path));
+            found.expect("a file").len()
+        };
+        let before = size(source);
+        let error = run(&[source, "compact"], "").error(2);
+        assert!(error.contains("needs --write"), "{error}");
+        let error = run(&[source, "--write", "--dry-run", "compact"], "").error(2);
+        assert!(error.contains("cannot be tried"), "{error}");
+        let error = run(&[source, "--write"], "compact").error(2);
+        assert!(error.contains("needs the database for itself"), "{error}");
+        let out = run(&[source, "--write", "--json", "compact"], "").json(0);
+        assert_eq!(out[0]["bytes"], size(source));
+        assert!(size(source) <= before);
+        assert!(pairs(source) == all, "{source} differs");
+        let out = run(&[source, "compact", "--write"], "").out(0);
+        assert!(out.ends_with(&format!(": {0} bytes, before {0}\n", size(source))), "{out}");
+    }
+    let dump = db.name("db.xml");
+    db.out(&["copy", &format!("xml:{dump}")]);
+    for (refused, why) in [(&*dump, "no unused space"), ("memory:", "no file")] {
+        let error = run(&[refused, "--write", "compact"], "").error(2);
+        assert!(error.contains(why), "{error}");
+    }
+    // While another program has it open.
+    let store = permazen::open(&db.db).expect("open");
+    let error = db.run(&["--write", "compact"]).error(3);
+    assert!(error.contains("another process has it open"), "{error}");
+    drop(store);
+}

@@ -443,6 +443,36 @@ fn without_history_nothing_is_kept() {
     assert!(!db.file("state").exists());
 }
 
+/// `explain run` runs a statement on what the transaction sees, with the changes that wait.
+#[test]
+fn explanations_count_pending_changes() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--yes"]);
+    person.types("create Pet name = \"Fido\"");
+    person.types("set all Person to age = 77");
+    let shown = person.types("explain run find Person where age = 77");
+    assert!(shown.contains("rows: 3, "), "{shown}");
+    let shown = person.types("explain run index Pet.name (\"Fido\")");
+    assert!(shown.contains("rows: 1, ") && !shown.contains("seeks: 0"), "{shown}");
+    let before = person.types("diff");
+    assert!(before.contains("Fido"), "{before}");
+    let shown = person.types("explain run delete all Pet");
+    assert!(shown.contains("rows: 2, ") && !shown.contains("steps: 0"), "{shown}");
+    assert_eq!(person.types("diff"), before);
+    // Others change what was only tried: that is no conflict, and it stays.
+    db.run(&["--write", "set @2000000000000001 to name = \"Other\""]).done();
+    person.types("commit");
+    let ran = person.leaves();
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let pets = db.run(&["--raw", "find Pet order by name columns name"]).done();
+    assert_eq!(pets, "Fido\nOther\n");
+    // In a script too, which is one transaction.
+    let ran = db.run(&["--write", "-c", "set all Pet to name = \"A\"; explain run find Pet where name = \"A\"; explain run delete all Pet"]);
+    let shown = ran.done();
+    assert_eq!(shown.matches("rows: 2, ").count(), 2, "{shown}");
+    assert_eq!(db.run(&["--raw", "count Pet"]).done(), "2\n");
+}
+
 /// What could be typed at the end of a line.
 #[track_caller]
 fn completions(db: &Fixture, line: &str) -> Vec<String> {

@@ -1,0 +1,40 @@
+//! Transactions whose operations on the store are counted, for `explain run`.
+
+use std::sync::Arc;
+
+use permazen::encoding::EncodingRegistry;
+use permazen::kv::KvDatabase;
+use permazen::kv::counting::{Counter, CountingStore};
+use permazen::object::{self, Database, Transaction, TransactionConfig};
+use permazen::schema::UnknownEncodings;
+
+/// A database that counts.
+pub(crate) struct Counted {
+    database: Database,
+    counter: Arc<Counter>,
+}
+
+impl Counted {
+    pub(super) fn over(
+        store: impl KvDatabase + 'static,
+        encodings: Arc<EncodingRegistry>,
+    ) -> Counted {
+        let store = CountingStore::new(store);
+        let counter = Arc::new(store.counter());
+        let database = Database::with_encodings(Arc::new(store), encodings)
+            .unknown_encodings(UnknownEncodings::Carry);
+        Counted { database, counter }
+    }
+
+    /// Begins a transaction, which knows its counter.
+    pub(super) fn begin(&self, config: &TransactionConfig) -> object::Result<Transaction<'_>> {
+        let transaction = self.database.begin(config)?;
+        transaction.set_user_object(Some(self.counter.clone()));
+        Ok(transaction)
+    }
+}
+
+/// The counter of a transaction; `None` if its operations are not counted.
+pub(crate) fn counter_of(transaction: &Transaction<'_>) -> Option<Arc<Counter>> {
+    transaction.user_object()?.downcast().ok()
+}
