@@ -9,6 +9,7 @@ use permazen::{ObjId, StorageId};
 use super::checker::{Checker, Result};
 use super::names::{missing, ticked};
 use super::path::{CheckedPath, Read, ValueKind, What};
+use super::place::{Place, place};
 use super::resolve_path::{PathFor, mismatch_at};
 use crate::mistake::Mistake;
 use crate::syntax::{
@@ -111,7 +112,8 @@ impl Checker<'_> {
             }
             ConditionKind::Within(path, range) => {
                 let path = test(path)?;
-                let matchers = self.each_kind(&path, |kind| self.within(kind, range));
+                let otherwise = |kind: &ValueKind| self.within_otherwise(kind, range);
+                let matchers = self.each_kind(&path, |kind| self.within(kind, range), otherwise);
                 made(path, matchers)
             }
             ConditionKind::OneOf(path, values) => {
@@ -132,31 +134,37 @@ impl Checker<'_> {
             }
             ConditionKind::Starts(path, value) => {
                 let path = test(path)?;
-                let matchers = self.each_kind(&path, |kind| self.starting(kind, value));
+                let matchers = self.each_kind(&path, |kind| self.starting(kind, value), |_| None);
                 made(path, matchers)
             }
         }
     }
 
-    /// The matcher for each kind of values. At least one kind must have one.
+    /// The matcher for each kind of values. At least one kind must have one. The others have what `otherwise`
+    /// says.
     fn each_kind(
         &self,
         path: &CheckedPath,
         matcher: impl Fn(&ValueKind) -> Result<Matcher>,
+        otherwise: impl Fn(&ValueKind) -> Option<Matcher>,
     ) -> Result<Vec<Option<Matcher>>> {
         let mut refused = None;
+        let mut any = false;
         let mut matchers = Vec::new();
         for kind in &path.kinds {
             matchers.push(match matcher(kind) {
-                Ok(matcher) => Some(matcher),
+                Ok(matcher) => {
+                    any = true;
+                    Some(matcher)
+                }
                 Err(mistake) => {
                     refused.get_or_insert(mistake);
-                    None
+                    otherwise(kind)
                 }
             });
         }
         match refused {
-            Some(mistake) if matchers.iter().all(Option::is_none) => Err(mistake),
+            Some(mistake) if !any => Err(mistake),
             _ => Ok(matchers),
         }
     }
@@ -168,8 +176,7 @@ impl Checker<'_> {
         literal: &Literal,
     ) -> Result<Vec<Option<Matcher>>> {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        let is_null = self.given(literal)?.kind == LiteralKind::Null;
-        let mut matchers = self.each_kind(path, |kind| {
+        let exactly = |kind: &ValueKind| {
             if matches!(comparison, Equal | NotEqual) {
                 let value = self.value(kind, literal)?;
                 self.check_target(path, kind, literal)?;
@@ -187,16 +194,38 @@ impl Checker<'_> {
                     Matcher::Within(Bound::Excluded(value), before_null(kind))
                 }
             })
-        })?;
-        // Values of a kind without null are not null.
-        if is_null && comparison == NotEqual {
-            for (matcher, kind) in matchers.iter_mut().zip(&path.kinds) {
-                if kind.null.is_none() {
-                    *matcher = Some(Matcher::Within(Bound::Unbounded, Bound::Unbounded));
+        };
+        // No value of the kind is the same.
+        let otherwise = |kind: &ValueKind| {
+            let place = self.place(kind, literal);
+            let end = before_null(kind);
+            Some(match (comparison, place) {
+                (NotEqual, Some(Place::At(value))) => Matcher::NotEqual(value),
+                (NotEqual, _) => Matcher::Within(Bound::Unbounded, Bound::Unbounded),
+                (Equal, Some(Place::At(value))) => Matcher::Equal(value),
+                (Less | LessOrEqual, Some(place)) => {
+                    let upper = place.upper(comparison == LessOrEqual, end)?;
+                    Matcher::Within(Bound::Unbounded, upper)
                 }
-            }
+                (Greater | GreaterOrEqual, Some(place)) => {
+                    Matcher::Within(place.lower(comparison == GreaterOrEqual)?, end)
+                }
+                (Equal | Less | LessOrEqual | Greater | GreaterOrEqual, _) => return None,
+            })
+        };
+        self.each_kind(path, exactly, otherwise)
+    }
+
+    /// The place of a number among values that cannot be this number.
+    fn place(&self, kind: &ValueKind, literal: &Literal) -> Option<Place> {
+        if matches!(kind.what, What::Special(_)) {
+            return None;
         }
-        Ok(matchers)
+        match &self.given(literal).ok()?.kind {
+            LiteralKind::Number(number) => place(number, &*kind.encoding),
+            LiteralKind::Text(_) => self.bound(kind, literal).ok().map(Place::At),
+            _ => None,
+        }
     }
 
     fn one_of(&self, path: &CheckedPath, literals: &[Literal]) -> Result<Vec<Option<Matcher>>> {
@@ -230,6 +259,20 @@ impl Checker<'_> {
             }
         };
         Ok(Matcher::Within(lower, upper))
+    }
+
+    /// A range one of whose ends these values cannot be.
+    fn within_otherwise(&self, kind: &ValueKind, range: &Range) -> Option<Matcher> {
+        let lower = match &range.from {
+            None => Bound::Unbounded,
+            Some(literal) => self.place(kind, literal)?.lower(true)?,
+        };
+        let end = before_null(kind);
+        let upper = match &range.to {
+            None => end,
+            Some(literal) => self.place(kind, literal)?.upper(range.with_end, end)?,
+        };
+        Some(Matcher::Within(lower, upper))
     }
 
     fn starting(&self, kind: &ValueKind, literal: &Literal) -> Result<Matcher> {

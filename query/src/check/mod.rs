@@ -15,6 +15,7 @@ mod names;
 mod objects;
 mod parameters;
 mod path;
+mod place;
 mod query;
 mod resolve_path;
 mod statement;

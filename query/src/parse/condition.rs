@@ -1,8 +1,9 @@
 //! Conditions and paths.
 
 use super::cursor::Cursor;
-use super::limits::Result;
+use super::limits::{MAX_DEPTH, Result};
 use super::token::TokenKind;
+use crate::mistake::Mistake;
 use crate::syntax::{
     Comparison, Condition, ConditionKind, Literal, LiteralKind, Part, Path, Special,
 };
@@ -109,6 +110,12 @@ impl Cursor<'_> {
                 parts.push(Part::Key(key));
             } else {
                 return Ok(Path { span: self.since(start), parts });
+            }
+            if parts.len() > MAX_DEPTH {
+                return Err(Mistake::new(
+                    self.since(start),
+                    format!("a path has at most {MAX_DEPTH} parts"),
+                ));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! docs/src/query-language.md#which-index-is-read.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -77,8 +77,9 @@ impl Chooser<'_> {
             return Ok(plan);
         }
         let mut candidates = Vec::new();
+        let indexes = indexes(query);
         if !scan {
-            for candidate in self.candidates(query, &wanted) {
+            for candidate in self.candidates(query, &indexes, &wanted) {
                 candidates.push(self.completed(candidate, &possible, object_type)?);
             }
         }
@@ -90,7 +91,7 @@ impl Chooser<'_> {
             plan.source = Source::Index(index_scan(best, query.entry, &conditions));
             return Ok(plan);
         }
-        if !scan && let Some(found) = self.any_of(query, &conditions, &possible)? {
+        if !scan && let Some(found) = self.any_of(query, &indexes, &conditions, &possible)? {
             let is_met = found.all_met && conditions.len() == 1;
             plan.filter = if is_met { None } else { all_but(&conditions, &[]) };
             plan.source = Source::AnyOf(found.scans);
@@ -109,23 +110,15 @@ impl Chooser<'_> {
     }
 
     /// What each index of the type can do.
-    fn candidates(&self, query: &TypeQuery<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
-        let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
-            CheckedUsing::Any => true,
-            CheckedUsing::Scan => false,
-            CheckedUsing::Index { storage_ids, object_type, .. } => {
-                *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
-            }
-        });
-        // Indexes on fields of one name belong together. Of composite indexes, each is for itself.
-        let mut groups: BTreeMap<(Option<StorageId>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
-        for index in indexes {
-            let own = (index.kind == IndexKind::Composite).then_some(index.storage_id);
-            groups.entry((own, Arc::clone(&index.name))).or_default().push(index);
-        }
+    fn candidates(
+        &self,
+        query: &TypeQuery<'_>,
+        indexes: &[Vec<IndexEntry>],
+        wanted: &Wanted<'_>,
+    ) -> Vec<Candidate> {
         let is_shared = |id| self.is_shared(id, query.entry.storage_id);
         let of = |indexes: &Vec<_>| Candidate::of(wanted, query.entry, indexes, is_shared);
-        groups.values().filter_map(of).collect()
+        indexes.iter().filter_map(of).collect()
     }
 
     /// Whether objects of another type have entries in an index.
@@ -156,6 +149,7 @@ impl Chooser<'_> {
     fn any_of(
         &self,
         query: &TypeQuery<'_>,
+        indexes: &[Vec<IndexEntry>],
         conditions: &[&CheckedCondition],
         possible: &[SchemaIndex],
     ) -> Result<Option<AnyOf>> {
@@ -164,7 +158,7 @@ impl Chooser<'_> {
             let mut found = AnyOf { scans: Vec::new(), all_met: true };
             let mut all_have_one = true;
             for branch in branches {
-                all_have_one &= self.branch(query, branch, possible, &mut found)?;
+                all_have_one &= self.branch(query, indexes, branch, possible, &mut found)?;
             }
             if all_have_one {
                 return Ok(Some(found));
@@ -177,6 +171,7 @@ impl Chooser<'_> {
     fn branch(
         &self,
         query: &TypeQuery<'_>,
+        indexes: &[Vec<IndexEntry>],
         branch: &CheckedCondition,
         possible: &[SchemaIndex],
         found: &mut AnyOf,
@@ -191,7 +186,7 @@ impl Chooser<'_> {
             return Ok(true);
         }
         let mut candidates = Vec::new();
-        for candidate in self.candidates(query, &wanted) {
+        for candidate in self.candidates(query, indexes, &wanted) {
             candidates.push(self.completed(candidate, &possible, object_type)?);
         }
         candidates.retain(|usable| usable.candidate.serves_conditions());
@@ -200,6 +195,24 @@ impl Chooser<'_> {
         found.scans.push(index_scan(best, query.entry, &conditions));
         Ok(true)
     }
+}
+
+/// The indexes of the type that can be used, with those together that belong together: those on fields of one
+/// name. Of composite indexes, each is for itself.
+fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
+    let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
+        CheckedUsing::Any => true,
+        CheckedUsing::Scan => false,
+        CheckedUsing::Index { storage_ids, object_type, .. } => {
+            *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
+        }
+    });
+    let mut groups: BTreeMap<(Option<StorageId>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
+    for index in indexes {
+        let own = (index.kind == IndexKind::Composite).then_some(index.storage_id);
+        groups.entry((own, Arc::clone(&index.name))).or_default().push(index);
+    }
+    groups.into_values().collect()
 }
 
 /// Indexes for the branches of an `or`.
@@ -303,6 +316,7 @@ pub(super) fn conjuncts<'q>(conditions: &[&'q CheckedCondition]) -> Vec<&'q Chec
 
 /// The conditions but for those at some positions.
 pub(super) fn all_but(conditions: &[&CheckedCondition], met: &[usize]) -> Option<CheckedCondition> {
+    let met: HashSet<usize> = met.iter().copied().collect();
     let rest = conditions.iter().enumerate().filter(|(at, _)| !met.contains(at));
     let mut rest: Vec<_> = rest.map(|(_, condition)| (*condition).clone()).collect();
     match rest.len() {

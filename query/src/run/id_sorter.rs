@@ -3,7 +3,7 @@
 use permazen::ObjId;
 
 use super::fail::Result;
-use super::sort::{Sorted, Sorter};
+use super::spill::{Merge, Spill};
 use crate::limits::Limits;
 
 /// Collects IDs and gives them in order, each once. While they fit into memory, an ID takes at most 16
@@ -13,7 +13,8 @@ pub(crate) struct IdSorter<'l> {
     ids: Vec<ObjId>,
     /// How many of the first IDs are in order, each once.
     sorted: usize,
-    more: Option<Sorter<'l>>,
+    /// More of them, each run in order.
+    more: Option<Spill>,
 }
 
 impl<'l> IdSorter<'l> {
@@ -53,12 +54,20 @@ impl<'l> IdSorter<'l> {
             self.ids.reserve_exact(self.ids.len().max(64));
             return Ok(());
         }
-        let more = self.more.get_or_insert_with(|| Sorter::new(self.limits, None));
-        for id in self.ids.drain(..) {
-            more.push(id.as_bytes())?;
-        }
+        let more = match &mut self.more {
+            Some(more) => more,
+            none => none.insert(Spill::new(self.limits)?),
+        };
+        more.write_run(self.ids.iter().map(|id| &id.as_bytes()[..]))?;
+        self.ids.clear();
         self.sorted = 0;
         Ok(())
+    }
+
+    /// How many runs are in files.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> usize {
+        self.more.as_ref().map_or(0, Spill::runs)
     }
 
     /// The IDs in order.
@@ -68,17 +77,16 @@ impl<'l> IdSorter<'l> {
             self.ids.dedup();
         }
         let Some(mut more) = self.more else { return Ok(SortedIds::Memory(self.ids.into_iter())) };
-        for id in self.ids {
-            more.push(id.as_bytes())?;
-        }
-        Ok(SortedIds::Sorted { records: more.finish()?, record: Vec::new(), last: None })
+        more.write_run(self.ids.iter().map(|id| &id.as_bytes()[..]))?;
+        drop(self.ids);
+        Ok(SortedIds::Sorted { records: more.merge(self.limits)?, record: Vec::new(), last: None })
     }
 }
 
 /// IDs in order, each once.
 pub(crate) enum SortedIds {
     Memory(std::vec::IntoIter<ObjId>),
-    Sorted { records: Sorted, record: Vec<u8>, last: Option<ObjId> },
+    Sorted { records: Merge, record: Vec<u8>, last: Option<ObjId> },
 }
 
 impl Iterator for SortedIds {

@@ -5,6 +5,7 @@
 //! only to be shown.
 
 mod cells;
+mod combined;
 mod entries;
 mod fail;
 mod id_sorter;

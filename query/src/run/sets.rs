@@ -5,6 +5,7 @@ use permazen::layout::{SchemaIndex, object_schema_prefix};
 use permazen::object::IndexKind;
 use permazen::{ObjId, StorageId};
 
+use super::combined::{Combined, Ids};
 use super::fail::Result;
 use super::id_sorter::{IdSorter, SortedIds};
 use super::reader::{Found, Reader};
@@ -13,10 +14,6 @@ use super::values::{Got, field_values};
 use crate::check::{CheckedStep, Way};
 use crate::limits::Limits;
 use crate::plan::{QueryPlan, SetPlan, TypeScan, whole_span};
-use crate::syntax::SetOperator;
-
-/// IDs in order, each once.
-pub(crate) type Ids<'s> = Box<dyn Iterator<Item = Result<ObjId>> + 's>;
 
 /// The objects of one schema, and the next of them.
 struct InSchema<'s> {
@@ -113,12 +110,11 @@ impl<'r> Sets<'r> {
                 ids
             }
             SetPlan::Combined(first, rest) => {
-                let mut ids = self.ids(first)?;
+                let mut combined = Combined::new(self.ids(first)?)?;
                 for (operator, operand) in rest {
-                    let other = self.ids(operand)?;
-                    ids = Box::new(Combined::new(*operator, ids, other));
+                    combined.push(*operator, self.ids(operand)?)?;
                 }
-                ids
+                Box::new(combined)
             }
         })
     }
@@ -197,60 +193,5 @@ impl<'r> Sets<'r> {
             Ok(Flow::More)
         })?;
         Ok(())
-    }
-}
-
-/// Two sets read together.
-struct Combined<'s> {
-    operator: SetOperator,
-    one: std::iter::Peekable<Ids<'s>>,
-    other: std::iter::Peekable<Ids<'s>>,
-}
-
-impl<'s> Combined<'s> {
-    fn new(operator: SetOperator, one: Ids<'s>, other: Ids<'s>) -> Self {
-        Combined { operator, one: one.peekable(), other: other.peekable() }
-    }
-}
-
-impl Iterator for Combined<'_> {
-    type Item = Result<ObjId>;
-
-    fn next(&mut self) -> Option<Result<ObjId>> {
-        loop {
-            // A failure is passed on.
-            let (one, other) = match (self.one.peek(), self.other.peek()) {
-                (Some(Err(_)), _) => return self.one.next(),
-                (_, Some(Err(_))) => return self.other.next(),
-                (Some(Ok(one)), Some(Ok(other))) => (Some(*one), Some(*other)),
-                (one, other) => (
-                    one.and_then(|id| id.as_ref().ok().copied()),
-                    other.and_then(|id| id.as_ref().ok().copied()),
-                ),
-            };
-            let first = match (one, other) {
-                (None, None) => return None,
-                (Some(one), Some(other)) => one.min(other),
-                (Some(id), None) | (None, Some(id)) => id,
-            };
-            let in_one = one == Some(first);
-            let in_other = other == Some(first);
-            if in_one {
-                self.one.next();
-            }
-            if in_other {
-                self.other.next();
-            }
-            let is_in = match self.operator {
-                SetOperator::Union => true,
-                SetOperator::Intersect if one.is_none() || other.is_none() => return None,
-                SetOperator::Intersect => in_one && in_other,
-                SetOperator::Minus if one.is_none() => return None,
-                SetOperator::Minus => in_one && !in_other,
-            };
-            if is_in {
-                return Some(Ok(first));
-            }
-        }
     }
 }

@@ -24,8 +24,13 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    fn memory(&self) -> usize {
-        self.bytes.capacity() + self.at.capacity() * size_of::<(usize, usize)>()
+    /// Whether a record can be added without taking more than `most` bytes of memory.
+    fn has_room(&self, record: &[u8], most: usize) -> bool {
+        let bytes = grown(self.bytes.len() + record.len(), self.bytes.capacity());
+        let at = grown(self.at.len() + 1, self.at.capacity());
+        // What is there already is used again and again.
+        (bytes, at) == (self.bytes.capacity(), self.at.capacity())
+            || bytes + at * size_of::<(usize, usize)>() <= most
     }
 
     fn push(&mut self, record: &[u8]) {
@@ -43,6 +48,11 @@ impl Records {
         let record = |(start, end): (usize, usize)| bytes.get(start..end).unwrap_or_default();
         self.at.sort_unstable_by(|one, other| record(*one).cmp(record(*other)));
     }
+}
+
+/// The capacity of a vector that has `wanted` elements and had this capacity before.
+fn grown(wanted: usize, capacity: usize) -> usize {
+    if wanted <= capacity { capacity } else { wanted.max(2 * capacity) }
 }
 
 /// The first records that were seen so far, if only so many are wanted.
@@ -86,8 +96,8 @@ impl<'l> Sorter<'l> {
     }
 
     fn add(&mut self, record: &[u8]) -> Result<()> {
-        let grown = self.records.memory() + record.len();
-        if grown > self.limits.sort_memory && !self.records.at.is_empty() {
+        let has_room = self.records.has_room(record, self.limits.sort_memory);
+        if !has_room && !self.records.at.is_empty() {
             self.records.sort();
             let spill = match &mut self.spill {
                 Some(spill) => spill,
@@ -117,7 +127,7 @@ impl<'l> Sorter<'l> {
         let records = std::mem::take(&mut self.records);
         spill.write_run((0..records.at.len()).filter_map(|at| records.get(at)))?;
         drop(records);
-        Ok(Sorted::Files(spill.merge()?))
+        Ok(Sorted::Files(spill.merge(self.limits)?))
     }
 }
 
@@ -142,5 +152,58 @@ impl Sorted {
             }
             Sorted::Files(merge) => merge.next(record),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::Sorter;
+    use crate::limits::Limits;
+    use crate::run::id_sorter::IdSorter;
+    use permazen::{ObjId, StorageId};
+
+    /// Numbers in no order.
+    fn numbers(count: u64) -> impl Iterator<Item = u64> {
+        (0..count).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    #[test]
+    fn few_runs_for_many_records() {
+        let limits = Limits { sort_memory: 64 << 10, ..Limits::default() };
+        let mut sorter = Sorter::new(&limits, None);
+        let mut bytes = 0;
+        for number in numbers(20_000) {
+            let record = [&number.to_be_bytes()[..], &[0; 24]].concat();
+            bytes += record.len() + 16;
+            sorter.push(&record).unwrap();
+        }
+        let runs = sorter.spill.as_ref().map_or(0, |spill| spill.runs());
+        assert!(runs > 1 && runs <= 4 * bytes / limits.sort_memory, "{runs} runs");
+        let mut sorted = sorter.finish().unwrap();
+        let (mut record, mut count, mut last) = (Vec::new(), 0, Vec::new());
+        while sorted.next(&mut record).unwrap() {
+            assert!(last < record);
+            last.clone_from(&record);
+            count += 1;
+        }
+        assert_eq!(count, 20_000);
+    }
+
+    #[test]
+    fn few_runs_for_many_ids() {
+        let limits = Limits { sort_memory: 64 << 10, ..Limits::default() };
+        let mut sorter = IdSorter::new(&limits);
+        let of = ObjId::min(StorageId::new(1).unwrap()).to_bytes();
+        for number in numbers(40_000) {
+            let mut bytes = of;
+            bytes[2..].copy_from_slice(&number.to_be_bytes()[..6]);
+            sorter.push(ObjId::from_bytes(bytes).unwrap()).unwrap();
+        }
+        let runs = sorter.runs();
+        assert!(runs > 1 && runs <= 4 * 40_000 * ObjId::LEN / limits.sort_memory, "{runs} runs");
+        let ids: Vec<_> = sorter.finish().unwrap().map(|id| id.unwrap()).collect();
+        assert!(ids.is_sorted_by(|one, other| one < other));
+        assert_eq!(ids.len(), 40_000);
     }
 }

@@ -9,8 +9,10 @@ use super::fail::Result;
 use crate::error::QueryError;
 use crate::limits::Limits;
 
-/// How many bytes are read at once of each run, at least.
-const READ_AT_ONCE: usize = 64 << 10;
+/// How many bytes are written at once, and read at once of each run; fewer are read of many runs.
+const AT_ONCE: usize = 64 << 10;
+/// So many bytes are read at once of each run at least.
+const LEAST_AT_ONCE: usize = 4 << 10;
 
 /// Sorted runs in a file. A record is its length in four bytes, and its bytes.
 pub(super) struct Spill {
@@ -38,7 +40,7 @@ impl Spill {
         let start = self.runs.last().map_or(0, |(_, end)| *end);
         let mut written = start;
         let write = || -> std::io::Result<()> {
-            let mut out = BufWriter::with_capacity(READ_AT_ONCE, &self.file);
+            let mut out = BufWriter::with_capacity(AT_ONCE, &self.file);
             for record in records {
                 let length = u32::try_from(record.len()).map_err(std::io::Error::other)?;
                 out.write_all(&length.to_le_bytes())?;
@@ -52,11 +54,20 @@ impl Spill {
         Ok(())
     }
 
+    /// How many runs there are.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
     /// The records of all runs, in order.
-    pub(super) fn merge(self) -> Result<Merge> {
+    pub(super) fn merge(self, limits: &Limits) -> Result<Merge> {
+        let share = limits.sort_memory / self.runs.len().max(1);
+        let at_once = share.clamp(LEAST_AT_ONCE, AT_ONCE);
         let runs = self.runs.iter().map(|(start, end)| Run {
             next: *start,
             end: *end,
+            at_once,
             buffer: Vec::new(),
             at: 0,
         });
@@ -80,6 +91,8 @@ struct Run {
     /// What of the file was not read yet.
     next: u64,
     end: u64,
+    /// How many bytes are read at once.
+    at_once: usize,
     buffer: Vec<u8>,
     at: usize,
 }
@@ -92,7 +105,7 @@ impl Run {
             self.at = 0;
             let missing = count - self.buffer.len();
             let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
-            let more = missing.max(READ_AT_ONCE).min(left);
+            let more = missing.max(self.at_once).min(left);
             let old = self.buffer.len();
             self.buffer.resize(old + more, 0);
             file.seek(SeekFrom::Start(self.next))?;

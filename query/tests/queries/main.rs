@@ -8,5 +8,7 @@ mod find;
 mod guide;
 mod large;
 mod limits;
+mod long;
 mod mistakes;
+mod numbers;
 mod plans;

@@ -351,17 +351,20 @@ impl World {
     }
 
     fn compares(&self, seen: &Seen, comparison: Comparison, literal: &Literal) -> bool {
-        let Some((value, other)) = self.pair(seen, literal) else {
-            // What has no null is not null.
-            return comparison == Comparison::NotEqual && literal.kind == LiteralKind::Null;
-        };
-        let ordering = match (&value, &other) {
-            (Value::Null, _) | (_, Value::Null) => None,
-            _ => Some(value.cmp(&other)),
+        let (is_equal, ordering) = match self.pair(seen, literal) {
+            Some((value, other)) => {
+                let is_null = value == Value::Null || other == Value::Null;
+                (value == other, (!is_null).then(|| value.cmp(&other)))
+            }
+            // A value of another type, which is another value. Numbers are compared all the same.
+            None => {
+                let ordering = numbers(seen, literal).and_then(|(one, two)| one.partial_cmp(&two));
+                (ordering == Some(Ordering::Equal), ordering)
+            }
         };
         match comparison {
-            Comparison::Equal => value == other,
-            Comparison::NotEqual => value != other,
+            Comparison::Equal => is_equal,
+            Comparison::NotEqual => !is_equal,
             Comparison::Less => ordering == Some(Ordering::Less),
             Comparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
             Comparison::Greater => ordering == Some(Ordering::Greater),
@@ -535,6 +538,17 @@ impl World {
         }
         false
     }
+}
+
+/// A whole number and the number of a literal. Here both are small, or far from each other.
+fn numbers(seen: &Seen, literal: &Literal) -> Option<(f64, f64)> {
+    let LiteralKind::Number(number) = &literal.kind else { return None };
+    let value = match seen {
+        Seen::Value(Value::Int(value), _) => f64::from(*value),
+        Seen::Value(Value::Long(value), _) | Seen::Count(value) => *value as f64,
+        _ => return None,
+    };
+    Some((value, number.parse().unwrap()))
 }
 
 struct SortKey {

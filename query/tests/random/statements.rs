@@ -1,6 +1,7 @@
 //! Random statements about a world. Most of them mean something.
 
 use permazen::ObjId;
+use permazen::encoding::Value;
 use permazen_query::syntax::*;
 use rand::rngs::StdRng;
 
@@ -53,6 +54,9 @@ fn condition(kind: ConditionKind) -> Condition {
 fn objects(kind: ObjectsKind) -> Objects {
     Objects { span: Span::default(), kind }
 }
+
+/// Numbers that not all types can have.
+const NUMBERS: [&str; 7] = ["3000000000", "-3000000000", "1.5", "-0.5", "2.0", "1e0", "1E30"];
 
 impl Maker<'_> {
     fn field_kind(&mut self, types: &[usize], name: &str) -> Option<FieldKind> {
@@ -174,6 +178,10 @@ impl Maker<'_> {
             [] => *one(random, &ids),
             allowed => ids[*one(random, allowed)],
         });
+        let is_number = matches!(value, Value::Int(_) | Value::Long(_) | Value::Double(_));
+        if is_number && chance(self.random, 15) {
+            return Literal::of(LiteralKind::Number((*one(self.random, &NUMBERS)).to_owned()));
+        }
         literal(&value)
     }
 
