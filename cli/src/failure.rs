@@ -77,7 +77,7 @@ impl Answer {
 pub(crate) struct Failure {
     /// How the program ends.
     pub(crate) exit: Exit,
-    /// What was attempted and what to do, in one sentence.
+    /// What was attempted and what to do, in one sentence. Empty if it was said already.
     pub(crate) message: String,
     /// A name that is nearly the one that was written.
     pub(crate) nearest: Option<String>,
@@ -117,6 +117,11 @@ impl Failure {
         Failure::new(format!("{}; --help says more", message.into()))
     }
 
+    /// A failure that was said already.
+    pub(crate) fn said() -> Failure {
+        Failure::new("")
+    }
+
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Failure {
         Failure::with(Exit::Interrupted, "interrupted")
@@ -144,7 +149,10 @@ impl Failure {
     /// Adds what else is to say.
     #[must_use]
     pub(crate) fn but(mut self, more: &str) -> Failure {
-        self.message = format!("{}; {more}", self.message);
+        self.message = match self.message.is_empty() {
+            true => more.to_owned(),
+            false => format!("{}; {more}", self.message),
+        };
         if let Some(place) = &mut self.place {
             place.shown = format!("{}\n{more}", place.shown);
         }

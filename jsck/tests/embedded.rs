@@ -14,7 +14,7 @@ use clap::Parser;
 use permazen::encoding::{Encodable, EncodingId, EncodingRegistry, Reader, Value};
 use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 use permazen::open::Opening;
-use permazen_jsck::program::{CheckArgs, FAILED, FINDINGS, Host, Subject, check};
+use permazen_jsck::program::{CheckArgs, Committed, FAILED, FINDINGS, Host, Subject, check};
 
 /// A program that embeds the check.
 #[derive(Default)]
@@ -24,6 +24,8 @@ struct Shell {
     asked: RefCell<Vec<String>>,
     looked_at: Cell<bool>,
     commits: Cell<u32>,
+    /// Whether it was asked to stop just before the commit.
+    refuses: bool,
     encodings: Arc<EncodingRegistry>,
 }
 
@@ -57,9 +59,12 @@ impl Host for Shell {
         Ok(self.answer.unwrap())
     }
 
-    fn commit(&self, commit: &mut dyn FnMut()) {
+    fn commit(&self, commit: &mut dyn FnMut() -> Committed) -> Committed {
+        if self.refuses {
+            return Ok(());
+        }
         self.commits.set(self.commits.get() + 1);
-        commit();
+        commit()
     }
 }
 
@@ -219,6 +224,41 @@ fn it_stops_when_the_host_says_so() {
     host.stop.store(true, Ordering::Relaxed);
     let (code, report) = run(&host, Subject::Named(OsStr::new(&path)), &[]);
     assert!(code == FAILED && report.contains("not everything was looked at"), "{report}");
+}
+
+/// The pairs of a store that was opened again.
+fn pairs(path: &str) -> Vec<u8> {
+    let store = Opening::new().open(path).unwrap();
+    let kv = store.begin(&TxOptions::reading()).unwrap();
+    let mut pairs = Vec::new();
+    let style = permazen::kv::xml::Style::Plain;
+    permazen::kv::xml::dump(&*kv, permazen::kv::KeySpan::FULL, style, &mut pairs).unwrap();
+    pairs
+}
+
+#[test]
+fn what_was_not_committed_is_not_called_repaired_or_undone() {
+    let (dir, path) = fixture::damaged(&DAMAGE);
+    let subject = Subject::Named(OsStr::new(&path));
+    let undo = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let damaged = pairs(&path);
+    let refuses = || Shell { refuses: true, ..Shell::default() };
+    let repair = |host: &Shell, file: &str| {
+        run(host, subject, &["--repair", "--yes", "--undo-file", &undo(file)])
+    };
+    let (code, report) = repair(&refuses(), "first");
+    assert!(code == FAILED && !report.contains("Repaired"), "{report}");
+    assert_eq!(pairs(&path), damaged);
+    assert_eq!(repair(&Shell::default(), "second").0, FINDINGS);
+    let repaired = pairs(&path);
+    let args = ["--apply-undo", &undo("second")];
+    assert_eq!(run(&refuses(), subject, &args), (FAILED, String::new()));
+    assert_eq!(pairs(&path), repaired);
+    // So it is if the host wants to stop.
+    let stopped = Shell::default();
+    stopped.stop.store(true, Ordering::Relaxed);
+    assert_eq!(run(&stopped, subject, &args), (FAILED, String::new()));
+    assert_eq!((stopped.commits.get(), pairs(&path)), (0, repaired));
 }
 
 /// Nothing is remembered from one run to the next.

@@ -1,5 +1,6 @@
 //! `check`: what the program `jsck` does, on the open database.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use permazen::encoding::EncodingRegistry;
-use permazen_jsck::program::{self, CheckArgs, Host, Subject};
+use permazen::kv::KvError;
+use permazen_jsck::program::{self, CheckArgs, Committed, Host, Subject};
 
 use super::{Context, Place};
 use crate::args::Args;
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::secrets;
@@ -29,20 +31,27 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Checks the database of the session.
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    /// Checks the database of the session. `asks`: who asks, if not the check itself.
+    pub(crate) fn run(
+        &self,
+        context: &mut Context<'_, '_>,
+        asks: Option<&mut Asks<'_>>,
+    ) -> Result<Answer, Failure> {
         let session = context.session;
         if self.args.changes() && !session.options.dry_run && !session.options.write {
             return Err(Failure::new("this changes the database, which needs --write"));
         }
         let args = self.with(session.options.yes, session.options.dry_run, context.out.is_json());
+        let out = RefCell::new(&mut *context.out);
         let host = Shell {
             encodings: Arc::clone(session.database().encodings()),
             wait: session.options.wait,
             interrupt: session.interrupt.clone(),
+            asks: asks.map(RefCell::new),
+            out: &out,
         };
         let subject = Subject::Open(session.store());
-        Ok(answer(program::check(&args, subject, &host, &mut Exactly(context.out))))
+        answer(program::check(&args, subject, &host, &mut Report(&out)))
     }
 
     /// Checks a database that is not open yet, so that it can also be said why one cannot be opened.
@@ -59,10 +68,12 @@ impl Check {
         }
         secrets::refuse(database)?;
         let check = self.with(args.yes, args.dry_run, out.is_json());
-        let host = Shell { encodings, wait: args.wait, interrupt: interrupt.clone() };
-        let _working = interrupt.work();
+        let out = RefCell::new(out);
+        let (wait, interrupt) = (args.wait, interrupt.clone());
+        let host = Shell { encodings, wait, interrupt, asks: None, out: &out };
+        let _working = host.interrupt.work();
         let subject = Subject::Named(database);
-        Ok(answer(program::check(&check, subject, &host, &mut Exactly(out))))
+        answer(program::check(&check, subject, &host, &mut Report(&out)))
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -80,25 +91,30 @@ impl Check {
 }
 
 /// The checker has said already why it failed.
-fn answer(code: u8) -> Answer {
+fn answer(code: u8) -> Result<Answer, Failure> {
     match code {
-        program::CLEAN => Answer::Yes,
-        program::FINDINGS => Answer::No,
-        code => Answer::Leave(code),
+        program::CLEAN => Ok(Answer::Yes),
+        program::FINDINGS => Ok(Answer::No),
+        _ => Err(Failure::said()),
     }
 }
 
+/// Asks a question: yes or no.
+pub(crate) type Asks<'a> = dyn FnMut(&str, &mut Output) -> Result<bool, Failure> + 'a;
+
 /// The shell as the host of a check.
-struct Shell {
+struct Shell<'s, 'o, 'a> {
     encodings: Arc<EncodingRegistry>,
     wait: Duration,
     interrupt: Interrupt,
+    asks: Option<RefCell<&'s mut Asks<'a>>>,
+    out: &'s RefCell<&'o mut Output>,
 }
 
 /// How often to look whether a question was interrupted.
 const BEAT: Duration = Duration::from_millis(50);
 
-impl Host for Shell {
+impl Host for Shell<'_, '_, '_> {
     fn name(&self) -> &str {
         "permazen"
     }
@@ -120,13 +136,18 @@ impl Host for Shell {
     }
 
     fn can_ask(&self) -> bool {
-        io::stdin().is_terminal()
+        self.asks.is_some() || io::stdin().is_terminal()
     }
 
     fn confirm(&self, question: &str) -> io::Result<bool> {
+        if let Some(asks) = &self.asks {
+            let agreed = (*asks.borrow_mut())(question, &mut self.out.borrow_mut());
+            return agreed.map_err(|failure| io::Error::other(failure.message));
+        }
         output::ask(question)?;
         let stop = self.interrupt.flag();
-        // A signal does not end the reading of a line, so another thread reads.
+        // A signal does not end the reading of a line, so another thread reads. After Ctrl-C nobody
+        // else reads: the program ends.
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             let mut answer = String::new();
@@ -143,26 +164,36 @@ impl Host for Shell {
         Ok(false)
     }
 
-    fn commit(&self, commit: &mut dyn FnMut()) {
-        // If Ctrl-C has come before, nothing is committed, and the checker sees why.
-        let _ = self.interrupt.commit(|| {
-            commit();
-            Ok(())
+    fn commit(&self, commit: &mut dyn FnMut() -> Committed) -> Committed {
+        let mut failed = None;
+        let committed = self.interrupt.commit(|| {
+            commit().map_err(|error| {
+                let unknown = match error.downcast_ref::<KvError>() {
+                    Some(KvError::OutcomeUnknown(_)) => Exit::Unknown,
+                    _ => Exit::Failed,
+                };
+                failed = Some(error);
+                Failure::with(unknown, "")
+            })
         });
+        match (failed, committed) {
+            (Some(error), _) => Err(error),
+            (None, Ok(())) => Ok(()),
+            // Ctrl-C has come before.
+            (None, Err(_)) => Err("interrupted; nothing was changed".into()),
+        }
     }
 }
 
-/// The report is safe to show as it is. Whether it was written is told at the end of the program.
-struct Exactly<'o>(&'o mut Output);
+/// Where the report goes. It is safe to show as it is.
+struct Report<'r, 'o>(&'r RefCell<&'o mut Output>);
 
-impl Write for Exactly<'_> {
+impl Write for Report<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.exactly(bytes);
-        Ok(bytes.len())
+        self.0.borrow_mut().raw().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush();
-        Ok(())
+        self.0.borrow_mut().raw().flush()
     }
 }

@@ -1,7 +1,7 @@
 //! The commands of the shell: as arguments of the program, in scripts and at the prompt. Each has a
 //! file of its own.
 
-mod check;
+pub(crate) mod check;
 mod compact;
 mod context;
 mod copy;
@@ -101,7 +101,7 @@ impl Command {
         match self {
             Command::Info(info) => info.run(context),
             Command::Stats(stats) => stats.run(context),
-            Command::Check(check) => check.run(context),
+            Command::Check(check) => check.run(context, None),
             Command::Kv(kv) => kv.run(context),
             Command::Types(types) => types.run(context),
             Command::Type(of) => of.run(context),

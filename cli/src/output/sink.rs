@@ -94,6 +94,15 @@ impl Sink {
         }
     }
 
+    /// Fails if nothing is written any more.
+    fn written(&self) -> io::Result<()> {
+        match &self.state {
+            State::Open => Ok(()),
+            State::Gone => Err(io::ErrorKind::BrokenPipe.into()),
+            State::Failed(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        }
+    }
+
     /// A reader that has gone away was that of a pager: the next one may read again.
     pub(super) fn reopen(&mut self) {
         if self.is_gone() {
@@ -104,15 +113,13 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.is_open() {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
+        self.written()?;
         self.push(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Sink::flush(self);
-        if self.is_open() { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+        self.written()
     }
 }

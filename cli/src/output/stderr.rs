@@ -54,8 +54,11 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// Says why something failed.
+/// Says why something failed, unless it was said already.
 pub(crate) fn failure(failure: &Failure) {
+    if failure.message.is_empty() {
+        return;
+    }
     if JSON.load(Ordering::Relaxed) {
         let message = secrets::hidden(&failure.message);
         let place = failure.place.as_ref();

@@ -91,6 +91,12 @@ impl Output {
         self.sink.push(bytes);
     }
 
+    /// Where bytes can be written that are safe to show, by a writer that looks at what becomes of
+    /// them.
+    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        &mut self.sink
+    }
+
     /// Where a writer of documents can write: exactly in a pipe, escaped on a terminal.
     pub(crate) fn document(&mut self) -> Document<'_> {
         Document { out: self, cut: Vec::new() }

@@ -8,7 +8,8 @@ use permazen_query::syntax::StatementKind;
 
 use super::lines::{Lines, Typed};
 use super::pending::{Open, Pending, Shared};
-use crate::commands::{Command, Place, migrate};
+use crate::commands::check::Asks;
+use crate::commands::{Command, Context, Place, migrate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
 use crate::script::{Piece, PieceKind, Script, Source, run_migration, run_piece};
@@ -114,7 +115,16 @@ impl<'d> Work<'_, 'd> {
     /// Runs what has transactions of its own.
     fn alone(&mut self, piece: &Piece, script: &Script, edits: bool) -> Result<Answer, Failure> {
         self.refuse_if_pending(edits)?;
-        run_piece(piece, None, &mut NewIds::new(), script, self.session, self.out)
+        let (session, out) = (self.session, &mut *self.out);
+        if let PieceKind::Command(command) = &piece.kind
+            && let Command::Check(check) = &**command
+        {
+            let lines = &mut *self.lines;
+            let asks: &mut Asks<'_> =
+                &mut |question, out| Ok(lines.agrees(question, out)? == Some(true));
+            return check.run(&mut Context { session, out, transaction: None }, Some(asks));
+        }
+        run_piece(piece, None, &mut NewIds::new(), script, session, out)
     }
 
     /// Changes of others than the transaction that is open are refused; what reads says what it sees.

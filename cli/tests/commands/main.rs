@@ -9,6 +9,7 @@ mod json_schema;
 mod kills;
 mod kv;
 mod objects;
+mod repairs;
 mod schema;
 mod simple;
 mod types;

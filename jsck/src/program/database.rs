@@ -160,13 +160,15 @@ impl Database {
         host: &dyn Host,
         kv: Box<dyn KvTransaction + Send + '_>,
     ) -> Result<(), Failure> {
-        let (mut kv, mut committed) = (Some(kv), Ok(()));
-        host.commit(&mut || {
-            if let Some(kv) = kv.take() {
-                committed = self.commit(kv);
-            }
+        let mut kv = Some(kv);
+        let committed = host.commit(&mut || match kv.take() {
+            Some(kv) => self.commit(kv),
+            None => Ok(()),
         });
-        committed
+        match (kv, committed) {
+            (Some(_), Ok(())) => Err("interrupted; nothing was changed".into()),
+            (_, committed) => committed,
+        }
     }
 
     /// Commits. An XML dump is then written again.

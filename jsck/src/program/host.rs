@@ -12,6 +12,9 @@ use permazen::open::OpenStore;
 /// Why the program ends early: one line for the user.
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// What became of a commit; an error is one line for the user.
+pub type Committed = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
 /// The program that runs a check.
 pub trait Host {
     /// What messages on standard error begin with: `jsck`.
@@ -48,10 +51,13 @@ pub trait Host {
     /// If the question cannot be shown or the answer not be read.
     fn confirm(&self, question: &str) -> io::Result<bool>;
 
-    /// Calls `commit`, which makes the changes of a repair lasting. Whoever ends the process meanwhile
-    /// does not know whether they were made.
-    fn commit(&self, commit: &mut dyn FnMut()) {
-        commit();
+    /// Calls `commit`, which makes the changes of a repair lasting, and returns what it returns.
+    /// Whoever ends the process meanwhile does not know whether they were made.
+    ///
+    /// # Errors
+    /// That of `commit`. A host that does not call it, because it wants to stop, says why.
+    fn commit(&self, commit: &mut dyn FnMut() -> Committed) -> Committed {
+        commit()
     }
 }
 

@@ -30,7 +30,7 @@ use self::presenter::Presenter;
 use self::terminal::{Terminal, path_text};
 
 pub use self::args::CheckArgs;
-pub use self::host::{Host, Subject};
+pub use self::host::{Committed, Host, Subject};
 pub use self::json::SCHEMA as JSON_SCHEMA;
 pub use self::process::Process;
 pub use self::terminal::json_line;

@@ -7,6 +7,7 @@
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Intent;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::args::Force;
 use super::database::Database;
 use super::files::NewFile;
-use super::host::Failure;
+use super::host::{Failure, Host};
 use super::json::{hex, hex_or_null};
 use super::plan::{Change, Plan};
 use super::terminal::{Terminal, json_line, path_text};
@@ -166,8 +167,16 @@ struct Content {
     whole: bool,
 }
 
+/// Fails if the host wants to stop.
+fn go_on(host: &dyn Host) -> Result<(), Failure> {
+    match host.stop().load(Ordering::Relaxed) {
+        true => Err("interrupted; nothing was undone".into()),
+        false => Ok(()),
+    }
+}
+
 /// Reads an undo file.
-fn read(path: &Path) -> Result<Content, Failure> {
+fn read(path: &Path, host: &dyn Host) -> Result<Content, Failure> {
     let name = files::input_text(path);
     let wrap = |e: io::Error| format!("{name}: {e}");
     let mut file = BufReader::new(files::open_input(path)?);
@@ -176,6 +185,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
     let mut origin = None;
     let (mut plan, mut changes, mut whole) = (Plan::default(), 0, false);
     for number in 1.. {
+        go_on(host)?;
         text.clear();
         if file.read_until(b'\n', &mut text).map_err(wrap)? == 0 {
             break;
@@ -229,7 +239,7 @@ pub(super) fn apply(
     force: &[Force],
     terminal: &Terminal<'_>,
 ) -> Result<(), Failure> {
-    let Content { origin, plan, changes, whole } = read(path)?;
+    let Content { origin, plan, changes, whole } = read(path, terminal.host)?;
     let file = files::input_text(path);
     let here = Origin::of(database);
     if (!names(&origin, database.path()) || origin.kind != here.kind)
@@ -253,6 +263,7 @@ pub(super) fn apply(
     let mut kv = database.begin(true)?;
     let (mut undone, mut as_before, mut differing) = (0_u64, 0_u64, 0_u64);
     for Change { key, old, new } in plan.changes() {
+        go_on(terminal.host)?;
         let now = kv.get(&key)?.map(|value| value.into_owned());
         // The pair already has its old value: the file was applied before, or the repair was
         // undone.
@@ -282,6 +293,7 @@ pub(super) fn apply(
         .into());
     }
     terminal.written().map_err(|e| format!("{e}; nothing was undone"))?;
+    go_on(terminal.host)?;
     database.commit_with(terminal.host, kv)?;
     if !whole {
         terminal.say(format_args!(
