@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
+    Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Result, Retention, Secret,
 };
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -137,7 +137,12 @@ fn process(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> Process {
     let of_test: Arc<dyn Clock> = Arc::clone(clock) as _;
     let builder = Repository::builder(host).upkeep_by_hand().clock(of_test).without_device();
     let repository = builder.cache_bytes(1).create().unwrap();
-    let page = repository.page_or_create("test", PageId::ROOT).unwrap();
+    let page = match repository.page("test", PageId::ROOT) {
+        Err(LedgerError::NoSuch { .. }) => {
+            repository.create_page_with("test", PageId::ROOT, Secret::new([1; 32])).unwrap()
+        }
+        page => page.unwrap(),
+    };
     Process { repository, page, clock: Arc::clone(clock) }
 }
 
