@@ -203,6 +203,7 @@ impl From<KvError> for Failure {
                     path_text(path)
                 ),
             ),
+            error @ KvError::InUse { .. } => (Exit::Busy, error.to_string()),
             error if is_retryable => (Exit::Busy, format!("{error}; try again")),
             error => (Exit::Failed, error.to_string()),
         };
@@ -241,10 +242,19 @@ impl From<OpenError> for Failure {
 
 impl From<ObjectXmlError> for Failure {
     fn from(error: ObjectXmlError) -> Failure {
-        match error {
-            ObjectXmlError::Transaction(error) => error.into(),
-            error => Failure::new(error.to_string()),
-        }
+        let (place, failure) = match error {
+            ObjectXmlError::Transaction(error) => return error.into(),
+            ObjectXmlError::Object { line, column, id, source } => {
+                (format!("line {line}, column {column}: object {id}"), Failure::from(source))
+            }
+            ObjectXmlError::Schema { line, column, source } => {
+                let failure = Failure::from(object::Error::Schema(source));
+                (format!("line {line}, column {column}"), failure)
+            }
+            error => return Failure::new(error.to_string()),
+        };
+        // Whether the store was in the way stays known.
+        Failure { message: format!("{place}: {}", failure.message), ..failure }
     }
 }
 
@@ -278,6 +288,7 @@ mod tests {
         assert_eq!(exit(KvError::Retry("busy".into())), Exit::Busy);
         assert_eq!(exit(KvError::OutcomeUnknown("gone".into())), Exit::Unknown);
         assert_eq!(exit(KvError::ReadersFull { path: path(), max: 3 }), Exit::Busy);
+        assert_eq!(exit(KvError::InUse { path: path(), reason: "by Java".into() }), Exit::Busy);
         assert_eq!(exit(KvError::Full { path: path(), reason: "the disk".into() }), Exit::Failed);
         assert_eq!(exit(KvError::Stale("ended".into())), Exit::Failed);
         let conflict = permazen::kv::Conflict::ReadWrite(b"k".to_vec().into());

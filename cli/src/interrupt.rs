@@ -46,7 +46,8 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    fn deaf() -> Interrupt {
+    /// One that nobody presses.
+    pub(crate) fn deaf() -> Interrupt {
         Interrupt { stop: Arc::default(), doing: Arc::new(Mutex::new(Doing::Nothing)) }
     }
 

@@ -19,6 +19,8 @@
 mod args;
 mod commands;
 mod failure;
+#[cfg(test)]
+mod faults;
 mod interrupt;
 mod output;
 mod prompt;
@@ -89,14 +91,7 @@ fn answer(
         return Compact::run_alone(database, args, &interrupt, out);
     }
     if let Some(command) = &args.command {
-        let session = Session::open(args, encodings, interrupt)?;
-        let _working = session.interrupt.work();
-        let answer = command.run(&mut Context { session: &session, out, transaction: None })?;
-        session.interrupt.check()?;
-        if session.options.dry_run && command.place().edits() {
-            output::note(ONLY_TRIED);
-        }
-        return Ok(answer);
+        return run_command(command, &Session::open(args, encodings, interrupt)?, out);
     }
     if args.prompt {
         let session = Session::open(args, encodings, interrupt)?;
@@ -118,6 +113,16 @@ fn answer(
              input",
         )),
     }
+}
+
+fn run_command(command: &Command, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
+    let _working = session.interrupt.work();
+    let answer = command.run(&mut Context { session, out, transaction: None })?;
+    session.interrupt.check()?;
+    if session.options.dry_run && command.place().edits() {
+        output::note(ONLY_TRIED);
+    }
+    Ok(answer)
 }
 
 /// Prints what is made from the definition of the command line.

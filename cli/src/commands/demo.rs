@@ -19,7 +19,7 @@ impl Demo {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let count = context.write(|transaction| {
             let read = ObjectXmlReader::new().read(transaction, OBJECTS.as_bytes());
-            Ok(read.map_err(|error| Failure::new(format!("the demonstration: {error}")))?.count)
+            Ok(read?.count)
         })?;
         context.out.done(
             format_args!("Read {count} object(s) of the demonstration"),

@@ -1,5 +1,6 @@
 //! `migrate OBJECTS to SCHEMA` as a statement alone: batch by batch.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
@@ -9,7 +10,7 @@ use permazen_query::{Mistake, QueryError};
 use serde_json::json;
 
 use super::progress::Progress;
-use crate::failure::{Answer, Exit, Failure};
+use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -43,10 +44,12 @@ pub(crate) fn in_batches(
         })?
     };
     session.interrupt.check()?;
+    let moved = Cell::new(0);
     run = run
         .kv_options(permazen::kv::TxOptions::writing().with_wait(session.options.wait))
         .progress(|now| {
             progress.at(now.moved + now.refused);
+            moved.set(now.moved);
             match stop.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -55,14 +58,13 @@ pub(crate) fn in_batches(
     if session.options.dry_run {
         run = run.dry_run();
     }
-    let report = run.run()?;
+    let report = run.run().map_err(|error| match (moved.get(), session.options.dry_run) {
+        (0, _) | (_, true) => error.into(),
+        (moved, false) => Failure::from(error).but(&go_on(moved)),
+    })?;
     drop(progress);
     if report.end == MigrationEnd::Stopped {
-        let message = format!(
-            "interrupted; {} object(s) are moved, and the same statement goes on with the others",
-            report.moved
-        );
-        return Err(Failure::with(Exit::Interrupted, message));
+        return Err(Failure::interrupted().but(&go_on(report.moved)));
     }
     let reasons: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
     if out.is_json() {
@@ -85,4 +87,9 @@ pub(crate) fn in_batches(
         }
     }
     Ok(Answer::yes_if(report.refused == 0))
+}
+
+/// What is said about a run that did not come to its end.
+fn go_on(moved: u64) -> String {
+    format!("{moved} object(s) are moved, and the same statement goes on with the others")
 }

@@ -36,6 +36,12 @@ impl Output {
         Output { format, sink: Sink::new(Box::new(io::stdout())), is_terminal, interrupt }
     }
 
+    /// Output that a test looks at.
+    #[cfg(test)]
+    pub(crate) fn to(out: Box<dyn Write + Send>, interrupt: Interrupt) -> Output {
+        Output { format: None, sink: Sink::new(out), is_terminal: false, interrupt }
+    }
+
     /// The format that was chosen.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use permazen::kv::KvDatabase;
 use permazen::object::{Database, Transaction};
 use permazen::open::OpenStore;
 use permazen_query::syntax::Literal;
@@ -22,6 +23,8 @@ use crate::interrupt::Interrupt;
 /// An open database.
 pub(crate) struct Session {
     store: Arc<OpenStore>,
+    /// Where transactions of pairs begin.
+    kv: Arc<dyn KvDatabase>,
     database: Database,
     /// The same for transactions that change something, and for what `explain run` runs.
     counted: Counted,

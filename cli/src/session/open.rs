@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
+use permazen::kv::KvDatabase;
 use permazen::object::Database;
-use permazen::open::{OpenError, Opening};
+use permazen::open::{OpenError, OpenStore, Opening};
 use permazen::schema::UnknownEncodings;
 
 use super::{Counted, Options, Session, in_the_way, parameters};
@@ -24,7 +25,7 @@ impl Session {
     ) -> Result<Session, Failure> {
         let name = args.database.as_deref().ok_or_else(|| Failure::usage("there is no DB"))?;
         secrets::refuse(name)?;
-        let parameters = parameters::read(args)?;
+        let options = Options::of(args)?;
         let write = (args.write || args.create) && !args.dry_run;
         let mut opening = Opening::new().write(write).create(args.create && write).wait(args.wait);
         if let Some(kind) = args.kind {
@@ -37,17 +38,34 @@ impl Session {
             error => error.into(),
         });
         let store = Arc::new(opened?);
-        let counted = Counted::over(store.clone(), encodings.clone());
-        let database = Database::with_encodings(store.clone(), encodings)
+        Ok(Session::over(options, store.clone(), store, encodings, interrupt))
+    }
+
+    /// With the files of `store` and the transactions of `kv`, which is the same store, perhaps wrapped.
+    pub(crate) fn over(
+        options: Options,
+        store: Arc<OpenStore>,
+        kv: Arc<dyn KvDatabase>,
+        encodings: Arc<EncodingRegistry>,
+        interrupt: Interrupt,
+    ) -> Session {
+        let counted = Counted::over(kv.clone(), encodings.clone());
+        let database = Database::with_encodings(kv.clone(), encodings)
             .unknown_encodings(UnknownEncodings::Carry);
-        let options = Options {
+        Session { store, kv, database, counted, interrupt, options, catalog: RefCell::new(None) }
+    }
+}
+
+impl Options {
+    /// What the command line says.
+    pub(crate) fn of(args: &Args) -> Result<Options, Failure> {
+        Ok(Options {
             write: args.write || args.create,
             yes: args.yes,
             dry_run: args.dry_run,
             wait: args.wait,
-            parameters,
+            parameters: parameters::read(args)?,
             schema: args.schema.clone(),
-        };
-        Ok(Session { store, database, counted, interrupt, options, catalog: RefCell::new(None) })
+        })
     }
 }

@@ -78,7 +78,7 @@ impl Session {
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
-            self.store.begin(&options.clone().with_wait(slice))
+            self.kv.begin(&options.clone().with_wait(slice))
         })
     }
 

@@ -1,9 +1,10 @@
 //! The commands of the program `permazen`, each run as a process.
-#![allow(clippy::expect_used, clippy::panic)]
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod care;
 mod copies;
 mod fixture;
+mod java;
 mod java_commands;
 mod json_schema;
 mod kills;

@@ -104,6 +104,14 @@ pub enum KvError {
         /// Why, and what to do about it.
         reason: Box<str>,
     },
+    /// The store cannot be opened as long as another program, which cannot share it, has it open.
+    #[error("{}: {reason}", path.display())]
+    InUse {
+        /// The store.
+        path: Box<Path>,
+        /// By what, and what to do about it.
+        reason: Box<str>,
+    },
     /// What is stored breaks the rules of the store's format.
     #[error(
         "{}: store is damaged: {reason}; restore it from a backup; jsck says what else is wrong with it",

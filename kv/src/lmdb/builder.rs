@@ -125,7 +125,8 @@ impl LmdbBuilder {
     /// time, one of them does, and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::Retry`] if
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::InUse`] if a
+    /// program has it open whose LMDB has another lock format. [`KvError::Retry`] if
     /// this needed the right to write, and another process had that for all the time to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();

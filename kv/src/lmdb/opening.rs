@@ -98,8 +98,9 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
     let reason = match &error {
         // The format of `data.mdb` was checked before, so this error is about the lock file.
         heed::Error::Mdb(MdbError::VersionMismatch) => {
-            "in use by a program whose LMDB has another lock format, such as Permazen for Java; \
-             close it there first"
+            let reason = "in use by a program whose LMDB has another lock format, such as Permazen for \
+                          Java; close it there first";
+            return KvError::InUse { path: directory.into(), reason: reason.into() };
         }
         heed::Error::Mdb(MdbError::Invalid) => "no LMDB environment",
         heed::Error::Io(error) => match error.kind() {

@@ -69,10 +69,10 @@ impl Database {
         let start = Instant::now();
         loop {
             match attempt() {
-                Err(error) if error.is_retryable() && start.elapsed() >= wait => {
+                Err(KvError::Retry(why)) if start.elapsed() >= wait => {
+                    // It names the file.
                     return Err(KvError::Retry(format!(
-                        "{}: waited {wait:?} for others that use it: {error}",
-                        self.path.display()
+                        "waited {wait:?} for others that use it: {why}"
                     )));
                 }
                 Err(error) if error.is_retryable() => thread::sleep(PAUSE),

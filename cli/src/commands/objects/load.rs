@@ -106,13 +106,15 @@ impl Load {
             false => match ObjectXmlReader::new().read(transaction, input) {
                 Ok(imported) => Ok(imported.count),
                 Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
-                Err(ObjectXmlError::Object { line, column, id, source }) => {
-                    let failure = Failure::from(source);
-                    let place = format!("line {line}, column {column}: object {id}");
-                    let message = format!("{file}, {place}: {}", failure.message);
-                    Err(Failure { message, ..failure })
+                Err(error) => {
+                    let join = match error {
+                        // What is said about them begins with their place.
+                        ObjectXmlError::Object { .. } | ObjectXmlError::Schema { .. } => ", ",
+                        _ => ": ",
+                    };
+                    let failure = Failure::from(error);
+                    Err(Failure { message: format!("{file}{join}{}", failure.message), ..failure })
                 }
-                Err(error) => Err(Failure::new(format!("{file}: {error}"))),
             },
         };
         // The reader says only that it was stopped.

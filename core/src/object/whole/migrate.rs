@@ -57,6 +57,8 @@ impl Transaction<'_> {
     ) -> Result<Option<usize>> {
         let old = match self.load(id, Migrate::No) {
             Ok(old) => old,
+            // Nothing can be read any more, and this is why.
+            Err(error) if error.ends_transaction() => return Err(error),
             Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
         };
         if old.object_type().schema != from {

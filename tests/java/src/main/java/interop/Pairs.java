@@ -130,6 +130,29 @@ final class Pairs {
         return Text.ok();
     }
 
+    /**
+     * Opens an LMDB environment, or an SQLite file that nobody else can read ({@code --sqlite-exclusive}), until the result is
+     * closed.
+     */
+    static AutoCloseable hold(String kind, Path path) throws Exception {
+        switch (kind) {
+        case "lmdb":
+            return open(path);
+        case "sqlite": {
+            final Connection db = connect(path);
+            try (Statement statement = db.createStatement()) {
+                statement.execute("PRAGMA locking_mode=EXCLUSIVE");
+                statement.execute("BEGIN IMMEDIATE");
+                statement.execute("DELETE FROM \"KV\" WHERE 0");
+                statement.execute("COMMIT");
+            }
+            return db;
+        }
+        default:
+            throw new IllegalArgumentException("unknown kind of store: " + kind);
+        }
+    }
+
     /** SHA-256 over the lines of {@link #lines}, each ended by a line feed. */
     static JsonElement digest(KVStore store) throws Exception {
         final MessageDigest sha = MessageDigest.getInstance("SHA-256");

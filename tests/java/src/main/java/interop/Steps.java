@@ -11,18 +11,23 @@ import io.permazen.core.ObjId;
 import io.permazen.core.Transaction;
 import io.permazen.core.TransactionConfig;
 import io.permazen.core.util.ObjIdMap;
+import io.permazen.core.util.XMLObjectSerializer;
 import io.permazen.jsck.Jsck;
 import io.permazen.jsck.JsckConfig;
 import io.permazen.kv.KVTransaction;
 import io.permazen.kv.KeyRange;
 import io.permazen.kv.KeyRanges;
 import io.permazen.kv.simple.MemoryKVDatabase;
+import io.permazen.kv.util.MemoryKVStore;
 import io.permazen.schema.SchemaId;
 import io.permazen.schema.SchemaModel;
 import io.permazen.util.ByteData;
 
+import java.io.BufferedInputStream;
 import java.io.ByteArrayInputStream;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -32,7 +37,8 @@ import java.util.NavigableSet;
 
 /**
  * Performs steps on one in-memory store. The steps and answers are those of the recorded operation traces, plus
- * {@code reset}, {@code schema}, {@code load}, {@code save}, {@code pairs}, {@code check} and {@code encoding}.
+ * {@code reset}, {@code schema}, {@code load}, {@code save}, {@code loadObjects}, {@code loadPairs}, {@code hold}, {@code pairs}, {@code check} and
+ * {@code encoding}.
  */
 final class Steps {
 
@@ -45,6 +51,7 @@ final class Steps {
     private Transaction tx;
     private Fields fields;
     private Indexes indexes;
+    private final List<AutoCloseable> held = new ArrayList<>();
 
     Steps() {
         this.reset();
@@ -81,6 +88,22 @@ final class Steps {
             return this.onStore(kvt -> Pairs.load(kvt, Text.member(step, "kind"), Path.of(Text.member(step, "path"))));
         case "save":
             return this.onStore(kvt -> Pairs.save(kvt, Text.member(step, "kind"), Path.of(Text.member(step, "path"))));
+        case "loadObjects":
+            return loadObjects(Path.of(Text.member(step, "path")), Path.of(Text.member(step, "dump")));
+        case "loadPairs": {
+            // What the command kvload does, also without locks.
+            final MemoryKVStore store = new MemoryKVStore();
+            Pairs.load(store, "xml", Path.of(Text.member(step, "path")));
+            return Pairs.save(store, "xml", Path.of(Text.member(step, "dump")));
+        }
+        case "hold":
+            this.held.add(Pairs.hold(Text.member(step, "kind"), Path.of(Text.member(step, "path"))));
+            return Text.ok();
+        case "release":
+            for (AutoCloseable held : this.held)
+                held.close();
+            this.held.clear();
+            return Text.ok();
         case "digest":
             return this.onStore(Pairs::digest);
         case "pairs":
@@ -177,6 +200,23 @@ final class Steps {
         final JsonObject result = new JsonObject();
         result.addProperty("schemaIndex", this.tx.getSchema().getSchemaIndex());
         return result;
+    }
+
+    /**
+     * What the command {@code load} does: no schema of its own, and no schema is removed. It is done in a new store without locks,
+     * which take Java long when there are many, and all pairs are written to an XML dump.
+     */
+    private static JsonElement loadObjects(Path path, Path dump) throws Exception {
+        final MemoryKVStore store = new MemoryKVStore();
+        final TransactionConfig config = TransactionConfig.builder().schemaModel(new SchemaModel())
+          .schemaRemoval(TransactionConfig.SchemaRemoval.NEVER).build();
+        final int count;
+        try (InputStream in = new BufferedInputStream(Files.newInputStream(path))) {
+            final Transaction tx = new Database(new MemoryKVDatabase()).createDetachedTransaction(store, config);
+            count = new XMLObjectSerializer(tx).read(in);
+        }
+        Pairs.save(store, "xml", dump);
+        return new JsonPrimitive(count);
     }
 
     private JsonElement check(KVTransaction kvt) {
