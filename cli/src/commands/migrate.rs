@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::progress::Progress;
 use crate::failure::{Answer, Failure};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::session::Session;
 
 /// Whether the text is a `migrate` statement.
@@ -37,6 +37,10 @@ pub(crate) fn in_batches(
         let parameters = session.parameters(&transaction)?;
         let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
         let limits = session.limits();
+        let plan = permazen_query::plan(&transaction, &checked);
+        if let Some(why) = plan.iter().find_map(|plan| plan.scanned_without_index()) {
+            output::note(why);
+        }
         let run = permazen_query::migration(session.database(), &transaction, &checked, &limits);
         run.map_err(|error| match error {
             QueryError::Mistake(mistake) => locate(mistake),

@@ -4,7 +4,7 @@ use permazen::object::Transaction;
 use permazen_query::{Checked, Edited, NewIds, QueryError};
 
 use crate::failure::{Answer, Failure};
-use crate::output::{Format, Output};
+use crate::output::{self, Format, Output};
 use crate::session::Session;
 
 /// Runs a statement that changes objects, and says what it has changed. If it fails or is stopped, it
@@ -24,6 +24,9 @@ pub(super) fn edit(
         return Err(Failure::interrupted());
     }
     show(&edited, format, out);
+    if let Some(why) = &edited.scanned_without_index {
+        output::note(why);
+    }
     Ok(Answer::Yes)
 }
 

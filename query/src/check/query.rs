@@ -178,6 +178,9 @@ fn only(types: &[StorageId]) -> Option<StorageId> {
     }
 }
 
+/// A limit that is greater does not show that less than all objects of a type are meant.
+const FEW: u64 = 1000;
+
 /// Refuses a change of all objects of a type that does not say `all`.
 pub(super) fn check_all(
     all: bool,
@@ -185,7 +188,8 @@ pub(super) fn check_all(
     query: &Query,
     checked: &CheckedQuery,
 ) -> Result<()> {
-    if all || checked.limit.is_some() || !has_whole_type(&checked.objects) {
+    let is_limited = checked.limit.is_some_and(|limit| limit <= FEW);
+    if all || is_limited || !has_whole_type(&checked.objects) {
         return Ok(());
     }
     let what = format!(
@@ -199,11 +203,14 @@ pub(super) fn check_all(
 fn has_whole_type(objects: &CheckedObjects) -> bool {
     match &objects.kind {
         CheckedObjectsKind::Type(_) => true,
-        CheckedObjectsKind::Combined(first, others) => {
-            let unites = others.iter().all(|(operator, _)| *operator == SetOperator::Union);
-            unites
-                && (has_whole_type(first) || others.iter().any(|(_, other)| has_whole_type(other)))
-        }
+        CheckedObjectsKind::Combined(first, others) => others.iter().fold(
+            has_whole_type(first),
+            |is_whole, (operator, other)| match operator {
+                SetOperator::Union => is_whole || has_whole_type(other),
+                SetOperator::Intersect => is_whole && has_whole_type(other),
+                SetOperator::Minus => is_whole,
+            },
+        ),
         _ => false,
     }
 }

@@ -26,6 +26,8 @@ pub struct Edited {
     pub moved: u64,
     /// Whether it was stopped ([`Limits::stop`](crate::Limits::stop)). Nothing was changed then.
     pub stopped: bool,
+    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop.
+    pub scanned_without_index: Option<String>,
 }
 
 impl Edited {

@@ -1,5 +1,7 @@
 //! One statement as one step.
 
+use std::ops::ControlFlow;
+
 use permazen::object::Transaction;
 
 use super::failed::{Failed, go_on};
@@ -8,7 +10,7 @@ use crate::check::{Checked, CheckedKind};
 use crate::error::QueryError;
 use crate::limits::Limits;
 use crate::plan::check_schemas;
-use crate::run::matches;
+use crate::run::each_match;
 
 /// Runs a statement that changes objects: `create`, `set`, `delete`, `migrate`. The objects are found
 /// before the first change. If the statement fails or is stopped, nothing is changed, and the transaction
@@ -66,15 +68,21 @@ pub fn edit(
         if let CheckedKind::Create(new) = &checked.kind {
             return create::create(tx, new, ids);
         }
-        let found = matches(tx, checked, limits)?;
+        let mut found = Vec::new();
+        let ran = each_match(tx, checked, limits, &mut |id| {
+            found.push(id);
+            ControlFlow::Continue(())
+        })?;
         // What was found before a stop is not all.
         go_on(limits)?;
-        match &checked.kind {
+        let mut edited = match &checked.kind {
             CheckedKind::Set(change) => set::set(tx, change, &found, limits),
             CheckedKind::Delete(_) => delete::delete(tx, found, limits),
             CheckedKind::Migrate(to) => migrate::migrate(tx, to, &found, limits),
             _ => Ok(Edited::default()),
-        }
+        }?;
+        edited.scanned_without_index = ran.scanned_without_index;
+        Ok(edited)
     });
     match done {
         Ok(edited) => Ok(edited),

@@ -3,7 +3,7 @@
 use permazen::StorageId;
 
 use super::choose::{Chooser, TypeQuery, all_but, conjuncts, sorted, type_scan};
-use super::physical::{QueryPlan, SetPlan, Source};
+use super::physical::{Ordering, QueryPlan, SetPlan, Source};
 use crate::check::{
     CheckedCondition, CheckedObjects, CheckedObjectsKind, CheckedQuery, CheckedUsing,
 };
@@ -70,7 +70,9 @@ impl Chooser<'_> {
                     limit: None,
                     using: using.clone(),
                 };
-                SetPlan::Query(Box::new(self.query(&query)?))
+                let mut plan = self.query(&query)?;
+                plan.order = Ordering::ById;
+                SetPlan::Query(Box::new(plan))
             }
             CheckedObjectsKind::Path(from, steps) => {
                 SetPlan::Steps(Box::new(self.set(from, using)?), steps.clone())
@@ -95,25 +97,4 @@ fn peeled(objects: &CheckedObjects) -> (&CheckedObjects, Vec<&CheckedCondition>)
         base = from;
     }
     (base, conditions)
-}
-
-/// Whether the objects of a plan come in the order of their IDs, each once, without being sorted.
-pub(crate) fn comes_by_id(source: &Source) -> bool {
-    match source {
-        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => true,
-        Source::Index(scan) => scan.by_id,
-        Source::AnyOf(_) => false,
-    }
-}
-
-/// Whether a source can give an object several times.
-pub(crate) fn repeats(source: &Source) -> bool {
-    match source {
-        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => false,
-        Source::Index(scan) => {
-            !scan.by_id
-                && scan.parts.iter().any(|part| !super::physical::is_of_fields(part.shape.kind))
-        }
-        Source::AnyOf(_) => true,
-    }
 }

@@ -11,7 +11,7 @@ use permazen::object::IndexKind;
 use permazen::{ObjId, StorageId};
 
 use super::candidate::{Candidate, Wanted, is_hopeless};
-use super::physical::{IndexScan, Ordering, QueryPlan, Source, TypeScan};
+use super::physical::{IndexScan, Ordering, QueryPlan, Source, TypeScan, comes_by_id, repeats};
 use crate::catalog::{Catalog, IndexEntry, TypeEntry};
 use crate::check::{CheckedCondition, CheckedOrder, CheckedUsing, Matcher};
 use crate::error::QueryError;
@@ -89,6 +89,10 @@ impl Chooser<'_> {
             }
             plan.filter = all_but(&conditions, &best.candidate.met);
             plan.source = Source::Index(index_scan(best, query.entry, &conditions));
+            // An object that can come several times comes once if the IDs are sorted.
+            if query.order.is_empty() && !comes_by_id(&plan.source) && !repeats(&plan.source) {
+                plan.order = Ordering::AsFound;
+            }
             return Ok(plan);
         }
         if !scan && let Some(found) = self.any_of(query, &indexes, &conditions, &possible)? {
@@ -103,6 +107,9 @@ impl Chooser<'_> {
         }
         if !scan {
             plan.no_index = lacking(query, &conditions);
+        }
+        if query.order.first().is_some_and(|by| is_id(by) && by.descending) {
+            plan.order = Ordering::ByIdFromEnd;
         }
         plan.filter = all_but(&conditions, &[]);
         plan.source = Source::Type(type_scan(query.entry, &conditions));
@@ -382,7 +389,7 @@ fn lacking(query: &TypeQuery<'_>, conditions: &[&CheckedCondition]) -> Option<St
     let name = escaped(&query.entry.name);
     let about_ids = conditions.iter().any(|condition| about_id(condition).is_some());
     match conditions {
-        [] if query.order.is_empty() || query.limit.is_none() => None,
+        [] if query.order.first().is_none_or(is_id) || query.limit.is_none() => None,
         [] => Some(format!("all objects of {name} are read, because no index has the order")),
         _ if about_ids => None,
         _ => Some(format!("all objects of {name} are read, because no index serves the condition")),

@@ -4,9 +4,10 @@ use permazen::StorageId;
 use permazen::object::IndexKind;
 use permazen::schema::ResolvedType;
 
-use super::build::{comes_by_id, repeats};
 use super::choose::schemas;
-use super::physical::{IndexScan, Ordering, QueryPlan, SetPlan, Source, TypeScan};
+use super::physical::{
+    IndexScan, Ordering, QueryPlan, SetPlan, Source, TypeScan, comes_by_id, repeats,
+};
 use super::reads::{Reads, reads};
 use super::spans;
 use crate::check::{CheckedCondition, CheckedIndex, CheckedPath, Way};
@@ -99,10 +100,12 @@ pub(super) fn statement(text: &str, plan: &QueryPlan, columns: Option<&[&Checked
 }
 
 fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> {
-    let by_index = matches!(plan.order, Ordering::ByIndex { .. });
+    let by_index = matches!(plan.order, Ordering::ByIndex { .. } | Ordering::AsFound);
     let keys = match &plan.order {
         Ordering::Sorted(keys) => Some(keys),
-        Ordering::ById | Ordering::ByIndex { .. } => None,
+        Ordering::ById | Ordering::ByIdFromEnd | Ordering::AsFound | Ordering::ByIndex { .. } => {
+            None
+        }
     };
     // Objects are looked at as the source gives them, or after their IDs are sorted.
     let as_given =
@@ -126,7 +129,8 @@ fn query_parts(plan: &QueryPlan, columns: Option<&[&CheckedPath]>) -> Vec<Node> 
         parts.push(Node::new("filter", line).text("condition", shown(filter)));
     }
     // A scan reads the pairs of the objects already.
-    let is_read = matches!(plan.source, Source::Type(_)) && of_object.reads_fields();
+    let from_end = matches!(plan.order, Ordering::ByIdFromEnd);
+    let is_read = matches!(plan.source, Source::Type(_)) && of_object.reads_fields() && !from_end;
     if !is_read && !of_object.is_nothing() {
         parts.push(per_object("each object", &of_object, "object"));
     }
@@ -207,11 +211,14 @@ fn source(source: &Source, plan: &QueryPlan, reads: &Reads) -> Node {
             Node::new("ids", format!("{} ID{s}: a get for each", ids.len()))
                 .number("ids", ids.len() as u64)
         }
-        Source::Type(scan) => type_scan(scan, reads.reads_fields()),
+        Source::Type(scan) => match plan.order {
+            Ordering::ByIdFromEnd => type_scan(scan, false, true),
+            _ => type_scan(scan, reads.reads_fields(), false),
+        },
         Source::Index(scan) => {
             let reverse = matches!(plan.order, Ordering::ByIndex { reverse: true });
             let mut node = index_scan(scan);
-            if matches!(plan.order, Ordering::ByIndex { .. }) {
+            if matches!(plan.order, Ordering::ByIndex { .. } | Ordering::AsFound) {
                 let line = if reverse { "in its order, from the end" } else { "in its order" };
                 node.parts.push(Node::new("order", line).yes("reverse", reverse));
             }
@@ -226,14 +233,18 @@ fn source(source: &Source, plan: &QueryPlan, reads: &Reads) -> Node {
     }
 }
 
-fn type_scan(scan: &TypeScan, reads_pairs: bool) -> Node {
+fn type_scan(scan: &TypeScan, reads_pairs: bool, from_end: bool) -> Node {
     let name = escaped(&scan.name);
     let which = if scan.is_part { "the objects in a range of IDs" } else { "all objects" };
     let line = match reads_pairs {
         true => format!("scan {which} of {name}: 1 seek and a step for each pair"),
-        false => format!("scan the IDs of {which} of {name}: a step for each object"),
+        false => {
+            let direction = if from_end { ", from the end" } else { "" };
+            format!("scan the IDs of {which} of {name}{direction}: a step for each object")
+        }
     };
-    Node::new("scan", line).text("type", &*scan.name).yes("pairs", reads_pairs)
+    let node = Node::new("scan", line).text("type", &*scan.name);
+    node.yes("pairs", reads_pairs).yes("reverse", from_end)
 }
 
 fn index_scan(scan: &IndexScan) -> Node {
@@ -275,7 +286,7 @@ fn index_scan(scan: &IndexScan) -> Node {
 
 fn set_node(set: &SetPlan) -> Node {
     match set {
-        SetPlan::Type(scan) => type_scan(scan, false),
+        SetPlan::Type(scan) => type_scan(scan, false, false),
         SetPlan::Id(id) => Node::new("ids", format!("@{id}: a get")).number("ids", 1),
         SetPlan::Query(plan) => {
             let mut node = Node::new("query", "the objects that meet a condition");

@@ -18,9 +18,9 @@ use permazen::kv::KvRead;
 use permazen::layout::{SchemaIndex, object_schema_prefix, prefix_end};
 use permazen::object::Transaction;
 
-pub(crate) use build::{comes_by_id, repeats};
 pub(crate) use physical::{
-    EntryShape, IndexScan, Ordering, QueryPlan, SetPlan, Source, Span, TypeScan,
+    EntryShape, IndexScan, Ordering, QueryPlan, SetPlan, Source, Span, TypeScan, comes_by_id,
+    repeats,
 };
 pub(crate) use reads::{Reads, reads};
 pub(crate) use spans::{all as whole_span, index_span};
@@ -34,6 +34,7 @@ use choose::Chooser;
 #[derive(Debug, Clone)]
 pub struct Plan {
     root: describe::Node,
+    scanned_without_index: Option<String>,
 }
 
 impl Plan {
@@ -41,6 +42,12 @@ impl Plan {
     /// has is described in the guide (docs/src/query-language.md#explain).
     pub fn json(&self) -> String {
         self.root.json()
+    }
+
+    /// If all objects of a type are read for lack of an index: why, as a sentence without a full stop. What
+    /// [`Ran`](crate::Ran) says when the statement has run.
+    pub fn scanned_without_index(&self) -> Option<&str> {
+        self.scanned_without_index.as_deref()
     }
 }
 
@@ -66,6 +73,11 @@ pub fn plan(tx: &Transaction<'_>, checked: &Checked) -> Result<Plan, QueryError>
     made.unwrap_or(Err(QueryError::SchemasChanged))
 }
 
+/// The plan of a statement without a query.
+fn only(root: describe::Node) -> Plan {
+    Plan { root, scanned_without_index: None }
+}
+
 fn described(kv: &dyn KvRead, checked: &Checked) -> Result<Plan, QueryError> {
     let (query, columns): (_, Option<Vec<_>>) = match &checked.kind {
         CheckedKind::Find(query, columns) => {
@@ -76,14 +88,15 @@ fn described(kv: &dyn KvRead, checked: &Checked) -> Result<Plan, QueryError> {
         CheckedKind::Set(set) => (&set.query, Some(Vec::new())),
         CheckedKind::Delete(delete) => (&delete.query, Some(Vec::new())),
         CheckedKind::Migrate(migrate) => (&migrate.query, Some(Vec::new())),
-        CheckedKind::Index(index) => return Ok(Plan { root: describe::index(index) }),
-        CheckedKind::Create(create) => {
-            return Ok(Plan { root: describe::create(&create.object_type) });
-        }
+        CheckedKind::Index(index) => return Ok(only(describe::index(index))),
+        CheckedKind::Create(create) => return Ok(only(describe::create(&create.object_type))),
         CheckedKind::Explain { statement, .. } => return described(kv, statement),
     };
     let plan = query_plan(kv, checked, query)?;
-    Ok(Plan { root: describe::statement(&checked.text, &plan, columns.as_deref()) })
+    Ok(Plan {
+        root: describe::statement(&checked.text, &plan, columns.as_deref()),
+        scanned_without_index: plan.scanned_without_index(),
+    })
 }
 
 /// The plan of a query, which is part of a checked statement.

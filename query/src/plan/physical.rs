@@ -1,5 +1,6 @@
 //! What a statement reads, and in which order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use permazen::encoding::{Encoding, EncodingKind};
@@ -25,6 +26,38 @@ pub(crate) struct QueryPlan {
     pub(crate) notes: Vec<String>,
     /// If all objects of a type are read for lack of an index: which index would help.
     pub(crate) no_index: Option<String>,
+}
+
+impl QueryPlan {
+    /// Why all objects of types are read that have no index for what is wanted: here, and in the sets of which
+    /// this one consists. A sentence without a full stop.
+    pub(crate) fn scanned_without_index(&self) -> Option<String> {
+        let mut reasons = BTreeSet::new();
+        self.add_reasons(&mut reasons);
+        let reasons: Vec<_> = reasons.into_iter().collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    fn add_reasons<'p>(&'p self, reasons: &mut BTreeSet<&'p str>) {
+        reasons.extend(self.no_index.as_deref());
+        if let Source::Set(set) = &self.source {
+            set.add_reasons(reasons);
+        }
+    }
+}
+
+impl SetPlan {
+    fn add_reasons<'p>(&'p self, reasons: &mut BTreeSet<&'p str>) {
+        match self {
+            SetPlan::Type(_) | SetPlan::Id(_) => {}
+            SetPlan::Query(plan) => plan.add_reasons(reasons),
+            SetPlan::Steps(from, _) => from.add_reasons(reasons),
+            SetPlan::Combined(first, rest) => {
+                first.add_reasons(reasons);
+                rest.iter().for_each(|(_, operand)| operand.add_reasons(reasons));
+            }
+        }
+    }
 }
 
 /// Where objects come from.
@@ -151,11 +184,35 @@ pub(crate) fn is_of_fields(kind: IndexKind) -> bool {
     matches!(kind, IndexKind::Field | IndexKind::Composite)
 }
 
+/// Whether the objects of a plan come in the order of their IDs, each once, without being sorted.
+pub(crate) fn comes_by_id(source: &Source) -> bool {
+    match source {
+        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => true,
+        Source::Index(scan) => scan.by_id,
+        Source::AnyOf(_) => false,
+    }
+}
+
+/// Whether a source can give an object several times.
+pub(crate) fn repeats(source: &Source) -> bool {
+    match source {
+        Source::Nothing | Source::Ids(_) | Source::Type(_) | Source::Set(_) => false,
+        Source::Index(scan) => {
+            !scan.by_id && scan.parts.iter().any(|part| !is_of_fields(part.shape.kind))
+        }
+        Source::AnyOf(_) => true,
+    }
+}
+
 /// In which order objects are given.
 #[derive(Debug, Clone)]
 pub(crate) enum Ordering {
     /// By ID.
     ById,
+    /// By ID, the greatest first. The source is all objects of a type.
+    ByIdFromEnd,
+    /// As the index has them; then those that it lacks, by ID.
+    AsFound,
     /// As the index has them, from its end if `reverse` is set; those with equal values by ID.
     ByIndex { reverse: bool },
     /// They are sorted.

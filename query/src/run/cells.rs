@@ -70,7 +70,9 @@ fn each_cell(
             Ok(Flow::More)
         }),
         (None, Some(special)) => {
-            if let Some(cell) = special_cell(reader, special, subject)? {
+            // Of the object itself, it is noted where it is read.
+            let is_own = path.hops.is_empty();
+            if let Some(cell) = special_cell(reader, special, subject, is_own)? {
                 found(cell);
             }
             Ok(Flow::More)
@@ -83,6 +85,7 @@ fn special_cell(
     reader: &Reader<'_>,
     special: Special,
     subject: &Subject<'_>,
+    is_own: bool,
 ) -> Result<Option<Cell>> {
     Ok(match special {
         Special::Id => Some(Cell::Id(subject.id)),
@@ -92,7 +95,12 @@ fn special_cell(
         }
         Special::Schema => match subject.version(reader)? {
             Found::Of((_, schema)) => Some(Cell::Number(schema.get().into())),
-            Found::Damaged => Some(unknown_version(reader, subject)?),
+            Found::Damaged => {
+                if !is_own {
+                    reader.note_damage();
+                }
+                Some(unknown_version(reader, subject)?)
+            }
             Found::Missing => None,
         },
     })
@@ -100,7 +108,6 @@ fn special_cell(
 
 /// The cell for the schema of an object whose schema or type is not known.
 pub(crate) fn unknown_version(reader: &Reader<'_>, subject: &Subject<'_>) -> Result<Cell> {
-    reader.note_damage();
     let bytes = reader.kv.get(subject.id.as_bytes())?.map(|bytes| bytes.into_owned());
     let reason = "the object's schema is not recorded, or does not have its type".to_owned();
     Ok(Cell::Damaged { bytes: bytes.unwrap_or_default(), reason })

@@ -13,13 +13,21 @@ pub(crate) struct IdSorter<'l> {
     ids: Vec<ObjId>,
     /// How many of the first IDs are in order, each once.
     sorted: usize,
+    /// How many of the first IDs are wanted.
+    most: usize,
     /// More of them, each run in order.
     more: Option<Spill>,
 }
 
 impl<'l> IdSorter<'l> {
     pub(crate) fn new(limits: &'l Limits) -> Self {
-        IdSorter { limits, ids: Vec::new(), sorted: 0, more: None }
+        IdSorter { limits, ids: Vec::new(), sorted: 0, most: usize::MAX, more: None }
+    }
+
+    /// Only so many of the first IDs are wanted.
+    pub(crate) fn keeping(mut self, most: Option<u64>) -> Self {
+        self.most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        self
     }
 
     pub(crate) fn push(&mut self, id: ObjId) -> Result<()> {
@@ -44,8 +52,9 @@ impl<'l> IdSorter<'l> {
         if self.sorted < self.ids.len() {
             self.ids.sort_unstable();
             self.ids.dedup();
-            self.sorted = self.ids.len();
         }
+        self.ids.truncate(self.most);
+        self.sorted = self.ids.len();
         if self.ids.len() * 2 <= self.ids.capacity() && !self.ids.is_empty() {
             return Ok(());
         }
@@ -76,6 +85,7 @@ impl<'l> IdSorter<'l> {
             self.ids.sort_unstable();
             self.ids.dedup();
         }
+        self.ids.truncate(self.most);
         let Some(mut more) = self.more else { return Ok(SortedIds::Memory(self.ids.into_iter())) };
         more.write_run(self.ids.iter().map(|id| &id.as_bytes()[..]))?;
         drop(self.ids);

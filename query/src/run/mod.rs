@@ -47,7 +47,8 @@ pub struct Ran {
     /// Whether it was stopped: [`Limits::stop`] was set. What it has given so far is right, but not
     /// all. It is not set if [`Rows`] wanted no more.
     pub stopped: bool,
-    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop.
+    /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop. That is
+    /// so for each set of which the objects of the statement consist.
     pub scanned_without_index: Option<String>,
 }
 
@@ -114,17 +115,17 @@ pub fn run(
         ran.rows = match &checked.kind {
             CheckedKind::Find(of, columns) => {
                 let plan = made(of)?;
-                ran.scanned_without_index.clone_from(&plan.no_index);
+                ran.scanned_without_index = plan.scanned_without_index();
                 query.find(&plan, columns, rows)?
             }
             CheckedKind::Show(of) | CheckedKind::Export(of) => {
                 let plan = made(of)?;
-                ran.scanned_without_index.clone_from(&plan.no_index);
+                ran.scanned_without_index = plan.scanned_without_index();
                 query.show(&plan, of, rows)?
             }
             CheckedKind::Count(of) => {
                 let plan = made(of)?;
-                ran.scanned_without_index.clone_from(&plan.no_index);
+                ran.scanned_without_index = plan.scanned_without_index();
                 query.count(&plan, rows)?
             }
             CheckedKind::Index(index) => query.index(index, rows)?,
@@ -190,7 +191,7 @@ pub fn each_match(
     let mut ran = Ran::default();
     lent(tx, checked, limits, &mut ran, |query, ran| {
         let plan = query_plan(query.reader.kv, checked, of)?;
-        ran.scanned_without_index.clone_from(&plan.no_index);
+        ran.scanned_without_index = plan.scanned_without_index();
         query.objects(&plan, &Needs::nothing(), &mut |subject| {
             ran.rows += 1;
             Ok(found(subject.id).into())

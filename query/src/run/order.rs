@@ -3,7 +3,7 @@
 use permazen::ObjId;
 
 use super::fail::Result;
-use super::reader::Reader;
+use super::reader::{Found, Reader};
 use super::subject::{Flow, Subject};
 use super::values::{Got, each_value};
 use crate::check::CheckedOrder;
@@ -52,10 +52,15 @@ pub(crate) fn record(
     Ok(())
 }
 
+/// What is kept of an object whose schema is not known.
+pub(crate) const DAMAGED_OBJECT: &[u8] = &[0];
+
 /// Ends a record with what is known of its object, if that is at most `most` bytes.
 pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    if most > 0 {
+    if subject.known_version() == Some(Found::Damaged) {
+        out.extend_from_slice(DAMAGED_OBJECT);
+    } else if most > 0 {
         subject.pack(most, out);
     }
     out.extend(((out.len() - start) as u32).to_le_bytes());

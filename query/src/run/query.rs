@@ -52,6 +52,8 @@ struct Loader<'l> {
     reads: Reads,
     wanted: WantedFields,
     filter: Option<&'l CheckedCondition>,
+    /// Whether objects whose schema is not known are noted as damaged.
+    notes_damage: bool,
     pairs: Pairs,
 }
 
@@ -69,7 +71,13 @@ impl<'l> Loader<'l> {
             Some(types) => WantedFields::all(query.catalog, types),
             None => WantedFields::of(filter, &needs.paths),
         };
-        Loader { reads, wanted, filter, pairs: Pairs::default() }
+        Loader { reads, wanted, filter, notes_damage: true, pairs: Pairs::default() }
+    }
+
+    /// For objects that are looked at again.
+    fn without_notes(mut self) -> Self {
+        self.notes_damage = false;
+        self
     }
 
     /// Reads what is needed of an object if that is better done at once, and gives it to `each` if it meets
@@ -101,10 +109,14 @@ impl<'l> Loader<'l> {
         subject: &Subject<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
-        match self.filter {
-            Some(filter) if !meets(reader, filter, subject)? => Ok(Flow::More),
-            _ => each(subject),
+        let flow = match self.filter {
+            Some(filter) if !meets(reader, filter, subject)? => Flow::More,
+            _ => each(subject)?,
+        };
+        if self.notes_damage && subject.known_version() == Some(Found::Damaged) {
+            reader.note_damage();
         }
+        Ok(flow)
     }
 }
 
@@ -128,6 +140,8 @@ impl<'r> Query<'r> {
         };
         match &plan.order {
             Ordering::ById => self.by_id(plan, needs, &mut limited)?,
+            Ordering::ByIdFromEnd => self.by_id_from_end(plan, needs, &mut limited)?,
+            Ordering::AsFound => self.in_any_order(plan, needs, &mut limited)?,
             Ordering::ByIndex { reverse } => self.by_index(plan, *reverse, needs, &mut limited)?,
             Ordering::Sorted(keys) => self.sorted(plan, keys, needs, &mut limited)?,
         };
@@ -160,12 +174,16 @@ impl<'r> Query<'r> {
         })?;
         let mut sorted = sorter.finish()?;
         let mut loader = Loader::new(self, None, needs, &[]);
+        let mut of_damaged = Loader::new(self, None, needs, &[]).without_notes();
         let mut pairs = Pairs::default();
         while sorted.next(&mut record)? {
             self.reader.look()?;
             let Some((id, packed)) = order::unpack(&record) else { continue };
             let flow = match Subject::unpack(id, packed, &mut pairs) {
                 Some(subject) => each(&subject)?,
+                None if packed == order::DAMAGED_OBJECT => {
+                    of_damaged.give(self.reader, &Subject::of(id), each)?
+                }
                 None => loader.give(self.reader, &Subject::of(id), each)?,
             };
             if flow.is_break() {
@@ -180,7 +198,28 @@ impl<'r> Query<'r> {
         if comes_by_id(&plan.source) {
             return self.as_given(plan, needs, each);
         }
-        self.sorted_by_id(plan, needs, each)
+        // What is found needs not be looked at, so the first IDs are those that are wanted.
+        let most = if plan.filter.is_none() { plan.limit } else { None };
+        self.sorted_by_id(plan, most, needs, each)
+    }
+
+    /// The objects of a type in the order of their IDs, the greatest first.
+    fn by_id_from_end(
+        &self,
+        plan: &QueryPlan,
+        needs: &Needs<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
+        let Source::Type(of_type) = &plan.source else { return self.as_given(plan, needs, each) };
+        let mut loader = Loader::new(self, plan.filter.as_ref(), needs, &[]);
+        for object in ObjectsOfType::from_end(self.reader, of_type)? {
+            let (id, schema) = object?;
+            let subject = Subject::found(id, Found::Of((of_type.object_type, schema)));
+            if loader.give(self.reader, &subject, each)?.is_break() {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
     }
 
     /// The objects of a source, in the order in which it gives them, but each once.
@@ -191,19 +230,20 @@ impl<'r> Query<'r> {
         each: &mut Each<'_>,
     ) -> Result<Flow> {
         if repeats(&plan.source) {
-            return self.sorted_by_id(plan, needs, each);
+            return self.sorted_by_id(plan, None, needs, each);
         }
         self.as_given(plan, needs, each)
     }
 
-    /// The objects of indexes, sorted by ID.
+    /// The objects of indexes, sorted by ID; those with the first `most` IDs.
     fn sorted_by_id(
         &self,
         plan: &QueryPlan,
+        most: Option<u64>,
         needs: &Needs<'_>,
         each: &mut Each<'_>,
     ) -> Result<Flow> {
-        let mut sorter = IdSorter::new(self.limits);
+        let mut sorter = IdSorter::new(self.limits).keeping(most);
         let scans = match &plan.source {
             Source::Index(scan) => std::slice::from_ref(scan),
             Source::AnyOf(scans) => scans,
@@ -214,7 +254,8 @@ impl<'r> Query<'r> {
                 sorter.push(entry.id)?;
                 Ok(Flow::More)
             })?;
-            self.completed(scan, &Needs::nothing(), &mut |subject| {
+            let loader = self.completing(scan, &Needs::nothing()).without_notes();
+            self.completed(scan, loader, &mut |subject| {
                 sorter.push(subject.id)?;
                 Ok(Flow::More)
             })?;
@@ -263,9 +304,9 @@ impl<'r> Query<'r> {
                 if self.index_scan(index, filter, needs, each)?.is_break() {
                     return Ok(Flow::Enough);
                 }
-                self.completed(index, needs, each)
+                self.completed(index, self.completing(index, needs), each)
             }
-            Source::AnyOf(_) => self.sorted_by_id(plan, needs, each),
+            Source::AnyOf(_) => self.sorted_by_id(plan, None, needs, each),
         }
     }
 
@@ -404,8 +445,18 @@ impl<'r> Query<'r> {
         Ok(())
     }
 
+    /// Reads objects of the schemas that an index lacks.
+    fn completing<'l>(&self, index: &'l IndexScan, needs: &Needs<'_>) -> Loader<'l> {
+        Loader::new(self, index.condition.as_ref(), needs, &[])
+    }
+
     /// The objects of the schemas that an index lacks which meet the condition.
-    fn completed(&self, index: &IndexScan, needs: &Needs<'_>, each: &mut Each<'_>) -> Result<Flow> {
+    fn completed(
+        &self,
+        index: &IndexScan,
+        mut loader: Loader<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<Flow> {
         if index.completed.is_empty() {
             return Ok(Flow::More);
         }
@@ -420,7 +471,6 @@ impl<'r> Query<'r> {
             ids: (min, Some(max)),
             is_part: true,
         };
-        let mut loader = Loader::new(self, index.condition.as_ref(), needs, &[]);
         for object in ObjectsOfType::new(self.reader, &scan)? {
             let (id, schema) = object?;
             let subject = Subject::found(id, Found::Of((index.object_type, schema)));

@@ -42,23 +42,33 @@ impl InSchema<'_> {
 /// that has the type, and a step for each object.
 pub(crate) struct ObjectsOfType<'s> {
     reader: &'s Reader<'s>,
+    direction: Direction,
     schemas: Vec<InSchema<'s>>,
     failed: bool,
 }
 
 impl<'s> ObjectsOfType<'s> {
     pub(crate) fn new(reader: &'s Reader<'s>, scan: &TypeScan) -> Result<Self> {
+        ObjectsOfType::towards(reader, scan, Direction::Forward)
+    }
+
+    /// The greatest ID first.
+    pub(crate) fn from_end(reader: &'s Reader<'s>, scan: &TypeScan) -> Result<Self> {
+        ObjectsOfType::towards(reader, scan, Direction::Reverse)
+    }
+
+    fn towards(reader: &'s Reader<'s>, scan: &TypeScan, direction: Direction) -> Result<Self> {
         let mut schemas = Vec::new();
         for schema in &scan.schemas {
             let prefix = object_schema_prefix(*schema);
             let min = [&prefix[..], &scan.ids.0].concat();
             let max = scan.ids.1.as_ref().map(|max| [&prefix[..], max].concat());
-            let keys = reader.kv.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)?;
+            let keys = reader.kv.scan(KeySpan::new(&min, max.as_deref()), direction)?;
             let mut of = InSchema { schema: *schema, prefix: prefix.len(), keys, next: None };
             of.advance(reader)?;
             schemas.push(of);
         }
-        Ok(ObjectsOfType { reader, schemas, failed: false })
+        Ok(ObjectsOfType { reader, direction, schemas, failed: false })
     }
 }
 
@@ -70,7 +80,10 @@ impl Iterator for ObjectsOfType<'_> {
             return None;
         }
         let with_next = self.schemas.iter_mut().filter(|schema| schema.next.is_some());
-        let first = with_next.min_by_key(|schema| schema.next)?;
+        let first = match self.direction {
+            Direction::Forward => with_next.min_by_key(|schema| schema.next)?,
+            Direction::Reverse => with_next.max_by_key(|schema| schema.next)?,
+        };
         let id = first.next?;
         let schema = first.schema;
         if let Err(fail) = first.advance(self.reader) {

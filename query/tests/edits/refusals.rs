@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use permazen::kv::KvError;
 use permazen::kv::fault::FaultStore;
 use permazen::kv::memory::MemoryStore;
-use permazen_query::{Limits, NewIds, QueryError, edit};
+use permazen_query::{Catalog, Limits, NewIds, Parameters, QueryError, check, edit, parse};
 
 use crate::world::*;
 
@@ -125,4 +125,40 @@ fn a_store_that_fails_at_each_operation() {
         assert_eq!(count, *expected.get_or_insert(count), "{n}");
         on.assert_clean();
     }
+}
+
+#[test]
+fn a_whole_type_needs_the_word_all() {
+    let world = World::new();
+    let on = world.begin();
+    let pet = on.create("Pet");
+    for objects in [
+        "Pet".to_owned(),
+        "Pet union Person".to_owned(),
+        "Pet intersect Pet".to_owned(),
+        format!("Pet minus @{pet}"),
+        "Pet intersect Pet minus Pet".to_owned(),
+        "Pet limit 99999999".to_owned(),
+        "Pet limit 1001".to_owned(),
+    ] {
+        let parsed = parse(&format!("delete {objects}")).unwrap();
+        let mistake = check(&parsed, &Catalog::of(&on.tx), &Parameters::new()).unwrap_err();
+        assert!(mistake.what.contains("say `delete all`"), "{objects}: {mistake:?}");
+    }
+    for objects in
+        [format!("Pet intersect @{pet}"), format!("@{pet} minus Pet"), "Pet limit 1000".to_owned()]
+    {
+        on.check(&format!("explain delete {objects}")).unwrap();
+    }
+}
+
+#[test]
+fn a_scan_for_lack_of_an_index_is_told() {
+    let world = World::new();
+    let on = world.begin();
+    on.create("Person age = 1");
+    let edited = on.try_run("set Person where friends[0] is null to age = 2").unwrap();
+    let why = "all objects of Person are read, because no index serves the condition";
+    assert_eq!(edited.scanned_without_index.as_deref(), Some(why));
+    assert_eq!(on.try_run("set all Person to age = 2").unwrap().scanned_without_index, None);
 }

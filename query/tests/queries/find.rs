@@ -77,7 +77,8 @@ fn conditions() {
         ("name = \"Ann\" and (age = 30 or age = 31)", "01"),
     ];
     for (condition, ids) in rows {
-        assert_eq!(found(&format!("find Person where {condition}")), ids, "{condition}");
+        let indexed = found(&format!("find Person where {condition} order by id"));
+        assert_eq!(indexed, ids, "{condition}");
         let scanned = found(&format!("find Person where {condition} using none"));
         assert_eq!(scanned, ids, "{condition} using none");
     }

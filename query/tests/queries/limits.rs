@@ -94,7 +94,23 @@ fn damaged_values() {
     put(id.as_bytes(), &[99]);
     let shown = fixture.ask("show @0100000000000002");
     assert!(shown.objects[0].schema.is_damaged() && shown.objects[0].fields.is_empty());
-    assert_eq!(fixture.ask("count Person where visits >= 0 using none").line(), "5");
+    let scanned = fixture.ask("count Person where visits >= 0 using none");
+    assert_eq!((scanned.line().as_str(), scanned.ran.damaged), ("5", 1));
+    // It is counted once, however it is read.
+    for statement in [
+        "show @0100000000000002",
+        "find Person",
+        "find @0100000000000002",
+        "find @0100000000000002 columns schema",
+        "find Person order by boss.name, age",
+        "find Person order by boss.name, age limit 3",
+        "find Person where id in {@0100000000000002}",
+        "find Person where name = \"Bob\" or name = \"Cid\"",
+        "find Person where name in {\"Bob\", \"Cid\"} order by age limit 2",
+        "show Person where name in \"A\"..\"C\"",
+    ] {
+        assert_eq!(fixture.ask(statement).ran.damaged, 1, "{statement}");
+    }
 }
 
 fn name_of_person(fixture: &crate::database::Fixture) -> permazen::StorageId {

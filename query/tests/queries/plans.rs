@@ -23,13 +23,13 @@ fn an_index_by_its_values() {
         "  index Pet.name
     storage ID 6: entries (starts \"R\"): 1 seek and a step for each entry
     entries of other types are passed over
-  sort the IDs, each once"
+    in its order"
     );
     assert_eq!(
         plan("count Person where name in {\"Ann\", \"Bob\"}"),
         "  index Person.name
     storage ID 6: entries ({\"Ann\", \"Bob\"}): 2 seeks and a step for each entry
-  sort the IDs, each once"
+    in its order"
     );
 }
 
@@ -40,7 +40,7 @@ fn an_index_that_lacks_objects() {
         "  index Person.age
     storage ID 15: entries (20): 1 seek and a step for each entry
     the objects of schema 1 are not in it: each of them is read
-  sort the IDs, each once"
+    in its order"
     );
 
     assert_eq!(
@@ -91,6 +91,18 @@ fn no_index() {
     let why = "all objects of Person are read, because no index serves the condition";
     assert_eq!(ran.scanned_without_index.as_deref(), Some(why));
     assert_eq!(people().ask("count Person").ran.scanned_without_index, None);
+    // So it is with the sets of which a set consists.
+    let rows = [
+        ("count (Person where visits > 3) union @0100000000000001", why),
+        ("count (Person where visits > 3)<-Pet.owner", why),
+        ("find (Person where visits > 3) minus (Person where visits > 4)", why),
+    ];
+    for (statement, why) in rows {
+        let ran = people().ask(statement).ran;
+        assert_eq!(ran.scanned_without_index.as_deref(), Some(why), "{statement}");
+    }
+    let ran = people().ask("count (Person where name = \"Ann\") union Pet").ran;
+    assert_eq!(ran.scanned_without_index, None);
 }
 
 #[test]
@@ -118,4 +130,38 @@ fn what_an_index_costs() {
     assert_eq!(costs("index Pet.name (\"Rex\")"), (0, 1, 1));
     assert_eq!(costs("find Pet order by name limit 1 columns name").0, 0);
     assert_eq!(costs("count Pet"), (0, 2, 2));
+}
+
+/// Without `order by`, rows come as an index has them. So the first ones come at once.
+#[test]
+fn the_first_rows_of_an_index() {
+    let fixture = people();
+    assert_eq!(fixture.ask("find Pet where name >= \"A\" columns name").line(), "Rex, Rover");
+    let all = fixture.ask("find Person where name >= \"A\" columns name, id");
+    assert_eq!(
+        all.lines().iter().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
+        ["Ann", "Ann", "Bert", "Bob", "Cid", "Dora"]
+    );
+    let two = fixture.ask("find Person where name >= \"A\" limit 2 columns name, id");
+    assert_eq!(two.lines(), all.lines()[..2]);
+    // One of the seeks is for the plan.
+    assert_eq!((two.operations.seeks, two.operations.steps), (2, 2));
+}
+
+#[test]
+fn the_last_objects_by_their_ids() {
+    let fixture = people();
+    assert_eq!(
+        fixture.plan("find Person order by id desc limit 2 columns id"),
+        "find Person order by id desc limit 2 columns id
+  scan the IDs of all objects of Person, from the end: a step for each object
+  at most 2"
+    );
+    let answer = fixture.ask("find Person order by id desc limit 2 columns id, name");
+    assert_eq!(answer.line(), "0100000000000013 Dora, 0100000000000012 Cid");
+    assert_eq!(answer.ran.scanned_without_index, None);
+    assert!(answer.operations.steps <= 4, "{:?}", answer.operations);
+    let answer = fixture.ask("find Person where age = 20 order by id desc using none");
+    let ids: Vec<_> = answer.rows.iter().map(|row| row.id.unwrap().to_string()).collect();
+    assert_eq!(ids, ["0100000000000013", "0100000000000002"]);
 }

@@ -14,12 +14,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use permazen::StorageId;
 use permazen::kv::counting::Operations;
 use permazen::object::Transaction;
-use permazen_query::syntax::{Find, Name, Query, Statement, StatementKind, Using};
+use permazen_query::syntax::{
+    Find, Name, Order, Part, Path, Query, Statement, StatementKind, Using,
+};
 use permazen_query::{
-    Catalog, Cell, Checked, Column, Limits, ObjectRow, Parameters, QueryError, Row, Rows, check,
-    parse, plan, run,
+    Catalog, Cell, Checked, Column, Limits, ObjectRow, Parameters, Plan, QueryError, Row, Rows,
+    check, parse, plan, run,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -77,6 +80,47 @@ impl Run<'_> {
         (rows.0.into_iter().map(cells).collect(), done)
     }
 
+    /// What a statement without `order by` must find that gives the objects as an index has them: the first of
+    /// what it finds without a limit, which are the right objects.
+    fn as_found(&self, find: &Find, way: Option<Using>, plan: &Plan) -> Vec<Vec<NaiveCell>> {
+        let mut all = find.clone();
+        all.query.limit = None;
+        let statement = using(&all, way);
+        let checked = check(&statement, &self.catalog, &Parameters::new()).unwrap();
+        let (mut found, _) = self.rows(&checked, &Limits::default());
+        let expected = self.world.find(&all).unwrap();
+        let in_any_order = |rows: &[Vec<NaiveCell>]| {
+            let mut rows: Vec<_> = rows.iter().map(|row| format!("{row:?}")).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(in_any_order(&found), in_any_order(&expected), "{statement}\n{plan}");
+        if let Some(order) = self.order_of(plan) {
+            all.query.order = order;
+            assert_eq!(found, self.world.find(&all).unwrap(), "{statement}\n{plan}");
+        }
+        found.truncate(find.query.limit.map_or(usize::MAX, |limit| limit as usize));
+        found
+    }
+
+    /// The order of the only index that a plan reads, if that has all objects.
+    fn order_of(&self, plan: &Plan) -> Option<Vec<Order>> {
+        let plan: serde_json::Value = serde_json::from_str(&plan.json()).unwrap();
+        let parts = plan["parts"][0]["parts"].as_array().unwrap();
+        let [entries, order] = parts.as_slice() else { return None };
+        if entries["what"] != "entries" || order["what"] != "order" {
+            return None;
+        }
+        let indexes = self.catalog.types().iter().flat_map(|entry| entry.indexes());
+        let is_read = |id: StorageId| entries["storageId"] == u64::from(id.get());
+        let index = indexes.into_iter().find(|index| is_read(index.storage_id)).unwrap();
+        let by = |name: &str| Order {
+            path: Path { span: Default::default(), parts: vec![Part::Name(Name::of(name))] },
+            descending: false,
+        };
+        Some(index.fields.iter().map(|field| by(&field.name)).collect())
+    }
+
     /// Runs a statement in every way and compares. Returns `false` if it has a mistake.
     fn compare(&self, find: &Find) -> bool {
         let statement = using(find, None);
@@ -113,6 +157,11 @@ impl Run<'_> {
                 Err(error) => panic!("{statement}: {error}"),
             };
             let (found, done) = self.rows(&checked, &Limits::default());
+            let as_found = find.query.order.is_empty() && is_as_found(&plan);
+            let expected = match as_found {
+                true => self.as_found(find, way.clone(), &plan),
+                false => expected.clone(),
+            };
             assert!(
                 found == expected,
                 "{statement}\n{plan}\nfound    {found:?}\nexpected {expected:?}\n{:?}",
@@ -125,6 +174,13 @@ impl Run<'_> {
         }
         true
     }
+}
+
+/// Whether the objects come as an index has them.
+fn is_as_found(plan: &Plan) -> bool {
+    let plan: serde_json::Value = serde_json::from_str(&plan.json()).unwrap();
+    let parts = plan["parts"][0]["parts"].as_array();
+    parts.is_some_and(|parts| parts.iter().any(|part| part["what"] == "order"))
 }
 
 /// Notes what the parts of a plan are.
@@ -176,6 +232,7 @@ fn same_rows_in_the_same_order_in_every_way() {
         "path",
         "query",
         "scan",
+        "scan reverse",
         "shared",
         "sort",
         "sortIds",

@@ -29,6 +29,10 @@ pub(crate) fn find(world: &World, random: &mut StdRng) -> Find {
             order.push(Order { path: path(vec![Part::Name(name)]), descending });
         }
     }
+    if order.is_empty() && chance(maker.random, 5) {
+        let path = path(vec![Part::Special(Special::Id)]);
+        order.push(Order { path, descending: chance(maker.random, 70) });
+    }
     let limit = chance(maker.random, 30).then(|| below(maker.random, 6) as u64);
     let mut columns = vec![path(vec![Part::Special(Special::Id)])];
     while chance(maker.random, 40) {
