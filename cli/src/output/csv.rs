@@ -63,7 +63,7 @@ impl Writer for Csv {
             return;
         }
         for (at, column) in columns.iter().enumerate() {
-            self.add(at == 0, false, |out| out.push_str(&column.name));
+            self.add(at == 0, false, |out| out.push_str(&column.plain));
         }
         self.end_line(sink);
     }

@@ -44,7 +44,7 @@ impl Writer for Json {
         let mut names: Vec<Option<String>> = Vec::new();
         for column in columns {
             let mut name = String::new();
-            push_json_text(&column.name, &mut name);
+            push_json_text(&column.plain, &mut name);
             names.push(Some(name).filter(|name| !names.contains(&Some(name.clone()))));
         }
         self.columns = names;

@@ -14,6 +14,8 @@ use super::writer::Writer;
 const MOST_ROWS: usize = 1000;
 /// How many bytes of them.
 const MOST_BYTES: usize = 1 << 20;
+/// So wide a column is at most: one long value does not move those of all other rows away.
+const MOST_WIDTH: usize = 200;
 /// How long the first row waits for others.
 pub(super) const LONGEST: Duration = Duration::from_millis(50);
 /// What is between two columns.
@@ -52,7 +54,7 @@ impl Table {
     fn start(&mut self, sink: &mut Sink) {
         for cells in &self.held {
             for (cell, (width, _)) in cells.iter().zip(&mut self.columns) {
-                *width = (*width).max(cell.width());
+                *width = (*width).max(cell.width().min(MOST_WIDTH));
             }
         }
         self.started = true;
@@ -208,6 +210,26 @@ mod tests {
         assert_eq!(text(&mut sink), format!("{start}    0\n"), "it waits only once");
         table.end(&mut sink);
         assert_eq!(text(&mut sink), format!("{start}    0\n"));
+    }
+
+    #[test]
+    fn a_long_value_makes_no_wide_column() {
+        let columns = [Column::new("a", false), Column::new("b", false)];
+        let written = Written::default();
+        let mut sink = Sink::new(Box::new(written.clone()));
+        let mut table = Table::new();
+        table.columns(&columns, &mut sink);
+        let cell = |text: &str| permazen_query::Cell::Text(text.into());
+        let Kept(_, mut rows) = count();
+        for text in ["x", &"y".repeat(60_000), "z"] {
+            rows[0].cells = vec![cell(text), cell("end")];
+            table.row(&rows[0], &mut sink);
+        }
+        table.end(&mut sink);
+        sink.flush();
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let lengths: Vec<_> = text.lines().map(str::len).collect();
+        assert_eq!(lengths, [203, 205, 205, 60_005, 205]);
     }
 
     #[test]

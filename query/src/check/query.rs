@@ -14,7 +14,7 @@ use super::path::{Access, CheckedPath, Read};
 use super::resolve_path::{PathFor, finished};
 use super::versions::Versions;
 use crate::mistake::Mistake;
-use crate::syntax::{Path, Query, SetOperator, Span, Special, Using};
+use crate::syntax::{Name, Part, Path, Query, SetOperator, Span, Special, Using};
 use crate::text::quoted_name;
 
 /// Which objects, in which order.
@@ -64,16 +64,18 @@ pub(crate) enum CheckedUsing {
 pub(crate) struct CheckedColumn {
     /// What it shows.
     pub(crate) path: CheckedPath,
+    /// The path with names as they are recorded.
+    pub(crate) plain: String,
     /// Whether all values are numbers.
     pub(crate) numeric: bool,
 }
 
 impl CheckedColumn {
-    fn of(path: CheckedPath) -> Self {
+    fn of(path: CheckedPath, plain: String) -> Self {
         let whole = |access: &Access| access.read == Read::Whole;
         let has_whole = path.hops.last().is_some_and(|hop| hop.iter().any(|(_, at)| whole(at)));
         let numbers = path.kinds.iter().all(|kind| kind.is_number());
-        CheckedColumn { numeric: numbers && !has_whole && !path.many, path }
+        CheckedColumn { numeric: numbers && !has_whole && !path.many, path, plain }
     }
 }
 
@@ -121,14 +123,18 @@ impl Checker<'_> {
         }
         columns
             .iter()
-            .map(|path| Ok(CheckedColumn::of(self.path(&objects.types, path, PathFor::Column)?)))
+            .map(|path| {
+                let checked = self.path(&objects.types, path, PathFor::Column)?;
+                Ok(CheckedColumn::of(checked, plain(path)))
+            })
             .collect()
     }
 
     /// The ID, the type if there are several, and all fields of these types.
     fn all_columns(&self, types: &[StorageId]) -> Vec<CheckedColumn> {
         let special = |special: Special| {
-            CheckedColumn::of(finished(special.word().to_owned(), Vec::new(), Some(special), 0))
+            let word = special.word().to_owned();
+            CheckedColumn::of(finished(word.clone(), Vec::new(), Some(special), 0), word)
         };
         let versions = self.count_versions(types);
         let mut columns = vec![special(Special::Id)];
@@ -150,15 +156,32 @@ impl Checker<'_> {
         for name in names {
             let hop: Versions<Access> =
                 fields.remove(&name).unwrap_or_default().into_iter().collect();
-            columns.push(CheckedColumn::of(finished(
-                quoted_name(&name),
-                vec![hop],
-                None,
-                versions,
-            )));
+            let path = finished(quoted_name(&name), vec![hop], None, versions);
+            columns.push(CheckedColumn::of(path, name.to_string()));
         }
         columns
     }
+}
+
+/// A path with names as they are recorded.
+fn plain(path: &Path) -> String {
+    let mut plain = String::new();
+    for part in &path.parts {
+        let text = match part {
+            Part::Key(key) => {
+                plain.push_str(&format!("[{key}]"));
+                continue;
+            }
+            Part::Name(Name { text: Some(text), storage_id: None, .. }) => text.clone(),
+            Part::Name(name) => name.to_string(),
+            Part::Special(special) => special.word().to_owned(),
+        };
+        if !plain.is_empty() {
+            plain.push('.');
+        }
+        plain.push_str(&text);
+    }
+    plain
 }
 
 /// A field as it is shown in a column.

@@ -1,5 +1,6 @@
 //! Rows, and where they go.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ pub struct Column {
     /// What it shows, as a path of the language: `name`, `boss.name`. Names in it are quoted and
     /// escaped where they must be.
     pub name: String,
+    /// The same for programs: names in it are as they are recorded, not in backticks and not escaped. It is the
+    /// same as `name` if two columns would have the same.
+    pub plain: String,
     /// Whether all its values are numbers.
     pub numeric: bool,
 }
@@ -37,7 +41,24 @@ pub struct Column {
 impl Column {
     /// A column, for those who show rows of their own.
     pub fn new(name: impl Into<String>, numeric: bool) -> Self {
-        Column { name: name.into(), numeric }
+        let name = name.into();
+        Column { plain: name.clone(), name, numeric }
+    }
+
+    /// Columns with their names, the plain ones, and whether all their values are numbers.
+    pub(crate) fn all(columns: impl Iterator<Item = (String, String, bool)>) -> Vec<Self> {
+        let mut columns: Vec<Column> =
+            columns.map(|(name, plain, numeric)| Column { name, plain, numeric }).collect();
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for column in &columns {
+            *seen.entry(column.plain.clone()).or_default() += 1;
+        }
+        for column in &mut columns {
+            if seen.get(&column.plain).is_some_and(|count| *count > 1) {
+                column.plain.clone_from(&column.name);
+            }
+        }
+        columns
     }
 }
 

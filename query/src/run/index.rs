@@ -71,23 +71,19 @@ impl Query<'_> {
 
 /// The indexed values, the object ID, and what follows it.
 fn columns(index: &CheckedIndex) -> Vec<Column> {
-    let mut columns: Vec<_> = index
-        .values
-        .iter()
-        .map(|(field, encoding)| {
-            // A sub-field has a dot in its name.
-            let name: Vec<_> = field.split('.').map(quoted_name).collect();
-            let numeric = ValueKind::stored(Arc::clone(encoding)).is_number();
-            Column::new(name.join("."), numeric)
-        })
-        .collect();
-    columns.push(Column::new("id", false));
-    match index.kind {
-        IndexKind::ListElement => columns.push(Column::new("position", true)),
-        IndexKind::MapValue => columns.push(Column::new("key", false)),
-        _ => {}
-    }
-    columns
+    let values = index.values.iter().map(|(field, encoding)| {
+        // A sub-field has a dot in its name.
+        let name: Vec<_> = field.split('.').map(quoted_name).collect();
+        let numeric = ValueKind::stored(Arc::clone(encoding)).is_number();
+        (name.join("."), field.to_string(), numeric)
+    });
+    let other = |name: &str, numeric| (name.to_owned(), name.to_owned(), numeric);
+    let suffix = match index.kind {
+        IndexKind::ListElement => Some(other("position", true)),
+        IndexKind::MapValue => Some(other("key", false)),
+        _ => None,
+    };
+    Column::all(values.chain([other("id", false)]).chain(suffix))
 }
 
 impl IndexRows<'_> {

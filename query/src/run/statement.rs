@@ -22,8 +22,8 @@ impl Query<'_> {
         columns: &[CheckedColumn],
         rows: &mut dyn Rows,
     ) -> Result<u64> {
-        let headings: Vec<_> =
-            columns.iter().map(|c| Column::new(c.path.text.as_str(), c.numeric)).collect();
+        let heading = |c: &CheckedColumn| (c.path.text.clone(), c.plain.clone(), c.numeric);
+        let headings = Column::all(columns.iter().map(heading));
         if rows.columns(&headings).is_break() {
             return Ok(0);
         }

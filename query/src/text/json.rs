@@ -5,7 +5,7 @@ use std::fmt::Write;
 use permazen::encoding::{Encoding, EncodingKind, JavaString, Value};
 
 use super::hidden::is_hidden;
-use super::literal::{inner, string_form};
+use super::literal::{inner, reads_back, string_form};
 use super::quote::hex;
 
 /// The value as JSON. The text is ASCII but for characters that can be seen.
@@ -118,15 +118,20 @@ fn text_or_bytes(value: &Value, encoding: &dyn Encoding) -> String {
     if let Some(text) = string_form(value) {
         return json_string(&text);
     }
+    if reads_back(value, encoding)
+        && let Ok(text) = encoding.to_text(value)
+    {
+        return json_string(&text.into());
+    }
     let stored = encoding.encode_all(value);
     if matches!(inner(encoding), EncodingKind::Unknown) {
         return format!("\"{}\"", hex(stored.unwrap_or_default()));
     }
-    let reads_back = |text: &String| {
+    let reads_this_back = |text: &String| {
         let again = encoding.from_text(text).and_then(|value| encoding.encode_all(&value));
         again.is_ok() && again == stored
     };
-    match encoding.to_text(value).ok().filter(reads_back) {
+    match encoding.to_text(value).ok().filter(reads_this_back) {
         Some(text) => json_string(&text.into()),
         None => format!("\"{}\"", hex(stored.unwrap_or_default())),
     }

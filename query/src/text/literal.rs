@@ -1,6 +1,6 @@
 //! Values and names as a person types them.
 
-use permazen::encoding::{Encoding, EncodingKind, JavaString, Value};
+use permazen::encoding::{Encoding, EncodingId, EncodingKind, JavaString, Primitive, Value, ids};
 
 use super::from_literal::value_of;
 use super::quote::{hex, quoted, quoted_name};
@@ -27,6 +27,11 @@ pub fn literal(value: &Value, encoding: &dyn Encoding) -> String {
         return hex(bytes.iter().map(|byte| byte.to_be_bytes()[0]));
     }
     if let Some(text) = built_in(value, encoding) {
+        return text;
+    }
+    if reads_back(value, encoding)
+        && let Some(text) = text_form(value, encoding)
+    {
         return text;
     }
     let wanted = encoding.encode_all(value);
@@ -76,6 +81,33 @@ fn built_in(value: &Value, encoding: &dyn Encoding) -> Option<String> {
         },
         _ => return None,
     })
+}
+
+/// The encodings whose text form can be read back for each value. A test tries many of them.
+const READ_BACK: [EncodingId; 6] = [
+    ids::UUID,
+    ids::INSTANT,
+    ids::LOCAL_DATE,
+    ids::LOCAL_TIME,
+    ids::LOCAL_DATE_TIME,
+    ids::DURATION,
+];
+
+/// Whether it is known that the text form of a value can be read back.
+pub(super) fn reads_back(value: &Value, encoding: &dyn Encoding) -> bool {
+    match value {
+        Value::Float(value) => value.is_finite() && is_float(encoding),
+        Value::Double(value) => value.is_finite() && is_float(encoding),
+        _ => encoding.id().is_some_and(|id| READ_BACK.contains(id)),
+    }
+}
+
+fn is_float(encoding: &dyn Encoding) -> bool {
+    let (EncodingKind::Primitive(primitive) | EncodingKind::Wrapper(primitive)) = inner(encoding)
+    else {
+        return false;
+    };
+    matches!(primitive, Primitive::Float | Primitive::Double)
 }
 
 /// The kind of an encoding, without null.

@@ -5,14 +5,15 @@ use std::fmt::Write;
 use permazen::encoding::{Encoding, JavaString, Value};
 
 use super::hidden::{escaped, push_code};
-use super::literal::{literal, string_form};
+use super::literal::{literal, reads_back, string_form};
 
 /// The text of a value for CSV and pipes: strings, characters and constants of enums exactly as they
 /// are, null as the empty text, IDs without `@`, everything else as its
 /// [literal](super::literal()) without quotes.
 ///
 /// The text must not reach a terminal without [`escaped`]. An unpaired surrogate, which UTF-8 does not
-/// have, is written as `\u{d83d}`.
+/// have, is written as `\u{d83d}`. In a text that has such eight characters itself, or `\u{5c}`, the backslash
+/// before them is written as `\u{5c}`, so different texts stay different.
 pub fn raw(value: &Value, encoding: &dyn Encoding) -> String {
     let mut out = String::new();
     push_raw(value, encoding, &mut out);
@@ -23,7 +24,7 @@ pub fn raw(value: &Value, encoding: &dyn Encoding) -> String {
 pub fn push_raw(value: &Value, encoding: &dyn Encoding, out: &mut String) {
     match value {
         Value::Null => {}
-        Value::String(text) => out.push_str(text),
+        Value::String(text) => push_text(text, out),
         Value::Enum(value) => out.push_str(value.name()),
         Value::Bool(value) => push(out, value),
         Value::Byte(value) => push(out, value),
@@ -35,6 +36,11 @@ pub fn push_raw(value: &Value, encoding: &dyn Encoding, out: &mut String) {
         Value::Char(value) => out.push_str(&lossless(&JavaString::from_units(&[value.0]))),
         value => match string_form(value) {
             Some(text) => out.push_str(&lossless(&text)),
+            None if reads_back(value, encoding)
+                && let Ok(text) = encoding.to_text(value) =>
+            {
+                out.push_str(&text);
+            }
             None => {
                 let text = literal(value, encoding);
                 match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -60,13 +66,45 @@ pub fn shown(value: &Value, encoding: &dyn Encoding) -> String {
     }
 }
 
+/// The text, with the units that UTF-8 does not have escaped.
 fn lossless(text: &JavaString) -> String {
     let mut out = String::new();
+    let mut exact = String::new();
     for unit in char::decode_utf16(text.units()) {
         match unit {
-            Ok(c) => out.push(c),
-            Err(unpaired) => push_code(unpaired.unpaired_surrogate().into(), &mut out),
+            Ok(c) => exact.push(c),
+            Err(unpaired) => {
+                push_text(&exact, &mut out);
+                exact.clear();
+                push_code(unpaired.unpaired_surrogate().into(), &mut out);
+            }
         }
     }
+    push_text(&exact, &mut out);
     out
+}
+
+/// Appends a text. What looks like an escaped unit is made to look otherwise.
+fn push_text(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        if is_after_backslash(after) {
+            push_code(u32::from('\\'), out)
+        } else {
+            out.push('\\')
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+}
+
+/// Whether a backslash before this text would begin an escape that [`raw`] writes.
+fn is_after_backslash(text: &str) -> bool {
+    let code = text.strip_prefix("u{").and_then(|text| text.split_once('}'));
+    code.is_some_and(|(code, _)| {
+        code == "5c"
+            || code.len() == 4
+                && u32::from_str_radix(code, 16).is_ok_and(|unit| (0xd800..0xe000).contains(&unit))
+    })
 }

@@ -169,6 +169,42 @@ fn no_control_or_format_character_is_shown_in_any_form() {
     }
 }
 
+/// What is shown of these is not read back each time, because that always gives the same value.
+#[test]
+fn values_that_always_read_back() {
+    let registry = EncodingRegistry::new();
+    let mut random = Random::new(5);
+    for name in [
+        "UUID",
+        "Instant",
+        "LocalDate",
+        "LocalTime",
+        "LocalDateTime",
+        "Duration",
+        "float",
+        "double",
+        "Float",
+        "Double",
+    ] {
+        let encoding = registry.find_alias(name).unwrap().unwrap();
+        let mut count = 0;
+        for _ in 0..10 {
+            for value in values(&*encoding, &mut random) {
+                let stored = encoding.encode_all(&value);
+                let again = parse_literal(&literal(&value, &*encoding)).unwrap();
+                assert_eq!(encoded(&again, &*encoding).ok(), stored.clone().ok(), "{value:?}");
+                let text = raw(&value, &*encoding);
+                if value != Value::Null {
+                    let again = encoding.from_text(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+                    assert_eq!(encoding.encode_all(&again), stored, "{text}");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 200, "{name}: {count}");
+    }
+}
+
 #[test]
 fn strings_with_unpaired_surrogates_are_kept() {
     let registry = EncodingRegistry::new();
@@ -178,6 +214,20 @@ fn strings_with_unpaired_surrogates_are_kept() {
     assert_eq!(literal(&value, &*string), r#""a\u{d83d}b\u{dc00}\u{dc01}\u{d800}""#);
     assert_eq!(json(&value, &*string), r#""a\ud83db\udc00\udc01\ud800""#);
     assert_eq!(raw(&value, &*string), r"a\u{d83d}b\u{dc00}\u{dc01}\u{d800}");
+    // Another text does not look the same.
+    let rows = [
+        (r"a\u{d83d}", r"a\u{5c}u{d83d}"),
+        (r"\\u{dfff}\", r"\\u{5c}u{dfff}\"),
+        (r"\u{5c}u{d83d}", r"\u{5c}u{5c}u{d83d}"),
+        // These are no escapes.
+        (r"\u{1f600}\u{e000}\u{d83\u{", r"\u{1f600}\u{e000}\u{d83\u{"),
+        (r"C:\users\n", r"C:\users\n"),
+    ];
+    for (text, shown) in rows {
+        assert_eq!(raw(&text.into(), &*string), shown);
+    }
+    let mixed = JavaString::from_units(&[0x5c, 0x75, 0x7b, 0xd83d, 0x7d, 0x5c, 0xd83d]);
+    assert_eq!(raw(&Value::Utf16(mixed), &*string), r"\u{\u{d83d}}\\u{d83d}");
     let emoji: Value = "😀".into();
     assert_eq!(literal(&emoji, &*string), "\"😀\"");
     assert_eq!(shown(&emoji, &*string), "😀");

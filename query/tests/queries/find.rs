@@ -181,3 +181,31 @@ fn index_entries() {
     assert_eq!(answer.column_names(), ["friends.element", "id", "position"]);
     assert_eq!(answer.rows.len(), 3);
 }
+
+/// A name that is a word of the language is in backticks for people only.
+#[test]
+fn names_of_columns() {
+    use permazen::schema::{Field, ObjectType, SchemaModel};
+
+    use crate::database::{Fixture, encoding};
+
+    let fixture = Fixture::new();
+    let mut of = ObjectType::new("T");
+    for name in ["count", "set", "id"] {
+        of = of.field(Field::new(name, encoding("int").indexed()));
+    }
+    fixture.with(SchemaModel::new().object_type(of), |_| ());
+    let names = |statement: &str| {
+        let columns = fixture.ask(statement).columns;
+        let join = |names: Vec<&str>| names.join(", ");
+        (
+            join(columns.iter().map(|column| &*column.name).collect()),
+            join(columns.iter().map(|column| &*column.plain).collect()),
+        )
+    };
+    let both = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(names("find T"), both("id, `count`, `id`, `set`", "id, count, `id`, set"));
+    assert_eq!(names("find T columns `count`, `set`"), both("`count`, `set`", "count, set"));
+    assert_eq!(names("index T.`count`"), both("`count`, id", "count, id"));
+    assert_eq!(names("index T.`id`"), both("`id`, id", "`id`, id"));
+}
