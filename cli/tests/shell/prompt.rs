@@ -518,8 +518,12 @@ fn ids_and_values_are_completed() {
     assert_eq!(completions(&db, "show @2"), ["@2000000000000001"]);
     assert_eq!(completions(&db, "show @").len(), 4);
     assert_eq!(completions(&db, "find Person where name = \"B"), ["\"Bob\""]);
+    // Pets have the same index.
+    assert_eq!(completions(&db, "find Person where name = "), ["\"Ann\"", "\"Bob\"", "null"]);
+    assert_eq!(completions(&db, "find Pet where name = "), ["\"Rex\"", "null"]);
+    // The reference can lead to objects of all types.
     assert_eq!(
-        completions(&db, "find Person where name = "),
+        completions(&db, "find Person where spouse.name = "),
         ["\"Ann\"", "\"Bob\"", "\"Rex\"", "null"]
     );
     assert_eq!(completions(&db, "set all Person to tags add \"y"), ["\"y\""]);
@@ -544,6 +548,10 @@ fn only_the_first_values_are_read() {
     db.script(&["--write", "--raw"], pets.as_bytes());
     let found = completions(&db, "find Pet where name = \"p1");
     assert_eq!((found.len(), found[0].as_str()), (50, "\"p100\""));
+    // Many with one name hide none of the others.
+    db.run(&["--write", "set Pet where name < \"p150\" to name = \"many\""]).done();
+    let found = completions(&db, "find Pet where name = \"");
+    assert_eq!((found.len(), found[0].as_str()), (48, "\"many\""));
     assert_eq!(completions(&db, "show @").len(), 50);
 }
 

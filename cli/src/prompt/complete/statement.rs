@@ -42,9 +42,14 @@ pub(super) fn candidates(
         }
         "." => return after_point(earlier, &types, catalog),
         "=" | "!=" | "<" | "<=" | ">" | ">=" | "+=" | "-=" | "in" | "starts" | "add" | "remove" => {
-            let name = earlier.iter().rev().find(|token| token.text != "not");
-            let fields = name.map(|name| fields_named(name.name(), &types, catalog));
-            return values::of(&fields.unwrap_or_default(), typed, transaction);
+            let at = earlier.iter().rposition(|token| token.text != "not");
+            let Some((path, Some(name))) = at.map(|at| (&earlier[..at], earlier.get(at))) else {
+                return Vec::new();
+            };
+            let types = types_before(path, &types, catalog);
+            let fields = fields_named(name.name(), &types, catalog);
+            let types: Vec<_> = types.iter().map(|of| of.storage_id).collect();
+            return values::of(&fields, &types, typed, transaction);
         }
         _ => {}
     }
@@ -69,6 +74,26 @@ fn types<'c>(before: &[Token<'_>], catalog: &'c Catalog) -> Vec<&'c TypeEntry> {
         None => catalog.type_named(token.name()),
     };
     before.iter().filter_map(of).collect()
+}
+
+/// The types of the objects whose field comes after this part of a statement: those to which a reference before
+/// a point leads, and otherwise those that the statement names.
+fn types_before<'c>(
+    path: &[Token<'_>],
+    types: &[&'c TypeEntry],
+    catalog: &'c Catalog,
+) -> Vec<&'c TypeEntry> {
+    let [.., name, point] = path else { return types.to_vec() };
+    if point.text != "." {
+        return types.to_vec();
+    }
+    if let Some(of) = catalog.type_named(name.name()) {
+        return vec![of];
+    }
+    let fields = fields_named(name.name(), types, catalog);
+    let references = || fields.iter().filter_map(|field| field.simple()?.reference.as_ref());
+    let allowed = |of: &&TypeEntry| references().any(|one| one.allows(of.storage_id));
+    catalog.types().iter().filter(allowed).collect()
 }
 
 /// What can stand after a point: fields and indexes of a type, or fields of what is referred to.

@@ -3,10 +3,10 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use permazen::ObjId;
-use permazen::encoding::{Encoding, EncodingKind, Primitive};
+use permazen::encoding::{Encoding, EncodingKind, Primitive, Value};
 use permazen::object::Transaction;
 use permazen::schema::{ResolvedField, ResolvedSimple};
+use permazen::{ObjId, StorageId};
 use permazen_query::parse_literal;
 use permazen_query::text::{literal, quoted_name, value_of};
 
@@ -27,9 +27,10 @@ pub(super) fn ids(typed: &str, transaction: &Transaction<'_>) -> Vec<String> {
 }
 
 /// Values of these fields: constants of enums, objects that can be referred to, and the first indexed
-/// values that begin with what is typed.
+/// values that begin with what is typed. `types` are those of the objects; all if there are none.
 pub(super) fn of(
     fields: &[Arc<ResolvedField>],
+    types: &[StorageId],
     typed: &str,
     transaction: &Transaction<'_>,
 ) -> Vec<String> {
@@ -52,7 +53,7 @@ pub(super) fn of(
         } else if is_boolean(&*simple.encoding) {
             values.extend(["true".to_owned(), "false".to_owned()]);
         } else if simple.indexed {
-            values.extend(indexed(field, simple, typed, transaction));
+            values.extend(indexed(field, simple, types, typed, transaction));
         }
     }
     values
@@ -63,10 +64,12 @@ fn is_boolean(encoding: &dyn Encoding) -> bool {
     matches!(encoding.kind(), Plain(Primitive::Boolean) | Wrapper(Primitive::Boolean))
 }
 
-/// The first values in an index, from what is typed on.
+/// The first values in an index that objects of these types have, from what is typed on. Other types can have
+/// the same index.
 fn indexed(
     field: &ResolvedField,
     simple: &ResolvedSimple,
+    types: &[StorageId],
     typed: &str,
     transaction: &Transaction<'_>,
 ) -> Vec<String> {
@@ -84,7 +87,15 @@ fn indexed(
         },
         None => index,
     };
-    let entries = index.entries().take(MOST_STEPS).map_while(|entry| entry.ok());
+    // Objects with equal values are passed over.
+    let values = index.distinct(1);
+    let entries = values.entries().take(MOST_STEPS).map_while(|entry| entry.ok());
     let values = entries.map_while(|entry| entry.value(0).ok());
-    values.map(|value| literal(&value, encoding)).collect()
+    let is_there = |value: &Value| {
+        types.is_empty()
+            || index.with_value(0, value).is_ok_and(|of_value| {
+                of_value.of_types(types.iter().copied()).first().is_ok_and(|first| first.is_some())
+            })
+    };
+    values.filter(is_there).map(|value| literal(&value, encoding)).collect()
 }
