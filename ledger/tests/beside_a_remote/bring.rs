@@ -84,6 +84,16 @@ fn bring(from: &Page, to: &mut Receiver, id: &CommitId) -> Result<()> {
 
 /// Receives a branch from the remote: what is not here, or the last three commits if nothing is here.
 pub(crate) fn receive(here: &Page, there: &Page, branch: &str) -> Result<u64> {
+    loop {
+        match receive_once(here, there, branch) {
+            // It came before, but no branch has got it, and a collection has just removed it.
+            Err(LedgerError::NoCommit { .. }) => {}
+            result => return result,
+        }
+    }
+}
+
+fn receive_once(here: &Page, there: &Page, branch: &str) -> Result<u64> {
     let (head, mut missing) = (there.head(branch)?, Vec::new());
     let is_empty = here.head(branch)? == CommitId::FIRST;
     let mut receiver = here.remote().receive();
