@@ -3,9 +3,11 @@
 //! | while | the first | a second one |
 //! |---|---|---|
 //! | there is nothing to undo | ends the program | |
+//! | a person types at the prompt | drops the line, as the terminal says; as a signal it does nothing | |
 //! | something works | asks it to stop, which undoes what it did | ends the program; what is open is rolled back |
 //! | a transaction commits | says that the outcome is awaited | ends the program, with the outcome unknown |
-//! | a pager shows what was found | is for the pager | is for the pager |
+//! | rows go to a pager | is for the pager, and asks what finds them to stop | the same |
+//! | a pager shows what was found | is for the pager | the same |
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +21,8 @@ use crate::output;
 pub(crate) struct Interrupt {
     /// Set by the first Ctrl-C while something works.
     stop: Arc<AtomicBool>,
+    /// Whether what works has had its effect, so that Ctrl-C comes too late to undo it.
+    done: Arc<AtomicBool>,
     /// Locked while a Ctrl-C is dealt with, so that the program does not end in the middle of a step
     /// to another state.
     doing: Arc<Mutex<Doing>>,
@@ -28,12 +32,17 @@ pub(crate) struct Interrupt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Nothing,
+    /// A person types, and the terminal says what Ctrl-C means.
+    Prompt,
     Work,
     Commit {
         /// Whether Ctrl-C has come meanwhile.
         hurried: bool,
     },
-    Paging,
+    Paging {
+        /// Whether the pager has everything.
+        written: bool,
+    },
 }
 
 impl Interrupt {
@@ -46,12 +55,14 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// One that nobody presses.
+    /// One that waits for nothing.
     pub(crate) fn deaf() -> Interrupt {
-        Interrupt { stop: Arc::default(), doing: Arc::new(Mutex::new(Doing::Nothing)) }
+        let doing = Arc::new(Mutex::new(Doing::Nothing));
+        Interrupt { stop: Arc::default(), done: Arc::default(), doing }
     }
 
-    fn ctrl_c(&self) {
+    /// Does what Ctrl-C does.
+    pub(crate) fn ctrl_c(&self) {
         let mut doing = self.doing();
         match &mut *doing {
             Doing::Work if !self.stop.swap(true, Ordering::Relaxed) => {}
@@ -64,7 +75,8 @@ impl Interrupt {
                      Ctrl-C it would be unknown",
                 );
             }
-            Doing::Paging => {}
+            Doing::Paging { written: false } => self.stop.store(true, Ordering::Relaxed),
+            Doing::Paging { written: true } | Doing::Prompt => {}
         }
     }
 
@@ -74,16 +86,34 @@ impl Interrupt {
 
     /// Until the end of the result, something works that looks at the [flag](Self::flag).
     pub(crate) fn work(&self) -> Working<'_> {
+        let mut doing = self.doing();
         self.stop.store(false, Ordering::Relaxed);
-        *self.doing() = Doing::Work;
-        Working(self)
+        self.done.store(false, Ordering::Relaxed);
+        let before = std::mem::replace(&mut *doing, Doing::Work);
+        Working(self, before)
     }
 
-    /// Until the end of the result, a pager shows what was found.
-    pub(crate) fn paging(&self) -> Paging<'_> {
-        let mut doing = self.doing();
-        let before = std::mem::replace(&mut *doing, Doing::Paging);
-        Paging(self, before)
+    /// Until the end of the result, a person types while nothing works. The terminal says what Ctrl-C
+    /// means; between two lines, it does nothing.
+    pub(crate) fn at_prompt(&self) -> Working<'_> {
+        let before = std::mem::replace(&mut *self.doing(), Doing::Prompt);
+        Working(self, before)
+    }
+
+    /// Until the end of the result, a pager is there, and gets what is found.
+    pub(crate) fn paging(&self) -> Paging {
+        let before = std::mem::replace(&mut *self.doing(), Doing::Paging { written: false });
+        Paging { interrupt: self.clone(), before }
+    }
+
+    /// What works has had its effect: Ctrl-C comes too late to undo it, and is for what comes next.
+    pub(crate) fn is_done(&self) {
+        self.done.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails if Ctrl-C has come, unless what was asked for [is done](Self::is_done) all the same.
+    pub(crate) fn check_unless_done(&self) -> Result<(), Failure> {
+        if self.done.load(Ordering::Relaxed) { Ok(()) } else { self.check() }
     }
 
     /// Set by Ctrl-C: whoever works looks at it at least every few milliseconds, and stops.
@@ -108,6 +138,9 @@ impl Interrupt {
             std::mem::replace(&mut *doing, Doing::Commit { hurried: false })
         };
         let committed = commit();
+        if committed.is_ok() {
+            self.is_done();
+        }
         let mut doing = self.doing();
         if let Doing::Commit { hurried: true } = *doing {
             match &committed {
@@ -124,21 +157,31 @@ impl Interrupt {
     }
 }
 
-/// While it lives, something works that stops on Ctrl-C.
-pub(crate) struct Working<'i>(&'i Interrupt);
+/// While it lives, something works that stops on Ctrl-C, or a person types.
+pub(crate) struct Working<'i>(&'i Interrupt, Doing);
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        *self.0.doing() = Doing::Nothing;
+        *self.0.doing() = self.1;
     }
 }
 
 /// While it lives, Ctrl-C is for the pager.
-pub(crate) struct Paging<'i>(&'i Interrupt, Doing);
+pub(crate) struct Paging {
+    interrupt: Interrupt,
+    before: Doing,
+}
 
-impl Drop for Paging<'_> {
+impl Paging {
+    /// The pager has everything: nothing is left that could stop.
+    pub(crate) fn all_is_written(&self) {
+        *self.interrupt.doing() = Doing::Paging { written: true };
+    }
+}
+
+impl Drop for Paging {
     fn drop(&mut self) {
-        *self.0.doing() = self.1;
+        *self.interrupt.doing() = self.before;
     }
 }
 
@@ -185,8 +228,14 @@ mod tests {
         });
         assert_eq!(committed.unwrap(), 5);
         assert_eq!(*interrupt.doing(), Doing::Work);
-        // What comes after the commit is.
+        // What comes after the commit is, but the commit has not failed.
         assert!(interrupt.check().is_err());
+        assert!(interrupt.check_unless_done().is_ok());
+        let _working = interrupt.work();
+        interrupt.ctrl_c();
+        assert!(interrupt.check_unless_done().is_err());
+        assert!(interrupt.commit(|| Ok(())).is_err());
+        assert!(interrupt.check_unless_done().is_err());
     }
 
     #[test]
@@ -194,10 +243,33 @@ mod tests {
         let interrupt = Interrupt::deaf();
         let _working = interrupt.work();
         let paging = interrupt.paging();
+        paging.all_is_written();
         interrupt.ctrl_c();
         interrupt.ctrl_c();
         drop(paging);
         assert!(interrupt.check().is_ok());
         assert_eq!(*interrupt.doing(), Doing::Work);
+    }
+
+    #[test]
+    fn rows_for_a_pager_stop_and_the_program_does_not_end() {
+        let interrupt = Interrupt::deaf();
+        let _working = interrupt.work();
+        let paging = interrupt.paging();
+        interrupt.ctrl_c();
+        interrupt.ctrl_c();
+        paging.all_is_written();
+        drop(paging);
+        assert!(interrupt.check().is_err());
+    }
+
+    #[test]
+    fn between_two_lines_nothing_ends() {
+        let interrupt = Interrupt::deaf();
+        let _prompt = interrupt.at_prompt();
+        drop(interrupt.work());
+        interrupt.ctrl_c();
+        interrupt.ctrl_c();
+        assert_eq!(*interrupt.doing(), Doing::Prompt);
     }
 }

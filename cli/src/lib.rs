@@ -40,7 +40,7 @@ use commands::{Command, Compact, Context};
 use failure::{Answer, Exit, Failure};
 use interrupt::Interrupt;
 use output::{Format, Output};
-use script::Script;
+use script::{Ids, Script};
 use session::Session;
 
 /// What is said at the end of a dry run.
@@ -117,8 +117,9 @@ fn answer(
 
 fn run_command(command: &Command, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
     let _working = session.interrupt.work();
-    let answer = command.run(&mut Context { session, out, transaction: None })?;
-    session.interrupt.check()?;
+    let ids = &mut Ids::default();
+    let answer = command.run(&mut Context { session, out, transaction: None, ids })?;
+    session.interrupt.check_unless_done()?;
     if session.options.dry_run && command.place().edits() {
         output::note(ONLY_TRIED);
     }

@@ -4,6 +4,7 @@ use permazen::object::Transaction;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::script::Ids;
 use crate::session::Session;
 
 /// What a command works with.
@@ -14,6 +15,8 @@ pub(crate) struct Context<'c, 't> {
     pub(crate) out: &'c mut Output,
     /// The transaction of the script or prompt. `None` for commands whose place is alone.
     pub(crate) transaction: Option<&'c Transaction<'t>>,
+    /// The IDs of new objects.
+    pub(crate) ids: &'c mut Ids,
 }
 
 impl Context<'_, '_> {

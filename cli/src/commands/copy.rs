@@ -55,6 +55,7 @@ impl Copy {
             (true, StoreKind::Xml) => self.replace_dump(&path, &*source, session, out)?,
             (true, _) => self.replace(kind, &path, &*source, session)?,
         };
+        session.interrupt.is_done();
         let path = path_text(&path);
         out.done(
             format_args!("Copied {} key/value pairs to {kind} {path}", copied.pairs),
@@ -105,7 +106,8 @@ impl Copy {
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
         let target = opening.open(path)?;
-        let mut kv = target.begin(&TxOptions::writing())?;
+        let mut kv =
+            session.patiently(|slice| target.begin(&TxOptions::writing().with_wait(slice)))?;
         if kv.at_least(&[], None)?.is_some() {
             self.must_force(path)?;
             remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
@@ -132,6 +134,7 @@ impl Backup {
         let copied = watched(&session.interrupt, |watch| {
             Ok(session.store().back_up(&self.target, watch)?)
         })?;
+        session.interrupt.is_done();
         let path = path_text(&self.target);
         context.out.done(
             format_args!("Wrote {} bytes to {path}", copied.bytes),

@@ -37,7 +37,7 @@ pub(crate) fn write<T>(
     if is_stream(path) {
         return write(&mut Stoppable { inner: out.document(), interrupt }).map_err(stopped);
     }
-    let failed = |error: io::Error| Failure::new(format!("{}: {error}", path_text(path)));
+    let failed = |error| failed(path, error);
     // What is no file, such as a device, is written to as it is. A link stays, and leads to the new
     // file.
     let known = path.metadata().ok();
@@ -54,8 +54,13 @@ pub(crate) fn write<T>(
     file.as_file().sync_all().map_err(failed)?;
     interrupt.check()?;
     file.persist(&target).map_err(|error| failed(error.error))?;
+    interrupt.is_done();
     sync_directory(&target).map_err(failed)?;
     Ok(done)
+}
+
+fn failed(path: &Path, error: io::Error) -> Failure {
+    Failure::new(format!("{}: {}", path_text(path), Failure::from(error).message))
 }
 
 /// A temporary file in the directory of the file that it will become.
@@ -90,7 +95,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 /// Opens what is read once, from its beginning to its end: a file, a pipe, or standard input for `-`.
 /// Reading fails when Ctrl-C has come.
 pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("{}: {error}", path_text(path)));
+    let failed = |error| failed(path, error);
     let interrupt = session.interrupt.clone();
     if is_stream(path) {
         return Ok(Box::new(StoppableRead { inner: io::stdin(), interrupt }));

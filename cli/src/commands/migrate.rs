@@ -2,15 +2,13 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 
-use permazen::object::MigrationEnd;
 use permazen_query::syntax::StatementKind;
 use permazen_query::{Mistake, QueryError};
 use serde_json::json;
 
 use super::progress::Progress;
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::session::Session;
 
@@ -18,6 +16,15 @@ use crate::session::Session;
 pub(crate) fn is_migration(text: &str) -> bool {
     let statement = permazen_query::parse(text);
     statement.is_ok_and(|statement| matches!(statement.kind, StatementKind::Migrate(_)))
+}
+
+/// Adds what was moved before it failed.
+fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
+    let nothing = moved == 0 && failure.exit != Exit::Interrupted;
+    if session.options.dry_run || nothing {
+        return failure;
+    }
+    failure.but(&go_on(moved))
 }
 
 /// Moves objects in batches, each in a transaction of its own. What was moved stays so, whatever
@@ -30,7 +37,7 @@ pub(crate) fn in_batches(
 ) -> Result<Answer, Failure> {
     let statement = permazen_query::parse(text).map_err(locate)?;
     let progress = Progress::of("objects");
-    let stop = session.interrupt.flag();
+    let (moved, mut in_the_way) = (Cell::new(0), None);
     let mut run = {
         let transaction = session.begin_reading()?;
         let catalog = session.catalog(&transaction);
@@ -48,28 +55,30 @@ pub(crate) fn in_batches(
         })?
     };
     session.interrupt.check()?;
-    let moved = Cell::new(0);
+    session.wait_for_others()?;
     run = run
         .kv_options(permazen::kv::TxOptions::writing().with_wait(session.options.wait))
         .progress(|now| {
             progress.at(now.moved + now.refused);
             moved.set(now.moved);
-            match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            match session.wait_for_others() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    in_the_way = Some(failure);
+                    ControlFlow::Break(())
+                }
             }
         });
     if session.options.dry_run {
         run = run.dry_run();
     }
-    let report = run.run().map_err(|error| match (moved.get(), session.options.dry_run) {
-        (0, _) | (_, true) => error.into(),
-        (moved, false) => Failure::from(error).but(&go_on(moved)),
-    })?;
+    let ran = run.run();
     drop(progress);
-    if report.end == MigrationEnd::Stopped {
-        return Err(Failure::interrupted().but(&go_on(report.moved)));
-    }
+    let report = match (ran, in_the_way) {
+        (Ok(report), None) => report,
+        (_, Some(failure)) => return Err(but_moved(failure, moved.get(), session)),
+        (Err(error), None) => return Err(but_moved(error.into(), moved.get(), session)),
+    };
     let reasons: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
     if out.is_json() {
         let refusals = report

@@ -50,7 +50,8 @@ impl Sink {
         self.buffer.clear();
     }
 
-    fn fail(&mut self, error: io::Error) {
+    /// From now on, nothing is written.
+    pub(super) fn fail(&mut self, error: io::Error) {
         if self.is_open() {
             self.state = match error.kind() {
                 io::ErrorKind::BrokenPipe => State::Gone,

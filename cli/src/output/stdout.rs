@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
 
 use permazen::escape::Escaping;
-use permazen_jsck::program::json_line;
+use permazen_jsck::program::{json_line, without_numbers};
 use permazen_query::Rows;
 use serde::Serialize;
 
@@ -26,6 +26,8 @@ pub(crate) struct Output {
     sink: Sink,
     /// Whether people see it at once.
     is_terminal: bool,
+    /// Whether a pager may be started: there is none yet, and nobody waits for what is shown.
+    may_page: bool,
     interrupt: Interrupt,
 }
 
@@ -33,13 +35,20 @@ impl Output {
     /// Standard output, in this format if one was chosen.
     pub(crate) fn new(format: Option<Format>, interrupt: Interrupt) -> Output {
         let is_terminal = io::stdout().is_terminal();
-        Output { format, sink: Sink::new(Box::new(io::stdout())), is_terminal, interrupt }
+        let sink = Sink::new(Box::new(io::stdout()));
+        Output { format, sink, is_terminal, may_page: true, interrupt }
     }
 
     /// Output that a test looks at.
     #[cfg(test)]
     pub(crate) fn to(out: Box<dyn Write + Send>, interrupt: Interrupt) -> Output {
-        Output { format: None, sink: Sink::new(out), is_terminal: false, interrupt }
+        Output {
+            format: None,
+            sink: Sink::new(out),
+            is_terminal: false,
+            may_page: false,
+            interrupt,
+        }
     }
 
     /// The format that was chosen.
@@ -118,21 +127,33 @@ impl Output {
         self.paged(|out| stream::write_rows(writer, &mut out.sink, run))
     }
 
-    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it.
+    /// From now on, nothing is shown page by page: others would wait for the person who reads.
+    pub(crate) fn never_page(&mut self) {
+        self.may_page = false;
+    }
+
+    /// Shows what `show` prints page by page, if this is a terminal and a person sits at it. What is
+    /// paged within `show` is part of it.
     pub(crate) fn paged<T>(&mut self, show: impl FnOnce(&mut Output) -> T) -> T {
-        let interactive = self.is_terminal && io::stdin().is_terminal();
-        let Some((pager, input)) = interactive.then(Pager::start).flatten() else {
+        let interactive = self.may_page && self.is_terminal && io::stdin().is_terminal();
+        // From its start, Ctrl-C is for the pager, too.
+        let paging = interactive.then(|| self.interrupt.paging());
+        let started = if interactive { Pager::start() } else { None };
+        let (Some(paging), Some((pager, input))) = (paging, started) else {
             let shown = show(self);
             self.flush();
             return shown;
         };
         let stdout = self.sink.redirect(Box::new(input));
+        self.may_page = false;
         let shown = show(self);
-        // The pager sees the end of its input.
+        self.may_page = true;
         drop(self.sink.redirect(stdout));
-        let _paging = self.interrupt.paging();
-        pager.wait();
+        paging.all_is_written();
         self.sink.reopen();
+        if let Err(error) = pager.wait() {
+            self.sink.fail(error);
+        }
         shown
     }
 
@@ -158,6 +179,7 @@ impl Output {
         match self.sink.error() {
             None => Ok(()),
             Some(error) => {
+                let error = without_numbers(&error.to_string());
                 let what = format!("standard output: {error}; the output is not complete");
                 Err(Failure::new(what))
             }

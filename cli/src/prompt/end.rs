@@ -12,6 +12,8 @@ use crate::output::{self, Output};
 use crate::script::{Script, Source, run_piece};
 use crate::{ONLY_TRIED, interrupt::Interrupt};
 
+const WAIT: &str = "the changes still wait for `commit`";
+
 impl Work<'_, '_> {
     /// Runs a command about the transaction.
     pub(super) fn for_prompt(&mut self, command: &Command) -> Result<(), Failure> {
@@ -41,7 +43,7 @@ impl Work<'_, '_> {
         let pending = &*self.shared.pending();
         if pending.must_be_replayed() {
             output::note("`replay` runs these statements again on what is committed now:");
-            let lines = pending.edits.iter().flat_map(|edit| edit.lines());
+            let lines = pending.edits.iter().flat_map(|edit| edit.text.lines());
             lines.for_each(|line| self.out.say(line));
             return Ok(());
         }
@@ -61,20 +63,10 @@ impl Work<'_, '_> {
 
     fn commit(&mut self, yes: bool) -> Result<(), Failure> {
         let shared = self.shared;
-        let pending = &mut *shared.pending();
-        if pending.must_be_replayed() {
-            return Err(must_be_replayed());
-        }
-        let Some(open) = &pending.transaction else {
+        let Some(counts) = self.counts()? else {
             output::note("there are no changes");
             return Ok(());
         };
-        let counts = open.transaction.pending_changes(ChangeCounts::of)?.unwrap_or_default();
-        if counts.is_empty() {
-            pending.clear();
-            output::note("there are no changes");
-            return Ok(());
-        }
         let options = &self.session.options;
         if options.dry_run {
             output::note(ONLY_TRIED);
@@ -84,14 +76,36 @@ impl Work<'_, '_> {
             let what = "this changes the database, which needs --write; `diff` shows the changes";
             return Err(Failure::new(what));
         }
+        // While a person thinks or others write, the transaction may become too old.
         if !yes && !options.yes {
             let question = format!("{counts}; commit? [y/N] ");
             if self.lines.agrees(&question, self.out)? != Some(true) {
-                output::note("the changes still wait for `commit`");
+                output::note(WAIT);
                 return Ok(());
             }
         }
+        self.session.wait_for_others().map_err(|failure| failure.but(WAIT))?;
+        let pending = &mut *shared.pending();
+        shared.give_up_if_too_old(pending);
+        if pending.must_be_replayed() {
+            return Err(must_be_replayed());
+        }
         self.commit_pending(pending, &counts)
+    }
+
+    /// What the transaction has changed; `None` if that is nothing, and then it ends.
+    fn counts(&self) -> Result<Option<ChangeCounts>, Failure> {
+        let pending = &mut *self.shared.pending();
+        if pending.must_be_replayed() {
+            return Err(must_be_replayed());
+        }
+        let Some(open) = &pending.transaction else { return Ok(None) };
+        let counts = open.transaction.pending_changes(ChangeCounts::of)?.unwrap_or_default();
+        if counts.is_empty() {
+            pending.clear();
+            return Ok(None);
+        }
+        Ok(Some(counts))
     }
 
     /// Commits what waits. If that fails, the statements can be replayed.
@@ -156,19 +170,29 @@ impl Work<'_, '_> {
         pending.transaction = None;
         let open = self.open()?;
         pending.ids.begin_again();
-        for edit in &pending.edits {
-            let script = Script::read(vec![Source { name: None, text: edit.clone() }])?;
+        let Pending { edits, ids, .. } = &mut *pending;
+        for edit in edits {
+            let before = ids.changed();
+            let script = Script::read(vec![Source { name: None, text: edit.text.clone() }])?;
             for piece in script.pieces() {
                 let transaction = Some(&open.transaction);
                 let (session, out) = (self.session, &mut *self.out);
                 // The transaction that is not complete goes with its changes.
-                run_piece(piece, transaction, &mut pending.ids, &script, session, out)
+                run_piece(piece, transaction, ids, &script, session, out)
                     .and_then(|_| session.interrupt.check())
                     .map_err(|failure| {
                         failure
                             .but("nothing is replayed; `replay` tries again, `rollback` gives up")
                     })?;
             }
+            let changes = ids.changed() > before;
+            if edit.has_changed && !changes {
+                output::note(format_args!(
+                    "`{}` changed objects before, and changes none now",
+                    edit.text
+                ));
+            }
+            edit.has_changed = changes;
         }
         pending.transaction = Some(open);
         Ok(())

@@ -40,6 +40,8 @@ pub(crate) fn run(args: &Args, session: &Session, out: &mut Output) -> Result<An
         true => Box::new(Plain::new(session)),
         false => Box::new(Terminal::new(args.no_history, session)?),
     };
+    // On a terminal, Ctrl-C between two lines must not end the program and lose the changes.
+    let _at_prompt = (!args.prompt).then(|| session.interrupt.at_prompt());
     thread::scope(|scope| {
         // Without the thread, the snapshot is given up at the next line.
         let watching = thread::Builder::new().name("permazen-age".to_owned());

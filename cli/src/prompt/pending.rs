@@ -5,7 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use permazen::object::Transaction;
-use permazen_query::NewIds;
+
+use crate::script::Ids;
 
 /// What waits for `commit`.
 #[derive(Default)]
@@ -13,11 +14,18 @@ pub(super) struct Pending<'d> {
     /// The transaction; `None` if there is none, or if it was given up and can be replayed.
     pub(super) transaction: Option<Open<'d>>,
     /// The texts of the statements and commands that have changed something in it, in order.
-    pub(super) edits: Vec<String>,
+    pub(super) edits: Vec<Edit>,
     /// The IDs of the objects that they have created.
-    pub(super) ids: NewIds,
+    pub(super) ids: Ids,
     /// Whether the transaction was given up because it was too old, and nobody was told yet.
     pub(super) is_too_old: bool,
+}
+
+/// A statement or command that has changed something.
+pub(super) struct Edit {
+    pub(super) text: String,
+    /// Whether it has changed objects when it ran last.
+    pub(super) has_changed: bool,
 }
 
 /// A transaction that is open.

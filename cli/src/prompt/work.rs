@@ -3,16 +3,15 @@
 use std::time::Instant;
 
 use permazen::object::Transaction;
-use permazen_query::NewIds;
 use permazen_query::syntax::StatementKind;
 
 use super::lines::{Lines, Typed};
-use super::pending::{Open, Pending, Shared};
+use super::pending::{Edit, Open, Pending, Shared};
 use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
-use crate::script::{Piece, PieceKind, Script, Source, run_migration, run_piece};
+use crate::script::{Ids, Piece, PieceKind, Script, Source, run_migration, run_piece};
 use crate::session::{Counted, Session};
 
 /// What the prompt works with.
@@ -78,7 +77,11 @@ impl<'d> Work<'_, 'd> {
 
     fn text(&mut self, text: String) -> Result<Then, Failure> {
         let script = Script::read(vec![Source { name: None, text }])?;
-        for piece in script.pieces() {
+        for (at, piece) in script.pieces().iter().enumerate() {
+            // Ctrl-C may have come too late for what was before.
+            if at > 0 {
+                self.session.interrupt.check()?;
+            }
             if let Then::Leave(answer) = self.piece(piece, &script)? {
                 return Ok(Then::Leave(answer));
             }
@@ -108,23 +111,26 @@ impl<'d> Work<'_, 'd> {
             }
             (_, Place::Inside { edits: true }) => self.edit(piece, script)?,
         };
-        session.interrupt.check()?;
+        session.interrupt.check_unless_done()?;
         Ok(Then::Continue)
     }
 
     /// Runs what has transactions of its own.
     fn alone(&mut self, piece: &Piece, script: &Script, edits: bool) -> Result<Answer, Failure> {
         self.refuse_if_pending(edits)?;
-        let (session, out) = (self.session, &mut *self.out);
+        let (session, ids) = (self.session, &mut Ids::default());
         if let PieceKind::Command(command) = &piece.kind
             && let Command::Check(check) = &**command
         {
-            let lines = &mut *self.lines;
+            let (lines, out) = (&mut *self.lines, &mut *self.out);
             let asks: &mut Asks<'_> =
                 &mut |question, out| Ok(lines.agrees(question, out)? == Some(true));
-            return check.run(&mut Context { session, out, transaction: None }, Some(asks));
+            return check.run(&mut Context { session, out, transaction: None, ids }, Some(asks));
         }
-        run_piece(piece, None, &mut NewIds::new(), script, session, out)
+        if edits && !self.is_wanted("this is committed at once; go on? [y/N] ")? {
+            return Ok(Answer::No);
+        }
+        run_piece(piece, None, ids, script, session, self.out)
     }
 
     /// Changes of others than the transaction that is open are refused; what reads says what it sees.
@@ -147,7 +153,7 @@ impl<'d> Work<'_, 'd> {
     fn read(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
         let pending = shared.pending();
-        let ids = &mut NewIds::new();
+        let ids = &mut Ids::default();
         let Some(open) = &pending.transaction else {
             let transaction = session.begin_reading()?;
             return run_piece(piece, Some(&transaction), ids, script, session, self.out);
@@ -176,26 +182,42 @@ impl<'d> Work<'_, 'd> {
             Some(open) => open,
             None => transaction.insert(self.open()?),
         };
+        let before = ids.changed();
         let done = run_piece(piece, Some(&open.transaction), ids, script, session, self.out);
         match &done {
-            Ok(_) => edits.push(script.text(piece).to_owned()),
+            Ok(_) => {
+                // If Ctrl-C has come, that was too late.
+                session.interrupt.is_done();
+                let text = script.text(piece).to_owned();
+                edits.push(Edit { text, has_changed: ids.changed() > before });
+            }
             Err(_) if is_first => pending.clear(),
             Err(_) => {}
         }
         done
     }
 
-    /// Moves objects to another schema, in batches that are committed at once.
-    fn migrate(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
-        self.refuse_if_pending(true)?;
+    /// Asks about what is committed at once.
+    ///
+    /// # Errors
+    /// Also if changes are not allowed.
+    fn is_wanted(&mut self, question: &str) -> Result<bool, Failure> {
         let options = &self.session.options;
+        if options.dry_run {
+            return Ok(true);
+        }
         if !options.write {
             return Err(Failure::new("this changes the database, which needs --write"));
         }
+        Ok(options.yes || self.lines.agrees(question, self.out)? == Some(true))
+    }
+
+    /// Moves objects to another schema, in batches that are committed at once.
+    fn migrate(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
+        self.refuse_if_pending(true)?;
         let question =
             "objects are moved in batches, which are committed at once; move them? [y/N] ";
-        if !options.yes && !options.dry_run && self.lines.agrees(question, self.out)? != Some(true)
-        {
+        if !self.is_wanted(question)? {
             return Ok(Answer::No);
         }
         run_migration(piece, script, self.session, self.out)

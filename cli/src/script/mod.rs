@@ -1,10 +1,12 @@
 //! Scripts: statements of the language and commands of the shell, one after the other.
 
+mod ids;
 mod read;
 mod run;
 mod split;
 mod words;
 
+pub(crate) use ids::Ids;
 pub(crate) use read::sources;
 pub(crate) use run::{run, run_migration, run_piece};
 pub(crate) use split::{Piece, PieceKind, Script, Source};

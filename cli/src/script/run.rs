@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use permazen::object::Transaction;
-use permazen_query::NewIds;
 
-use super::{Piece, PieceKind, Script};
+use super::{Ids, Piece, PieceKind, Script};
 use crate::commands::prompt::ONLY_AT_THE_PROMPT;
 use crate::commands::{Context, Place, migrate};
 use crate::failure::{Answer, Exit, Failure};
@@ -25,6 +24,9 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<Answer, Failure> {
     allow(script, each, session)?;
+    if script.pieces().iter().any(|piece| piece.place().edits()) {
+        out.never_page();
+    }
     let answer = match script.pieces() {
         // Alone, it need not be one transaction.
         [piece] if migrate::is_migration(script.text(piece)) => {
@@ -65,6 +67,13 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
                     script; use --each";
         return refuse(piece, what);
     }
+    let mut alone =
+        script.pieces().iter().filter(|piece| piece.place() == Place::Alone { edits: true });
+    if let (Some(_), Some(piece), false) = (alone.next(), alone.next(), each) {
+        let what = "this has transactions of its own, and so has what changes something before it; \
+                    use --each";
+        return refuse(piece, what);
+    }
     Ok(())
 }
 
@@ -85,14 +94,13 @@ pub(crate) fn run_migration(
 fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
     let (begun, before) = (Instant::now(), out.bytes());
     let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
-    let mut ids = NewIds::new();
+    let mut ids = Ids::default();
+    let mut committed = 0;
     loop {
         ids.begin_again();
-        match attempt(script.pieces(), edits, &mut ids, script, session, out) {
-            Err(failure)
-                if failure.is_retryable
-                    && out.bytes() == before
-                    && begun.elapsed() < session.options.wait => {}
+        match attempt(script.pieces(), edits, &mut ids, &mut committed, script, session, out) {
+            Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
+            Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {}
             Err(failure) if edits && failure.exit != Exit::Unknown => {
                 return Err(failure.but("nothing is changed"));
             }
@@ -109,28 +117,27 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
         let edits = piece.place() == Place::Inside { edits: true };
         let before = out.bytes();
         let begun = Instant::now();
-        let mut ids = NewIds::new();
+        let mut ids = Ids::default();
+        let pieces = std::slice::from_ref(piece);
         let result = loop {
+            // After a Ctrl-C that came too late for the piece before, this one does not run.
+            if let Err(interrupted) = session.interrupt.check() {
+                break Err(interrupted);
+            }
             ids.begin_again();
-            match attempt(std::slice::from_ref(piece), edits, &mut ids, script, session, out) {
-                Err(failure)
-                    if failure.is_retryable
-                        && out.bytes() == before
-                        && begun.elapsed() < session.options.wait => {}
+            match attempt(pieces, edits, &mut ids, &mut committed, script, session, out) {
+                Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {
+                }
                 result => break result,
             }
         };
-        let result = result.and_then(|answer| session.interrupt.check().map(|()| answer));
+        let result =
+            result.and_then(|answer| session.interrupt.check_unless_done().map(|()| answer));
         match result {
             Ok(given) => answer = answer.max(given),
-            Err(failure) if committed > 0 && !session.options.dry_run => {
-                return Err(failure.but(&format!(
-                    "what was changed before it is committed: {committed} statements or commands"
-                )));
-            }
+            Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
             Err(failure) => return Err(failure),
         }
-        committed += u64::from(piece.place().edits());
         if out.is_gone() {
             break;
         }
@@ -138,11 +145,28 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     Ok(answer)
 }
 
-/// Runs pieces in one transaction, and commits it if they edit.
+/// Whether what has failed is run again: others were in the way, there is time left, and nobody has
+/// pressed Ctrl-C.
+fn is_run_again(failure: &Failure, begun: Instant, session: &Session) -> bool {
+    failure.is_retryable
+        && begun.elapsed() < session.options.wait
+        && session.interrupt.check().is_ok()
+}
+
+/// Adds that something before it is committed.
+fn but_committed(failure: Failure, committed: u64) -> Failure {
+    failure.but(&format!(
+        "what was changed before it is committed: {committed} statements or commands"
+    ))
+}
+
+/// Runs pieces in one transaction, and commits it if they edit. Adds to `committed` how many have
+/// changed something that is committed.
 fn attempt(
     pieces: &[Piece],
     edits: bool,
-    ids: &mut NewIds,
+    ids: &mut Ids,
+    committed: &mut u64,
     script: &Script,
     session: &Session,
     out: &mut Output,
@@ -159,6 +183,9 @@ fn attempt(
             transaction = Some(if edits { session.begin()? } else { session.begin_reading()? });
         }
         answer = answer.max(run_piece(piece, transaction.as_ref(), ids, script, session, out)?);
+        if piece.place() == (Place::Alone { edits: true }) && !session.options.dry_run {
+            *committed += 1;
+        }
         if out.is_gone() {
             break;
         }
@@ -172,7 +199,11 @@ fn attempt(
         return Err(Failure::new("nobody reads the output any more"));
     }
     match transaction {
-        Some(transaction) => session.commit(transaction).map(|()| answer),
+        Some(transaction) => {
+            session.commit(transaction)?;
+            *committed += 1;
+            Ok(answer)
+        }
         None => Ok(answer),
     }
 }
@@ -181,7 +212,7 @@ fn attempt(
 pub(crate) fn run_piece(
     piece: &Piece,
     transaction: Option<&Transaction<'_>>,
-    ids: &mut NewIds,
+    ids: &mut Ids,
     script: &Script,
     session: &Session,
     out: &mut Output,
@@ -195,7 +226,7 @@ pub(crate) fn run_piece(
                 None => Err(Failure::new("there is no transaction")),
             }
         }
-        PieceKind::Command(command) => command.run(&mut Context { session, out, transaction }),
+        PieceKind::Command(command) => command.run(&mut Context { session, out, transaction, ids }),
         PieceKind::Help(text) => {
             text.lines().for_each(|line| out.say(line));
             Ok(Answer::Yes)

@@ -1,6 +1,6 @@
 //! Beginning and ending transactions. They record no schema and remove none.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::object::{self, Transaction, TransactionConfig};
@@ -52,7 +52,7 @@ impl Session {
         options: &TxOptions,
         begin: impl Fn(&TransactionConfig) -> object::Result<Transaction<'d>>,
     ) -> Result<Transaction<'d>, Failure> {
-        in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
+        self.patiently(|slice| {
             let options = options.clone().with_wait(slice);
             begin(&config().kv_options(options))
         })
@@ -77,8 +77,29 @@ impl Session {
         &self,
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
-        in_the_way::patiently(&self.interrupt, self.options.wait, |slice| {
-            self.kv.begin(&options.clone().with_wait(slice))
+        self.patiently(|slice| self.kv.begin(&options.clone().with_wait(slice)))
+    }
+
+    /// Runs `attempt` until nobody is in the way any more, the time to wait is over, or Ctrl-C comes.
+    /// `attempt` is told for how long it may wait itself.
+    pub(crate) fn patiently<T, E: Into<Failure>>(
+        &self,
+        attempt: impl FnMut(Duration) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        in_the_way::patiently(&self.interrupt, self.options.wait, attempt)
+    }
+
+    /// Waits until nobody else writes. A commit after that need not wait, unless others are very quick;
+    /// while it waits, Ctrl-C could not stop it.
+    pub(crate) fn wait_for_others(&self) -> Result<(), Failure> {
+        self.interrupt.check()?;
+        if self.options.dry_run {
+            return Ok(());
+        }
+        self.patiently(|slice| {
+            let transaction = self.kv.begin(&TxOptions::writing().with_wait(slice))?;
+            transaction.rollback();
+            Ok::<_, permazen::kv::KvError>(())
         })
     }
 

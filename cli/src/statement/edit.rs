@@ -1,10 +1,11 @@
 //! Statements that change objects.
 
 use permazen::object::Transaction;
-use permazen_query::{Checked, Edited, NewIds, QueryError};
+use permazen_query::{Checked, Edited, QueryError};
 
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Format, Output};
+use crate::script::Ids;
 use crate::session::Session;
 
 /// Runs a statement that changes objects, and says what it has changed. If it fails or is stopped, it
@@ -14,15 +15,18 @@ pub(super) fn edit(
     checked: &Checked,
     format: Format,
     failed: &dyn Fn(QueryError) -> Failure,
-    ids: &mut NewIds,
+    ids: &mut Ids,
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
-    let edited = permazen_query::edit(transaction, checked, &session.limits(), ids);
+    let edited =
+        permazen_query::edit(transaction, checked, &session.limits(), &mut ids.of_statements);
     let edited = edited.map_err(failed)?;
     if edited.stopped {
         return Err(Failure::interrupted());
     }
+    let Edited { created, set, deleted, moved, .. } = &edited;
+    ids.has_changed(created.len() as u64 + set + deleted + moved);
     show(&edited, format, out);
     if let Some(why) = &edited.scanned_without_index {
         output::note(why);

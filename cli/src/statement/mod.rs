@@ -7,12 +7,13 @@ mod xml;
 
 use permazen::object::Transaction;
 use permazen_query::syntax::StatementKind;
-use permazen_query::{Mistake, NewIds, QueryError};
+use permazen_query::{Mistake, QueryError};
 
 use choose_format::choose_format;
 
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Format, Output};
+use crate::script::Ids;
 use crate::session::Session;
 
 /// Runs the statement `text` in a transaction. If it fails or is stopped by Ctrl-C, it has changed
@@ -22,7 +23,7 @@ pub(crate) fn run(
     transaction: &Transaction<'_>,
     text: &str,
     locate: &dyn Fn(Mistake) -> Failure,
-    ids: &mut NewIds,
+    ids: &mut Ids,
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {

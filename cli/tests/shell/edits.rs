@@ -86,6 +86,23 @@ fn with_each_every_statement_is_committed() {
 }
 
 #[test]
+fn a_script_has_one_part_with_its_own_transactions_that_changes_something() {
+    let db = Fixture::new();
+    let before = pairs(&db);
+    let args = ["--write", "-c", "kv put 99 01", "-c", "kv load /no/such"];
+    let message = db.run(&args).failed(2);
+    assert!(message.contains("use --each"), "{message}");
+    assert!(pairs(&db) == before);
+    // If something fails after it, that is said.
+    let message = db.run(&["--write", "-c", "kv put 99 01", "-c", "find Prson"]).failed(2);
+    assert!(message.contains("what was changed before it is committed"), "{message}");
+    assert_eq!(db.run(&["kv", "get", "99"]).done(), "01\n");
+    let args = ["--write", "--each", "-c", "kv put 99 02", "-c", "kv load /no/such"];
+    let message = db.run(&args).failed(2);
+    assert!(message.contains("is committed: 1 statements or commands"), "{message}");
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let db = Fixture::new();
     let before = pairs(&db);

@@ -1,5 +1,5 @@
 //! The program `permazen`, run as its users run it.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, clippy::print_stdout)]
 
 mod command_line;
 mod edits;

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::support::{Fixture, Ran};
+use permazen::kv::{KvDatabase, TxOptions};
+
+use crate::support::{Fixture, Ran, without_terminal};
 
 /// Types lines, and gives what is shown.
 fn typed(db: &Fixture, options: &[&str], lines: &str) -> Ran {
@@ -247,6 +249,89 @@ fn what_is_too_old_is_given_up() {
 }
 
 #[test]
+fn what_becomes_too_old_during_a_question_is_not_committed() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--raw", "--max-age", "1s"]);
+    person.types("create Pet");
+    writeln!(person.input, "commit").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let shown = person.types("y");
+    assert!(!shown.contains("committed"), "{shown}");
+    person.types("rollback");
+    let ran = person.leaves();
+    assert!(ran.err.contains("the transaction of these changes was given up"), "{}", ran.err);
+    assert_eq!(db.run(&["count Pet", "--raw"]).done(), "1\n");
+}
+
+#[test]
+fn a_busy_store_keeps_the_changes() {
+    let db = Fixture::new();
+    let mut person = Person::at(&db, &["--write", "--yes", "--raw", "--wait", "1500ms"]);
+    person.types("create Pet");
+    let store = db.open();
+    let held = store.begin(&TxOptions::writing()).unwrap();
+    assert!(!person.types("commit").contains("committed"));
+    drop(held);
+    assert!(person.types("commit").contains("committed: Pet: 1 created"));
+    let ran = person.leaves();
+    let lines: Vec<_> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.err);
+    assert_eq!(lines[0], "permazen: waiting for others who use the database");
+    assert!(
+        lines[1].contains("was waited for 1.5s") && lines[1].ends_with("still wait for `commit`"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_is_committed_at_once_is_asked_for() {
+    let db = Fixture::new();
+    let lines = "kv put 99 01\nn\nkv get 99\nkv put 99 02\ny\nkv get 99\n";
+    let ran = typed(&db, &["--write"], lines);
+    assert_eq!(ran.out.matches("committed at once; go on? [y/N]").count(), 2, "{}", ran.out);
+    assert!(!ran.out.contains("\n01\n") && ran.out.ends_with("\n02\n"), "{}", ran.out);
+    let ran = typed(&db, &["--write", "--yes"], "kv put 98 01\nkv get 98\n");
+    assert!(ran.out.ends_with("\n01\n"), "{}", ran.out);
+}
+
+#[test]
+fn what_was_loaded_keeps_its_ids_in_a_replay() {
+    let db = Fixture::new();
+    let file = db.file("pets.xml").display().to_string();
+    std::fs::write(
+        &file,
+        "<database><schemas/><objects schema=\"Schema_a74fa4308ce05a1de31520b9858a4e91\">\
+         <Pet id=\"generated:Pet:1\"><name>Tom</name></Pet></objects></database>",
+    )
+    .unwrap();
+    let mut person = Person::at(&db, &["--write", "--yes", "--raw"]);
+    person.types(&format!("load {file}"));
+    // The same names are other objects in another file.
+    person.types(&format!("load {file}"));
+    let ids = person.types("find Pet where name = \"Tom\" columns id");
+    let ids: Vec<_> = ids.lines().filter(|line| line.len() == 16).collect();
+    assert_eq!(ids.len(), 2);
+    person.types(&format!("set @{} to name = \"Tim\"", ids[0]));
+    person.types("set Person where name = \"Bob\" to age += 1");
+    db.run(&["--write", "set Person where name = \"Bob\" to name = \"Rob\""]).done();
+    assert!(!person.types("commit").contains("committed"));
+    person.types("replay");
+    let found = person.types("find Pet where name = \"Tim\" columns id");
+    assert!(found.contains(ids[0]), "{found}");
+    person.types("rollback");
+    let ran = person.leaves();
+    assert!(
+        ran.err.ends_with(
+            "permazen: `set Person where name = \"Bob\" to age += 1` changed objects before, and \
+             changes none now\n"
+        ),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn a_failed_statement_changes_nothing_and_opens_nothing() {
     let db = Fixture::new();
     let lines = "set @1000000000000001 to age += 2147483647\ncreate Pet name = \"Tom\"\n\
@@ -330,8 +415,6 @@ fn its_commands_are_refused_elsewhere() {
     }
 }
 
-const SKIPPED: &str = "skipped: there is no program `script` to make a terminal";
-
 /// A terminal, which the program `script` makes.
 struct Terminal {
     child: Child,
@@ -344,14 +427,21 @@ struct Terminal {
 impl Terminal {
     /// The prompt on a terminal; `None` if there is no such program.
     fn new(db: &Fixture, options: &str) -> Option<Terminal> {
+        Terminal::with_pager(db, options, "cat")
+    }
+
+    fn with_pager(db: &Fixture, options: &str, pager: &str) -> Option<Terminal> {
         let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
         let mut command = Command::new("script");
         command.args(["-qec", &format!("'{program}' '{}' {options}", db.path().display())]);
-        command.arg("/dev/null").env("TERM", "xterm").env("PAGER", "cat");
+        command.arg("/dev/null").env("TERM", "xterm").env("PAGER", pager);
         command.env("XDG_STATE_HOME", db.file("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = match command.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                without_terminal();
+                return None;
+            }
             child => child.unwrap(),
         };
         let input = child.stdin.take().unwrap();
@@ -387,10 +477,7 @@ impl Terminal {
 #[test]
 fn on_a_terminal() {
     let db = Fixture::new();
-    let Some(mut terminal) = Terminal::new(&db, "--write --raw") else {
-        println!("{SKIPPED}");
-        return;
-    };
+    let Some(mut terminal) = Terminal::new(&db, "--write --raw") else { return };
     terminal.waits_for("permazen> ");
     // Ctrl-C drops the line.
     terminal.types("delete all Pet\x03");
@@ -429,12 +516,33 @@ fn on_a_terminal() {
 }
 
 #[test]
+fn ctrl_c_for_the_pager_does_not_end_the_prompt() {
+    let db = Fixture::new();
+    let name = "x".repeat(200);
+    let pets =
+        (0x1000..0x2000).map(|n| format!(r#"<Pet id="20{n:014x}"><name>{name}</name></Pet>"#));
+    db.load(&pets.collect::<String>());
+    // Ctrl-C goes to the pager and to the program that writes to it, which waits for it to read.
+    let pager =
+        "sleep 0.2; kill -INT $PPID; sleep 0.2; kill -INT $PPID; sleep 0.2; cat > /dev/null";
+    let Some(mut terminal) = Terminal::with_pager(&db, "--write --raw", pager) else { return };
+    terminal.waits_for("permazen> ");
+    terminal.types("create Pet\r");
+    terminal.waits_for("[open 0m]> ");
+    terminal.types("find Pet\r");
+    terminal.waits_for("permazen: interrupted");
+    terminal.waits_for("[open 0m]> ");
+    terminal.types("commit --yes\r");
+    terminal.waits_for("committed: Pet: 1 created");
+    terminal.waits_for("permazen> ");
+    terminal.types("\x04");
+    assert_eq!(terminal.ends(), Some(0));
+}
+
+#[test]
 fn without_history_nothing_is_kept() {
     let db = Fixture::new();
-    let Some(mut terminal) = Terminal::new(&db, "--no-history") else {
-        println!("{SKIPPED}");
-        return;
-    };
+    let Some(mut terminal) = Terminal::new(&db, "--no-history") else { return };
     terminal.waits_for("permazen> ");
     terminal.types("count Pet\r");
     terminal.waits_for("permazen> ");

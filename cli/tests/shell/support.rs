@@ -157,6 +157,13 @@ impl From<Output> for Ran {
     }
 }
 
+/// Says that a test is left out because there is no program `script`. Where everything is tested, it
+/// must be there.
+pub(crate) fn without_terminal() {
+    assert!(std::env::var_os("CI").is_none(), "there is no program `script` to make a terminal");
+    println!("skipped: there is no program `script` to make a terminal");
+}
+
 /// Runs a program on a terminal, which `script` makes: what is shown, and the exit code. `None` if
 /// that program is not there.
 pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
@@ -173,7 +180,10 @@ pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
         };
     }
     let output = match script.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            without_terminal();
+            return None;
+        }
         output => output.unwrap(),
     };
     // The terminal moves to the beginning of each line.

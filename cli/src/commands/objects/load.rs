@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use permazen::kv::KeySpan;
 use permazen::layout;
 use permazen::object::{Transaction, TransactionConfig};
-use permazen::object_xml::{ObjectXmlError, ObjectXmlReader};
+use permazen::object_xml::{GeneratedIds, ObjectXmlError, ObjectXmlReader};
 use permazen::schema::SchemaRemoval;
 use serde_json::json;
 
@@ -50,7 +50,13 @@ impl Load {
             removed = Some(before);
             count
         } else {
-            context.write(|transaction| self.read(transaction, next()?, empty_is_json, session))?
+            let mut ids = context.ids.of_next_load();
+            let count = context.write(|transaction| {
+                self.read(transaction, next()?, empty_is_json, &mut ids, session)
+            })?;
+            context.ids.keep(ids);
+            context.ids.has_changed(count);
+            count
         };
         let file = file_text(&self.file);
         if let Some(removed) = removed.filter(|_| !context.out.is_json()) {
@@ -84,7 +90,8 @@ impl Load {
         layout::delete_object_data(&mut *kv)?;
         let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
         let transaction = session.database().begin_on(kv, &config)?;
-        let count = self.read(&transaction, input, empty_is_json, session)?;
+        let mut ids = GeneratedIds::new();
+        let count = self.read(&transaction, input, empty_is_json, &mut ids, session)?;
         session.commit(transaction)?;
         Ok((before, count))
     }
@@ -94,6 +101,7 @@ impl Load {
         transaction: &Transaction<'_>,
         input: impl Read,
         empty_is_json: bool,
+        ids: &mut GeneratedIds,
         session: &Session,
     ) -> Result<u64, Failure> {
         let file = file_text(&self.file);
@@ -103,7 +111,7 @@ impl Load {
                 let message = format!("{file}: {}", failure.message);
                 Failure { message, ..failure }
             }),
-            false => match ObjectXmlReader::new().read(transaction, input) {
+            false => match ObjectXmlReader::new().sharing_ids(ids).read(transaction, input) {
                 Ok(imported) => Ok(imported.count),
                 Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
                 Err(error) => {
