@@ -63,7 +63,7 @@ fn tags(number: u64) -> Vec<String> {
     vec!["all".to_owned(), format!("tag {}", number % 3)]
 }
 
-/// Few contents, so that garbage comes back to life.
+/// Few contents, which many people share.
 fn notes(number: u64) -> String {
     "0123456789"[number as usize % 4..].repeat(200)
 }
