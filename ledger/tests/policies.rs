@@ -294,8 +294,14 @@ fn after_the_time_limit_the_last_one_wins() {
     let before = content(&page);
     open.send(()).unwrap();
     for _ in 0..2 {
-        let result = ended.recv().unwrap();
-        assert!(matches!(result, Err(LedgerError::MergeEnded { .. })), "{result:?}");
+        let error = ended.recv().unwrap().unwrap_err();
+        let LedgerError::MergeEnded { page, commits, .. } = &error else { panic!("{error}") };
+        assert_eq!((*page, commits.len()), (1, 2));
+        let (newer, older) = (commits[0], commits[1]);
+        let words = format!(
+            "the merge of commits {newer} and {older} of page 1 has ended: its time is over"
+        );
+        assert_eq!(error.to_string(), words);
     }
     assert_eq!(content(&page), before);
 }
@@ -316,8 +322,18 @@ fn without_a_fallback_heads_wait_for_the_resolver() {
     diverge(&page, &[("a", "")], &[("b", "")]);
     for _ in 0..2 {
         let error = page.merge_by_policy().unwrap_err();
-        assert!(matches!(error, LedgerError::Resolver { .. }), "{error}");
-        assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+        let LedgerError::Resolver { page: number, commits, .. } = &error else { panic!("{error}") };
+        let mut heads = page.heads(MAIN).unwrap();
+        heads.reverse();
+        assert_eq!((*number, commits), (1, &heads));
+        let [newer, older] = heads[..] else { panic!("{heads:?}") };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "commits {newer} and {older} of page 1 were not merged: \
+                 the resolver has not decided in time"
+            )
+        );
     }
     open.send(()).unwrap();
     told.recv().unwrap();

@@ -25,6 +25,13 @@ pub(crate) struct ThreeVersions {
     pub(crate) newer: Version,
 }
 
+impl ThreeVersions {
+    /// The commits that are merged: the older one last.
+    pub(crate) fn commits(&self) -> Vec<CommitId> {
+        vec![self.newer.commit, self.older.commit]
+    }
+}
+
 /// Decides what comes of two versions.
 pub(crate) trait Strategy {
     /// The content of the merge. Nothing is written yet.

@@ -81,8 +81,9 @@ pub trait MergeFactory: Send + Sync {
     /// # Errors
     /// Its errors leave the heads as they are. It is asked again later.
     fn resolver(&self, ledger: &str, page: &PageId) -> Result<Arc<dyn Resolver>> {
-        let reason = format!("the factory has none for page {ledger} {page}");
-        Err(LedgerError::Resolver { reason })
+        let reason = format!("the factory has no resolver for page {ledger} {page}");
+        // Who asks knows the rest.
+        Err(LedgerError::Resolver { page: 0, commits: Vec::new(), reason })
     }
 
     /// How long a resolver has.

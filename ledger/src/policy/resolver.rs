@@ -130,7 +130,7 @@ pub(super) enum End {
 }
 
 impl End {
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         match self {
             End::Done => "it is done".to_owned(),
             End::Misused(what) => format!("a call could not be: {what}"),
@@ -182,10 +182,14 @@ impl OpenMerge {
         (end, std::mem::take(&mut state.decisions))
     }
 
-    fn check_open(state: &State) -> Result<()> {
+    fn check_open(&self, state: &State) -> Result<()> {
         match &state.end {
             None => Ok(()),
-            Some(end) => Err(LedgerError::MergeEnded { reason: end.words() }),
+            Some(end) => Err(LedgerError::MergeEnded {
+                page: self.shared.page(),
+                commits: self.versions.commits(),
+                reason: end.words(),
+            }),
         }
     }
 
@@ -244,7 +248,7 @@ impl MergeResult {
 
     fn compare(&self, from: &[u8], conflicts: bool) -> Result<SideChanges> {
         let merge = &self.merge;
-        OpenMerge::check_open(&merge.lock())?;
+        merge.check_open(&merge.lock())?;
         let ThreeVersions { base, older, newer } = &merge.versions;
         let diff = changes(&merge.shared, &merge.versions, from)?;
         let pins = [base, older, newer].map(|version| version.pin.clone());
@@ -263,7 +267,7 @@ impl MergeResult {
     /// again later. [`LedgerError::MergeEnded`] if the merge has ended, or a node cannot be loaded.
     pub fn set(&self, key: &[u8], becomes: Merged<'_>) -> Result<()> {
         let merge = &self.merge;
-        OpenMerge::check_open(&merge.lock())?;
+        merge.check_open(&merge.lock())?;
         if key.len() > MAX_KEY_LEN {
             let error = permazen_kv::KvError::KeyTooLong {
                 len: key.len(),
@@ -287,7 +291,7 @@ impl MergeResult {
             }
         };
         let mut state = merge.lock();
-        OpenMerge::check_open(&state)?;
+        merge.check_open(&state)?;
         state.decisions.keys.insert(key.to_vec(), decision);
         Ok(())
     }
@@ -299,7 +303,7 @@ impl MergeResult {
     /// If the merge has ended.
     pub fn take_rest(&self) -> Result<()> {
         let mut state = self.merge.lock();
-        OpenMerge::check_open(&state)?;
+        self.merge.check_open(&state)?;
         state.decisions.rest = true;
         Ok(())
     }
@@ -310,7 +314,7 @@ impl MergeResult {
     /// If the merge has ended before.
     pub fn done(&self) -> Result<()> {
         let mut state = self.merge.lock();
-        OpenMerge::check_open(&state)?;
+        self.merge.check_open(&state)?;
         state.end = Some(End::Done);
         drop(state);
         self.merge.ended.notify_all();
@@ -343,7 +347,7 @@ impl fmt::Debug for SideChanges {
 impl SideChanges {
     fn find(&mut self) -> Result<Option<SideChange>> {
         loop {
-            OpenMerge::check_open(&self.merge.lock())?;
+            self.merge.check_open(&self.merge.lock())?;
             let Some(found) = self.diff.next()? else { return Ok(None) };
             let class = self.merger.class(&found.key);
             let is_wanted = match self.conflicts {

@@ -7,7 +7,7 @@ use permazen_kv::KvWrite;
 
 use super::factory::{Factory, MergePolicy, TimeLimit};
 use super::resolver::Resolver;
-use crate::error::Result;
+use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::merge::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 
@@ -71,9 +71,10 @@ impl Rules {
                 *self.slot() = Some(Arc::clone(&new));
                 Ok(new)
             }
-            (None, None) => Err(crate::LedgerError::Resolver {
-                reason: format!("page {} {} has none", self.ledger, self.page),
-            }),
+            (None, None) => {
+                let reason = format!("page {} {} has no resolver", self.ledger, self.page);
+                Err(LedgerError::Resolver { page: 0, commits: Vec::new(), reason })
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use super::factory::{Fallback, MergePolicy};
 use super::resolver::{Decision, Decisions, End, OpenMerge};
 use super::rules::Rules;
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::merge::content::{ByMerger, Changed, Content, Outcome, changed, changes};
 use crate::merge::strategy::{Strategy, ThreeVersions, Version};
 use crate::page::shared::Shared;
@@ -154,7 +155,8 @@ impl ByPolicy<'_> {
     }
 
     fn resolve(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
-        let resolver = self.rules.resolver()?;
+        let (page, commits) = (shared.page(), versions.commits());
+        let resolver = self.rules.resolver().map_err(|error| error.of_merge(page, &commits))?;
         let rules = self.rules.clone();
         let merger = Box::new(move || rules.merger());
         let merge = OpenMerge::new(Arc::clone(shared), versions.clone(), merger);
@@ -167,7 +169,7 @@ impl ByPolicy<'_> {
         match self.running.begin(&merge, limit, self.changes) {
             Begun::Called => {}
             Begun::NotBack => return self.fall_back(shared, versions),
-            Begun::Cancelled => return Err(self.cancelled()),
+            Begun::Cancelled => return Err(self.cancelled(page, commits)),
         }
         let running = Arc::clone(self.running);
         let call = move || {
@@ -192,31 +194,26 @@ impl ByPolicy<'_> {
             End::Done => self.decided(shared, versions, decisions),
             End::TimeOver => self.fall_back(shared, versions),
             End::Misused(what) => Err(LedgerError::InvalidArgument(what)),
-            End::Cancelled => {
-                self.cancelled = true;
-                let reason = format!("the policy of page {} has changed", shared.page());
-                Err(LedgerError::MergeEnded { reason })
-            }
+            End::Cancelled => Err(self.cancelled(page, commits)),
             End::Failed(reason) => {
                 self.resolver_failed = true;
-                let reason = format!("page {}: {reason}", shared.page());
-                Err(LedgerError::Resolver { reason })
+                Err(LedgerError::Resolver { page, commits, reason })
             }
         }
     }
 
-    fn cancelled(&mut self) -> LedgerError {
+    fn cancelled(&mut self, page: u64, commits: Vec<CommitId>) -> LedgerError {
         self.cancelled = true;
-        LedgerError::MergeEnded { reason: "the policy of the page has changed".to_owned() }
+        LedgerError::MergeEnded { page, commits, reason: End::Cancelled.words() }
     }
 
     fn fall_back(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         match self.rules.time_limit.fallback {
             Fallback::LastOneWins => self.last_one_wins(shared, versions),
             Fallback::Nothing => {
-                let page = shared.page();
-                let reason = format!("the resolver of page {page} has not decided in time");
-                Err(LedgerError::Resolver { reason })
+                let reason = "the resolver has not decided in time".to_owned();
+                let (page, commits) = (shared.page(), versions.commits());
+                Err(LedgerError::Resolver { page, commits, reason })
             }
         }
     }

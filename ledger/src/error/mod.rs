@@ -1,0 +1,327 @@
+//! What can go wrong in a ledger: `made.rs` makes errors, `family.rs` says what can be done about them and makes
+//! errors of stores of them, `words.rs` has parts of their messages.
+
+mod family;
+mod made;
+mod needed_by;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use permazen_kv::KvError;
+
+pub use self::needed_by::NeededBy;
+pub(crate) use self::words::row;
+use self::words::{merged, of, start, within};
+use crate::digest::{Digest, Kind};
+use crate::ids::CommitId;
+
+/// Result of an operation of a ledger.
+pub type Result<T> = std::result::Result<T, LedgerError>;
+
+/// What can go wrong in a ledger.
+///
+/// It becomes a [`KvError`] where a page is used as a store, and the same error again when that is
+/// converted back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// A piece or a commit is not what was written. Nothing was removed or made again.
+    #[error(
+        "damaged {kind} {digest}{needed_by}, row {}: expected {expected}, found {found}; get it from a copy of the page",
+        row(*kind, digest)
+    )]
+    Integrity {
+        /// What it should be.
+        kind: Kind,
+        /// Its digest. With `kind`, it tells the row.
+        digest: Digest,
+        /// What should be there.
+        expected: Box<str>,
+        /// What was found.
+        found: Box<str>,
+        /// Where it was needed.
+        needed_by: Box<NeededBy>,
+    },
+    /// A row is not what was written. Nothing was removed or made again.
+    #[error(
+        "damaged row {row} of {}: expected {expected}, found: {found}; restore the repository from a backup",
+        of(*page)
+    )]
+    DamagedRow {
+        /// The number of the page; 0 if it is a row of the repository.
+        page: u64,
+        /// The key of the row in hexadecimal, without the prefix of the page.
+        row: Box<str>,
+        /// What should be there.
+        expected: &'static str,
+        /// What was found.
+        found: Box<str>,
+    },
+    /// A piece that something refers to is not there.
+    #[error(
+        "{kind} {digest}{needed_by} is missing: no row {}; get it from a copy of the page",
+        row(*kind, digest)
+    )]
+    Missing {
+        /// What the piece should be.
+        kind: Kind,
+        /// Its digest. With `kind`, it tells the row.
+        digest: Digest,
+        /// Where it was needed.
+        needed_by: Box<NeededBy>,
+    },
+    /// A lazy value is not here, and what was called does not get it. Nothing was asked of anybody.
+    #[error(
+        "the value of key {} in commit {commit} of page {page}, {len} bytes with digest {digest}, is not here: fetch it \
+         (PageSnapshot::fetch)",
+        start(key)
+    )]
+    NeedsFetch {
+        /// The number of the page.
+        page: u64,
+        /// A commit that has the value.
+        commit: CommitId,
+        /// The key.
+        key: Box<[u8]>,
+        /// The length of the value in bytes.
+        len: u64,
+        /// The digest of its top piece: equal values have equal digests.
+        digest: Digest,
+    },
+    /// The source of a page has not answered, or not in time. What has come is kept. Fetch again later.
+    #[error("no answer from source {name} of page {page}: {reason}; fetch again later")]
+    Network {
+        /// The number of the page.
+        page: u64,
+        /// The name of the source.
+        name: String,
+        /// What has happened.
+        reason: String,
+    },
+    /// The source of a page does not have a piece.
+    #[error("source {name} of page {page} does not have {kind} {digest}")]
+    NotAtRemote {
+        /// The number of the page.
+        page: u64,
+        /// The name of the source.
+        name: String,
+        /// What the piece should be.
+        kind: Kind,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A commit from elsewhere is more than a day ahead of the clock. Add it again later, or set the clock.
+    #[error(
+        "commit {commit} for page {page} has a time {millis} ms after 1970, more than a day ahead of the clock here: \
+         add it later, or set the clock"
+    )]
+    ClockAhead {
+        /// The number of the page.
+        page: u64,
+        /// The commit.
+        commit: CommitId,
+        /// Its time.
+        millis: u64,
+    },
+    /// The commit is not in the repository.
+    #[error("there is no commit {commit} in page {page}")]
+    NoCommit {
+        /// The number of the page.
+        page: u64,
+        /// The commit.
+        commit: CommitId,
+    },
+    /// The commit is no longer kept, so what it had is gone. A transaction can be run again; the content
+    /// of a commit that was removed cannot be read any more.
+    #[error(
+        "commit {commit} of page {page} is no longer kept: read a newer one, or keep more history"
+    )]
+    SnapshotExpired {
+        /// The number of the page.
+        page: u64,
+        /// The commit.
+        commit: CommitId,
+    },
+    /// History was removed before it could tell what two commits have in common.
+    #[error(
+        "history of page {page} ends at commit {commit}, which is no longer kept: get it from a copy of the page"
+    )]
+    BaseMissing {
+        /// The number of the page.
+        page: u64,
+        /// The commit that was removed.
+        commit: CommitId,
+    },
+    /// Somebody else does what can be done once at a time. Run it again later.
+    #[error("{what}; try again later")]
+    Busy {
+        /// What.
+        what: String,
+    },
+    /// There is no such page, branch or tag.
+    #[error("there is no {what} {name}{}", within(*page))]
+    NoSuch {
+        /// The number of the page; 0 if it is no such page.
+        page: u64,
+        /// What it should be.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The page was deleted while it was open. Nothing was written.
+    #[error("page {page} was deleted; nothing was written")]
+    PageGone {
+        /// The number of the page.
+        page: u64,
+    },
+    /// A page cannot be deleted while a handle of it is there. Nothing was changed.
+    #[error(
+        "page {page} is open: drop its handles, databases, snapshots and watchers first; another process closes a page \
+         up to ten seconds after that"
+    )]
+    PageInUse {
+        /// The number of the page.
+        page: u64,
+    },
+    /// There is such a page, branch or tag.
+    #[error("there is a {what} {name} already{}", within(*page))]
+    Exists {
+        /// The number of the page; 0 if there is such a page.
+        page: u64,
+        /// What it is.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A branch has several heads, which must be merged before it can be changed in this way.
+    #[error(
+        "branch {branch} of page {page} has {count} heads: merge them first (Page::merge_heads)"
+    )]
+    ManyHeads {
+        /// The number of the page.
+        page: u64,
+        /// The branch.
+        branch: String,
+        /// How many heads it has.
+        count: usize,
+    },
+    /// The branch was changed at the same time, again and again. Run the operation again.
+    #[error(
+        "branch {branch} of page {page} was changed by others at the same time; run the operation again"
+    )]
+    BranchMoved {
+        /// The number of the page.
+        page: u64,
+        /// The branch.
+        branch: String,
+    },
+    /// An argument cannot be; nothing was changed.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
+    /// A key is too long; nothing was changed.
+    #[error("key of {len} bytes is too long for a page, which takes at most {max}: {start}…")]
+    KeyTooLong {
+        /// Length of the key in bytes.
+        len: usize,
+        /// The longest key of a page.
+        max: usize,
+        /// The first bytes of the key in hexadecimal.
+        start: Box<str>,
+    },
+    /// A value is too long; nothing was changed.
+    #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
+    ValueTooLong,
+    /// A reference to a value that was written in parts was put on another page than the value, or with
+    /// another handle of the repository. Nothing was changed.
+    #[error("a reference was put on page {page}, and its value was written elsewhere")]
+    WrongPage {
+        /// The number of the page on which it was put.
+        page: u64,
+    },
+    /// A value that was written in parts is not there any more: it was given up, the commit that took it
+    /// is no longer kept, or its process did not renew its lease for an hour. Nothing was changed.
+    #[error("a value that was written in parts is no longer there on page {page}: write it again")]
+    ValueGone {
+        /// The number of the page.
+        page: u64,
+    },
+    /// The operating system gives no random bytes.
+    #[error("no random bytes: {0}")]
+    Random(String),
+    /// The commits of a branch cannot be replaced by one. Nothing was changed.
+    #[error("cannot squash at commit {commit} of page {page}: {reason}")]
+    CannotSquash {
+        /// The number of the page.
+        page: u64,
+        /// The commit that forbids it.
+        commit: CommitId,
+        /// Why.
+        reason: String,
+    },
+    /// There is a transaction on the connection. It is not disturbed.
+    #[error(
+        "there is a transaction on this connection with branch {branch} of page {page}; end it first"
+    )]
+    TransactionInProgress {
+        /// The number of the page.
+        page: u64,
+        /// The branch.
+        branch: String,
+    },
+    /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is tried
+    /// again later.
+    #[error("{} were not merged: {reason}", merged(*page, commits))]
+    Resolver {
+        /// The number of the page; 0 if it is not known.
+        page: u64,
+        /// The commits that were to be merged: the older one last. None if they are not known.
+        commits: Vec<CommitId>,
+        /// What has happened to the resolver.
+        reason: String,
+    },
+    /// A resolver decides about a merge that has ended.
+    #[error("the merge of {} has ended: {reason}", merged(*page, commits))]
+    MergeEnded {
+        /// The number of the page.
+        page: u64,
+        /// The commits that were to be merged: the older one last.
+        commits: Vec<CommitId>,
+        /// Why.
+        reason: String,
+    },
+    /// The branch that a watcher follows was removed.
+    #[error("branch {branch} of page {page}, which is watched, was removed")]
+    BranchGone {
+        /// The number of the page.
+        page: u64,
+        /// The branch.
+        branch: String,
+    },
+    /// The operating system gives no thread.
+    #[error("no thread to look for new commits: {0}")]
+    Thread(String),
+    /// The database has other data, and no repository.
+    #[error("this is no ledger: a repository begins with an empty database")]
+    NoRepository,
+    /// A later version has written this.
+    #[error(
+        "row {row} of {} has {what} {found}, and this version knows {known}: use a later version",
+        of(*page)
+    )]
+    UnknownFormat {
+        /// The number of the page; 0 if it is a row of the repository.
+        page: u64,
+        /// The key of the row in hexadecimal, without the prefix of the page.
+        row: Box<str>,
+        /// What this version does not know.
+        what: &'static str,
+        /// What the row has of it.
+        found: u64,
+        /// What this version knows.
+        known: &'static str,
+    },
+    /// An error of the host.
+    #[error(transparent)]
+    Host(KvError),
+}
