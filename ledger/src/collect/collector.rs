@@ -83,8 +83,8 @@ enum State {
     ClearReferences,
     /// What was there before gets its reference rows.
     Build(Build),
-    /// Commits are removed. The number says how often the rest was computed.
-    Retire(Box<Retire>, usize),
+    /// Commits are removed.
+    Retire(Box<Retire>, Turn),
     /// The commits are done. What streams have left is removed.
     Streams(Leftovers),
     /// A round is to begin, or, with reference rows, what they say is to be removed.
@@ -96,6 +96,15 @@ enum State {
     Keep(RoaringTreemap, Vec<u8>, u32),
     Sweep(Box<Sweep>),
     Clear,
+}
+
+/// Which turn it is at the commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Turn {
+    /// How often something else was kept meanwhile.
+    changes: usize,
+    /// The commits that are not kept got their rows in the turn before.
+    is_second: bool,
 }
 
 impl Collector {
@@ -177,9 +186,13 @@ impl Collector {
 
     /// Reads all commits, to remove those that are not kept.
     fn commits(&mut self) -> Result<State> {
+        self.turn(Turn::default())
+    }
+
+    fn turn(&mut self, turn: Turn) -> Result<State> {
         let retire = Retire::new(&self.page)?;
         (self.has_waiting, self.is_lasting) = (retire.has_waiting, retire.is_lasting);
-        Ok(State::Retire(Box::new(retire), 0))
+        Ok(State::Retire(Box::new(retire), turn))
     }
 
     /// Does one slice. `false` once nothing is under way.
@@ -231,7 +244,7 @@ impl Collector {
                 self.collected.pieces += suspects.take_removed();
                 (!is_more).then_some(State::Idle)
             }
-            State::Retire(retire, times) => self.retire(retire, *times)?,
+            State::Retire(retire, turn) => self.retire(retire, *turn)?,
             State::Streams(left) => {
                 (!left.step(&self.page, &self.options)?).then_some(State::Begin)
             }
@@ -252,14 +265,18 @@ impl Collector {
         })
     }
 
-    fn retire(&mut self, retire: &mut Retire, times: usize) -> Result<Option<State>> {
+    fn retire(&mut self, retire: &mut Retire, turn: Turn) -> Result<Option<State>> {
         Ok(match retire.step(&self.page, &self.options)? {
             Retired::More(removed) => {
                 self.collected.commits += removed;
                 None
             }
-            Retired::Changed if times < CHANGES => {
-                Some(State::Retire(Box::new(Retire::new(&self.page)?), times + 1))
+            Retired::Changed if turn.changes < CHANGES => {
+                Some(self.turn(Turn { changes: turn.changes + 1, ..turn })?)
+            }
+            // Who is alone does not wait.
+            Retired::All if self.page.process.is_alone && retire.has_waiting && !turn.is_second => {
+                Some(self.turn(Turn { is_second: true, ..turn })?)
             }
             // Others keep something else again and again. The next collection removes the rest.
             Retired::All | Retired::Changed => {

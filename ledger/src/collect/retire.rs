@@ -39,7 +39,8 @@ pub(super) struct Retire {
     to_keep: VecDeque<CommitId>,
     /// The commits to be removed: the oldest first.
     to_remove: VecDeque<usize>,
-    /// Some commits are not kept, and it is not yet time to remove them.
+    /// Some commits are not kept, and it is not yet time to remove them. For who is alone it is time as soon as
+    /// they have their rows, so this is about commits without one.
     pub(super) has_waiting: bool,
     /// No commit is kept for as long as somebody reads it, or until it is old enough.
     pub(super) is_lasting: bool,
@@ -136,10 +137,12 @@ impl Retire {
             match self.history.place(id) {
                 Some(at) if kept[at] => self.to_keep.push_back(*id),
                 Some(at) => {
-                    if *after <= now {
+                    // Without other processes, the pins of this one say all, so nobody has to wait. The row is
+                    // there for commits that are made before the removal.
+                    if is_alone || *after <= now {
                         due.insert(at);
                     }
-                    if *after <= now + TOO_FAR {
+                    if is_alone || *after <= now + TOO_FAR {
                         marked.insert(at);
                     }
                 }
@@ -149,8 +152,7 @@ impl Retire {
         }
         let mut remove = Vec::new();
         for at in (0..self.history.len()).filter(|at| !kept[*at]) {
-            // Without other processes, the pins of this one say all.
-            if is_alone || due.contains(&at) {
+            if due.contains(&at) {
                 remove.push(at);
             } else {
                 self.has_waiting = true;

@@ -91,10 +91,6 @@ impl Shared {
         base: &CommitId,
     ) -> Result<bool> {
         let rows = &self.open.rows;
-        // Who is alone gives no times.
-        if self.open.process.is_alone {
-            return Ok(true);
-        }
         let mut ahead = BTreeMap::new();
         let add = |ahead: &mut BTreeMap<_, _>, id: &CommitId| {
             if let Some(commit) = rows.commit(host, id)? {
