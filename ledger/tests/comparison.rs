@@ -1,4 +1,6 @@
 //! What a transaction has read is compared with a later commit by the two trees.
+//!
+//! `PERMAZEN_COMPARISONS` sets how many random ones there are.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -42,7 +44,8 @@ fn contents_are_compared_by_their_trees_as_by_a_scan() {
         commits.push(page.snapshot(&page.head(MAIN).unwrap()).unwrap());
     }
     let mut outcomes = [0; 2];
-    for _ in 0..2_000 {
+    let count = std::env::var("PERMAZEN_COMPARISONS").map_or(2_000, |count| count.parse().unwrap());
+    for _ in 0..count {
         let mut pick = || &commits[random.random_range(0..commits.len())];
         let (old, new) = (pick(), pick());
         let mut reads = KeyRanges::new();
@@ -60,7 +63,7 @@ fn contents_are_compared_by_their_trees_as_by_a_scan() {
         outcomes[usize::from(found.is_some())] += 1;
         assert_eq!(old.content_name() == new.content_name(), content(old) == content(new));
     }
-    assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");
+    assert!(outcomes.iter().all(|found| *found > count / 10), "{outcomes:?}");
 }
 
 #[test]

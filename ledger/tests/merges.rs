@@ -1,4 +1,6 @@
 //! Merges of branches.
+//!
+//! `PERMAZEN_MERGES` sets how many random histories each test makes.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +235,8 @@ fn random_history(seed: u64) {
 
 #[test]
 fn histories_end_in_one_head_with_all_changes() {
-    for seed in 0..300 {
+    let count = std::env::var("PERMAZEN_MERGES").map_or(300, |count| count.parse().unwrap());
+    for seed in 0..count {
         random_history(seed);
     }
 }
@@ -278,7 +281,8 @@ impl Merger for Indexing {
 
 #[test]
 fn derived_entries_are_made_anew() {
-    for seed in 0..100 {
+    let count = std::env::var("PERMAZEN_MERGES").map_or(100, |count| count.parse().unwrap());
+    for seed in 0..count {
         let mut random = StdRng::seed_from_u64(seed);
         let host = MemoryStore::new();
         let page_here = new_page(&host);

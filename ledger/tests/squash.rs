@@ -1,4 +1,6 @@
 //! Several commits become one.
+//!
+//! `PERMAZEN_SQUASHES` sets how many random histories there are.
 #![allow(clippy::unwrap_used)]
 
 use permazen_kv::memory::MemoryStore;
@@ -156,7 +158,8 @@ fn open_transactions_and_watchers_notice() {
 #[test]
 fn random_histories_are_squashed() {
     let mut squashed = 0;
-    for seed in 0..200 {
+    let count = std::env::var("PERMAZEN_SQUASHES").map_or(200, |count| count.parse().unwrap());
+    for seed in 0..count {
         let mut random = StdRng::seed_from_u64(seed);
         let page = new_page();
         put(&page, MAIN, b"0", b"");
@@ -191,5 +194,5 @@ fn random_histories_are_squashed() {
         assert_eq!(log(&page, new), expected, "seed {seed}");
         clean(&page);
     }
-    assert!(squashed > 50);
+    assert!(squashed > count / 4 || count < 20, "{squashed} of {count}");
 }

@@ -1,5 +1,7 @@
 //! Watchers, and the watches of databases on a branch. The numbers are those of the ledger's table of
 //! behaviours.
+//!
+//! `PERMAZEN_WATCHES` sets how many random histories are followed.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -162,7 +164,8 @@ fn a_reset_is_told_as_a_move_and_a_removed_branch_as_an_error() {
 /// What a watcher tells, applied to a copy, is the content, whatever is done to the branch.
 #[test]
 fn a_copy_that_follows_is_always_the_content() {
-    for seed in 0..30 {
+    let count = std::env::var("PERMAZEN_WATCHES").map_or(30, |count| count.parse().unwrap());
+    for seed in 0..count {
         let mut random = StdRng::seed_from_u64(seed);
         let (host, page) = new_page();
         let other = other_handle(&host);

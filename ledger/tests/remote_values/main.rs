@@ -1,4 +1,6 @@
 //! Values that are at a remote alone, and commits that come from elsewhere.
+//!
+//! `PERMAZEN_RECEIVED` sets how many random histories are received.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fetching;
