@@ -1,14 +1,14 @@
 //! Pages: sorted maps with all of their versions.
 //!
-//! `shared.rs` is what all handles of a page have in common, `snapshot.rs` reads one version, `value.rs` a
-//! value in parts, `stream.rs` writes one, `protected.rs` keeps commits from being removed, `write.rs` makes
-//! commits, `drafted.rs` lets a content be read before it is one, `words.rs` says what they say, `heads.rs` lets a branch have several heads, `history.rs` goes through
-//! them, `branches.rs` has branches and tags, `differences.rs` compares versions, `collection.rs` lets commits go,
-//! `entries.rs` lists what is here of values (`entry_value.rs`), `whole.rs` reads whole values and says which are not here, `fetch.rs` gets those with `fetch_pieces.rs` and
-//! `requests.rs`, `receive.rs` takes commits from elsewhere with `receive_wanted.rs`, `receive_tree.rs` and
-//! `receive_values.rs`,
-//! `cache.rs` keeps nodes in memory, `lookout.rs` looks
-//! for new commits.
+//! | what | where |
+//! |---|---|
+//! | what all handles of a page have in common | `shared.rs`; `cache.rs` has nodes in memory, `lookout.rs` looks for new commits |
+//! | reading one version | `snapshot.rs`; `value.rs` a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list what is here of values; `protected.rs` keeps what is read from being removed |
+//! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads |
+//! | names and history | `branches.rs` has branches and tags, `history.rs` goes through commits, `differences.rs` compares versions |
+//! | what goes | `collection.rs` says which commits are kept, `references.rs` whether there are reference rows |
+//! | values that are not here | `fetch.rs` gets them, with `fetch_pieces.rs` and `requests.rs` |
+//! | commits from elsewhere | `receive.rs` takes them, with `receive_wanted.rs`, `receive_tree.rs` and `receive_values.rs` |
 
 mod branches;
 pub(crate) mod cache;

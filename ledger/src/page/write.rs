@@ -87,23 +87,23 @@ impl Shared {
             edits.drops.push(Drop { from: span.min.to_vec(), to });
         }
         let (mut pieces, mut streamed) = (Vec::new(), BTreeMap::new());
-        let adjusted = self.adjusted(nodes, base, writes)?;
-        let (mut puts, mut adjusts) = (writes.puts.iter().peekable(), adjusted.iter().peekable());
-        loop {
-            let is_put = match (puts.peek(), adjusts.peek()) {
-                (None, None) => break,
-                (Some((put, _)), Some((adjust, _))) if *put == adjust => {
-                    puts.next();
-                    continue;
-                }
-                (Some((put, _)), Some((adjust, _))) => *put < adjust,
-                (put, _) => put.is_some(),
-            };
-            let next =
-                if is_put { puts.next() } else { adjusts.next().map(|(key, value)| (key, value)) };
-            let Some((key, value)) = next else { continue };
-            let value = (&**value, Priority::Eager);
-            self.put_new(&mut edits.puts, key, value, &mut pieces, &mut streamed)?;
+        let mut put = |key: &[u8], value: &[u8]| {
+            let value = (value, Priority::Eager);
+            self.put_new(&mut edits.puts, key, value, &mut pieces, &mut streamed)
+        };
+        // In the order of their keys. A counter that was put and then adjusted has the adjusted value.
+        let mut adjusted = self.adjusted(nodes, base, writes)?.into_iter().peekable();
+        for (key, value) in &writes.puts {
+            while let Some((before, new)) = adjusted.next_if(|(adjusted, _)| adjusted < key) {
+                put(&before, &new)?;
+            }
+            match adjusted.next_if(|(adjusted, _)| adjusted == key) {
+                Some((_, new)) => put(key, &new)?,
+                None => put(key, value)?,
+            }
+        }
+        for (key, new) in adjusted {
+            put(&key, &new)?;
         }
         let edited = edit(nodes, &self.boundaries, base, edits)?;
         Ok(Draft { streamed, ..Draft::new(edited, pieces) })
