@@ -4,6 +4,7 @@ pub mod address_book;
 pub mod digest;
 pub mod files;
 pub mod hex;
+pub mod on_page;
 pub mod outcome;
 pub mod portable;
 pub mod scratch;

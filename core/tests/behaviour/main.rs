@@ -34,7 +34,6 @@ mod indexes;
 mod lists;
 mod maps;
 mod paths;
-mod random_objects;
 mod sets;
 mod stale_entries;
 mod store_features;

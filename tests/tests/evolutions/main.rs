@@ -1,7 +1,7 @@
 //! Random evolutions: programs of several versions, two at a time, work on the same objects. A naive
 //! model says after each operation what every object must contain, and what must be refused. So a
 //! value can only disappear if a model says that it may. The seed of a history decides everything
-//! in it.
+//! in it. One database in five is a page of a ledger, and the checker checks each of its commits.
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | `PERMAZEN_STEPS` | operations in each | 60 |
 //! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::indexing_slicing)]
-#![allow(unreachable_pub, clippy::unreachable)]
+#![allow(unreachable_pub, clippy::unreachable, clippy::print_stdout)]
 
 mod indexes;
 mod naive;
@@ -30,6 +30,8 @@ use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::{Error, ObjId, ObjIdGenerator, Permazen};
+use permazen_ledger::Page;
+use permazen_tests::on_page;
 use programs::programs;
 use rules::{Known, Rules};
 use values::{Random, dynamic};
@@ -88,19 +90,23 @@ fn nothing_is_lost_in_random_evolutions() {
     let first = variable("PERMAZEN_SEED", 1);
     let steps = variable("PERMAZEN_STEPS", 60);
     let dir = tempfile::tempdir().unwrap();
-    for seed in first..first + variable("PERMAZEN_HISTORIES", 200) {
-        history(seed, steps, dir.path());
+    let histories = variable("PERMAZEN_HISTORIES", 200);
+    let mut old_commits = 0;
+    for seed in first..first + histories {
+        old_commits += history(seed, steps, dir.path()).1;
     }
+    println!("{histories} histories, {old_commits} old commits of pages were checked");
+    assert!(old_commits > histories || histories < 10, "{old_commits} old commits of pages");
 }
 
 #[test]
 fn a_seed_gives_the_same_history_each_time() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // One on each store.
-    for seed in [1, 5, 10] {
+    for seed in [1, 5, 7, 10] {
         let [one, other] = [(), ()].map(|()| {
             let dir = tempfile::tempdir().unwrap();
-            let world = history(seed, 60, dir.path());
+            let (world, _) = history(seed, 60, dir.path());
             let tx = world.store.begin(&TxOptions::reading()).unwrap();
             let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
             let pairs = scan.map(|pair| format!("{:?}", pair.unwrap()));
@@ -113,8 +119,10 @@ fn a_seed_gives_the_same_history_each_time() {
     }
 }
 
-/// Runs one history, on a store in that folder if the store needs one.
-fn history(seed: u64, steps: u64, dir: &Path) -> World {
+/// Runs one history, on a store in that folder if the store needs one. Also says how many old commits the
+/// checker has seen, which it does on a page.
+fn history(seed: u64, steps: u64, dir: &Path) -> (World, u64) {
+    let mut page: Option<Page> = None;
     // Transactions that write overlap on the optimistic store.
     let (store, name): (Arc<dyn KvDatabase>, _) = match seed % 10 {
         0 => {
@@ -125,6 +133,10 @@ fn history(seed: u64, steps: u64, dir: &Path) -> World {
             (Arc::new(builder.open(&path).unwrap()), "LMDB")
         }
         1..=4 => (Arc::new(OptimisticDatabase::new(MemoryStore::new())), "the optimistic store"),
+        5..=6 => {
+            let page = page.insert(on_page::new_page().unwrap());
+            (on_page::main_branch(page).unwrap(), "a page")
+        }
         _ => (Arc::new(MemoryStore::new()), "the memory store"),
     };
     let _failing = Failing(seed, name);
@@ -133,7 +145,8 @@ fn history(seed: u64, steps: u64, dir: &Path) -> World {
         world.step();
     }
     world.check_all();
-    world
+    let checked = page.map(|page| on_page::check_commits(&page, 1).unwrap());
+    (world, checked.map_or(0, |checked| checked.old))
 }
 
 impl World {

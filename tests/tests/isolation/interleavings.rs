@@ -10,8 +10,8 @@ use permazen::object::{Database, Result, Transaction};
 
 use crate::careless::Careless;
 use crate::{
-    cell, config, findings, in_states, is_sound, long, set_long, set_state, stores,
-    until_committed, with_cells,
+    cell, config, findings, in_states, is_sound, is_sound_in_history, long, set_long, set_state,
+    stores, until_committed, with_cells,
 };
 
 /// Transactions that no serial order explains, if all are committed.
@@ -114,18 +114,22 @@ fn overlapping(
 
 #[test]
 fn each_is_refused() {
-    let optimistic: Vec<_> =
-        stores().into_iter().filter(|(name, _)| name.starts_with("optimistic")).collect();
-    assert_eq!(optimistic.len(), 2);
-    for (store, open) in optimistic {
+    let overlap = |name: &str| name.starts_with("optimistic") || name == "a page";
+    let overlapping: Vec<_> = stores().into_iter().filter(|(name, _)| overlap(name)).collect();
+    assert_eq!(overlapping.len(), 3);
+    for (store, open) in overlapping {
         let dir = tempfile::tempdir().unwrap();
-        let db = Database::new(open(dir.path()));
+        let (kv, page) = open(dir.path());
+        let db = Database::new(kv);
         with_cells(&db);
         for Interleaving { name, perform, .. } in INTERLEAVINGS {
             let error = perform(&db).expect_err(name);
             assert!(error.is_retryable(), "{store}, {name}: {error}");
         }
         is_sound(&db, store);
+        if let Some(page) = page {
+            is_sound_in_history(&page);
+        }
     }
 }
 

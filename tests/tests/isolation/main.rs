@@ -25,6 +25,8 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::object::{Database, Migrate, Result, Transaction, TransactionConfig};
 use permazen::schema::SchemaModel;
+use permazen_ledger::Page;
+use permazen_tests::on_page;
 
 mod careless;
 mod history;
@@ -50,8 +52,11 @@ fn cell(n: u8) -> ObjId {
     ObjId::from_bytes([10, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
+/// A store, and the page that it is, if it is one.
+type Opened = (Arc<dyn KvDatabase>, Option<Page>);
+
 /// Opens a store in a directory.
-type Open = Box<dyn FnOnce(&Path) -> Arc<dyn KvDatabase>>;
+type Open = Box<dyn FnOnce(&Path) -> Opened>;
 
 /// Every store that claims to be serializable.
 fn stores() -> Vec<(&'static str, Open)> {
@@ -63,17 +68,24 @@ fn stores() -> Vec<(&'static str, Open)> {
         let builder = SqliteStore::builder().create(true).durability(Durability::MayLoseEverything);
         builder.open(path.join("file")).unwrap()
     };
+    fn store(kv: impl KvDatabase + 'static) -> Opened {
+        (Arc::new(kv), None)
+    }
     vec![
-        ("memory", Box::new(|_| Arc::new(MemoryStore::new()))),
-        ("LMDB", Box::new(move |path| Arc::new(lmdb(path)))),
-        ("SQLite", Box::new(move |path| Arc::new(sqlite(path)))),
+        ("memory", Box::new(|_| store(MemoryStore::new()))),
+        ("LMDB", Box::new(move |path| store(lmdb(path)))),
+        ("SQLite", Box::new(move |path| store(sqlite(path)))),
         (
             "optimistic over memory",
-            Box::new(|_| Arc::new(OptimisticDatabase::new(MemoryStore::new()))),
+            Box::new(|_| store(OptimisticDatabase::new(MemoryStore::new()))),
         ),
+        ("optimistic over LMDB", Box::new(move |path| store(OptimisticDatabase::new(lmdb(path))))),
         (
-            "optimistic over LMDB",
-            Box::new(move |path| Arc::new(OptimisticDatabase::new(lmdb(path)))),
+            "a page",
+            Box::new(|_| {
+                let page = on_page::new_page().unwrap();
+                (on_page::main_branch(&page).unwrap(), Some(page))
+            }),
         ),
     ]
 }
@@ -82,12 +94,15 @@ fn stores() -> Vec<(&'static str, Open)> {
 fn on_each(test: impl Fn(&str, &Database)) {
     for (name, open) in stores() {
         let dir = tempfile::tempdir().unwrap();
-        let kv = open(dir.path());
+        let (kv, page) = open(dir.path());
         assert!(kv.capabilities().serializable, "{name}");
         let db = Database::new(kv);
         with_cells(&db);
         test(name, &db);
         is_sound(&db, name);
+        if let Some(page) = page {
+            is_sound_in_history(&page);
+        }
     }
 }
 
@@ -100,6 +115,12 @@ fn with_cells(db: &Database) {
 fn is_sound(db: &Database, name: &str) {
     let findings = findings(db);
     assert!(findings.is_empty(), "{name}: {findings:#?}");
+}
+
+/// At some old commits of a page too.
+fn is_sound_in_history(page: &Page) {
+    let checked = on_page::check_commits(page, 7).unwrap();
+    assert!(checked.old > 0, "{checked:?}");
 }
 
 /// What the checker finds.

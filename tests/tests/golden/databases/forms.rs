@@ -7,9 +7,8 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
-use permazen_ledger::{MAIN, Page, PageId, Repository};
-use permazen_tests::files;
 use permazen_tests::scratch::Scratch;
+use permazen_tests::{files, on_page};
 
 use crate::report::{Outcome, Stop};
 
@@ -106,13 +105,7 @@ fn in_memory(folder: &Path) -> Outcome<Opened> {
 
 /// The pairs of `kv.xml` on a page.
 fn page(folder: &Path) -> Outcome<Opened> {
-    loaded(Arc::new(new_page()?.database(MAIN)?), folder)
-}
-
-/// A page of a ledger in memory.
-pub fn new_page() -> Outcome<Page> {
-    let repository = Repository::create(MemoryStore::new())?;
-    Ok(repository.create_page("golden", PageId::ROOT)?)
+    loaded(on_page::main_branch(&on_page::new_page()?)?, folder)
 }
 
 fn loaded(store: Arc<dyn KvDatabase>, folder: &Path) -> Outcome<Opened> {

@@ -7,10 +7,10 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite as _, TxOptions, xml};
 use permazen_ledger::MAIN;
 use permazen_tests::digest::{self, Lines};
-use permazen_tests::{files, hex};
+use permazen_tests::{files, hex, on_page};
 
 use super::answers::{Answers, Index};
-use super::forms::{self, Form};
+use super::forms::Form;
 use crate::report::{Outcome, Report, Stop, fail, same, same_text};
 
 /// Compares counts and digests of the pairs of `form`.
@@ -45,7 +45,7 @@ pub fn check(group: &str, folder: &Path, form: &Form, answers: &Answers, report:
 pub fn copies(group: &str, form: &Form, report: &mut Report) {
     report.case(group, &format!("{}: copied to a page and back", form.name), || {
         let original = form.store()?.begin(&TxOptions::reading())?;
-        let page = forms::new_page()?;
+        let page = on_page::new_page()?;
         let branch = page.database(MAIN)?;
         copy(&*original, &branch)?;
         let commit = page.head(MAIN)?;

@@ -1,23 +1,29 @@
 //! Random operations on objects of two schemas that refer to each other, compared with a simple
-//! model. The checker finds nothing after any commit. `PERMAZEN_OPERATIONS` sets about how many
+//! model. The checker finds nothing after any commit. One database in five is a page of a ledger, where
+//! in the end the checker looks at each old commit too. `PERMAZEN_OPERATIONS` sets about how many
 //! operations are made (100000), and `PERMAZEN_SEED` which ones.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::object::{Error, Migrate, Transaction};
+use permazen::kv::KvDatabase;
+use permazen::kv::memory::MemoryStore;
+use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
+use permazen::schema::SchemaModel;
+use permazen_tests::on_page;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
-
-use crate::support::*;
 
 /// Stands for null, which sorts last.
 const NULL: u8 = 0xff;
 /// Objects are numbered from 1 to this.
 const OBJECTS: u8 = 8;
 
-fn schema(version: u8) -> String {
+fn schema(version: u8) -> TransactionConfig {
     let (r, list, indexed) =
         if version == 1 { ("NULLIFY", "NULLIFY", "true") } else { ("DELETE", "REMOVE", "false") };
     let extra = if version == 2 {
@@ -25,7 +31,7 @@ fn schema(version: u8) -> String {
     } else {
         ""
     };
-    format!(
+    let xml = format!(
         r#"<Schema><ObjectType name="A" storageId="10">{extra}
 <SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="11" indexed="{indexed}"/>
 <ReferenceField name="r" storageId="12" inverseDelete="{r}"/>
@@ -38,7 +44,8 @@ fn schema(version: u8) -> String {
 <MapField name="vals" storageId="27"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="28"/><ReferenceField storageId="29" inverseDelete="REMOVE"/></MapField>
 <CompositeIndex name="ir" storageId="30"><Field name="i"/><Field name="r"/></CompositeIndex>
 </ObjectType></Schema>"#
-    )
+    );
+    TransactionConfig::new(SchemaModel::from_xml(xml.as_bytes()).unwrap()).unwrap()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,7 +242,7 @@ fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
             if there(n) {
                 object(model, n, &|o| o.i = i);
             }
-            (there(n), tx.set(id(n), "i", &int(i), Migrate::No))
+            (there(n), tx.set(id(n), "i", &Value::Int(i), Migrate::No))
         }
         Step::Ref(n, at, target) => {
             if may(n, target) {
@@ -282,7 +289,7 @@ fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
                 });
             }
             let map = tx.map_view(id(n), "keys", Migrate::No).unwrap();
-            (may(n, key), map.put(&value(key), &int(i)).map(drop))
+            (may(n, key), map.put(&value(key), &Value::Int(i)).map(drop))
         }
         Step::KeysRemove(n, key) if there(n) => {
             object(model, n, &|o| {
@@ -298,14 +305,14 @@ fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
                 });
             }
             let map = tx.map_view(id(n), "vals", Migrate::No).unwrap();
-            (may(n, target), map.put(&int(key), &value(target)).map(drop))
+            (may(n, target), map.put(&Value::Int(key), &value(target)).map(drop))
         }
         Step::ValsRemove(n, key) if there(n) => {
             object(model, n, &|o| {
                 o.vals.remove(&key);
             });
             let map = tx.map_view(id(n), "vals", Migrate::No).unwrap();
-            (true, map.remove(&int(key)).map(drop))
+            (true, map.remove(&Value::Int(key)).map(drop))
         }
         Step::Migrate(n) => {
             if there(n) {
@@ -361,13 +368,19 @@ fn compare(tx: &Transaction<'_>, model: &Model) {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-fn run(steps: &[Step]) -> Result<(), TestCaseError> {
-    let world = World::new();
+/// Does the steps on a page, or else in the memory store. Returns how many old commits were checked.
+fn run(on_a_page: bool, steps: &[Step]) -> u64 {
+    let page = on_a_page.then(|| on_page::new_page().unwrap());
+    let store: Arc<dyn KvDatabase> = match &page {
+        Some(page) => on_page::main_branch(page).unwrap(),
+        None => Arc::new(MemoryStore::new()),
+    };
+    let db = Database::new(store);
     let schemas = [schema(1), schema(2)];
     let mut version = 1;
     let mut committed = Model::default();
     let mut model = Model::default();
-    let mut tx = world.begin(&schemas[0]);
+    let mut tx = db.begin(&schemas[0]).unwrap();
     for step in steps {
         match *step {
             Step::Commit(next) | Step::RollBack(next) => {
@@ -379,14 +392,15 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
                     model = committed.clone();
                 }
                 version = next;
-                tx = world.begin(&schemas[usize::from(next) - 1]);
+                tx = db.begin(&schemas[usize::from(next) - 1]).unwrap();
                 compare(&tx, &model);
             }
             _ => apply(&tx, version, &mut model, step),
         }
     }
     compare(&tx, &model);
-    Ok(())
+    tx.commit().unwrap();
+    page.map_or(0, |page| on_page::check_commits(&page, 1).unwrap().old)
 }
 
 /// A number from the environment.
@@ -405,5 +419,15 @@ fn objects_agree_with_a_naive_model() {
         config.rng_seed = RngSeed::Fixed(seed);
     }
     config.source_file = Some(file!());
-    TestRunner::new(config).run(&steps(), |steps| run(&steps)).unwrap();
+    let (cases, old_commits) = (config.cases, Cell::new(0));
+    // A failure is shown in the memory store if it happens there too.
+    let strategy = (0_u8..5, steps());
+    let one = |(store, steps): (u8, Vec<Step>)| -> Result<(), TestCaseError> {
+        old_commits.set(old_commits.get() + run(store == 4, &steps));
+        Ok(())
+    };
+    TestRunner::new(config).run(&strategy, one).unwrap();
+    let old_commits = old_commits.get();
+    println!("{cases} databases, {old_commits} old commits of pages were checked");
+    assert!(old_commits > u64::from(cases) / 2 || cases < 50, "{old_commits} old commits");
 }
