@@ -378,3 +378,42 @@ fn a_migration_moves_whole_batches_and_says_so() {
         }
     });
 }
+
+/// A script that met a conflict runs again as long as nobody has seen anything of it. What an edit says is
+/// said before the commit.
+#[test]
+fn a_script_runs_again_if_it_has_printed_nothing() {
+    let fault =
+        || KvError::Conflict(Box::new(permazen::kv::Conflict::ReadWrite(b"k".to_vec().into())));
+    for (script, runs_again) in
+        [("set all Person to age = 1", true), ("count Pet; set all Person to age = 1", false)]
+    {
+        let words = ["--write", "--raw", "-c", script];
+        let states = States::of(&words, reference);
+        let burning = reference();
+        burning.faults.stop();
+        burning.succeeds(&words);
+        let last_change = burning.faults.operations() - 1;
+        let burning = reference();
+        burning.faults.fail_nth(last_change, fault);
+        let result = burning.run(&words);
+        let done = burning.faults.operations();
+        assert_eq!(burning.faults.hits(), 1);
+        if runs_again {
+            assert_eq!(result.unwrap(), Answer::Yes);
+            assert!(done > last_change);
+            assert!(burning.pairs() == states.after);
+        } else {
+            let failure = result.unwrap_err();
+            assert_eq!((failure.exit, done), (Exit::Busy, last_change));
+            let message = failure.to_string();
+            assert!(message.ends_with("try again; nothing is changed"), "{message}");
+            assert!(burning.pairs() == states.before);
+        }
+        // If it goes on like that, it is given up.
+        let burning = reference();
+        burning.faults.fail_from(1, fault);
+        let words = [&words[..], &["--wait", "50ms"]].concat();
+        assert_eq!(burning.run(&words).unwrap_err().exit, Exit::Busy);
+    }
+}

@@ -238,6 +238,69 @@ mod tests {
         assert!(interrupt.check_unless_done().is_err());
     }
 
+    /// This test in a process of its own, whose commit ends when its standard input does.
+    #[cfg(unix)]
+    fn process_that_commits() -> std::process::Child {
+        use std::io::{BufRead, BufReader};
+        use std::process::{Command, Stdio};
+        let name = "interrupt::tests::a_commit_under_way_is_awaited_and_a_second_ctrl_c_ends_it";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", name, "--nocapture"]).env(COMMITS, "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.ends_with("it commits\n") {
+            line.clear();
+            assert!(out.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+        child.stdout = Some(out.into_inner());
+        child
+    }
+
+    #[cfg(unix)]
+    const COMMITS: &str = "PERMAZEN_TEST_COMMITS";
+
+    #[cfg(unix)]
+    #[test]
+    fn a_commit_under_way_is_awaited_and_a_second_ctrl_c_ends_it() {
+        use std::io::{BufRead, BufReader, Read};
+        use std::process::Command;
+        if std::env::var_os(COMMITS).is_some() {
+            let interrupt = Interrupt::listen().unwrap();
+            let _working = interrupt.work();
+            let committed = interrupt.commit(|| {
+                std::io::stdout().write_all(b"it commits\n").unwrap();
+                std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+                Ok(())
+            });
+            committed.unwrap();
+            std::process::exit(interrupt.check().unwrap_err().exit.code().into());
+        }
+        for presses in [1, 2] {
+            let mut child = process_that_commits();
+            let id = child.id().to_string();
+            let press =
+                || assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+            press();
+            let mut err = BufReader::new(child.stderr.take().unwrap());
+            let mut line = String::new();
+            err.read_line(&mut line).unwrap();
+            assert!(line.contains("the commit is under way, and its outcome is awaited"), "{line}");
+            let input = child.stdin.take();
+            if presses == 2 {
+                press();
+                assert_eq!(child.wait().unwrap().code(), Some(4));
+                continue;
+            }
+            drop(input);
+            line.clear();
+            err.read_line(&mut line).unwrap();
+            assert_eq!(line, "permazen: the changes are committed\n");
+            assert_eq!(child.wait().unwrap().code(), Some(130));
+        }
+    }
+
     #[test]
     fn a_pager_has_ctrl_c_for_itself() {
         let interrupt = Interrupt::deaf();

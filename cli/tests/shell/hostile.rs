@@ -1,6 +1,8 @@
 //! Characters that could control a terminal, in names and values of a database, in arguments and in
 //! scripts. None of them reaches a terminal; in pipes, they are in formats that are exact there.
 
+use std::io::Write;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use permazen::encoding::{EncodingId, EnumValue, Value};
@@ -12,6 +14,42 @@ use permazen_query::text::quoted_name;
 use serde_json::Value as Json;
 
 use crate::support::{Ran, on_terminal, program};
+
+/// All characters of the categories Cc, Cf, Zl and Zp of Unicode 16. Those that set the direction of
+/// writing are among them.
+const CONTROLS: [(u32, u32); 23] = [
+    (0x0, 0x1f),
+    (0x7f, 0x9f),
+    (0xad, 0xad),
+    (0x600, 0x605),
+    (0x61c, 0x61c),
+    (0x6dd, 0x6dd),
+    (0x70f, 0x70f),
+    (0x890, 0x891),
+    (0x8e2, 0x8e2),
+    (0x180e, 0x180e),
+    (0x200b, 0x200f),
+    (0x2028, 0x202e),
+    (0x2060, 0x2064),
+    (0x2066, 0x206f),
+    (0xfeff, 0xfeff),
+    (0xfff9, 0xfffb),
+    (0x110bd, 0x110bd),
+    (0x110cd, 0x110cd),
+    (0x13430, 0x1343f),
+    (0x1bca0, 0x1bca3),
+    (0x1d173, 0x1d17a),
+    (0xe0001, 0xe0001),
+    (0xe0020, 0xe007f),
+];
+
+#[test]
+fn every_control_and_format_character_is_escaped() {
+    for c in CONTROLS.iter().flat_map(|&(first, last)| first..=last) {
+        let c = char::from_u32(c).unwrap();
+        assert!(needs_escape(c), "{}", c.escape_unicode());
+    }
+}
 
 /// Every character that must not reach a terminal.
 fn hidden() -> Vec<char> {
@@ -152,10 +190,7 @@ fn nothing_harmful_reaches_a_terminal() {
         for format in
             ["--format=table", "--format=lines", "--json", "--format=csv", "--raw", "--format=xml"]
         {
-            let Some(ran) = db.shown(&[&statement, format]) else {
-                println!("skipped: there is no program `script` to make a terminal");
-                return;
-            };
+            let Some(ran) = db.shown(&[&statement, format]) else { return };
             assert_eq!(ran.code, 0, "{format}: {}", ran.out.escape_default());
             let text = ran.out.replace('\t', " ");
             let tabs = if format == "--raw" { 4 } else { 0 };
@@ -164,6 +199,62 @@ fn nothing_harmful_reaches_a_terminal() {
             assert!(ran.out.len() > 10_000, "{format}: {}", ran.out);
         }
     }
+}
+
+/// Everything but the rows of statements: what commands print about all these names and values.
+#[test]
+fn commands_show_nothing_harmful_on_a_terminal() {
+    let db = Hostile::new();
+    let mut script =
+        "types\nschema list\nschema show\nschema rust\ninfo\nkv scan\nkv dump -\n".to_owned();
+    for name in &db.names {
+        let quoted = quoted_name(name);
+        for statement in ["explain find", "explain run count", "explain delete all"] {
+            script.push_str(&format!("{statement} {quoted};\n"));
+        }
+    }
+    // These show on a terminal how far they are.
+    must_be_harmless(&db.piped(&["stats"]).done());
+    must_be_harmless(&db.piped(&["check"]).done());
+    let file = db.folder.path().join("script");
+    std::fs::write(&file, script).unwrap();
+    let Some(ran) = db.shown(&["-f", file.to_str().unwrap()]) else { return };
+    // Some names can be none of Rust.
+    assert_eq!(ran.code, 1, "{}", ran.out.escape_default());
+    must_be_harmless(&ran.out);
+    assert!(ran.out.len() > 100_000, "{}", ran.out.len());
+    for name in db.names.iter().take(3) {
+        let ran = db.shown(&["type", name]).unwrap();
+        assert_eq!(ran.code, 0, "{}", ran.out.escape_default());
+        must_be_harmless(&ran.out);
+    }
+}
+
+/// Changes, conflicts, completion and mistakes at the prompt.
+#[test]
+fn the_prompt_shows_nothing_harmful() {
+    let db = Hostile::new();
+    let value = permazen_query::text::quoted(&db.text.as_str().into());
+    let mut lines = String::new();
+    for name in &db.names {
+        let (type_name, list) = (quoted_name(name), quoted_name(&format!("{name}L")));
+        lines.push_str(&format!("create {type_name} {type_name} = {value}, {list} = [{value}]\n"));
+        lines.push_str(&format!("set all {type_name} to {list} insert 0 {value}\n"));
+        lines.push_str(&format!("find {type_name} where `\t\nfind {type_name}x\n"));
+    }
+    lines.push_str("diff\nfind `\t\ncommit --yes\n");
+    let path = db.folder.path().join("db");
+    let mut command = program(&path, &["--prompt", "--write"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    writer.join().unwrap().unwrap();
+    // What is typed is shown as it was typed, and has nothing harmful here.
+    must_be_harmless(&ran.out.replace('\t', " "));
+    must_be_harmless(&ran.err);
+    assert!(ran.out.contains("committed: "), "{} {}", ran.out.len(), ran.err);
 }
 
 #[test]

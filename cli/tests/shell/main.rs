@@ -11,4 +11,5 @@ mod others;
 mod pager;
 mod prompt;
 mod scripts;
+mod stores;
 mod support;

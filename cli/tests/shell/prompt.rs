@@ -1,11 +1,12 @@
 //! The prompt. `--prompt` makes it read lines without a terminal, and shows them after the prompt.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use permazen::kv::{KvDatabase, TxOptions};
 
-use crate::support::{Fixture, Ran, without_terminal};
+use crate::support::{Fixture, Ran, program, without_terminal};
 
 /// Types lines, and gives what is shown.
 fn typed(db: &Fixture, options: &[&str], lines: &str) -> Ran {
@@ -20,15 +21,20 @@ fn names(db: &Fixture) -> String {
 }
 
 /// A person who types line after line, and looks at what comes.
-struct Person {
+pub(crate) struct Person {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Person {
-    fn at(db: &Fixture, options: &[&str]) -> Person {
-        let mut command = db.command(&["--prompt"]);
+    pub(crate) fn at(db: &Fixture, options: &[&str]) -> Person {
+        Person::on(&db.path(), options)
+    }
+
+    /// At the prompt of a store.
+    pub(crate) fn on(store: &Path, options: &[&str]) -> Person {
+        let mut command = program(store, &["--prompt"]);
         command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -37,7 +43,7 @@ impl Person {
     }
 
     /// Types a line, and waits until all of it is done.
-    fn types(&mut self, line: &str) -> String {
+    pub(crate) fn types(&mut self, line: &str) -> String {
         writeln!(self.input, "{line}\necho done").unwrap();
         let mut shown = String::new();
         loop {
@@ -53,7 +59,17 @@ impl Person {
         }
     }
 
-    fn leaves(self) -> Ran {
+    /// Types a line and leaves: what is shown from then on.
+    pub(crate) fn types_last(mut self, line: &str) -> Ran {
+        writeln!(self.input, "{line}").unwrap();
+        drop(self.input);
+        let mut out = String::new();
+        self.output.read_to_string(&mut out).unwrap();
+        let ran = Ran::from(self.child.wait_with_output().unwrap());
+        Ran { out, ..ran }
+    }
+
+    pub(crate) fn leaves(self) -> Ran {
         drop(self.input);
         drop(self.output);
         Ran::from(self.child.wait_with_output().unwrap())
@@ -416,7 +432,7 @@ fn its_commands_are_refused_elsewhere() {
 }
 
 /// A terminal, which the program `script` makes.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     input: ChildStdin,
     output: ChildStdout,
@@ -427,13 +443,18 @@ struct Terminal {
 impl Terminal {
     /// The prompt on a terminal; `None` if there is no such program.
     fn new(db: &Fixture, options: &str) -> Option<Terminal> {
-        Terminal::with_pager(db, options, "cat")
+        Terminal::on(db, &db.path(), options, "cat")
     }
 
     fn with_pager(db: &Fixture, options: &str, pager: &str) -> Option<Terminal> {
+        Terminal::on(db, &db.path(), options, pager)
+    }
+
+    /// The same with another store; the history is beside the database.
+    pub(crate) fn on(db: &Fixture, store: &Path, options: &str, pager: &str) -> Option<Terminal> {
         let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
         let mut command = Command::new("script");
-        command.args(["-qec", &format!("'{program}' '{}' {options}", db.path().display())]);
+        command.args(["-qec", &format!("'{program}' '{}' {options}", store.display())]);
         command.arg("/dev/null").env("TERM", "xterm").env("PAGER", pager);
         command.env("XDG_STATE_HOME", db.file("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -450,7 +471,7 @@ impl Terminal {
     }
 
     /// Waits until this is shown, and gives what was shown before it.
-    fn waits_for(&mut self, text: &str) -> String {
+    pub(crate) fn waits_for(&mut self, text: &str) -> String {
         let mut bytes = [0; 4096];
         loop {
             if let Some(at) = self.shown.find(text) {
@@ -463,11 +484,11 @@ impl Terminal {
         }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.input.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn ends(mut self) -> Option<i32> {
+    pub(crate) fn ends(mut self) -> Option<i32> {
         let mut rest = Vec::new();
         self.output.read_to_end(&mut rest).unwrap();
         self.child.wait().unwrap().code()
@@ -618,6 +639,32 @@ fn names_are_completed() {
         r#"<Schema><ObjectType name="All" storageId="1"/><ObjectType name="all" storageId="2"/></Schema>"#,
     );
     assert_eq!(completions(&odd, "find "), ["All", "`all`"]);
+}
+
+/// What is typed in small letters is found too, if nothing else begins like it.
+#[test]
+fn small_letters_are_completed() {
+    let db = Fixture::new();
+    assert_eq!(completions(&db, "find pe"), ["Person", "Pet"]);
+    assert_eq!(completions(&db, "find Person where NA"), ["name"]);
+    assert_eq!(completions(&db, "type PER"), ["Person"]);
+    assert_eq!(completions(&db, "INF"), ["info"]);
+    let light = Fixture::with_schema(
+        r#"<Schema><ObjectType name="Light" storageId="1">
+             <EnumField name="color" storageId="3"><Identifier>RED</Identifier><Identifier>red_</Identifier></EnumField>
+           </ObjectType></Schema>"#,
+    );
+    assert_eq!(completions(&light, "find Light where color = re"), ["red_"]);
+    assert_eq!(completions(&light, "find Light where color = rE"), ["RED", "red_"]);
+}
+
+#[test]
+fn paths_of_references_are_completed() {
+    let db = Fixture::new();
+    assert_eq!(completions(&db, "find Person<-Per"), ["Person"]);
+    assert_eq!(completions(&db, "find Person->"), ["boss", "friends", "spouse"]);
+    assert_eq!(completions(&db, "count Person where tags has \"x"), ["\"x\""]);
+    assert_eq!(completions(&db, "count Person where scores[\""), ["\"a\"", "\"b\""]);
 }
 
 #[test]

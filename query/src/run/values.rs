@@ -1,5 +1,7 @@
 //! The values of a path.
 
+use std::collections::HashSet;
+
 use permazen::ObjId;
 use permazen::encoding::{long, uint};
 use permazen::layout;
@@ -30,6 +32,21 @@ pub(crate) fn walk(
     subject: &Subject<'_>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
+    walk_with(reader, path, subject, None, leaf)
+}
+
+/// Objects that were met, each with the number of hops that lead to it.
+type Met = HashSet<(usize, ObjId)>;
+
+/// The same; of the ways that lead to an object with as many hops, only one is followed if `met` is
+/// given. Their number can grow with each hop.
+fn walk_with(
+    reader: &Reader<'_>,
+    path: &CheckedPath,
+    subject: &Subject<'_>,
+    met: Option<&mut Met>,
+    leaf: &mut Leaf<'_>,
+) -> Result<Flow> {
     let damaged = subject.known_version() == Some(Found::Damaged);
     match &path.always {
         // The version makes no difference.
@@ -37,7 +54,7 @@ pub(crate) fn walk(
             leaf(subject, Some(access))
         }
         _ if path.hops.is_empty() => leaf(subject, None),
-        _ => walk_from(reader, path, 0, subject, leaf),
+        _ => walk_from(reader, path, 0, subject, met, leaf),
     }
 }
 
@@ -47,6 +64,7 @@ fn walk_from(
     path: &CheckedPath,
     at: usize,
     subject: &Subject<'_>,
+    mut met: Option<&mut Met>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
     let always = path.always.as_ref().filter(|_| at == 0);
@@ -72,7 +90,13 @@ fn walk_from(
     }
     field_values(reader, subject, access, &mut |got| match got {
         Got::Value(reference) => match ObjId::from_slice(reference) {
-            Ok(target) => walk_from(reader, path, at + 1, &Subject::of(target), leaf),
+            Ok(target) => {
+                let is_known = |met: &mut Met| !met.insert((at + 1, target));
+                if met.as_deref_mut().is_some_and(is_known) {
+                    return Ok(Flow::More);
+                }
+                walk_from(reader, path, at + 1, &Subject::of(target), met.as_deref_mut(), leaf)
+            }
             Err(_) => Ok(Flow::More),
         },
         Got::Damaged(..) => Ok(Flow::More),
@@ -153,14 +177,16 @@ pub(crate) fn list_element<'b>(position: &[u8], element: &'b [u8]) -> Got<'b> {
     }
 }
 
-/// The values of a path, each with its kind.
+/// The values of a path, each with its kind. Those of an object to which several ways lead come once.
 pub(crate) fn each_value(
     reader: &Reader<'_>,
     path: &CheckedPath,
     subject: &Subject<'_>,
     value: &mut dyn FnMut(usize, Got<'_>) -> Result<Flow>,
 ) -> Result<Flow> {
-    walk(reader, path, subject, &mut |subject, access| match (access, path.special) {
+    let mut met = path.many.then(Met::new);
+    let met = met.as_mut();
+    walk_with(reader, path, subject, met, &mut |subject, access| match (access, path.special) {
         (Some(access), _) => {
             field_values(reader, subject, access, &mut |got| value(access.kind, got))
         }

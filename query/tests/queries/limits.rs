@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use permazen::encoding::Value;
 use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 use permazen::layout;
+use permazen::object::Migrate;
 use permazen_query::{Cell, Limits, Parameters, QueryError};
 
-use crate::database::people;
+use crate::database::{id, people, second};
 
 #[test]
 fn a_sort_that_needs_files() {
@@ -40,6 +42,25 @@ fn a_statement_can_be_stopped() {
         assert_eq!(answer.ran.stopped, answer.operations.reads() > 256, "{statement}");
     }
     assert!(fixture.try_ask_with(&many, &Parameters::new(), &limits, None).unwrap().ran.stopped);
+}
+
+/// Each hop doubles the number of ways, but not that of objects.
+#[test]
+fn many_ways_lead_to_few_objects() {
+    let fixture = people();
+    fixture.with(second(), |tx| {
+        let both = [1, 2].map(|number| Value::Ref(id(tx, "Person", number)));
+        for number in [1, 2] {
+            let person = id(tx, "Person", number);
+            let friends = tx.list_view(person, "friends", Migrate::No).unwrap();
+            friends.clear().unwrap();
+            both.iter().for_each(|friend| friends.push(friend).unwrap());
+        }
+    });
+    let path = format!("{}name", "friends.".repeat(14));
+    let answer = fixture.ask(&format!("count Person where {path} = \"nobody\""));
+    assert_eq!(answer.line(), "0");
+    assert!(answer.operations.reads() < 2000, "{:?}", answer.operations);
 }
 
 #[test]

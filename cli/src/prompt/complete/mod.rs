@@ -56,13 +56,23 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
         }
     };
     let typed = text.get(start..).unwrap_or_default();
-    let fits = |candidate: &String| {
-        candidate.starts_with(typed) && candidate != typed && !candidate.contains(is_hidden)
-    };
-    let mut candidates: Vec<_> = candidates.into_iter().filter(fits).collect();
+    let mut candidates = fitting(candidates, typed);
     candidates.sort();
     candidates.dedup();
     Completion { start, candidates }
+}
+
+/// The candidates that begin with what is typed; if none does, those that do so in other letters, small
+/// or large.
+fn fitting(mut candidates: Vec<String>, typed: &str) -> Vec<String> {
+    candidates.retain(|candidate| candidate != typed && !candidate.contains(is_hidden));
+    if candidates.iter().any(|candidate| candidate.starts_with(typed)) {
+        candidates.retain(|candidate| candidate.starts_with(typed));
+    } else {
+        let typed = typed.to_lowercase();
+        candidates.retain(|candidate| candidate.to_lowercase().starts_with(&typed));
+    }
+    candidates
 }
 
 /// The words that begin statements.

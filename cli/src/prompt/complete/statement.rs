@@ -41,7 +41,12 @@ pub(super) fn candidates(
             return indexes.chain(["none".to_owned()]).collect();
         }
         "." => return after_point(earlier, &types, catalog),
-        "=" | "!=" | "<" | "<=" | ">" | ">=" | "+=" | "-=" | "in" | "starts" | "add" | "remove" => {
+        "->" => return references(&types, catalog),
+        "-" if earlier.last().is_some_and(|token| token.text == "<") => {
+            return type_names(catalog).collect();
+        }
+        "=" | "!=" | "<" | "<=" | ">" | ">=" | "+=" | "-=" | "in" | "has" | "starts" | "add"
+        | "remove" | "[" => {
             let at = earlier.iter().rposition(|token| token.text != "not");
             let Some((path, Some(name))) = at.map(|at| (&earlier[..at], earlier.get(at))) else {
                 return Vec::new();
@@ -115,6 +120,23 @@ fn after_point(earlier: &[Token<'_>], types: &[&TypeEntry], catalog: &Catalog) -
         candidates.extend(field.sub_fields().map(|sub_field| quoted_name(&sub_field.name)));
     }
     candidates
+}
+
+/// The fields that refer to objects, of these types if there are some and of all types otherwise.
+fn references(types: &[&TypeEntry], catalog: &Catalog) -> Vec<String> {
+    let refers = |field: &&Arc<ResolvedField>| {
+        let own = field.simple().into_iter();
+        let mut parts = own.chain(field.sub_fields().filter_map(|part| part.simple()));
+        parts.any(|simple| simple.reference.is_some())
+    };
+    let of = |entry: &TypeEntry| {
+        let fields = entry.versions.iter().flat_map(|version| version.fields_by_storage_id());
+        fields.filter(refers).map(|field| quoted_name(&field.name)).collect::<Vec<_>>()
+    };
+    match types.is_empty() {
+        true => catalog.types().iter().flat_map(of).collect(),
+        false => types.iter().flat_map(|entry| of(entry)).collect(),
+    }
 }
 
 fn indexes(of: &TypeEntry) -> Vec<Arc<str>> {
