@@ -166,33 +166,31 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
     let mut found = Columns { equal: Vec::new(), range: None, met: Vec::new() };
     let mut has_list = false;
     for field in &index.fields {
-        let tests: Vec<(usize, &Matcher)> = wanted
+        let tests: Vec<Told<'_>> = wanted
             .conditions
             .iter()
             .enumerate()
-            .filter_map(|(at, condition)| {
-                Some((at, matcher(condition, index.kind, field, version)?))
-            })
+            .filter_map(|(at, condition)| told(at, condition, index.kind, field, version))
             .collect();
-        let equal = tests.iter().find(|(_, matcher)| match matcher {
+        let equal = tests.iter().find(|told| match told.matcher {
             Matcher::Equal(_) => true,
             Matcher::OneOf(_) => !has_list,
             Matcher::NotEqual(_) | Matcher::Within(..) => false,
         });
-        if let Some((at, matcher)) = equal {
-            has_list |= matches!(matcher, Matcher::OneOf(_));
-            found.equal.push((*matcher).clone());
-            found.met.push(*at);
+        if let Some(told) = equal {
+            has_list |= matches!(told.matcher, Matcher::OneOf(_));
+            found.equal.push(told.matcher.clone());
+            found.met.extend(told.met());
             continue;
         }
-        for (at, matcher) in tests {
-            let Matcher::Within(lower, upper) = matcher else { continue };
+        for told in tests {
+            let Matcher::Within(lower, upper) = told.matcher else { continue };
             let range = (lower.clone(), upper.clone());
             found.range = Some(match found.range.take() {
                 None => range,
                 Some(before) => spans::intersection(before, range),
             });
-            found.met.push(at);
+            found.met.extend(told.met());
             // Another one of several values can be within other bounds.
             if !single {
                 break;
@@ -203,18 +201,39 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
     found
 }
 
+/// What a condition says about the values of an indexed field.
+struct Told<'c> {
+    /// The position of the condition.
+    at: usize,
+    matcher: &'c Matcher,
+    /// Whether the objects of all such entries meet the condition. Otherwise the value may be at another
+    /// key or position than the one that is meant.
+    exact: bool,
+}
+
+impl Told<'_> {
+    /// The condition, if its entries meet it.
+    fn met(&self) -> Option<usize> {
+        self.exact.then_some(self.at)
+    }
+}
+
 /// What a condition says about the values of an indexed field, if it is about nothing else.
-fn matcher<'c>(
+fn told<'c>(
+    at: usize,
     condition: &'c CheckedCondition,
     kind: IndexKind,
     field: &ResolvedField,
     version: Version,
-) -> Option<&'c Matcher> {
+) -> Option<Told<'c>> {
     let CheckedCondition::Test(test) = condition else { return None };
     let Test { path, matchers, .. } = &**test;
     let access = only_hop(path)?.get(version)?;
-    is_read_by(access, kind, field).then_some(())?;
-    matchers.get(access.kind)?.as_ref()
+    let exact = is_read_by(access, kind, field);
+    if !exact && !is_one_of(access, kind, field) {
+        return None;
+    }
+    Some(Told { at, matcher: matchers.get(access.kind)?.as_ref()?, exact })
 }
 
 fn only_hop(path: &CheckedPath) -> Option<&crate::check::Versions<Access>> {
@@ -233,7 +252,22 @@ fn is_read_by(access: &Access, kind: IndexKind, field: &ResolvedField) -> bool {
         Read::Values => kind == IndexKind::MapValue,
         Read::Counter | Read::AtKey(_) | Read::AtPosition(_) | Read::Whole => false,
     };
-    read && access.stored && access.of().is_some_and(|of| of.storage_id == field.storage_id)
+    read && is_of(access, field)
+}
+
+/// Whether the value that is read is one of those in an index on a sub-field.
+fn is_one_of(access: &Access, kind: IndexKind, field: &ResolvedField) -> bool {
+    let read = match access.read {
+        Read::AtKey(_) => kind == IndexKind::MapValue,
+        Read::AtPosition(_) => kind == IndexKind::ListElement,
+        _ => false,
+    };
+    read && is_of(access, field)
+}
+
+/// Whether the values that are read are stored as those of a field or sub-field.
+fn is_of(access: &Access, field: &ResolvedField) -> bool {
+    access.stored && access.of().is_some_and(|of| of.storage_id == field.storage_id)
 }
 
 /// Whether the entries have the order that is wanted: `Some(true)` if from the end.

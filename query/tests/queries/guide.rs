@@ -30,7 +30,7 @@ fn statements_about_reading_are_run() {
         let answer = fixture.ask(statement);
         assert!(answer.ran.rows > 0, "{statement} finds nothing");
     }
-    assert_eq!(all.len(), 26);
+    assert_eq!(all.len(), 27);
     let (_, plan) = section.split_once("```plan\n").unwrap();
     let plan = plan.split("\n```").next().unwrap();
     assert_eq!(fixture.plan(plan.lines().next().unwrap()), plan);

@@ -33,6 +33,30 @@ fn an_index_by_its_values() {
     );
 }
 
+/// The entries can be of other keys or positions.
+#[test]
+fn an_index_that_has_the_value_somewhere() {
+    assert_eq!(
+        plan("count Person where scores[\"a\"] = 2"),
+        "  index Person.scores.value
+    storage ID 9: entries (2): 1 seek and a step for each entry
+  filter: scores[\"a\"] = 2
+  each object: 1 get"
+    );
+    assert_eq!(
+        plan("count Person where friends[0] = @0100000000000001"),
+        "  index Person.friends.element
+    storage ID 5: entries (@0100000000000001): 1 seek and a step for each entry
+  filter: friends[0] = @0100000000000001
+  each object: 1 get"
+    );
+    // Not through a reference.
+    let shown = plan("count Person where boss.name = \"Ann\"");
+    assert!(shown.contains("scan all objects of Person"), "{shown}");
+    let shown = plan("count (Person where name = \"Ann\")<-Person.boss");
+    assert!(!shown.contains("scan") && shown.contains("index Person.name"), "{shown}");
+}
+
 #[test]
 fn an_index_that_lacks_objects() {
     assert_eq!(
