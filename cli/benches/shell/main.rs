@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use process::{Taken, first_lines, peaks, run, same_output, shell};
+use process::{Taken, first_lines, on_processors, peaks, run, same_output, shell};
 
 /// How often a query of a few milliseconds is run.
 const SHORT: usize = 41;
@@ -88,7 +88,7 @@ fn alone(name: &str, taken: &[Taken]) {
 /// A query of one object by an indexed value, from the start of the process to its end.
 fn one_object(db: &Path, objects: u32) {
     let query = |n: u32| {
-        let name = people::name(n * (objects / SHORT as u32) % objects);
+        let name = people::name(n * (objects / SHORT as u32) % objects, objects);
         run(shell(db, &[&format!("find Person where name = \"{name}\"")]))
     };
     query(0);
@@ -183,41 +183,41 @@ fn completion(db: &Path) {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut to = child.stdin.take().unwrap();
     let mut from = BufReader::new(child.stdout.take().unwrap());
+    let id = child.id();
     let mut ask = |typed: &str, number: usize| {
         let end = format!("end{number}");
-        let start = Instant::now();
-        write!(to, "{typed}\t\necho {end}\n").unwrap();
+        let (start, before) = (Instant::now(), on_processors(id));
+        write!(to, "{typed}\necho {end}\n").unwrap();
         to.flush().unwrap();
         let (mut line, mut lines) = (String::new(), 0);
         loop {
             line.clear();
             assert!(from.read_line(&mut line).unwrap() > 0);
             if line.trim() == end {
-                return (start.elapsed(), lines);
+                let taken = Taken { cpu: on_processors(id) - before, wall: start.elapsed() };
+                return (taken, lines);
             }
             lines += 1;
         }
     };
+    // The program has started, and has the database open.
+    ask("", 0);
     let mut number = 0;
     for (name, typed, most) in [
         ("types", "find Type", TYPES as usize),
         ("fields", "find Type999 where fi", 5),
         ("commands", "sch", 1),
     ] {
-        let mut all: Vec<_> = (0..SHORT)
+        let all: Vec<_> = (0..SHORT)
             .map(|_| {
                 number += 1;
-                ask(typed, number)
+                ask(&format!("{typed}\t"), number)
             })
             .collect();
-        assert!(all.iter().all(|(_, lines)| *lines >= most), "{typed}: {all:?}");
-        let first = all[0].0;
-        all.sort();
-        println!(
-            "completion of {name:<30} clock {:>9.2} ms   the first {:>9.2} ms",
-            milliseconds(all[SHORT / 2].0),
-            milliseconds(first)
-        );
+        assert!(all.iter().all(|(_, lines)| *lines >= most), "{typed}");
+        let taken: Vec<_> = all.into_iter().map(|(taken, _)| taken).collect();
+        alone(&format!("completion of {name}"), &taken);
+        alone("  the first", &taken[..1]);
     }
     drop(to);
     assert!(child.wait().unwrap().success());

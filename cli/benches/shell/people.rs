@@ -6,7 +6,7 @@ use permazen::kv::Durability;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaModel;
-use permazen::{Counter, Permazen, PermazenObject};
+use permazen::{Counter, ObjIdGenerator, Permazen, PermazenObject};
 
 /// A person: five fields, two indexes, nine pairs.
 #[derive(PermazenObject, Default)]
@@ -24,9 +24,16 @@ pub(crate) struct Person {
     pub(crate) visits: Counter,
 }
 
+/// From so many objects on, IDs and indexed values ascend, because a database of random ones takes too
+/// long to make.
+const ORDERED: u32 = 2_000_000;
+
 /// The name of the person with this number.
-pub(crate) fn name(number: u32) -> String {
-    format!("Person {}", number.wrapping_mul(2_654_435_761))
+pub(crate) fn name(number: u32, objects: u32) -> String {
+    match objects < ORDERED {
+        true => format!("Person {}", number.wrapping_mul(2_654_435_761)),
+        false => format!("Person {number:010}"),
+    }
 }
 
 /// Makes a database of people.
@@ -37,12 +44,20 @@ pub(crate) fn fill(path: &Path, objects: u32) {
         .open(path)
         .unwrap();
     let db = Permazen::builder(store).model::<Person>().build().unwrap();
+    if objects >= ORDERED {
+        db.database().set_id_generator(ObjIdGenerator::ordered().unwrap());
+    }
     for first in (0..objects).step_by(50_000) {
         db.write(|tx| {
             for number in first..objects.min(first + 50_000) {
                 let email = format!("user{number}@example.org");
-                let (age, score) = ((number % 100) as i32, i64::from(number) * 1000);
-                let person = Person { age, email, name: name(number), score, visits: Counter(3) };
+                let age = match objects < ORDERED {
+                    true => number % 100,
+                    false => number / objects.div_ceil(100),
+                };
+                let (age, score) = (age as i32, i64::from(number) * 1000);
+                let name = name(number, objects);
+                let person = Person { age, email, name, score, visits: Counter(3) };
                 tx.create(person)?;
             }
             Ok(())

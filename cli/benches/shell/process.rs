@@ -120,3 +120,13 @@ fn kilobytes(status: &str, name: &str) -> u64 {
     let line = status.lines().find(|line| line.starts_with(name));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
 }
+
+/// The time of processors that a process has taken so far.
+pub(crate) fn on_processors(id: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    let taken = |thread: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    };
+    threads.filter_map(taken).sum()
+}
