@@ -208,6 +208,13 @@ fn a_scan_for_lack_of_an_index_is_said() {
     let ran = db.run(&["count Person where age > 3", "--json"]);
     assert_eq!(ran.err, format!("{{\"type\":\"note\",\"message\":\"{note}\"}}\n"));
     assert_eq!(db.run(&["count Person where name = \"Ann\"", "--raw"]).done(), "1\n");
+    // Also for the parts of a set, and for edits.
+    let ran = db.run(&["count (Person where age > 3) union Pet", "--raw"]);
+    assert_eq!((ran.code, ran.err), (0, format!("permazen: {note}\n")));
+    for edit in ["set Person where age > 3 to age += 1", "migrate Person where age > 3 to newest"] {
+        let ran = db.run(&["--write", edit]);
+        assert_eq!((ran.code, ran.err), (0, format!("permazen: {note}\n")), "{edit}");
+    }
 }
 
 #[test]

@@ -4,12 +4,21 @@ use std::collections::HashSet;
 
 use crate::{Direction, KeyRanges, KeySpan};
 
+/// So many single keys are remembered, and so many ranges. If there are more, neighbours become one range, with
+/// what is between them. So a transaction takes a limited amount of memory whatever it reads, and one that
+/// reads so much may be in conflict with what it has not read.
+const MOST: usize = 1 << 18;
+/// How many neighbours become one range.
+const TOGETHER: usize = 64;
+
 /// The ranges that were read. They are sorted only when they are needed.
 ///
 /// In most transactions, others have written nothing that could conflict. Then the record is never
 /// looked at. So adding to it must be cheap, and sorting can wait.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Reads {
+    /// How many single keys and how many ranges are remembered.
+    most: usize,
     ranges: KeyRanges,
     /// Single keys.
     keys: HashSet<Vec<u8>>,
@@ -21,10 +30,37 @@ pub(super) struct Reads {
 
 type Bounds = (Vec<u8>, Option<Vec<u8>>);
 
+impl Default for Reads {
+    fn default() -> Self {
+        Reads {
+            most: MOST,
+            ranges: KeyRanges::new(),
+            keys: HashSet::new(),
+            scanned: None,
+            running: Vec::new(),
+        }
+    }
+}
+
 impl Reads {
     pub(super) fn add_key(&mut self, key: &[u8]) {
         if !self.keys.contains(key) {
             self.keys.insert(key.to_vec());
+            self.limit();
+        }
+    }
+
+    /// Forgets what is between neighbours if there are too many.
+    fn limit(&mut self) {
+        if self.keys.len().max(self.ranges.len()) <= self.most {
+            return;
+        }
+        self.ranges();
+        let all = std::mem::take(&mut self.ranges);
+        let mut spans = all.iter();
+        while let Some(first) = spans.next() {
+            let last = spans.by_ref().take(TOGETHER - 1).last().unwrap_or(first);
+            self.ranges.add(KeySpan::new(first.min, last.max));
         }
     }
 
@@ -47,6 +83,7 @@ impl Reads {
                 return;
             }
             self.ranges.add(KeySpan::new(min, max.as_deref()));
+            self.limit();
         }
         self.scanned = Some((span.min.to_vec(), span.max.map(<[u8]>::to_vec)));
     }
@@ -104,5 +141,60 @@ impl Reads {
     pub(super) fn into_ranges(mut self) -> KeyRanges {
         self.ranges();
         self.ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reads, TOGETHER};
+    use crate::{KeyRanges, KeySpan};
+
+    const MOST: usize = 5000;
+
+    fn of_few() -> Reads {
+        Reads { most: MOST, ..Reads::default() }
+    }
+
+    fn key(number: usize) -> Vec<u8> {
+        (2 * number as u64).to_be_bytes().to_vec()
+    }
+
+    /// All of it is there, in few ranges.
+    fn check(ranges: &KeyRanges, count: usize) {
+        assert!((0..count).step_by(97).all(|number| ranges.contains(&key(number))));
+        assert!(ranges.contains(&key(count - 1)));
+        assert!(!ranges.contains(&key(count)));
+    }
+
+    #[test]
+    fn few_reads_are_exact() {
+        let mut reads = Reads::default();
+        for number in 0..1000 {
+            reads.add_key(&key(number));
+        }
+        assert_eq!(reads.into_ranges().len(), 1000);
+    }
+
+    #[test]
+    fn many_keys_become_few_ranges() {
+        let count = MOST + 1000;
+        let mut reads = of_few();
+        (0..count).for_each(|number| reads.add_key(&key(number)));
+        let ranges = reads.into_ranges();
+        assert!(ranges.len() <= MOST / TOGETHER + 1001, "{}", ranges.len());
+        check(&ranges, count);
+    }
+
+    #[test]
+    fn many_ranges_become_few() {
+        let count = MOST + 1000;
+        let mut reads = of_few();
+        for number in 0..count {
+            let min = key(number);
+            reads.add(KeySpan::new(&min, Some(&crate::key::next_key(&min))));
+        }
+        let ranges = reads.into_ranges();
+        assert!(ranges.len() <= MOST / TOGETHER + 1001, "{}", ranges.len());
+        check(&ranges, count);
     }
 }
