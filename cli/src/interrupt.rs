@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::failure::{Exit, Failure};
-use crate::output;
+use crate::{output, temporary};
 
 /// Waits for Ctrl-C. Clones are the same.
 #[derive(Debug, Clone)]
@@ -185,8 +185,10 @@ impl Drop for Paging {
     }
 }
 
-/// Ends the program at once. Leaves an empty line and a visible cursor where a progress bar was.
+/// Ends the program at once. Leaves no temporary file, and an empty line and a visible cursor where a
+/// progress bar was.
 fn end(exit: Exit) -> ! {
+    temporary::remove_all();
     let mut terminal = std::io::stderr();
     if terminal.is_terminal() {
         let _ = terminal.write_all(b"\r\x1b[K\x1b[0m\x1b[?25h");

@@ -28,6 +28,7 @@ mod script;
 mod secrets;
 mod session;
 mod statement;
+mod temporary;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

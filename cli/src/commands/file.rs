@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::session::Session;
+use crate::temporary::Temporary;
 
 /// The name of a file for messages.
 pub(crate) fn file_text(path: &Path) -> String {
@@ -47,6 +48,7 @@ pub(crate) fn write<T>(
     }
     let target = if known.is_some() { path.canonicalize().map_err(failed)? } else { path.into() };
     let mut file = temporary(&target, path)?;
+    let _removed = Temporary::new(file.path());
     let done = write(&mut Stoppable { inner: file.as_file_mut(), interrupt }).map_err(stopped)?;
     if let Some(known) = known {
         file.as_file().set_permissions(known.permissions()).map_err(failed)?;

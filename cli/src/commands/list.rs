@@ -12,6 +12,9 @@ pub(crate) fn show(
     rows: impl IntoIterator<Item = Vec<Cell>>,
 ) -> Result<(), Failure> {
     let format = out.format().unwrap_or(Format::Table);
+    if format == Format::Xml {
+        return Err(not_as(format, "a list", "only objects can be written as XML"));
+    }
     out.rows(format, |to| {
         if begin(columns, to) {
             for cells in rows {
@@ -22,6 +25,11 @@ pub(crate) fn show(
         }
         Ok(())
     })
+}
+
+/// Refuses a format.
+pub(crate) fn not_as(format: Format, what: &str, why: &str) -> Failure {
+    Failure::new(format!("{}: {what} cannot be shown so: {why}", format.option()))
 }
 
 /// Gives the columns. Returns whether rows are wanted.

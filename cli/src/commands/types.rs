@@ -71,6 +71,11 @@ pub(crate) struct Type {
 impl Type {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
+        let format = context.out.format().unwrap_or(Format::Table);
+        if matches!(format, Format::Csv | Format::Raw | Format::Xml) {
+            let why = "it has several lists; use table, lines or json";
+            return Err(list::not_as(format, "a type", why));
+        }
         context.read(|transaction, out| {
             let catalog = session.catalog(transaction);
             let entry = self.find(&catalog)?;
@@ -79,9 +84,9 @@ impl Type {
                 false => Some(counts(transaction, entry, session)?),
             };
             let parts = Parts::of(entry, &catalog, counts);
-            match out.format().unwrap_or(Format::Table) {
+            match format {
                 Format::Json => out.json(&parts.json())?,
-                _ => parts.show(out)?,
+                _ => out.paged(|out| parts.show(out))?,
             }
             Ok(Answer::Yes)
         })

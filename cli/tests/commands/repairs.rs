@@ -6,6 +6,9 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use permazen::kv::{KvDatabase, TxOptions};
+use permazen::open::Opening;
+
 use crate::fixture::Fixture;
 
 /// An index entry that no object calls for.
@@ -96,4 +99,20 @@ fn at_the_prompt_a_repair_asks_there() {
     assert!(shown.contains("Nothing was changed") && shown.contains("\nbetween\n"), "{shown}");
     assert!(shown.contains("Repaired: 1 changes") && shown.ends_with("\nafter\n"), "{shown}");
     db.run(&["check"]).out(0);
+}
+
+#[test]
+fn a_repair_waits_for_others_and_says_so() {
+    let db = damaged();
+    let before = db.pairs();
+    let store = Opening::new().write(true).open(&db.db).expect("open");
+    let held = store.begin(&TxOptions::writing()).expect("begin");
+    let args = ["--write", "--yes", "--wait", "1500ms", "check", "--repair"];
+    let ran = permazen(&db, &args).output().expect("run");
+    let err = String::from_utf8(ran.stderr).expect("UTF-8");
+    drop(held);
+    assert_eq!(ran.status.code(), Some(2), "{err}");
+    assert!(err.starts_with("permazen: waiting for others who use the database\n"), "{err}");
+    assert!(err.contains("was waited for 1.5s; nothing was changed"), "{err}");
+    assert!(db.pairs() == before);
 }

@@ -112,3 +112,19 @@ fn hostile_names_are_escaped() {
     let error = db.run(&["type", "P\u{9b}32m"]).error(2);
     assert!(!error.contains('\u{9b}'), "{error}");
 }
+
+#[test]
+fn formats_that_a_command_does_not_have_are_refused() {
+    let db = Fixture::reference();
+    for format in ["--format=csv", "--raw", "--format=xml"] {
+        let error = db.run(&[format, "type", "Person"]).error(2);
+        assert!(error.contains("a type cannot be shown so"), "{error}");
+    }
+    for command in [&["types"][..], &["schema", "list"], &["stats"]] {
+        let error = db.run(&[&["--format", "xml"], command].concat()).error(2);
+        assert!(error.contains("a list cannot be shown so"), "{error}");
+    }
+    for format in ["table", "lines", "json"] {
+        db.run(&["--format", format, "type", "Person"]).out(0);
+    }
+}

@@ -195,7 +195,7 @@ impl Repair<'_, '_> {
 
     /// Repairs in one transaction, without asking.
     fn at_once(&self, output: &mut dyn Presenter) -> Result<(Report, Mended), Failure> {
-        let mut kv = self.database.begin(true)?;
+        let mut kv = self.database.begin_writing(self.terminal)?;
         let mut undo = UndoFile::create(&self.files.undo, self.database)?;
         let mut backup = None;
         let repaired = self.watched(output, |finding, progress| {
@@ -230,7 +230,7 @@ impl Repair<'_, '_> {
             if !agreed {
                 return Ok((repair.found, Mended::nothing(&repair)));
             }
-            let mut kv = self.database.begin(true)?;
+            let mut kv = self.database.begin_writing(self.terminal)?;
             if version.is_none() || kv.version() != version {
                 // Nobody else can write now: what this check shows stays true until the commit. All
                 // changes are compared, not only the pairs of the changes agreed to: a change of

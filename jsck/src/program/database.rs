@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
 use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
@@ -11,7 +12,12 @@ use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 use super::args::Kind;
 use super::files;
 use super::host::{Failure, Host, Subject};
-use super::terminal::path_text;
+use super::terminal::{Terminal, path_text};
+
+/// How long to wait at a time before looking whether to stop.
+const SLICE: Duration = Duration::from_millis(50);
+/// After this time it is said that the program waits.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// An open database.
 pub(super) struct Database {
@@ -141,6 +147,39 @@ impl Database {
     pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         let options = if write { TxOptions::writing() } else { TxOptions::reading() };
         Ok(self.store().begin(&options)?)
+    }
+
+    /// Begins a transaction that writes. If the host says how long to wait for others, it can stop the
+    /// wait, and it is said if that takes long.
+    pub(super) fn begin_writing(
+        &self,
+        terminal: &Terminal<'_>,
+    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        let Some(wait) = terminal.host.wait() else { return self.begin(true) };
+        let (stop, start) = (terminal.host.stop(), Instant::now());
+        let mut told = false;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err("interrupted; nothing was changed".into());
+            }
+            let left = wait.saturating_sub(start.elapsed());
+            match self.store().begin(&TxOptions::writing().with_wait(left.min(SLICE))) {
+                Err(error) if error.is_retryable() && left.is_zero() => {
+                    return Err(format!(
+                        "{}: another program is changing the database, and was waited for {wait:?}; \
+                         nothing was changed",
+                        path_text(&self.path)
+                    )
+                    .into());
+                }
+                Err(error) if error.is_retryable() => {}
+                begun => return Ok(begun?),
+            }
+            if !told && start.elapsed() >= TOLD_AFTER {
+                terminal.complain("waiting for others who use the database");
+                told = true;
+            }
+        }
     }
 
     /// Makes sure that the file to be replaced is still the one that was read.

@@ -260,7 +260,7 @@ pub(super) fn apply(
         )
         .into());
     }
-    let mut kv = database.begin(true)?;
+    let mut kv = database.begin_writing(terminal)?;
     let (mut undone, mut as_before, mut differing) = (0_u64, 0_u64, 0_u64);
     for Change { key, old, new } in plan.changes() {
         go_on(terminal.host)?;
