@@ -105,6 +105,13 @@ impl<'s> Reached<'s> {
 
 /// Walks down from both commits, until all that is left leads to a common one.
 pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
+    if *left == CommitId::FIRST || *right == CommitId::FIRST {
+        // It leads to all others, also where the commits between are no longer kept.
+        shared.commit(left)?;
+        shared.commit(right)?;
+        let changes = [left, right].map(|commit| *commit != CommitId::FIRST);
+        return Ok(Relation { common: vec![(CommitTime::default(), CommitId::FIRST)], changes });
+    }
     let mut reached = Reached::new(shared);
     reached.start(left, LEFT)?;
     reached.start(right, RIGHT)?;

@@ -23,6 +23,7 @@ impl Page {
     /// lose their place in the branch; who has their IDs can still read them. If the content
     /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
     /// that are open on the branch are not disturbed, because its content stays.
+    /// Commits that are no longer [kept](Page::set_retention) are in nobody's way if `onto` is the first commit.
     ///
     /// Gets the commits that are replaced, and those that lead to `onto` and are as new as these, then
     /// the names of all branches and tags, and writes one transaction. Loads and writes no node.
@@ -55,11 +56,23 @@ impl Page {
         let keeps = shared.open.rows.keeps(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
-        let range = after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
+        let refused = |reason: &str| LedgerError::CannotSquash {
             page: shared.page(),
             commit: *onto,
-            reason: "it does not lead to the head of the branch".to_owned(),
-        })?;
+            reason: reason.to_owned(),
+        };
+        let mut is_cut_off = false;
+        let range = match *onto {
+            CommitId::FIRST => {
+                let mut log = self.log(state.head)?;
+                let range = log.by_ref().map(|found| found.map(|(id, _)| id));
+                let range = range.collect::<Result<BTreeSet<_>>>()?;
+                is_cut_off = log.pruned().is_some();
+                range
+            }
+            _ => after(shared, onto, &state.head)?
+                .ok_or_else(|| refused("it does not lead to the head of the branch"))?,
+        };
         let Some(head) = shared.commit(&state.head)?.filter(|_| !range.is_empty()) else {
             return Ok(state.head);
         };
@@ -80,6 +93,9 @@ impl Page {
         }
         self.check_names(&tx, &range, &state.head, branch)?;
         check_unsynced(&self.shared.open.rows, &tx, &range)?;
+        if is_cut_off && self.shared.open.rows.remote(&tx)? == Remote::Attached {
+            return Err(refused("commits before it are no longer kept, and may be at the remote"));
+        }
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {

@@ -53,7 +53,7 @@ impl Log {
     }
 
     /// The newest commit that this log has left out because it is not kept any more.
-    fn pruned(&self) -> Option<(u64, CommitId)> {
+    pub(crate) fn pruned(&self) -> Option<(u64, CommitId)> {
         self.pruned
     }
 }

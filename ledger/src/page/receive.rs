@@ -23,6 +23,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::Priority;
 use crate::node::view::Node;
+use crate::policy::merging::{PageMerging, Trigger};
 use crate::process::clock::millis;
 use crate::process::pins::Pin;
 use crate::rows::pieces::MAX_PIECE;
@@ -53,6 +54,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// branch or a tag before it is dropped.
 pub struct Receiver {
     page: Arc<Shared>,
+    merging: Arc<PageMerging>,
     from_remote: bool,
     nodes: HashMap<Digest, Arc<Node>>,
     parts: HashMap<Digest, (Kind, Bytes)>,
@@ -134,7 +136,7 @@ impl Page {
     /// # Ok::<(), permazen_ledger::LedgerError>(())
     /// ```
     pub fn receive(&self) -> Receiver {
-        Receiver::new(Arc::clone(&self.shared), false)
+        Receiver::new(Arc::clone(&self.shared), Arc::clone(&self.merging), false)
     }
 
     /// Generation and time of a commit that is no longer kept, if it is a parent of one that is; for
@@ -149,10 +151,10 @@ impl Page {
 }
 
 impl Receiver {
-    pub(crate) fn new(page: Arc<Shared>, from_remote: bool) -> Self {
+    pub(crate) fn new(page: Arc<Shared>, merging: Arc<PageMerging>, from_remote: bool) -> Self {
         let (nodes, parts, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
         let (pins, begun) = (Vec::new(), Mutex::default());
-        Receiver { page, from_remote, nodes, parts, pruned, pins, begun }
+        Receiver { page, merging, from_remote, nodes, parts, pruned, pins, begun }
     }
 
     fn arriving(&self) -> Arriving<'_> {
@@ -300,7 +302,9 @@ impl Receiver {
     /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if history ends before it says what
     /// leads to what, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
-        self.page.add_head(branch, id)
+        self.page.add_head(branch, id)?;
+        self.merging.call(Trigger::Others);
+        Ok(())
     }
 
     fn parents(&self, commit: &Commit) -> Result<Vec<Parent>> {
@@ -483,5 +487,38 @@ impl Receiver {
             rows.remove_pruned(tx, id)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use permazen_kv::memory::MemoryStore;
+    use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+
+    use crate::{CommitId, MAIN, PageId, Repository};
+
+    /// Nobody waits for the next look at what other processes have done.
+    #[test]
+    fn heads_that_come_are_merged_at_once() {
+        let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+        let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+        page.create_branch("other", &CommitId::FIRST).unwrap();
+        for branch in [MAIN, "other"] {
+            let db = page.database(branch).unwrap();
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            tx.put(branch.as_bytes(), b"").unwrap();
+            tx.commit().unwrap();
+        }
+        for receiver in [page.receive(), page.remote().receive()] {
+            assert!(!page.merging.is_called());
+            receiver.add_head(MAIN, &page.head("other").unwrap()).unwrap();
+            assert!(page.merging.is_called());
+            page.merging.keep().unwrap();
+            page.head(MAIN).unwrap();
+            let db = page.database("other").unwrap();
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            tx.put(b"more", b"").unwrap();
+            tx.commit().unwrap();
+        }
     }
 }

@@ -237,6 +237,12 @@ impl PageMerging {
         state.has_thread = named.spawn(move || run(&page, &shared)).is_ok();
     }
 
+    /// Whether the heads are to be looked at soon.
+    #[cfg(test)]
+    pub(crate) fn is_called(&self) -> bool {
+        self.state.lock().trigger.is_some()
+    }
+
     /// Does what is to be done now and then: merges what others have committed.
     pub(crate) fn keep(self: &Arc<Self>) -> Result<()> {
         if !self.is_unfinished()? {

@@ -13,6 +13,7 @@ use crate::ids::CommitId;
 use crate::page::Page;
 use crate::page::receive::Receiver;
 use crate::page::shared::Shared;
+use crate::policy::merging::PageMerging;
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
 
@@ -68,6 +69,7 @@ pub enum RemoteState {
 #[derive(Clone)]
 pub struct PageRemote {
     pub(super) page: Arc<Shared>,
+    merging: Arc<PageMerging>,
 }
 
 impl fmt::Debug for PageRemote {
@@ -79,7 +81,7 @@ impl fmt::Debug for PageRemote {
 impl Page {
     /// The page beside its remote.
     pub fn remote(&self) -> PageRemote {
-        PageRemote { page: Arc::clone(&self.shared) }
+        PageRemote { page: Arc::clone(&self.shared), merging: Arc::clone(&self.merging) }
     }
 }
 
@@ -187,7 +189,7 @@ impl PageRemote {
     /// Begins to receive commits from the remote. They count as [synced](crate::Status::Synced).
     /// [`Page::receive`] has the rest.
     pub fn receive(&self) -> Receiver {
-        Receiver::new(Arc::clone(&self.page), true)
+        Receiver::new(Arc::clone(&self.page), Arc::clone(&self.merging), true)
     }
 
     /// Refuses a page that is not attached.
