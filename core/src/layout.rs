@@ -41,6 +41,15 @@ pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
 /// The only format version that exists.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The first key of a repository of the crate permazen-ledger, which is no database of objects.
+pub const LEDGER_KEY: &[u8] = &[0];
+
+/// Whether a value under [`LEDGER_KEY`] says that the store is a repository of the crate permazen-ledger, or a page
+/// of one in a store of its own (docs/src/ledger-format.md#of-the-repository).
+pub fn is_ledger(value: &[u8]) -> bool {
+    value.starts_with(b"permazen-ledger")
+}
+
 /// The first byte of all meta-data keys.
 pub const META_DATA: u8 = 0x00;
 /// The second byte of keys of the schema table.

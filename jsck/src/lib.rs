@@ -186,6 +186,13 @@ pub enum Error {
     /// An option is impossible.
     #[error("{0}")]
     Option(String),
+    /// The store is a repository of the crate permazen-ledger. Nothing was changed.
+    #[error(
+        "this is a repository of permazen-ledger, and no database of objects, so nothing is checked or repaired. \
+         A program with that crate checks it: Repository::verify checks the repository, and permazen_jsck::check a \
+         branch (Page::database)"
+    )]
+    Ledger,
     /// Repeated repair passes did not come to an end. The caller's transaction holds the changes of
     /// the passes; roll it back.
     #[error("still {findings} findings after {passes} repair passes")]

@@ -83,6 +83,12 @@ pub enum SchemaError {
         /// A key that a Permazen database cannot have.
         key: Vec<u8>,
     },
+    /// The store is a repository of the crate permazen-ledger, which has databases in its pages.
+    #[error(
+        "the store is a repository of permazen-ledger and must not be changed by others: open a branch of a page \
+         with that crate (Page::database)"
+    )]
+    Ledger,
     /// No such schema is recorded.
     #[error("no schema {0} is recorded in this database; open it with that schema to record it")]
     UnknownSchema(String),

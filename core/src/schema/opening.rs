@@ -17,8 +17,9 @@ use super::tables::{SchemaTables, Stored};
 use super::used_by_process::is_used_by_process;
 use crate::encoding::{EncodingRegistry, Reader, uint};
 use crate::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, META_DATA, META_DATA_SPAN, OBJECT_SCHEMA_INDEX_SPAN,
-    SchemaIndex, USER_META_DATA, object_schema_prefix, prefix_end,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, META_DATA, META_DATA_SPAN,
+    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, USER_META_DATA, is_ledger, object_schema_prefix,
+    prefix_end,
 };
 
 /// When opening a transaction drops recorded schemas that have no objects. A schema stays while a
@@ -449,6 +450,9 @@ fn is_in_use(kv: &dyn KvRead, schema: SchemaIndex) -> Result<bool> {
 fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
     let version = match kv.at_least(META_DATA_SPAN.min, META_DATA_SPAN.max)? {
         Some((key, value)) if *key == *FORMAT_VERSION_KEY => Some(value.to_vec()),
+        Some((key, value)) if *key == *LEDGER_KEY && is_ledger(&value) => {
+            return Err(SchemaError::Ledger);
+        }
         Some((key, _)) if !is_user_meta_data(&key) => {
             return Err(SchemaError::NotPermazen { key: key.to_vec() });
         }

@@ -6,16 +6,16 @@ use permazen::StorageId;
 use permazen::encoding::{Reader, string, uint};
 use permazen::kv::{Direction, KvRead};
 use permazen::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, SCHEMA_TABLE_SPAN, STORAGE_ID_TABLE_SPAN, SchemaIndex,
-    schema_table_key, storage_id_table_key,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, SCHEMA_TABLE_SPAN, STORAGE_ID_TABLE_SPAN,
+    SchemaIndex, is_ledger, schema_table_key, storage_id_table_key,
 };
 use permazen::schema::{
     InflateError, SchemaId, SchemaModel, SchemaTables, XmlForm, deflate, inflate,
 };
 
-use crate::Options;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};
+use crate::{Error, Options};
 
 /// What the tables hold, after each entry was checked on its own.
 #[derive(Debug, Default)]
@@ -37,6 +37,10 @@ pub(crate) fn check_format_version(
     let stored = kv.get(FORMAT_VERSION_KEY)?.map(|value| value.into_owned());
     if stored.is_some() {
         out.pair()?;
+    }
+    // A repair would remove everything in it.
+    if stored.is_none() && kv.get(LEDGER_KEY)?.is_some_and(|value| is_ledger(&value)) {
+        return Err(Error::Ledger.into());
     }
     let mut expected = Vec::new();
     uint::write(FORMAT_VERSION, &mut expected);
