@@ -8,10 +8,11 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use permazen::layout::TABLES_SPAN;
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, TxOptions};
-use permazen_ledger::{LastOneWins, MAIN, Origin, Page, PageId, Repository};
+use permazen_ledger::{LastOneWins, MAIN, Origin, Page, PageId, Repository, WholeRanges};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -38,6 +39,11 @@ fn open(page: &Page, branch: &str) -> Result<Permazen> {
 
 /// The contacts of a branch in one line, by name.
 fn contacts(page: &Page, branch: &str) -> Result<String> {
+    list(&open(page, branch)?)
+}
+
+/// The contacts of a database in one line, by name.
+fn list(db: &Permazen) -> Result<String> {
     let list = |tx: &permazen::Tx| {
         let mut list = Vec::new();
         for contact in tx.index(Contact::NAME)?.iter() {
@@ -49,7 +55,7 @@ fn contacts(page: &Page, branch: &str) -> Result<String> {
         }
         Ok(list.join(", "))
     };
-    Ok(open(page, branch)?.read(list)?)
+    Ok(db.read(list)?)
 }
 
 /// What the checker finds on a branch.
@@ -105,8 +111,11 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     let differences = page.diff(&ours, &theirs, all, permazen_kv::Direction::Forward)?;
     writeln!(out, "{} entries differ", differences.count())?;
 
-    // The merge has the changes of both. Where both have changed the same, the later one wins.
-    let merge = page.merge(MAIN, &theirs, &mut LastOneWins)?;
+    // The merge has the changes of both. Where both have changed the same, the later one wins. It fails if both have
+    // recorded other schemas, which a merge must not mix.
+    let reason = "record a new schema on one branch, and merge it before the other one records it";
+    let mut merger = WholeRanges::new(LastOneWins, &[TABLES_SPAN], reason);
+    let merge = page.merge(MAIN, &theirs, &mut merger)?;
     writeln!(out, "merged: {}", contacts(&page, MAIN)?)?;
     writeln!(out, "the checker finds {} mistakes", findings(&page, MAIN)?)?;
 
@@ -124,8 +133,9 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     }
 
     // Every version is still there.
-    page.create_branch("look back", &page.tag("before the journey")?)?;
-    writeln!(out, "before the journey: {}", contacts(&page, "look back")?)?;
+    let then = page.database_at(&page.tag("before the journey")?)?;
+    let then = Permazen::builder(then).model::<Contact>().build()?;
+    writeln!(out, "before the journey: {}", list(&then)?)?;
     let report = repository.verify()?;
     writeln!(
         out,

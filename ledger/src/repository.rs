@@ -391,12 +391,46 @@ impl Repository {
     /// # Errors
     /// If the name of the ledger is empty or longer than 128 bytes, or the host fails.
     pub fn page_or_create(&self, ledger: &str, id: PageId) -> Result<Page> {
+        self.opened_or(ledger, id, || self.create_page(ledger, id))
+    }
+
+    /// Opens a page, and makes it with this secret if it is not there. So a program can begin on each device in the
+    /// same way.
+    ///
+    /// ```
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{PageId, Repository, Secret};
+    ///
+    /// let secret = Secret::new([7; 32]);
+    /// let repository = Repository::create(MemoryStore::new())?;
+    /// let page = repository.page_or_create_with("films", PageId::ROOT, secret.clone())?;
+    /// assert_eq!(page.secret(), &secret);
+    /// # drop(page);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`page_or_create`](Repository::page_or_create), and [`LedgerError::InvalidArgument`] if the page is there
+    /// and has another secret.
+    pub fn page_or_create_with(&self, ledger: &str, id: PageId, secret: Secret) -> Result<Page> {
+        let make = || self.create_page_with(ledger, id, secret.clone());
+        let page = self.opened_or(ledger, id, make)?;
+        if *page.secret() != secret {
+            let what = "is there with another secret, so it is no copy of the page elsewhere";
+            let what =
+                format!("page {ledger} {id} {what}: open it with `page`, or take another ID");
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        Ok(page)
+    }
+
+    fn opened_or(&self, ledger: &str, id: PageId, make: impl Fn() -> Result<Page>) -> Result<Page> {
         loop {
             match self.page(ledger, id) {
                 Err(LedgerError::NoSuch { .. }) => {}
                 opened => return opened,
             }
-            match self.create_page(ledger, id) {
+            match make() {
                 // Another process was faster, or has deleted it at once.
                 Err(LedgerError::Exists { .. } | LedgerError::PageGone { .. }) => {}
                 created => return created,

@@ -112,7 +112,7 @@ fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
     open.put(b"ann", b"").unwrap();
     open.commit().unwrap();
     let Err(error) = linear.begin(&TxOptions::reading()) else { panic!("two heads") };
-    assert!(error.to_string().contains("2 heads: merge them first (Page::merge_heads)"), "{error}");
+    assert!(error.to_string().contains("2 heads: wait until the policy"), "{error}");
     assert!(!error.is_retryable());
     assert!(matches!(page.head(MAIN), Err(LedgerError::ManyHeads { count: 2, .. })));
     page.merge_heads(MAIN, &mut LastOneWins).unwrap();

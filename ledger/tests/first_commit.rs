@@ -25,7 +25,10 @@ fn pruned() -> (Page, CommitId) {
     let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(2)).unwrap();
-    let head = (0..5).map(|key| put(&page, key)).last().unwrap();
+    for key in 0..4 {
+        put(&page, key);
+    }
+    let head = put(&page, 4);
     page.collect().unwrap();
     assert_eq!(page.log(head).unwrap().count(), 2);
     (page, head)

@@ -319,6 +319,32 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
 }
 
 #[test]
+fn commits_go_soon_when_much_is_new() {
+    let clock = TestClock::new();
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = repository.clock(Arc::clone(&clock) as _).create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Last(3)).unwrap();
+    // The page is open for less than a minute: nobody looks because of the time.
+    let (mut most, mut pieces) = (0, 0);
+    for round in 0..20 {
+        for part in 0..10_u8 {
+            let value: Vec<u8> =
+                (0..20_000_u32).flat_map(|at| (at * 77 + round).to_be_bytes()).collect();
+            put(&page, b"long", &[&value[..], &[part]].concat());
+        }
+        clock.advance(Duration::from_secs(2));
+        repository.upkeep().unwrap();
+        most = most.max(page.log(page.head(MAIN).unwrap()).unwrap().count());
+        pieces = pieces.max(page.piece_count().unwrap());
+    }
+    assert!(most <= 13, "{most} commits are still there");
+    assert_eq!(page.piece_count().unwrap(), page.verify().unwrap().pieces);
+    assert!(pieces < 200, "{pieces}");
+    assert_clean(&repository);
+}
+
+#[test]
 fn commits_that_get_too_old_go_although_nothing_happens() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);

@@ -34,6 +34,8 @@ pub(crate) struct Care {
 struct Seen {
     /// When the commits are to be read next.
     next_look: u64,
+    /// The number of the next piece when the commits were read last, or the page was seen first.
+    next_piece: Option<u64>,
     /// What named commits when they were read last. `None` if they are to be read again although nothing else is
     /// named.
     names: Option<u64>,
@@ -42,7 +44,7 @@ struct Seen {
 impl Care {
     pub(crate) fn new(page: Arc<OpenPage>) -> Self {
         let now = page.process.now();
-        let seen = Seen { next_look: now + FIRST_LOOK, names: None };
+        let seen = Seen { next_look: now + FIRST_LOOK, next_piece: None, names: None };
         let collector = Mutex::new(Collector::new(Arc::clone(&page)));
         Care { page, collector, seen: Mutex::new(seen) }
     }
@@ -143,7 +145,9 @@ impl Care {
             // Before the commits are read: what is named since is looked at again.
             let names = Some(self.names()?);
             collector.start(Pieces::IfMuch)?;
-            *self.seen() = Seen { next_look: self.page.process.now() + FIRST_LOOK, names };
+            let next_piece = Some(self.page.rows.counts(&self.page.read()?)?.next);
+            let next_look = self.page.process.now() + FIRST_LOOK;
+            *self.seen() = Seen { next_look, next_piece, names };
         }
         drop(collector);
         let result = loop {
@@ -173,7 +177,11 @@ impl Care {
     fn is_due(&self, collector: &mut Collector) -> Result<bool> {
         let (host, now) = (self.page.read()?, self.page.process.now());
         let counts = self.page.rows.counts(&host)?;
-        let Seen { next_look, names } = *self.seen();
+        let (next_look, next_piece, names) = {
+            let mut seen = self.seen();
+            let next_piece = *seen.next_piece.get_or_insert(counts.next);
+            (seen.next_look, next_piece, seen.names)
+        };
         match counts.references {
             References::Building => return Ok(true),
             References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
@@ -190,7 +198,9 @@ impl Care {
             return Ok(true);
         }
         drop(host);
-        Ok(now >= next_look && names != Some(self.names()?))
+        // With so much that is new, so much can have become too old.
+        let has_grown = counts.next.saturating_sub(next_piece).saturating_mul(4) > counts.pieces;
+        Ok((now >= next_look || has_grown) && names != Some(self.names()?))
     }
 
     /// A number that changes when commits may have lost what keeps them.

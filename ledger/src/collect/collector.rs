@@ -376,16 +376,19 @@ impl Collector {
 
     fn busy(&self) -> LedgerError {
         let page = self.page.rows.page;
-        LedgerError::Busy { what: format!("another process collects the garbage of page {page}") }
+        let what = format!(
+            "another process collects the garbage of page {page}, or has ended in the middle of it; then this one can \
+             continue after {} s",
+            RELIEVED / 1_000
+        );
+        LedgerError::Busy { what }
     }
 
     /// The counts, if this process still collects.
     fn own(&self, tx: &dyn KvRead) -> Result<Counts> {
         let counts = self.page.rows.counts(tx)?;
         if counts.round.number != self.round || counts.round.process != self.page.process.id() {
-            let what =
-                format!("another process collects the garbage of page {}", self.page.rows.page);
-            return Err(LedgerError::Busy { what });
+            return Err(self.busy());
         }
         Ok(counts)
     }

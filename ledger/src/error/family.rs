@@ -46,7 +46,10 @@ impl LedgerError {
             LedgerError::Integrity { .. }
             | LedgerError::DamagedRow { .. }
             | LedgerError::Missing { .. } => ErrorFamily::Damage,
-            LedgerError::NoCommit { .. }
+            LedgerError::Other { retryable: true, .. } => ErrorFamily::Retry,
+            LedgerError::Other { .. }
+            | LedgerError::CannotMerge { .. }
+            | LedgerError::NoCommit { .. }
             | LedgerError::NeedsFetch { .. }
             | LedgerError::NotAtRemote { .. }
             | LedgerError::BaseMissing { .. }

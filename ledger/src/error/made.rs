@@ -1,10 +1,37 @@
 //! Makes errors that are needed in several places.
 
+use std::error::Error;
+
 use super::{LedgerError, NeededBy};
 use crate::digest::{Digest, Kind};
 use crate::ids::{CommitId, PageId};
 
 impl LedgerError {
+    /// An error of any kind, for who implements a trait of this crate. Running the operation again does not help.
+    ///
+    /// ```
+    /// use permazen_ledger::LedgerError;
+    ///
+    /// let error = LedgerError::other("the server knows no such user");
+    /// assert_eq!(error.to_string(), "the server knows no such user");
+    /// assert!(!error.is_retryable());
+    /// ```
+    pub fn other(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        LedgerError::Other { source: error.into(), retryable: false }
+    }
+
+    /// The same, and it can help to run the operation again.
+    ///
+    /// ```
+    /// use permazen_ledger::LedgerError;
+    ///
+    /// let error = LedgerError::other_retryable(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    /// assert!(error.is_retryable());
+    /// ```
+    pub fn other_retryable(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        LedgerError::Other { source: error.into(), retryable: true }
+    }
+
     /// The error about a piece or commit, which does not say where it was needed.
     pub(crate) fn integrity(
         kind: Kind,

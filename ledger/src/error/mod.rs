@@ -145,7 +145,8 @@ pub enum LedgerError {
     },
     /// History was removed before it could tell what two commits have in common.
     #[error(
-        "history of page {page} ends at commit {commit}, which is no longer kept: get it from a copy of the page"
+        "history of page {page} ends at commit {commit}, which is no longer kept here: if another copy of the page still \
+         has it, receive it from there; otherwise keep what one side has (Page::reset, Page::restore)"
     )]
     BaseMissing {
         /// The number of the page.
@@ -196,7 +197,8 @@ pub enum LedgerError {
     },
     /// A branch has several heads, which must be merged before it can be changed in this way.
     #[error(
-        "branch {branch} of page {page} has {count} heads: merge them first (Page::merge_heads)"
+        "branch {branch} of page {page} has {count} heads: wait until the policy of the page has merged them \
+         (Page::wait_for_merges), or merge them first (Page::merge_heads)"
     )]
     ManyHeads {
         /// The number of the page.
@@ -320,6 +322,29 @@ pub enum LedgerError {
         found: u64,
         /// What this version knows.
         known: &'static str,
+    },
+    /// Two commits are not merged, because a [`Merger`](crate::Merger) refuses it:
+    /// [`WholeRanges`](crate::WholeRanges). Nothing was changed.
+    #[error("{} cannot be merged because of key {}: {reason}", merged(*page, commits), start(key))]
+    CannotMerge {
+        /// The number of the page.
+        page: u64,
+        /// The commits that were to be merged: the older one last.
+        commits: Vec<CommitId>,
+        /// A key that both sides cannot keep.
+        key: Box<[u8]>,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// An error of a [`Merger`](crate::Merger), a [`Resolver`](crate::Resolver), a
+    /// [`MergeFactory`](crate::MergeFactory) or an [`ObjectSource`](crate::ObjectSource):
+    /// [`LedgerError::other`].
+    #[error("{source}")]
+    Other {
+        /// The error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Whether it can help to run the operation again.
+        retryable: bool,
     },
     /// An error of the host.
     #[error(transparent)]

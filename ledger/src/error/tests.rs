@@ -38,6 +38,14 @@ fn all() -> Vec<LedgerError> {
         LedgerError::TransactionInProgress { page, branch: name.clone() },
         LedgerError::MergeEnded { page, commits: vec![commit; 2], reason: name.clone() },
         LedgerError::CannotSquash { page, commit, reason: name.clone() },
+        LedgerError::CannotMerge {
+            page,
+            commits: vec![commit; 2],
+            key: [0xab; 40].into(),
+            reason: name.clone(),
+        },
+        LedgerError::other(&*name),
+        LedgerError::other_retryable(&*name),
         LedgerError::InvalidArgument(name.clone()),
         LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
         LedgerError::ValueTooLong,
@@ -85,7 +93,7 @@ fn messages_say_where() {
             counts[at] += usize::from(has);
         }
     }
-    assert_eq!(counts, [24, 10, 4, 3]);
+    assert_eq!(counts, [25, 11, 4, 4]);
     let words = |at: usize| all()[at].to_string();
     assert_eq!(
         words(0),
@@ -114,7 +122,7 @@ fn the_families_are_those_of_the_store() {
         let found = all().into_iter().filter_map(words);
         found.map(|error| error.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(of(KvError::is_retryable).len(), 6);
+    assert_eq!(of(KvError::is_retryable).len(), 7);
     assert_eq!(of(KvError::is_stale).len(), 2);
     assert_eq!(of(KvError::is_caller_error).len(), 9);
     assert_eq!(of(KvError::is_damage).len(), 3);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use permazen_kv::overlay::MutableView;
-use permazen_kv::{Direction, KeySpan};
 
 use super::merger::{Conflict, KeyClass, Merger, Resolution};
+use super::sides::{ALL, MergeSides, changes};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::error::{LedgerError, Result};
 use crate::node::items::{Payload, Priority, REFERENCE};
@@ -21,7 +21,7 @@ use crate::tree::diff::Stored;
 use crate::tree::edit::{Drop, Edits, End, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::root;
-use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+use crate::tree::three_way::ThreeWay;
 use crate::value::reference::Reference;
 use crate::value::split::Piece;
 
@@ -110,7 +110,7 @@ impl<'s> Content<'s> {
         let newer = versions.newer.commit;
         let merged = PageSnapshot::of(Arc::clone(&page), newer, &draft.root)?;
         let mut view = MutableView::untracked(merged);
-        let finished = merger.finish(&mut view);
+        let finished = merger.finish_with(&mut view, &MergeSides::new(shared, versions));
         finished.map_err(|error| of_its_side(shared, versions, error))?;
         let changed = shared.draft_on(&page, &draft.root, view.writes())?;
         draft.then(changed)
@@ -143,26 +143,14 @@ fn merged(
     versions: &ThreeVersions,
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
+    merger.begin(&MergeSides::new(shared, versions))?;
     let mut content = Content::new(shared, versions);
-    let mut changes = changes(shared, versions, &[])?;
+    let mut changes = changes(shared, versions, ALL)?;
     while let Some(found) = changes.next()? {
         let outcome = outcome(shared, versions, &found, merger)?;
         content.set(found.key, outcome)?;
     }
     content.draft(merger)
-}
-
-/// The entries that a version has changed, from a key on: ours is the older one.
-pub(crate) fn changes(
-    shared: &Arc<Shared>,
-    versions: &ThreeVersions,
-    from: &[u8],
-) -> Result<ThreeWayDiff<Arc<Shared>>> {
-    let base = root(&**shared, &versions.base.root)?;
-    let older = root(&**shared, &versions.older.root)?;
-    let newer = root(&**shared, &versions.newer.root)?;
-    let span = KeySpan::new(from, None);
-    ThreeWayDiff::new(shared, &base, (&older, &newer), span, Direction::Forward)
 }
 
 /// What both versions have made of an entry. Values are compared, and never where they come from.

@@ -2,13 +2,43 @@
 
 use permazen_kv::KvWrite;
 
+use super::sides::MergeSides;
 use crate::error::Result;
 
 /// Decides what a merge makes of entries.
 ///
 /// It must decide the same whenever it is asked the same: no clock, no random numbers, no look at
 /// anything else. Otherwise copies of a page that merge the same commits differ.
+///
+/// An error of its own kind is [`LedgerError::other`](crate::LedgerError::other).
 pub trait Merger {
+    /// Looks at both sides before anything is decided. With all policies, and also where a resolver decides, each
+    /// merger is asked that a merge uses.
+    ///
+    /// ```
+    /// use permazen_kv::KeySpan;
+    /// use permazen_ledger::{LedgerError, MergeSides, Merger, Result};
+    ///
+    /// /// Merges nothing that changes settings.
+    /// struct SameSettings;
+    ///
+    /// impl Merger for SameSettings {
+    ///     fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
+    ///         match sides.changes(KeySpan::new(b"settings/", Some(b"settings0")))?.next() {
+    ///             Some(change) => Err(LedgerError::other(format!("{:?} differs", change?.key))),
+    ///             None => Ok(()),
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Its errors end the merge, and change nothing.
+    fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
+        let _ = sides;
+        Ok(())
+    }
+
     /// What the value of a key is.
     fn class(&self, key: &[u8]) -> KeyClass {
         let _ = key;
@@ -85,6 +115,68 @@ pub trait Merger {
         let _ = merged;
         Ok(())
     }
+
+    /// The same with both sides of the merge. A merger that has this one needs no [`finish`](Merger::finish), which
+    /// is called otherwise. So what is derived can cost what the changes cost: `sides.changes` gives the entries
+    /// that a side has changed, and `merged` what they have become.
+    ///
+    /// ```
+    /// use permazen_kv::{KeySpan, KvWrite};
+    /// use permazen_ledger::{KeyClass, MergeSides, Merger, Result};
+    ///
+    /// /// Keeps the names of people, key `p…`, also in an index, key `i` and name and `p…`.
+    /// struct Names;
+    ///
+    /// impl Merger for Names {
+    ///     fn class(&self, key: &[u8]) -> KeyClass {
+    ///         if key.starts_with(b"i") { KeyClass::Derived } else { KeyClass::Value }
+    ///     }
+    ///     fn has_derived(&self) -> bool {
+    ///         true
+    ///     }
+    ///     fn finish_with(&mut self, merged: &mut dyn KvWrite, sides: &MergeSides<'_>) -> Result<()> {
+    ///         let entry = |name: &[u8], person: &[u8]| [b"i", name, person].concat();
+    ///         for change in sides.changes(KeySpan::new(b"p", Some(b"q")))? {
+    ///             let change = change?;
+    ///             for old in [&change.base, &change.left, &change.right].into_iter().flatten() {
+    ///                 merged.remove(&entry(old.bytes.as_deref().unwrap_or_default(), &change.key))?;
+    ///             }
+    ///             if let Some(name) = merged.get(&change.key)?.map(|name| name.into_owned()) {
+    ///                 merged.put(&entry(&name, &change.key), b"")?;
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// # use permazen_kv::{KvDatabase, TxOptions, memory::MemoryStore};
+    /// # use permazen_ledger::{MAIN, PageId, Repository};
+    /// # use permazen_kv::KvRead;
+    /// # let page = Repository::create(MemoryStore::new())?.create_page("names", PageId::ROOT)?;
+    /// # let write = |branch: &str, pairs: &[(&[u8], &[u8])], gone: &[&[u8]]| {
+    /// #     let db = page.database(branch)?;
+    /// #     let mut tx = db.begin(&TxOptions::writing())?;
+    /// #     for key in gone { tx.remove(key)?; }
+    /// #     for (key, value) in pairs { tx.put(key, value)?; }
+    /// #     Ok::<_, permazen_ledger::LedgerError>(tx.commit()?)
+    /// # };
+    /// # write(MAIN, &[(b"p1", b"Ann"), (b"iAnnp1", b"")], &[])?;
+    /// # page.create_branch("other", &page.head(MAIN)?)?;
+    /// # write(MAIN, &[(b"p1", b"Anna"), (b"iAnnap1", b"")], &[b"iAnnp1"])?;
+    /// # write("other", &[(b"p1", b"Anne"), (b"iAnnep1", b""), (b"p2", b"Bob"), (b"iBobp2", b"")], &[b"iAnnp1"])?;
+    /// # let merge = page.merge(MAIN, &page.head("other")?, &mut Names)?;
+    /// # let merged = page.snapshot(&merge)?;
+    /// # let name = merged.get(b"p1")?.unwrap().into_owned();
+    /// # assert_eq!(merged.count(KeySpan::new(b"i", Some(b"j")))?, 2);
+    /// # assert!(merged.get(&[b"i", &name[..], b"p1"].concat())?.is_some() && merged.get(b"iBobp2")?.is_some());
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Its errors end the merge, and change nothing.
+    fn finish_with(&mut self, merged: &mut dyn KvWrite, sides: &MergeSides<'_>) -> Result<()> {
+        let _ = sides;
+        self.finish(merged)
+    }
 }
 
 /// What a value is, for a merge.
@@ -93,7 +185,7 @@ pub trait Merger {
 pub enum KeyClass {
     /// Bytes.
     Value,
-    /// A counter of eight bytes: what both sides have added is added up. If it has no eight bytes on
+    /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is added up. If it has no eight bytes on
     /// a side, or a side has removed it, it is as any value.
     Counter,
     /// Something that can be made anew from the other entries, such as an index. Both sides may

@@ -50,7 +50,8 @@ impl Page {
     /// the page may be garbage. Readers and writers go on meanwhile: it works in slices, of which each
     /// has the right to write for a few milliseconds. A commit goes two minutes after a
     /// collection has found that it is not kept, because a transaction of another process may have begun on
-    /// it; at once in a repository that was opened [alone](crate::RepositoryBuilder::alone).
+    /// it; at once in a repository that was opened [alone](crate::RepositoryBuilder::alone). So the first call may
+    /// only find what a later one removes, in this process or another.
     ///
     /// Gets all commits, and loads each node once; of chunks only the heads of their rows are read.
     /// Memory: about 64 bytes for each commit, and a few bits for each piece.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what all handles of a page have in common | `shared.rs`; `cache.rs` has nodes in memory, `lookout.rs` looks for new commits |
 //! | reading one version | `snapshot.rs`; `value.rs` a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list what is here of values; `protected.rs` keeps what is read from being removed |
-//! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads |
+//! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads, `restore.rs` makes an old content a new commit |
 //! | names and history | `branches.rs` has branches and tags, `history.rs` goes through commits, `differences.rs` compares versions |
 //! | what goes | `collection.rs` says which commits are kept, `references.rs` whether there are reference rows |
 //! | values that are not here | `fetch.rs` gets them, with `fetch_pieces.rs` and `requests.rs` |
@@ -29,6 +29,7 @@ mod receive_values;
 mod receive_wanted;
 mod references;
 mod requests;
+mod restore;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod stream;
@@ -53,6 +54,8 @@ use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::policy::merging::PageMerging;
+use crate::secret::Secret;
+use crate::store::at_commit::CommitDatabase;
 use crate::store::branching::BranchingDatabase;
 use crate::store::linear::PageStore;
 use crate::verify::report::Verification;
@@ -123,6 +126,51 @@ impl Page {
     pub fn snapshot(&self, at: &CommitId) -> Result<PageSnapshot> {
         let (pin, root) = self.shared.pinned_root(at)?;
         PageSnapshot::new(Arc::clone(&self.shared), pin, &root)
+    }
+
+    /// The content at a commit as a database that can only be read. An object database opens on it without writing,
+    /// with any of the schemas that were recorded in it then.
+    ///
+    /// ```
+    /// use permazen::{Permazen, PermazenObject};
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_ledger::{MAIN, PageId, Repository};
+    ///
+    /// #[derive(PermazenObject, Default)]
+    /// struct Note {
+    ///     text: String,
+    /// }
+    ///
+    /// let page = Repository::create(MemoryStore::new())?.create_page("notes", PageId::ROOT)?;
+    /// let db = Permazen::builder(page.database(MAIN)?).model::<Note>().build()?;
+    /// db.write(|tx| tx.create(Note { text: "one".into() }).map(drop))?;
+    /// let before = page.head(MAIN)?;
+    /// db.write(|tx| tx.create(Note { text: "two".into() }).map(drop))?;
+    ///
+    /// let then = Permazen::builder(page.database_at(&before)?).model::<Note>().build()?;
+    /// assert_eq!(then.read(|tx| tx.all::<Note>()?.count())?, 1);
+    /// assert!(then.write(|tx| tx.create(Note::default()).map(drop)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such commit, or the host fails.
+    pub fn database_at(&self, at: &CommitId) -> Result<CommitDatabase> {
+        Ok(CommitDatabase::new(self.snapshot(at)?))
+    }
+
+    /// The secret of the page, for copies of it elsewhere
+    /// ([`Repository::create_page_with`](crate::Repository::create_page_with)).
+    pub fn secret(&self) -> &Secret {
+        &self.shared.secret
+    }
+
+    /// How many nodes and parts of values the page has, garbage included. Reads one row.
+    ///
+    /// # Errors
+    /// If the host fails.
+    pub fn piece_count(&self) -> Result<u64> {
+        Ok(self.shared.open.rows.counts(&self.shared.read()?)?.pieces)
     }
 
     /// A commit. `None` for the first one, which has nothing but its ID.

@@ -17,6 +17,9 @@ use crate::tree::lookup::find;
 use crate::tree::nodes::{Nodes, child, root};
 use crate::value::read::Pieces;
 
+/// What a piece has that was cut otherwise.
+pub(super) const OTHER_CUTS: &str = "other cuts: perhaps the page there has another secret";
+
 /// What is here, and what has come and is not stored yet.
 #[derive(Clone)]
 pub(super) struct Arriving<'a> {
@@ -147,7 +150,7 @@ impl<'a> Tree<'a> {
         };
         let edited = edit(&self.from, &self.from.page.boundaries, &base, edits)?;
         if edited.root != self.root {
-            return Err(wrong("a tree that is cut as the secret of this page says", "other cuts"));
+            return Err(wrong("a tree that is cut as the secret of this page says", OTHER_CUTS));
         }
         Ok(Made { edited, values })
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::receive_tree::Arriving;
+use super::receive_tree::{Arriving, OTHER_CUTS};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::secret::Secret;
@@ -143,6 +143,6 @@ impl Parts for OfValue<'_, '_> {
     fn wrong(&mut self, _: Kind, _: &Part) -> Result<()> {
         let kind = if self.value.levels == 0 { Kind::Chunk } else { Kind::Index };
         let expected = "a value that is cut as the secret of this page says";
-        Err(LedgerError::integrity(kind, &self.value.top, expected, "other cuts"))
+        Err(LedgerError::integrity(kind, &self.value.top, expected, OTHER_CUTS))
     }
 }

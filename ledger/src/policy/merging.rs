@@ -270,7 +270,10 @@ impl PageMerging {
     pub(crate) fn look(&self, trigger: Trigger) -> Result<Option<u64>> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.is_merging, true) {
-            let what = format!("the heads of page {} {} are being merged", self.ledger, self.page);
+            let what = format!(
+                "the heads of page {} {} are being merged (Page::wait_for_merges waits for that)",
+                self.ledger, self.page
+            );
             return Err(LedgerError::Busy { what });
         }
         drop(state);

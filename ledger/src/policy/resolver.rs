@@ -5,16 +5,17 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use permazen_kv::KeySpan;
+
 use crate::error::{LedgerError, Result};
-use crate::merge::content::{Changed, changed, changes};
+use crate::merge::content::{Changed, changed};
 use crate::merge::merger::{KeyClass, Merger};
-use crate::merge::strategy::{ThreeVersions, Version};
+use crate::merge::sides::{SideChange, changes};
+use crate::merge::strategy::ThreeVersions;
 use crate::node::items::{MAX_KEY_LEN, Priority};
-use crate::page::entry_value::EntryValue;
 use crate::page::protected::Protected;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
-use crate::tree::diff::Stored;
 use crate::tree::lookup::find;
 use crate::tree::nodes::root;
 use crate::tree::three_way::ThreeWayDiff;
@@ -68,21 +69,6 @@ pub enum Merged<'a> {
     NewLazy(&'a [u8]),
     /// There is no entry.
     Delete,
-}
-
-/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value that is not here,
-/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SideChange {
-    /// The key.
-    pub key: Vec<u8>,
-    /// The value that both sides came from; `None` if there was none.
-    pub base: Option<EntryValue>,
-    /// The value on the left, that of the newer head.
-    pub left: Option<EntryValue>,
-    /// The value on the right, that of the older head.
-    pub right: Option<EntryValue>,
 }
 
 /// A merge, as the thread has it that waits for the resolver.
@@ -250,7 +236,7 @@ impl MergeResult {
         let merge = &self.merge;
         merge.check_open(&merge.lock())?;
         let ThreeVersions { base, older, newer } = &merge.versions;
-        let diff = changes(&merge.shared, &merge.versions, from)?;
+        let diff = changes(&merge.shared, &merge.versions, KeySpan::new(from, None))?;
         let pins = [base, older, newer].map(|version| version.pin.clone());
         let page = Protected::new(Arc::clone(&merge.shared), pins.into());
         let (merge, merger) = (Arc::clone(merge), (merge.merger)());
@@ -355,17 +341,7 @@ impl SideChanges {
                 false => class != KeyClass::Derived,
             };
             if is_wanted {
-                let ThreeVersions { base, older, newer } = &self.merge.versions;
-                let key = found.key;
-                let value = |of: &Version, stored: Option<Stored>| {
-                    let read = |stored: Stored| {
-                        EntryValue::read(&self.page, &of.commit, &key, stored.payload())
-                    };
-                    stored.map(read).transpose()
-                };
-                let (base, right) = (value(base, found.base)?, value(older, found.ours)?);
-                let left = value(newer, found.theirs)?;
-                return Ok(Some(SideChange { key, base, left, right }));
+                return Ok(Some(SideChange::read(&self.page, &self.merge.versions, found)?));
             }
         }
     }

@@ -10,6 +10,7 @@ use super::resolver::Resolver;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::merge::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
+use crate::merge::sides::MergeSides;
 
 /// What a page is merged by.
 #[derive(Clone)]
@@ -119,7 +120,11 @@ impl Merger for NewerWins {
         self.0.has_derived()
     }
 
-    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
-        self.0.finish(merged)
+    fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
+        self.0.begin(sides)
+    }
+
+    fn finish_with(&mut self, merged: &mut dyn KvWrite, sides: &MergeSides<'_>) -> Result<()> {
+        self.0.finish_with(merged, sides)
     }
 }

@@ -10,7 +10,8 @@ use super::resolver::{Decision, Decisions, End, OpenMerge};
 use super::rules::Rules;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::merge::content::{ByMerger, Changed, Content, Outcome, changed, changes};
+use crate::merge::content::{ByMerger, Changed, Content, Outcome, changed};
+use crate::merge::sides::{ALL, MergeSides, changes};
 use crate::merge::strategy::{Strategy, ThreeVersions, Version};
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
@@ -145,7 +146,7 @@ impl ByPolicy<'_> {
 
     fn has_conflict(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<bool> {
         let merger = self.rules.merger();
-        let mut changes = changes(shared, versions, &[])?;
+        let mut changes = changes(shared, versions, ALL)?;
         while let Some(found) = changes.next()? {
             if changed(&found, merger.class(&found.key)) == Changed::Both {
                 return Ok(true);
@@ -157,6 +158,8 @@ impl ByPolicy<'_> {
     fn resolve(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         let (page, commits) = (shared.page(), versions.commits());
         let resolver = self.rules.resolver().map_err(|error| error.of_merge(page, &commits))?;
+        // Before somebody is asked for nothing.
+        self.rules.merger().begin(&MergeSides::new(shared, versions))?;
         let rules = self.rules.clone();
         let merger = Box::new(move || rules.merger());
         let merge = OpenMerge::new(Arc::clone(shared), versions.clone(), merger);
@@ -226,9 +229,10 @@ impl ByPolicy<'_> {
         decisions: Decisions,
     ) -> Result<Draft> {
         let mut merger = self.rules.merger();
+        merger.begin(&MergeSides::new(shared, versions))?;
         let mut content = Content::new(shared, versions);
         let (mut keys, rest) = (decisions.keys, decisions.rest);
-        let mut changes = changes(shared, versions, &[])?;
+        let mut changes = changes(shared, versions, ALL)?;
         while let Some(found) = changes.next()? {
             // Keys that no side has changed come between those that one has changed.
             while let Some(entry) = keys.first_entry().filter(|first| *first.key() < found.key) {

@@ -289,7 +289,7 @@ impl BranchingDatabase {
             view: MutableView::untracked(base),
             writing,
             wait: options.wait.unwrap_or(WAIT),
-            deadline: Deadline { begun: Instant::now(), limit: options.timeout },
+            deadline: Deadline::new(options.timeout),
         })
     }
 
@@ -385,13 +385,18 @@ impl Drop for Writing<'_> {
 }
 
 /// How long a transaction may be used. `None` and zero mean unlimited.
-struct Deadline {
+pub(super) struct Deadline {
     begun: Instant,
-    limit: Option<Duration>,
+    pub(super) limit: Option<Duration>,
 }
 
 impl Deadline {
-    fn check(&self) -> Result<()> {
+    /// From now on.
+    pub(super) fn new(limit: Option<Duration>) -> Self {
+        Deadline { begun: Instant::now(), limit }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
         let Some(limit) = self.limit.filter(|limit| !limit.is_zero()) else { return Ok(()) };
         let open = self.begun.elapsed();
         if open <= limit {

@@ -1,0 +1,167 @@
+//! Both sides of a merge, with what they came from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::strategy::{ThreeVersions, Version};
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::page::entry_value::EntryValue;
+use crate::page::protected::Protected;
+use crate::page::shared::Shared;
+use crate::page::snapshot::PageSnapshot;
+use crate::tree::diff::Stored;
+use crate::tree::nodes::root;
+use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
+
+/// All keys.
+pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+/// The entries of a span that a version has changed: ours is the older one.
+pub(crate) fn changes(
+    shared: &Arc<Shared>,
+    versions: &ThreeVersions,
+    span: KeySpan<'_>,
+) -> Result<ThreeWayDiff<Arc<Shared>>> {
+    let base = root(&**shared, &versions.base.root)?;
+    let older = root(&**shared, &versions.older.root)?;
+    let newer = root(&**shared, &versions.newer.root)?;
+    ThreeWayDiff::new(shared, &base, (&older, &newer), span, Direction::Forward)
+}
+
+/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value that is not here,
+/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SideChange {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value that both sides came from; `None` if there was none.
+    pub base: Option<EntryValue>,
+    /// The value on the left, that of the newer head.
+    pub left: Option<EntryValue>,
+    /// The value on the right, that of the older head.
+    pub right: Option<EntryValue>,
+}
+
+impl SideChange {
+    /// What a comparison has found, with the values that are here.
+    pub(crate) fn read(
+        page: &Protected,
+        versions: &ThreeVersions,
+        found: ThreeWay,
+    ) -> Result<SideChange> {
+        let ThreeVersions { base, older, newer } = versions;
+        let key = found.key;
+        let value = |of: &Version, stored: Option<Stored>| {
+            let read = |stored: Stored| EntryValue::read(page, &of.commit, &key, stored.payload());
+            stored.map(read).transpose()
+        };
+        let (base, right) = (value(base, found.base)?, value(older, found.ours)?);
+        let left = value(newer, found.theirs)?;
+        Ok(SideChange { key, base, left, right })
+    }
+}
+
+/// What a [`Merger`](crate::Merger) can look at: both sides of a merge in which both have changes, and what they
+/// came from.
+#[derive(Clone, Copy)]
+pub struct MergeSides<'m> {
+    shared: &'m Arc<Shared>,
+    versions: &'m ThreeVersions,
+}
+
+impl fmt::Debug for MergeSides<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MergeSides").field("commits", &self.commits()).finish_non_exhaustive()
+    }
+}
+
+impl<'m> MergeSides<'m> {
+    pub(crate) fn new(shared: &'m Arc<Shared>, versions: &'m ThreeVersions) -> Self {
+        MergeSides { shared, versions }
+    }
+
+    /// The number of the page.
+    pub(super) fn page(&self) -> u64 {
+        self.shared.page()
+    }
+
+    /// The commits that are merged: the newer one, the older one.
+    pub fn commits(&self) -> [CommitId; 2] {
+        [self.versions.newer.commit, self.versions.older.commit]
+    }
+
+    /// The content that both sides came from.
+    ///
+    /// # Errors
+    /// If its root cannot be loaded.
+    pub fn base(&self) -> Result<PageSnapshot> {
+        self.snapshot(&self.versions.base)
+    }
+
+    /// The content of the older side.
+    ///
+    /// # Errors
+    /// If its root cannot be loaded.
+    pub fn older(&self) -> Result<PageSnapshot> {
+        self.snapshot(&self.versions.older)
+    }
+
+    /// The content of the newer side.
+    ///
+    /// # Errors
+    /// If its root cannot be loaded.
+    pub fn newer(&self) -> Result<PageSnapshot> {
+        self.snapshot(&self.versions.newer)
+    }
+
+    fn snapshot(&self, of: &Version) -> Result<PageSnapshot> {
+        PageSnapshot::new(Arc::clone(self.shared), of.pin.clone(), &of.root)
+    }
+
+    /// The entries of a span that at least one side has changed, by their keys. Loads only nodes that the sides do
+    /// not share with what they came from, and one entry at a time.
+    ///
+    /// # Errors
+    /// If something cannot be loaded, here or when it is asked for the next entry.
+    pub fn changes(&self, span: KeySpan<'_>) -> Result<ChangesOfSides<'m>> {
+        let diff = changes(self.shared, self.versions, span)?;
+        let ThreeVersions { base, older, newer } = self.versions;
+        let pins = [base, older, newer].map(|version| version.pin.clone());
+        let page = Protected::new(Arc::clone(self.shared), pins.into());
+        Ok(ChangesOfSides { versions: self.versions, page, diff, failed: false })
+    }
+}
+
+/// What [`MergeSides::changes`] gives, one entry after the other. An error ends it.
+pub struct ChangesOfSides<'m> {
+    versions: &'m ThreeVersions,
+    page: Protected,
+    diff: ThreeWayDiff<Arc<Shared>>,
+    failed: bool,
+}
+
+impl fmt::Debug for ChangesOfSides<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangesOfSides").finish_non_exhaustive()
+    }
+}
+
+impl Iterator for ChangesOfSides<'_> {
+    type Item = Result<SideChange>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let found = self.diff.next().and_then(|found| {
+            found.map(|found| SideChange::read(&self.page, self.versions, found)).transpose()
+        });
+        let found = found.transpose();
+        self.failed = matches!(found, Some(Err(_)));
+        found
+    }
+}

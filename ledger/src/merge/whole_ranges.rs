@@ -1,0 +1,99 @@
+//! Ranges of keys that a merge takes from one side as a whole.
+
+use permazen_kv::{KeySpan, KvWrite};
+
+use super::merger::{Conflict, KeyClass, Merger, Resolution};
+use super::sides::MergeSides;
+use crate::error::{LedgerError, Result};
+
+/// Lets another merger decide, and fails where a merge would mix what both sides have made of some ranges of keys:
+/// in the merge, these ranges are as one of the two sides has them. It needs to know nothing of what lies there.
+///
+/// So a merge of an object database does not mix the tables of schemas of two devices that have recorded different
+/// ones:
+///
+/// ```
+/// use permazen::layout::TABLES_SPAN;
+/// use permazen_ledger::{LastOneWins, WholeRanges};
+///
+/// let merger = WholeRanges::new(
+///     LastOneWins,
+///     &[TABLES_SPAN],
+///     "both have recorded other schemas: record a new schema on one side, and merge it before others record it",
+/// );
+/// # drop(merger);
+/// ```
+///
+/// What both sides have changed in the same way is no hindrance. If one side has all changes of the other one, and
+/// more, the ranges are as that side has them.
+#[derive(Debug, Clone)]
+pub struct WholeRanges<M> {
+    merger: M,
+    spans: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    reason: String,
+}
+
+impl<M: Merger> WholeRanges<M> {
+    /// What a merger decides outside of these ranges. The reason is what the error says: why it is one, and what to
+    /// do.
+    pub fn new(merger: M, ranges: &[KeySpan<'_>], reason: impl Into<String>) -> Self {
+        let owned = |span: &KeySpan<'_>| (span.min.to_vec(), span.max.map(<[u8]>::to_vec));
+        WholeRanges { merger, spans: ranges.iter().map(owned).collect(), reason: reason.into() }
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        let within = |(min, max): &(Vec<u8>, Option<Vec<u8>>)| {
+            key >= &**min && max.as_ref().is_none_or(|max| key < &**max)
+        };
+        self.spans.iter().any(within)
+    }
+}
+
+impl<M: Merger> Merger for WholeRanges<M> {
+    fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
+        let mut changed = [false; 2];
+        for (min, max) in &self.spans {
+            for change in sides.changes(KeySpan::new(min, max.as_deref()))? {
+                let change = change?;
+                if change.left == change.right {
+                    continue;
+                }
+                changed[0] |= change.left != change.base;
+                changed[1] |= change.right != change.base;
+                if changed == [true; 2] {
+                    return Err(LedgerError::CannotMerge {
+                        page: sides.page(),
+                        commits: sides.commits().to_vec(),
+                        key: change.key.into(),
+                        reason: self.reason.clone(),
+                    });
+                }
+            }
+        }
+        self.merger.begin(sides)
+    }
+
+    fn class(&self, key: &[u8]) -> KeyClass {
+        if self.has(key) { KeyClass::Value } else { self.merger.class(key) }
+    }
+
+    fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<Resolution> {
+        self.merger.resolve(conflict)
+    }
+
+    fn needs_values(&self) -> bool {
+        self.merger.needs_values()
+    }
+
+    fn has_derived(&self) -> bool {
+        self.merger.has_derived()
+    }
+
+    fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+        self.merger.finish(merged)
+    }
+
+    fn finish_with(&mut self, merged: &mut dyn KvWrite, sides: &MergeSides<'_>) -> Result<()> {
+        self.merger.finish_with(merged, sides)
+    }
+}
