@@ -13,6 +13,9 @@ use crate::merge::merger::{LastOneWins, Merger};
 ///
 /// It is not stored with the page: all copies of a page must be given the same one, or they make
 /// different merges, which are merged again.
+///
+/// All of them know keys and values, and none knows objects: also the default, by which the last one wins. For an
+/// object database, give the factory a merger that is [`WholeRanges`](crate::WholeRanges) over its tables of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MergePolicy {

@@ -7,5 +7,6 @@ mod fetching;
 mod merging;
 mod receiving;
 mod resolving;
+mod secrets;
 mod setting;
 mod sources;
