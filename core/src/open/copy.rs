@@ -133,6 +133,10 @@ impl Opening {
     /// with [`KvError::Retry`] if others are in the way, with [`KvError::Stopped`], with
     /// [`KvError::Full`], with [`KvError::Unsupported`] for a store in memory, and for an LMDB environment
     /// on Windows. Nothing is changed then.
+    #[cfg_attr(
+        not(any(feature = "lmdb", feature = "sqlite")),
+        expect(unused_variables, reason = "only files of these stores can be made compact")
+    )]
     pub fn compact(
         &self,
         name: impl AsRef<OsStr>,
