@@ -83,10 +83,10 @@ fn change(db: &Permazen, refs: &[&Ref<Person>], set: impl Fn(Obj<'_, Person>)) -
 fn main() {
     let count = std::env::var("PERMAZEN_BENCH_OBJECTS").ok().and_then(|count| count.parse().ok());
     let count = count.unwrap_or(100_000);
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let repository = Repository::builder(open(dirs[0].path())).alone().create().unwrap();
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let repository = Repository::builder(open(folders[0].path())).alone().create().unwrap();
     let page = repository.create_page("bench", PageId::ROOT).unwrap();
-    let dbs = [database(page.database(MAIN).unwrap()), database(open(dirs[1].path()))];
+    let dbs = [database(page.database(MAIN).unwrap()), database(open(folders[1].path()))];
     let mut random = StdRng::seed_from_u64(1);
     let all = people(count, &mut random);
     println!("{count} objects; microseconds, medians\n");
@@ -135,19 +135,32 @@ fn main() {
             }),
         );
     }
+    let load = |db: &Permazen, refs: &[&Ref<Person>]| {
+        let loaded = db.read(|tx| {
+            let begin = Instant::now();
+            for it in refs {
+                assert!(!tx.get(**it)?.load()?.name.is_empty());
+            }
+            Ok(begin.elapsed())
+        });
+        loaded.unwrap()
+    };
     row(
         "20,000 objects loaded, warm",
-        both(7, |round, side| {
-            let refs = chosen(round, side, 20_000);
-            dbs[side]
-                .read(|tx| {
-                    let begin = Instant::now();
-                    for it in &refs {
-                        assert!(!tx.get(**it)?.load()?.name.is_empty());
-                    }
-                    Ok(begin.elapsed())
-                })
-                .unwrap()
+        both(7, |round, side| load(&dbs[side], &chosen(round, side, 20_000))),
+    );
+    let [page_db, bare] = dbs;
+    drop((page_db, page, repository));
+    row(
+        "20,000 objects loaded, cold",
+        both(5, |round, side| match side {
+            // Opened anew: none of its nodes is in the cache.
+            0 => {
+                let repository = Repository::open(open(folders[0].path())).unwrap();
+                let page = repository.page("bench", PageId::ROOT).unwrap();
+                load(&database(page.database(MAIN).unwrap()), &chosen(round, side, 20_000))
+            }
+            _ => load(&bare, &chosen(round, side, 20_000)),
         }),
     );
 }

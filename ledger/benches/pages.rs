@@ -1,8 +1,9 @@
 //! A page on LMDB beside the same pairs in bare LMDB, in one run.
 //!
 //! `cargo bench -p permazen-ledger --bench pages` prints a table of medians.
-//! `PERMAZEN_BENCH_PAIRS` sets the number of pairs (1000000). With `PERMAZEN_BENCH_DROP_CACHES`, root on
-//! Linux sees what a collection reads from a disk of which nothing is in memory.
+//! `PERMAZEN_BENCH_PAIRS` sets the number of pairs (1000000). `PERMAZEN_BENCH_DATABASE` is the folder of
+//! an LMDB database whose pairs are taken instead. With `PERMAZEN_BENCH_DROP_CACHES`, root on Linux sees
+//! what a collection reads from a disk of which nothing is in memory.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};
@@ -32,6 +33,15 @@ fn pairs(count: usize) -> Vec<Pair> {
     pairs.sort();
     pairs.dedup_by(|a, b| a.0 == b.0);
     pairs
+}
+
+/// The pairs of any LMDB database.
+fn pairs_of(path: &std::path::Path) -> Vec<Pair> {
+    let store = LmdbStore::builder().open(path).unwrap();
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let scan = tx.scan(ALL, Direction::Forward).unwrap();
+    let pairs = scan.map(|pair| pair.map(|(key, value)| (key.into_owned(), value.into_owned())));
+    pairs.collect::<Result<_, _>>().unwrap()
 }
 
 fn open(path: &std::path::Path) -> LmdbStore {
@@ -80,16 +90,48 @@ fn row(what: &str, page: Vec<Duration>, bare: Vec<Duration>) {
     println!("| {what} | {page:.1} | {bare:.1} | {:.2} |", page / bare);
 }
 
+/// Which keys a commit changes.
+#[derive(Clone, Copy)]
+enum Keys {
+    Random,
+    Spread,
+    SideBySide,
+}
+
+/// Both sides, each in a new folder: the pairs in one commit, three times.
+fn bulk_loads(pairs: &[Pair]) {
+    let (mut page_times, mut bare_times) = (Vec::new(), Vec::new());
+    for round in 0..3 {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let repository = Repository::builder(open(dirs[0].path())).alone().create().unwrap();
+        let page = repository.create_page("bench", PageId::ROOT).unwrap();
+        let (ours, bare) = (page.database(MAIN).unwrap(), open(dirs[1].path()));
+        if round % 2 == 0 {
+            bare_times.push(commit(&bare, pairs));
+        }
+        page_times.push(commit(&ours, pairs));
+        if round % 2 == 1 {
+            bare_times.push(commit(&bare, pairs));
+        }
+    }
+    row("bulk load", page_times, bare_times);
+}
+
 fn main() {
     let count = std::env::var("PERMAZEN_BENCH_PAIRS").ok().and_then(|count| count.parse().ok());
-    let pairs = pairs(count.unwrap_or(1_000_000));
+    let pairs = match std::env::var_os("PERMAZEN_BENCH_DATABASE") {
+        Some(path) => pairs_of(path.as_ref()),
+        None => pairs(count.unwrap_or(1_000_000)),
+    };
+    println!("{} pairs; microseconds, medians\n", pairs.len());
+    println!("| what | page | bare LMDB | ratio |\n|---|---|---|---|");
+    bulk_loads(&pairs);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let repository = Repository::builder(open(dirs[0].path())).alone().create().unwrap();
     let page = repository.create_page("bench", PageId::ROOT).unwrap();
     let (ours, bare) = (page.database(MAIN).unwrap(), open(dirs[1].path()));
-    println!("{} pairs; microseconds, medians\n", pairs.len());
-    println!("| what | page | bare LMDB | ratio |\n|---|---|---|---|");
-    row("bulk load", vec![commit(&ours, &pairs)], vec![commit(&bare, &pairs)]);
+    commit(&ours, &pairs);
+    commit(&bare, &pairs);
     let size = |at: usize| std::fs::metadata(dirs[at].path().join("data.mdb")).unwrap().len();
     println!(
         "| bytes of the file | {} | {} | {:.2} |",
@@ -99,21 +141,30 @@ fn main() {
     );
 
     let mut random = StdRng::seed_from_u64(2);
-    let mut changes = |count: usize, near: bool| -> Vec<Pair> {
+    let mut changes = |count: usize, keys: Keys| -> Vec<Pair> {
         let start = random.random_range(0..pairs.len() - count);
-        let mut some: Vec<Pair> = match near {
-            true => pairs[start..start + count].to_vec(),
-            false => pairs.sample(&mut random, count).cloned().collect(),
+        let every = pairs.len() / count;
+        let mut some: Vec<Pair> = match keys {
+            Keys::SideBySide => pairs[start..start + count].to_vec(),
+            Keys::Random => pairs.sample(&mut random, count).cloned().collect(),
+            Keys::Spread => pairs[start % every..].iter().step_by(every).cloned().collect(),
         };
         some.iter_mut().for_each(|(_, value)| *value = vec![random.random(); 12]);
         some
     };
-    for (count, near, rounds) in
-        [(1, false, 51), (10, false, 31), (1_000, false, 11), (10_000, false, 5), (1_000, true, 11)]
-    {
+    for (count, keys, rounds) in [
+        (1, Keys::Random, 51),
+        (10, Keys::Random, 31),
+        (1_000, Keys::Random, 11),
+        (10_000, Keys::Random, 7),
+        (100, Keys::Spread, 21),
+        (300, Keys::Spread, 11),
+        (1_000, Keys::Spread, 11),
+        (1_000, Keys::SideBySide, 11),
+    ] {
         let (mut page_times, mut bare_times) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            let changes = changes(count, near);
+            let changes = changes(count, keys);
             // Both sides take turns in being first.
             if round % 2 == 0 {
                 page_times.push(commit(&ours, &changes));
@@ -123,7 +174,11 @@ fn main() {
                 page_times.push(commit(&ours, &changes));
             }
         }
-        let how = if near { "side by side" } else { "at random" };
+        let how = match keys {
+            Keys::Random => "at random",
+            Keys::Spread => "spread evenly",
+            Keys::SideBySide => "side by side",
+        };
         row(&format!("commit of {count} changes {how}"), page_times, bare_times);
     }
 
@@ -176,8 +231,8 @@ fn main() {
     let merges = (0..11).map(|number| {
         let branch = format!("merged {number}");
         page.create_branch(&branch, &page.head(MAIN).unwrap()).unwrap();
-        commit(&page.database(&branch).unwrap(), &changes(1_000, false));
-        commit(&ours, &changes(1_000, false));
+        commit(&page.database(&branch).unwrap(), &changes(1_000, Keys::Random));
+        commit(&ours, &changes(1_000, Keys::Random));
         let from = page.head(&branch).unwrap();
         let begin = Instant::now();
         page.merge(MAIN, &from, &mut LastOneWins).unwrap();
@@ -185,12 +240,25 @@ fn main() {
     });
     println!("| merge of 1,000 and 1,000 changes | {:.1} | | |", median(merges.collect()));
     collect(&page);
-    reference_rows(&page, || changes(1_000, false));
+    reference_rows(&page, || changes(1_000, Keys::Random));
 
     drop((ours, page, repository));
-    let cold = Repository::open(open(dirs[0].path())).unwrap();
-    let ours = cold.page("bench", PageId::ROOT).unwrap().database(MAIN).unwrap();
-    row("20,000 point reads, cold", vec![reads(&ours, &keys)], vec![reads(&bare, &keys)]);
+    let (mut page_reads, mut bare_reads) = (Vec::new(), Vec::new());
+    let (mut page_scans, mut bare_scans) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        page_reads.push(reads(&cold_page(dirs[0].path()), &keys));
+        bare_reads.push(reads(&bare, &keys));
+        page_scans.push(scan(&cold_page(dirs[0].path())));
+        bare_scans.push(scan(&bare));
+    }
+    row("20,000 point reads, cold", page_reads, bare_reads);
+    row("scan of all, cold", page_scans, bare_scans);
+}
+
+/// The page opened anew: none of its nodes is in the cache.
+fn cold_page(path: &std::path::Path) -> impl KvDatabase {
+    let repository = Repository::open(open(path)).unwrap();
+    repository.page("bench", PageId::ROOT).unwrap().database(MAIN).unwrap()
 }
 
 /// Bytes that this process has made the system read from a disk.
