@@ -84,6 +84,9 @@ impl fmt::Debug for Repository {
 /// How many bytes of nodes are kept in memory unless set.
 const CACHE_BYTES: u64 = 64 << 20;
 
+/// The longest value that is given in one piece unless set: 1 GiB.
+const LONGEST_WHOLE: u64 = 1 << 30;
+
 /// How a repository is opened.
 ///
 /// ```
@@ -98,6 +101,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 pub struct RepositoryBuilder {
     host: Arc<dyn KvDatabase>,
     cache_bytes: u64,
+    longest_whole: u64,
     clock: Arc<dyn Clock>,
     is_alone: bool,
     by_hand: bool,
@@ -122,6 +126,16 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = bytes;
+        self
+    }
+
+    /// The longest value in bytes that is given in one piece, in memory: 1 GiB unless set. Where a longer one is asked
+    /// for, by `get`, a scan, a fetch or a merge that looks at it, there is
+    /// [`LedgerError::WholeValueTooLong`](crate::LedgerError::WholeValueTooLong). A few pieces from elsewhere can be a
+    /// value of many terabytes.
+    #[must_use]
+    pub fn longest_whole_value(mut self, bytes: u64) -> Self {
+        self.longest_whole = bytes;
         self
     }
 
@@ -218,7 +232,7 @@ impl RepositoryBuilder {
         let keeper = Keeper::new(presence, Arc::clone(&process), self.by_hand, also);
         Ok(Repository {
             host,
-            cache: Arc::new(NodeCache::new(self.cache_bytes)),
+            cache: Arc::new(NodeCache::new(self.cache_bytes, self.longest_whole)),
             process,
             keeper: Arc::new(keeper),
             merges,
@@ -239,6 +253,7 @@ impl Repository {
         RepositoryBuilder {
             host,
             cache_bytes,
+            longest_whole: LONGEST_WHOLE,
             clock,
             is_alone: false,
             by_hand: false,

@@ -132,9 +132,12 @@ impl Clock for TestClock {
 #[test]
 fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let clock = Arc::new(TestClock(AtomicU64::new(1_000_000)));
-    let own = Arc::clone(&clock) as Arc<dyn Clock>;
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand().clock(own);
-    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    let host = MemoryStore::new();
+    let open = || {
+        let own = Arc::clone(&clock) as Arc<dyn Clock>;
+        Repository::builder(host.clone()).alone().upkeep_by_hand().clock(own).create().unwrap()
+    };
+    let page = open().create_page("test", PageId::ROOT).unwrap();
     let [ann, bob, cid] = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
     for number in 0..8_u8 {
         put(&cid, &[number], b"");
@@ -149,7 +152,8 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
     page.remove_branch("side").unwrap();
     page.set_retention(Retention::Last(5)).unwrap();
-    page.collect().unwrap();
+    // Somebody who takes this process for dead does not keep what the open transaction needs.
+    open().page("test", PageId::ROOT).unwrap().collect().unwrap();
     assert!(page.commit(&side).is_err());
     // The head that `bob` makes is older than the merge, so each new handle begins there.
     clock.0.store(1_000_000, Ordering::Relaxed);

@@ -219,9 +219,12 @@ impl Model {
         kept.extend(named.iter().copied());
         kept.extend(self.pinned.iter().map(|(id, _)| *id));
         kept.remove(&CommitId::FIRST);
-        let heads: BTreeSet<_> =
-            heads.into_iter().filter(|head| *head != CommitId::FIRST).collect();
-        kept.extend(self.for_merges(&heads));
+        let mut heads: BTreeSet<_> = heads.into_iter().collect();
+        // Nothing but the first commit leads to a branch there.
+        kept.extend(match heads.remove(&CommitId::FIRST) {
+            true => self.ancestors(&heads.into_iter().collect::<Vec<_>>()),
+            false => self.for_merges(&heads),
+        });
         kept
     }
 

@@ -10,12 +10,19 @@ use super::history::{History, Parent, Place, parents, place};
 /// The latest commits that two heads have in common are not enough. If there are several, they are
 /// merged with each other. And what leads to a head past such a commit may come from before it: whether
 /// the other head has that too, only the commits in between can tell.
-pub(super) fn keep_for_merges(history: &History, heads: &BTreeSet<usize>, kept: &mut [bool]) {
+///
+/// If the first commit is one of the heads, nothing but that leads to all.
+pub(super) fn keep_for_merges(
+    history: &History,
+    heads: &BTreeSet<usize>,
+    with_first: bool,
+    kept: &mut [bool],
+) {
     let mut ahead: BTreeSet<Place> = heads.iter().map(|at| place(history, *at)).collect();
     // Parents come after their children, so all that is left leads to all heads once it is one.
     while let Some((_, _, at)) = ahead.pop_last() {
         kept[at] = true;
-        if ahead.is_empty() {
+        if ahead.is_empty() && !with_first {
             break;
         }
         ahead.extend(parents(history, at).map(|at| place(history, at)));

@@ -44,7 +44,8 @@ struct Seen {
 impl Care {
     pub(crate) fn new(page: Arc<OpenPage>) -> Self {
         let now = page.process.now();
-        let seen = Seen { next_look: now + FIRST_LOOK, next_piece: None, names: None };
+        let seen =
+            Seen { next_look: now.saturating_add(FIRST_LOOK), next_piece: None, names: None };
         let collector = Mutex::new(Collector::new(Arc::clone(&page)));
         Care { page, collector, seen: Mutex::new(seen) }
     }
@@ -146,7 +147,7 @@ impl Care {
             let names = Some(self.names()?);
             collector.start(Pieces::IfMuch)?;
             let next_piece = Some(self.page.rows.counts(&self.page.read()?)?.next);
-            let next_look = self.page.process.now() + FIRST_LOOK;
+            let next_look = self.page.process.now().saturating_add(FIRST_LOOK);
             *self.seen() = Seen { next_look, next_piece, names };
         }
         drop(collector);
@@ -161,7 +162,7 @@ impl Care {
                 Ok(false) if collector.has_waiting() => break Ok(()),
                 Ok(false) => {
                     let mut seen = self.seen();
-                    seen.next_look = self.page.process.now() + LOOKS;
+                    seen.next_look = self.page.process.now().saturating_add(LOOKS);
                     seen.names = seen.names.filter(|_| collector.is_lasting());
                     return Ok(());
                 }

@@ -16,6 +16,8 @@ pub(super) struct Names {
     pub(super) tags: Vec<CommitId>,
     /// What somebody reads.
     pub(super) pins: Vec<CommitId>,
+    /// What somebody makes a head on.
+    pub(super) bases: Vec<CommitId>,
     pub(super) remote: Remote,
     /// The commits that are not at the remote yet, once the page is attached to one.
     pub(super) unsynced: Vec<CommitId>,
@@ -24,7 +26,7 @@ pub(super) struct Names {
 impl Names {
     /// All commits that are named.
     pub(super) fn all(&self) -> impl Iterator<Item = &CommitId> {
-        self.branches.iter().flatten().chain(&self.tags).chain(&self.pins)
+        self.branches.iter().flatten().chain(&self.tags).chain(&self.pins).chain(&self.bases)
     }
 }
 
@@ -54,8 +56,11 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
         kept[at] = true;
     }
     keep_unsynced(history, names, &mut kept);
-    let heads = names.branches.iter().flatten().filter_map(|id| history.place(id));
-    keep_for_merges(history, &heads.collect(), &mut kept);
+    let heads: Vec<_> = names.branches.iter().flatten().chain(&names.bases).collect();
+    // The first commit has no row, so it has no place.
+    let with_first = heads.contains(&&CommitId::FIRST);
+    let heads = heads.into_iter().filter_map(|id| history.place(id));
+    keep_for_merges(history, &heads.collect(), with_first, &mut kept);
     keep_bases(history, &mut kept);
     kept
 }

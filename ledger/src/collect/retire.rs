@@ -11,7 +11,7 @@ use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase};
 use crate::rows::parameters::Retention;
-use crate::rows::process::{lease, leases};
+use crate::rows::process::{Held, lease, leases};
 use crate::rows::references::{References, roots};
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::Remote;
@@ -101,16 +101,20 @@ impl Retire {
             names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
             let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
             let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+            let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
+            let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
+            names.bases = bases.into_iter().map(|(id, _)| id).collect();
+            names.pins = pins.into_iter().map(|(id, _)| id).collect();
             names.remote = rows.remote(host)?;
             if names.remote == Remote::Attached {
                 names.unsynced = rows.all_unsynced(host)?;
             }
-            names.pins = pins.map(|pin| pin.commit).chain(page.pins.commits()).collect();
             Ok(names.all().copied().collect())
         })?;
         let now = page.process.now();
         let found = kept(&history, &names, retention, now);
-        let has_pins = !std::mem::take(&mut names.pins).is_empty();
+        let pins = [&mut names.pins, &mut names.bases].map(std::mem::take);
+        let has_pins = pins.iter().any(|pins| !pins.is_empty());
         let lasting = match retention {
             Retention::Age(_) => Retention::Heads,
             other => other,
@@ -142,7 +146,7 @@ impl Retire {
                     if is_alone || *after <= now {
                         due.insert(at);
                     }
-                    if is_alone || *after <= now + TOO_FAR {
+                    if is_alone || *after <= now.saturating_add(TOO_FAR) {
                         marked.insert(at);
                     }
                 }
@@ -291,7 +295,7 @@ fn put_times(
     keep: &[CommitId],
     mark: &[CommitId],
 ) -> Result<()> {
-    let after = page.process.now() + GRACE;
+    let after = page.process.now().saturating_add(GRACE);
     for id in keep {
         page.rows.remove_expiring(tx, id)?;
     }

@@ -8,6 +8,9 @@ use crate::ids::CommitId;
 /// Author and message together have at most so many bytes.
 pub(crate) const MAX_WORDS_LEN: usize = 4_096;
 
+/// Commits that are made here have smaller generations, so that one and the number of resets are one number.
+pub(crate) const GENERATIONS: u64 = 1 << 40;
+
 const VERSION: u8 = 1;
 const CHANGE: u8 = 1;
 const CONFLICTS: u8 = 2;

@@ -15,11 +15,12 @@ impl CommitTime {
     /// Times and generations are below this.
     pub(crate) const LIMIT: u64 = 1 << 63;
 
-    /// The time of a change that is made at `now`, after its parent.
-    pub(crate) fn after(parent: CommitTime, now: SystemTime) -> Self {
+    /// The time of a change that is made at `now`, after its parent. `None` if the parent has the last one.
+    pub(crate) fn after(parent: CommitTime, now: SystemTime) -> Option<Self> {
         let wall = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis();
-        let wall = u64::try_from(wall).unwrap_or(u64::MAX) & ((1 << (63 - COUNTER_BITS)) - 1);
-        CommitTime((wall << COUNTER_BITS).max(parent.0 + 1))
+        let wall = u64::try_from(wall).unwrap_or(u64::MAX).min((1 << (63 - COUNTER_BITS)) - 1);
+        let time = (wall << COUNTER_BITS).max(parent.0.saturating_add(1));
+        (time < Self::LIMIT).then_some(CommitTime(time))
     }
 
     /// As a number, for whoever sends it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.

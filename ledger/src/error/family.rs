@@ -42,6 +42,7 @@ impl LedgerError {
             | LedgerError::CannotSquash { .. }
             | LedgerError::TransactionInProgress { .. }
             | LedgerError::WrongPage { .. }
+            | LedgerError::WholeValueTooLong { .. }
             | LedgerError::ValueTooLong => ErrorFamily::Caller,
             LedgerError::Integrity { .. }
             | LedgerError::DamagedRow { .. }
@@ -58,6 +59,7 @@ impl LedgerError {
             | LedgerError::Random(_)
             | LedgerError::Thread(_)
             | LedgerError::BranchGone { .. }
+            | LedgerError::LastCommit { .. }
             | LedgerError::Resolver { .. }
             | LedgerError::MergeEnded { .. }
             | LedgerError::NoRepository

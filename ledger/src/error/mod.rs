@@ -124,6 +124,20 @@ pub enum LedgerError {
         /// Its time.
         millis: u64,
     },
+    /// Nothing can be committed on a commit, because it has the last time or the last generation that there is: a
+    /// clock was far ahead, or it comes from elsewhere. Nothing was changed. Reset the branch to an earlier commit.
+    #[error(
+        "nothing can be committed on commit {commit} of page {page}, which has the last {what} that there is: \
+         reset the branch to an earlier commit"
+    )]
+    LastCommit {
+        /// The number of the page.
+        page: u64,
+        /// The commit.
+        commit: CommitId,
+        /// What it has the last one of.
+        what: &'static str,
+    },
     /// The commit is not in the repository.
     #[error("there is no commit {commit} in page {page}")]
     NoCommit {
@@ -234,6 +248,22 @@ pub enum LedgerError {
     /// A value is too long; nothing was changed.
     #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
     ValueTooLong,
+    /// A value is longer than what is given in one piece
+    /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)), or there is no
+    /// memory for it. Read it in parts, with [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
+    /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value).
+    #[error(
+        "{len} bytes of a value of page {page} are not given in one piece, which has at most {max} bytes: read it in \
+         parts with `get_partial` or `read_value`, or set `RepositoryBuilder::longest_whole_value`"
+    )]
+    WholeValueTooLong {
+        /// The number of the page.
+        page: u64,
+        /// How many bytes of the value were asked for.
+        len: u64,
+        /// How many are given at most.
+        max: u64,
+    },
     /// A reference to a value that was written in parts was put on another page than the value, or with
     /// another handle of the repository. Nothing was changed.
     #[error("a reference was put on page {page}, and its value was written elsewhere")]

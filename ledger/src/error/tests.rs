@@ -23,6 +23,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::Network { page, name: name.clone(), reason: "too late".to_owned() },
         LedgerError::NotAtRemote { page, name: name.clone(), kind, digest },
         LedgerError::ClockAhead { page, commit, millis: 1 },
+        LedgerError::LastCommit { page, commit, what: "time" },
         LedgerError::NoCommit { page, commit },
         LedgerError::SnapshotExpired { page, commit },
         LedgerError::BaseMissing { page, commit },
@@ -49,6 +50,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::InvalidArgument(name.clone()),
         LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
         LedgerError::ValueTooLong,
+        LedgerError::WholeValueTooLong { page, len: 9, max: 8 },
         LedgerError::WrongPage { page },
         LedgerError::ValueGone { page },
         LedgerError::Random(name.clone()),
@@ -93,7 +95,7 @@ fn messages_say_where() {
             counts[at] += usize::from(has);
         }
     }
-    assert_eq!(counts, [25, 11, 4, 4]);
+    assert_eq!(counts, [27, 12, 4, 4]);
     let words = |at: usize| all()[at].to_string();
     assert_eq!(
         words(0),
@@ -124,6 +126,6 @@ fn the_families_are_those_of_the_store() {
     };
     assert_eq!(of(KvError::is_retryable).len(), 7);
     assert_eq!(of(KvError::is_stale).len(), 2);
-    assert_eq!(of(KvError::is_caller_error).len(), 9);
+    assert_eq!(of(KvError::is_caller_error).len(), 10);
     assert_eq!(of(KvError::is_damage).len(), 3);
 }

@@ -274,10 +274,13 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
     }
 }
 
-/// Nothing protects what is read in a host that this process cannot write.
+/// Nothing protects what is read in a host that this process cannot write: one that is open for reading only, or on
+/// a full disk.
 fn unless_read_only(error: LedgerError) -> Result<()> {
     match error {
-        LedgerError::Host(KvError::Unsupported(_)) => Ok(()),
+        LedgerError::Host(
+            KvError::Unsupported(_) | KvError::IllegalState(_) | KvError::Full { .. },
+        ) => Ok(()),
         error => Err(error),
     }
 }

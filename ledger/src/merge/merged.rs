@@ -97,7 +97,8 @@ impl Step {
     fn end(self, shared: &Arc<Shared>, strategy: &mut dyn Strategy) -> Result<(Commit, Draft)> {
         let base = self.base();
         let [(older_commit, older), (newer_commit, newer)] = self.sides;
-        let mut parents = [older.commit, newer.commit];
+        let (older_id, newer_id) = (older.commit, newer.commit);
+        let mut parents = [older_id, newer_id];
         parents.sort();
         let (draft, conflicts) = match self.changes {
             // A side without changes has nothing of its own but merges. What is said of the content of the
@@ -112,9 +113,13 @@ impl Step {
                 (content.map_err(|error| shared.open.explained(error, &read))?, None)
             }
         };
+        let (generation, latest) = match older_commit.generation > newer_commit.generation {
+            true => (older_commit.generation, older_id),
+            false => (newer_commit.generation, newer_id),
+        };
         let commit = Commit {
             time: older_commit.time.max(newer_commit.time),
-            generation: older_commit.generation.max(newer_commit.generation) + 1,
+            generation: shared.generation_after(generation, &latest)?,
             root: draft.root,
             conflicts,
             origin: Origin::Merge { parents },

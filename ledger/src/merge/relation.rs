@@ -39,11 +39,13 @@ struct Reached<'s> {
     loaded: HashMap<CommitId, (u64, Parent)>,
     /// How many of them are not below a common one.
     open: usize,
+    /// A commit that is pruned and not below a common one. What is below it cannot be found any more.
+    missing: Option<CommitId>,
 }
 
 impl<'s> Reached<'s> {
     fn new(shared: &'s Shared) -> Self {
-        Reached { shared, marks: BTreeMap::new(), loaded: HashMap::new(), open: 0 }
+        Reached { shared, marks: BTreeMap::new(), loaded: HashMap::new(), open: 0, missing: None }
     }
 
     /// Begins at a commit.
@@ -85,21 +87,27 @@ impl<'s> Reached<'s> {
     }
 
     /// The commit with the largest generation, and its marks. It is `None` for the first commit of the
-    /// page, and for one that is pruned and below a common one.
-    fn pop_last(&mut self) -> Result<Option<(CommitId, u8, Option<Commit>)>> {
-        let Some(((_, id), marks)) = self.marks.pop_last() else { return Ok(None) };
+    /// page, and for one that is pruned.
+    fn pop_last(&mut self) -> Option<(CommitId, u8, Option<Commit>)> {
+        let ((_, id), marks) = self.marks.pop_last()?;
         let is_open = marks & BELOW == 0;
         self.open -= usize::from(is_open);
         let commit = match self.loaded.remove(&id) {
             Some((_, Parent::Here(commit))) => Some(commit),
-            // What is below it cannot be found any more.
             Some((_, Parent::Pruned(_))) if is_open => {
-                let page = self.shared.page();
-                return Err(LedgerError::BaseMissing { page, commit: id });
+                self.missing.get_or_insert(id);
+                None
             }
             _ => None,
         };
-        Ok(Some((id, marks, commit)))
+        Some((id, marks, commit))
+    }
+
+    /// # Errors
+    /// [`LedgerError::BaseMissing`] if something could not be found.
+    fn check(&self) -> Result<()> {
+        let page = self.shared.page();
+        self.missing.map_or(Ok(()), |commit| Err(LedgerError::BaseMissing { page, commit }))
     }
 }
 
@@ -117,7 +125,7 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     reached.start(right, RIGHT)?;
     let mut found = Relation { common: Vec::new(), changes: [false; 2] };
     while reached.open > 0 {
-        let Some((id, mut marks, commit)) = reached.pop_last()? else { break };
+        let Some((id, mut marks, commit)) = reached.pop_last() else { break };
         if marks == LEFT | RIGHT {
             let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
             found.common.push((time, id));
@@ -132,6 +140,15 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
             reached.mark(parent, &id, marks)?;
         }
     }
+    if reached.missing.is_some()
+        && let Some(at) = found.common.iter().position(|(_, id)| id == left || id == right)
+    {
+        // One leads to the other, whatever else does.
+        found.common = vec![found.common.swap_remove(at)];
+        found.changes = [left, right].map(|of| *of != found.common[0].1);
+        return Ok(found);
+    }
+    reached.check()?;
     found.common.sort();
     Ok(found)
 }
@@ -149,7 +166,8 @@ pub(super) fn after(
     let mut after = BTreeSet::new();
     let mut leads = onto == head;
     while reached.open > 0 {
-        let Some((id, marks, commit)) = reached.pop_last()? else { break };
+        let Some((id, marks, commit)) = reached.pop_last() else { break };
+        reached.check()?;
         if marks & BELOW == 0 {
             after.insert(id);
         }

@@ -111,7 +111,9 @@ impl Page {
     /// # Errors
     /// If the host fails.
     pub fn tags(&self) -> Result<Vec<(String, CommitId)>> {
-        self.shared.open.rows.tags(&self.shared.read()?)
+        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_there(&host)?;
+        rows.tags(&host)
     }
 
     /// The commit with this tag.
@@ -119,7 +121,9 @@ impl Page {
     /// # Errors
     /// If there is no such tag, or if the host fails.
     pub fn tag(&self, name: &str) -> Result<CommitId> {
-        let tag = self.shared.open.rows.tag(&self.shared.read()?, name)?;
+        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_there(&host)?;
+        let tag = rows.tag(&host, name)?;
         tag.ok_or_else(|| self.no_tag(name))
     }
 

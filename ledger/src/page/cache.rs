@@ -16,6 +16,8 @@ use crate::tree::nodes::NewNode;
 pub(crate) struct NodeCache {
     nodes: Cache<Digest, Arc<Node>, Bytes, ByDigest>,
     number: u64,
+    /// The longest value that is put together in memory.
+    pub(crate) longest_whole: u64,
 }
 
 /// Which part of the cache belongs to nodes that were asked for again since they came. The rest is for
@@ -27,7 +29,7 @@ const HOT: f64 = 0.3;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl NodeCache {
-    pub(crate) fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64, longest_whole: u64) -> Self {
         let options = OptionsBuilder::new()
             .estimated_items_capacity((bytes / 4_096) as usize)
             .weight_capacity(bytes)
@@ -40,7 +42,8 @@ impl NodeCache {
             // The options above have all that is asked for.
             Err(_) => Cache::with(1_024, bytes, Bytes, ByDigest, DefaultLifecycle::default()),
         };
-        NodeCache { nodes: cache, number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        NodeCache { nodes: cache, number, longest_whole }
     }
 
     /// A number that no other cache of this process has. So it tells repositories apart.

@@ -74,7 +74,12 @@ impl PageSnapshot {
         match entry.long {
             None => Ok(true),
             Some((value, _)) => {
-                let is_here = self.part_of(value, (0, value.len)).is_here();
+                let shared = &self.page.shared;
+                let is_here = self.part_of(value, (0, value.len)).is_here().and_then(|is_here| {
+                    // Nothing is here of a page that was deleted.
+                    shared.open.rows.check_there(&shared.read()?)?;
+                    Ok(is_here)
+                });
                 is_here.map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))
             }
         }
@@ -145,6 +150,8 @@ impl PageSnapshot {
         let Some((value, place)) = &entry.long else {
             return Ok(entry.inline[begin as usize..end as usize].to_vec());
         };
+        let shared = &self.page.shared;
+        shared.check_whole(end - begin)?;
         let read = || {
             let mut part = Vec::new();
             if begin == end {
@@ -154,7 +161,7 @@ impl PageSnapshot {
             while let left @ 1.. = (end - begin) - part.len() as u64 {
                 let Some(bytes) = chunks.next()? else { break };
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
-                part.extend_from_slice(&bytes[..len]);
+                shared.append(&mut part, &bytes[..len], end - begin)?;
             }
             Ok(part)
         };

@@ -11,6 +11,7 @@ use super::requests::{Arrived, Source};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
+use crate::value::cuts::Alone;
 use crate::value::index::{Index, Part};
 use crate::value::read::{Pieces, check_chunk, index};
 use crate::value::reference::Reference;
@@ -22,12 +23,14 @@ const TRANSACTION: usize = 1 << 20;
 const WAIT: Duration = Duration::from_secs(30);
 
 /// A piece of a value, as what refers to it says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Wanted {
     part: Part,
     /// The level of an index piece; `None` for a chunk.
     level: Option<u8>,
     is_top: bool,
+    /// The value ends with it.
+    is_last: bool,
 }
 
 impl Wanted {
@@ -35,12 +38,25 @@ impl Wanted {
         if self.level.is_some() { Kind::Index } else { Kind::Chunk }
     }
 
-    /// Checks what a reader would.
-    fn check(&self, bytes: &[u8]) -> Result<()> {
-        match self.level {
-            None => check_chunk(&self.part, bytes),
+    /// Checks what a reader would, and whether the piece can be cut so.
+    fn check(&self, bytes: &[u8], rule: &Alone) -> Result<()> {
+        let can_be = match self.level {
+            None => {
+                check_chunk(&self.part, bytes)?;
+                rule.chunk_can_be(bytes, self.is_last)
+            }
             Some(level) => {
-                index(&self.part, Bytes::copy_from_slice(bytes), level, self.is_top).map(drop)
+                let bytes = Bytes::copy_from_slice(bytes);
+                let index = index(&self.part, bytes, level, self.is_top)?;
+                rule.index_can_be(&index, self.is_last)
+            }
+        };
+        match can_be {
+            true => Ok(()),
+            false => {
+                let expected = "a part of a value that is cut as the secret of this page says";
+                let digest = &self.part.digest;
+                Err(LedgerError::integrity(self.kind(), digest, expected, "other cuts"))
             }
         }
     }
@@ -72,25 +88,32 @@ impl PartOfValue<'_> {
     fn go(&self, each: &mut dyn FnMut(&[Wanted]) -> Result<bool>) -> Result<bool> {
         let Reference { top, levels, len } = self.value;
         let part = Part { len, digest: top };
-        let wanted = Wanted { part, level: levels.checked_sub(1), is_top: true };
-        Ok(each(&[wanted])? && self.below(&wanted, 0, each)?)
+        let wanted = Wanted { part, level: levels.checked_sub(1), is_top: true, is_last: true };
+        Ok(each(&[wanted])? && self.below(&wanted, 0, &mut HashSet::new(), each)?)
     }
 
-    /// The same for the pieces below one that is here, which begins at this position.
+    /// The same for the pieces below one that is here, which begins at this position. What is in the part as a whole
+    /// is gone through once, however often the value has it.
     fn below(
         &self,
         above: &Wanted,
         begin: u64,
+        seen: &mut HashSet<Wanted>,
         each: &mut dyn FnMut(&[Wanted]) -> Result<bool>,
     ) -> Result<bool> {
         let Some(level) = above.level else { return Ok(true) };
+        let is_whole = self.bytes.0 <= begin && begin + above.part.len <= self.bytes.1;
+        if is_whole && !seen.insert(*above) {
+            return Ok(true);
+        }
         let bytes = self.page.piece(Kind::Index, &above.part.digest)?;
         let index = index(&above.part, bytes, level, above.is_top);
         let index: Index = index.map_err(|error| Pieces::explain(self.page, error))?;
         let (mut below, mut at) = (Vec::new(), begin);
-        for part in (0..index.len()).filter_map(|at| index.part(at)) {
+        for (number, part) in (0..index.len()).filter_map(|at| Some((at, index.part(at)?))) {
             if at < self.bytes.1 && at + part.len > self.bytes.0 {
-                let wanted = Wanted { part, level: level.checked_sub(1), is_top: false };
+                let is_last = above.is_last && number + 1 == index.len();
+                let wanted = Wanted { part, level: level.checked_sub(1), is_top: false, is_last };
                 below.push((wanted, at));
             }
             at += part.len;
@@ -100,7 +123,7 @@ impl PartOfValue<'_> {
             return Ok(false);
         }
         for (wanted, begin) in &below {
-            if !self.below(wanted, *begin, each)? {
+            if !self.below(wanted, *begin, seen, each)? {
                 return Ok(false);
             }
         }
@@ -153,11 +176,12 @@ impl PartOfValue<'_> {
         source: &Source,
     ) -> Result<()> {
         let (mut good, mut wrong) = (Vec::new(), None);
+        let rule = Alone::new(&self.page.shared.secret);
         for (kind, digest, bytes) in arrived {
-            match names.get(&digest).map_or(Ok(()), |wanted| wanted.check(&bytes)) {
+            match names.get(&digest).map_or(Ok(()), |wanted| wanted.check(&bytes, &rule)) {
                 Ok(()) => good.push((kind, digest, bytes)),
                 Err(LedgerError::Integrity { kind, digest, expected, found, .. }) => {
-                    let found = format!("{found}, from source {}", source.asked.name());
+                    let found = format!("{found}, from source {}", source.name());
                     wrong.get_or_insert(LedgerError::integrity(kind, &digest, expected, found));
                 }
                 Err(error) => return Err(error),

@@ -13,7 +13,10 @@ use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
+use crate::process::pins::Pin;
 use crate::rows::page::Head;
+use crate::rows::process::Held;
+use crate::watch::follow::Position;
 
 /// How often heads are read again because others have changed them.
 const ATTEMPTS: usize = 100;
@@ -25,6 +28,21 @@ const STEPS: usize = 64;
 const WAIT: Duration = Duration::from_secs(30);
 
 impl Shared {
+    /// The commit at this position, on which a head of the branch is to be made. As long as the pin is held, what
+    /// merging that head with the others needs is not removed.
+    ///
+    /// # Errors
+    /// [`LedgerError::NoCommit`] if it is no head of the branch: then what is between may be about to go.
+    pub(crate) fn base(&self, branch: &str, position: &Position) -> Result<(Pin, Option<Commit>)> {
+        let id = position.commit;
+        self.open.held(Held::Base, |host| {
+            if !self.open.rows.heads(&host, branch)?.iter().any(|head| head.id == id) {
+                return Err(self.no_commit(&id));
+            }
+            Ok((id, self.commit_in(&host, &id)?))
+        })
+    }
+
     /// Adds a commit to a branch: in place of its parent if that is a head, as a further head otherwise.
     /// Gives its ID, and how many heads there are then.
     ///

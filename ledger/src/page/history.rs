@@ -75,6 +75,24 @@ impl Iterator for Log {
     }
 }
 
+/// Whether a commit that is no longer here leads to another one, as far as what is here tells.
+pub(super) fn pruned_leads_to(
+    shared: &Arc<Shared>,
+    (ancestor, generation): (&CommitId, u64),
+    commit: &CommitId,
+) -> Result<bool> {
+    for found in Log::new(Arc::clone(shared), *commit)? {
+        let (_, found) = found?;
+        if found.generation <= generation {
+            break;
+        }
+        if found.parents().contains(ancestor) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 pub(super) fn leads_to(
     shared: &Arc<Shared>,
     ancestor: &CommitId,

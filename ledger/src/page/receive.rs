@@ -9,14 +9,14 @@ use bytes::Bytes;
 use permazen_kv::{KvWrite, TxOptions};
 
 use super::Page;
-use super::history::leads_to;
+use super::history::{leads_to, pruned_leads_to};
 use super::receive_tree::{Arriving, Made, Tree};
 use super::receive_values::NewPieces;
 use super::receive_wanted::Search;
 use super::shared::Shared;
 use super::whole::reference;
 use super::write::Draft;
-use crate::commit::encoding::{Commit, Origin};
+use crate::commit::encoding::{Commit, GENERATIONS, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -27,6 +27,7 @@ use crate::policy::merging::{PageMerging, Trigger};
 use crate::process::clock::millis;
 use crate::process::pins::Pin;
 use crate::rows::pieces::MAX_PIECE;
+use crate::rows::process::Held;
 use crate::rows::retention::Pruned;
 use crate::rows::statuses::{Remote, Written};
 use crate::tree::nodes::Nodes;
@@ -39,8 +40,8 @@ const WANTED: usize = 1_024;
 /// A commit can be so much ahead of the clock.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-/// Commits from elsewhere have smaller generations. So changes remain possible after each.
-const MAX_GENERATION: u64 = 1 << 40;
+/// Commits from elsewhere have smaller generations. So there is room for 2³² changes after each.
+const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
 
 /// How long a commit waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
@@ -266,7 +267,7 @@ impl Receiver {
     ///   generation, its time, the way in which its tree or a value is cut.
     /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is not.
     /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, and
-    ///   [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ or more.
+    ///   [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more.
     /// - If the page is gone, or the host fails.
     ///
     /// Nothing is changed then, and it can be added again.
@@ -275,7 +276,7 @@ impl Receiver {
         let rows = &self.page.open.rows;
         // Before it is there, so that nobody removes it first.
         let (pin, is_here) =
-            self.page.open.pinned(|host| Ok((*id, rows.has_commit(&host, id)?)))?;
+            self.page.open.held(Held::Base, |host| Ok((*id, rows.has_commit(&host, id)?)))?;
         if !is_here {
             let parents = self.parents(&commit)?;
             self.check_place(id, &commit, &parents)?;
@@ -352,19 +353,30 @@ impl Receiver {
             return Err(wrong(expected, format!("time {}", commit.time)));
         }
         if commit.generation >= MAX_GENERATION {
-            let what = format!("commit {id} has generation {}: 2⁴⁰ or more", commit.generation);
+            let what =
+                format!("commit {id} has generation {}: 2⁴⁰ − 2³² or more", commit.generation);
             return Err(LedgerError::InvalidArgument(what));
         }
+        self.check_said(id, commit)?;
         let now = millis(self.page.open.process.clock.now());
         if commit.time.as_millis() > now.saturating_add(DAY) {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
-        if let [Parent::Here { .. }, Parent::Here { .. }] = parents
-            && let [first, second] = commit.parents()
-        {
-            for (ancestor, other) in [(first, second), (second, first)] {
-                match leads_to(&self.page, ancestor, other) {
+        if let ([one, another], [first, second]) = (parents, commit.parents()) {
+            for (known, ancestor, below, other) in
+                [(one, first, another, second), (another, second, one, first)]
+            {
+                let leads = match (known, below) {
+                    (_, Parent::First | Parent::Pruned(_)) => continue,
+                    (Parent::Pruned(pruned), _) => {
+                        pruned_leads_to(&self.page, (ancestor, pruned.generation), other)
+                    }
+                    (Parent::First | Parent::Here { .. }, _) => {
+                        leads_to(&self.page, ancestor, other)
+                    }
+                };
+                match leads {
                     Ok(false) | Err(LedgerError::BaseMissing { .. }) => {}
                     Ok(true) => {
                         let expected = "parents of which none leads to the other".to_owned();
@@ -378,6 +390,20 @@ impl Receiver {
             }
         }
         Ok(())
+    }
+
+    /// Compares the commit with what was said of it when it was a pruned parent.
+    fn check_said(&self, id: &CommitId, commit: &Commit) -> Result<()> {
+        let said = self.page.open.rows.pruned(&self.page.read()?, id)?;
+        let Some(Pruned { generation, time }) = said else { return Ok(()) };
+        if (generation, time) == (commit.generation, commit.time) {
+            return Ok(());
+        }
+        let expected =
+            format!("generation {generation} and time {time}, as its children were added with");
+        let found = format!("generation {} and time {}", commit.generation, commit.time);
+        let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
+        Err(Nodes::explain(&self.page, error))
     }
 
     /// The trees of a commit.

@@ -28,11 +28,19 @@ pub(super) struct Arriving<'a> {
     pub(super) parts: &'a HashMap<Digest, (Kind, Bytes)>,
 }
 
+/// The error about something that names a piece that is another one.
+fn other_kind(kind: Kind, digest: &Digest, of: Kind) -> LedgerError {
+    LedgerError::integrity(kind, digest, format!("a {kind}"), format!("a {of}"))
+}
+
 impl Nodes for Arriving<'_> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         match self.nodes.get(digest) {
             Some(node) => Ok(Arc::clone(node)),
-            None => self.page.load(digest),
+            None => match self.parts.get(digest) {
+                Some((of, _)) => Err(other_kind(Kind::Node, digest, *of)),
+                None => self.page.load(digest),
+            },
         }
     }
 
@@ -45,7 +53,9 @@ impl Pieces for Arriving<'_> {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         match self.parts.get(digest) {
             Some((of, bytes)) if *of == kind => Ok(bytes.clone()),
-            _ => self.page.piece(kind, digest),
+            Some((of, _)) => Err(other_kind(kind, digest, *of)),
+            None if self.nodes.contains_key(digest) => Err(other_kind(kind, digest, Kind::Node)),
+            None => self.page.piece(kind, digest),
         }
     }
 

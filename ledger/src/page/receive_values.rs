@@ -62,7 +62,6 @@ impl Visited {
 pub(super) struct NewPieces<'a> {
     from: Arriving<'a>,
     cuts: CutCheck,
-    visited: Visited,
     pub(super) pieces: Vec<NewPiece>,
     digests: HashSet<Digest>,
 }
@@ -71,7 +70,7 @@ impl<'a> NewPieces<'a> {
     pub(super) fn new(from: Arriving<'a>, secret: &Secret) -> Self {
         let (pieces, digests) = (Vec::new(), HashSet::new());
         let cuts = CutCheck::new(Some(secret));
-        NewPieces { from, cuts, visited: Visited::default(), pieces, digests }
+        NewPieces { from, cuts, pieces, digests }
     }
 
     fn add(&mut self, kind: Kind, part: Part, bytes: &Bytes) {
@@ -85,37 +84,23 @@ impl<'a> NewPieces<'a> {
     /// # Errors
     /// If one of them is not here, or the value is not cut as the secret says.
     pub(super) fn add_all(&mut self, value: &Reference) -> Result<()> {
-        let mut cuts = std::mem::replace(&mut self.cuts, CutCheck::new(None));
-        let result = cuts.check(&mut OfValue { new: self, value }, value, &value.top);
-        self.cuts = cuts;
-        result
+        self.go_through(value, false)
     }
 
     /// Adds the pieces of a value that have come.
+    ///
+    /// # Errors
+    /// If what is here or has come is no such piece, or is not cut as the secret says, as far as that can be told.
     pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
-        let mut ahead = vec![Piece::top(value)];
-        while let Some(piece) = ahead.pop() {
-            if !self.visited.insert(&piece) {
-                continue;
-            }
-            let (part, kind) = (piece.part, piece.kind());
-            let bytes = match self.from.parts.get(&part.digest) {
-                Some((of, bytes)) if *of == kind => bytes.clone(),
-                // An index piece may be here already.
-                _ if kind == Kind::Index => match self.from.piece(kind, &part.digest) {
-                    Ok(bytes) => bytes,
-                    Err(LedgerError::Missing { .. }) => continue,
-                    Err(error) => return Err(error),
-                },
-                _ => continue,
-            };
-            if kind == Kind::Chunk {
-                check_chunk(&part, &bytes)?;
-            }
-            ahead.extend(piece.below(bytes.clone())?);
-            self.add(kind, part, &bytes);
-        }
-        Ok(())
+        self.go_through(value, true)
+    }
+
+    fn go_through(&mut self, value: &Reference, can_be_absent: bool) -> Result<()> {
+        let mut cuts = std::mem::replace(&mut self.cuts, CutCheck::new(None));
+        let result =
+            cuts.check(&mut OfValue { new: self, value, can_be_absent }, value, &value.top);
+        self.cuts = cuts;
+        result
     }
 }
 
@@ -123,18 +108,29 @@ impl<'a> NewPieces<'a> {
 struct OfValue<'n, 'a> {
     new: &'n mut NewPieces<'a>,
     value: &'n Reference,
+    can_be_absent: bool,
+}
+
+impl OfValue<'_, '_> {
+    /// The bytes of a piece, which is added if it has come. `None` if it is not here and need not be.
+    fn piece(&mut self, kind: Kind, part: &Part) -> Result<Option<Bytes>> {
+        match self.new.from.piece(kind, &part.digest) {
+            Err(LedgerError::Missing { .. }) if self.can_be_absent => Ok(None),
+            bytes => bytes.map(Some),
+        }
+    }
 }
 
 impl Parts for OfValue<'_, '_> {
     fn index(&mut self, part: &Part, level: u8, _: &Digest, is_top: bool) -> Result<Option<Index>> {
-        let bytes = self.new.from.piece(Kind::Index, &part.digest)?;
+        let Some(bytes) = self.piece(Kind::Index, part)? else { return Ok(None) };
         let index = index(part, bytes.clone(), level, is_top)?;
         self.new.add(Kind::Index, *part, &bytes);
         Ok(Some(index))
     }
 
     fn chunk(&mut self, part: &Part, _: &Digest) -> Result<Option<Bytes>> {
-        let bytes = self.new.from.piece(Kind::Chunk, &part.digest)?;
+        let Some(bytes) = self.piece(Kind::Chunk, part)? else { return Ok(None) };
         check_chunk(part, &bytes)?;
         self.new.add(Kind::Chunk, *part, &bytes);
         Ok(Some(bytes))

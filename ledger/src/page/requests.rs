@@ -18,6 +18,9 @@ use crate::source::ObjectSource;
 /// A request is for at most so many pieces.
 const PIECES: usize = 32;
 
+/// How long an answer may take if the clock has no end for its limit: a year.
+const LONG: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// So many requests for a page run at once.
 const REQUESTS: usize = 5;
 
@@ -173,7 +176,7 @@ impl Requests {
 
     /// A slot for a request. `None` if there is none and it need not be waited for.
     fn slot(self: &Arc<Self>, source: &Source, waits: bool) -> Result<Option<Slot>> {
-        let until = Instant::now() + source.limit;
+        let until = source.until();
         let mut state = self.lock();
         while state.running >= REQUESTS {
             if !waits {
@@ -192,8 +195,21 @@ impl Requests {
 }
 
 impl Source {
+    /// When an answer is late that is asked for now. A limit that is too long for the clock is a long one.
+    fn until(&self) -> Instant {
+        let now = Instant::now();
+        now.checked_add(self.limit).unwrap_or_else(|| now + LONG)
+    }
+
+    /// Its name, for messages.
+    pub(super) fn name(&self) -> String {
+        // It is code of the program.
+        let name = catch_unwind(AssertUnwindSafe(|| self.asked.name()));
+        name.unwrap_or_else(|_| "(its name has panicked)".to_owned())
+    }
+
     fn failed(&self, why: Why) -> Failure {
-        Failure { page: self.number, name: self.asked.name(), why }
+        Failure { page: self.number, name: self.name(), why }
     }
 
     fn is_late(&self) -> Failure {
@@ -235,7 +251,7 @@ impl Claimed<'_> {
                     Err(error) => failed = Some(error),
                     Ok(Some(slot)) => {
                         let Some((number, group)) = groups.next() else { break };
-                        let until = Instant::now() + source.limit;
+                        let until = source.until();
                         match ask(source, slot, (number, group), until, &sender) {
                             Ok(()) => drop(asked.insert(number, (group, until))),
                             Err(error) => failed = Some(error),

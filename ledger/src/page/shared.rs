@@ -189,7 +189,10 @@ impl Shared {
         }
         match self.open.rows.commit(host, id)? {
             Some(commit) => Ok(Some(commit)),
-            None => Err(self.no_commit(id)),
+            None => {
+                self.open.rows.check_there(host)?;
+                Err(self.no_commit(id))
+            }
         }
     }
 
@@ -208,6 +211,7 @@ impl Shared {
         if let Some(pruned) = self.open.rows.pruned(&host, id)? {
             return Ok(Parent::Pruned(pruned));
         }
+        self.open.rows.check_there(&host)?;
         // The row of a pruned parent goes with the last of its children.
         match self.open.rows.has_commit(&host, child)? {
             true => Err(self.no_commit(id)),

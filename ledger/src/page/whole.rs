@@ -14,15 +14,16 @@ use crate::value::reference::Reference;
 
 /// The whole value of a payload.
 #[inline]
-pub(crate) fn value<'n, P: Pieces>(pieces: &P, payload: Payload<'n>) -> Result<Blob<'n>> {
+fn value<'n, P: Pieces>(pieces: &P, shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n>> {
     if payload.flags & REFERENCE == 0 {
         return Ok(payload.bytes.into());
     }
     let reference = reference(payload)?;
+    shared.check_whole(reference.len)?;
     let mut value = Vec::new();
     let mut reader = ValueReader::new(pieces, &reference, 0)?;
     while let Some(bytes) = reader.next()? {
-        value.extend_from_slice(&bytes);
+        shared.append(&mut value, &bytes, reference.len)?;
     }
     Ok(value.into())
 }
@@ -59,9 +60,11 @@ fn value_at<'n, P: Pieces>(
     (commit, key): (&CommitId, impl FnOnce() -> Vec<u8>),
     payload: Payload<'n>,
 ) -> Result<Blob<'n>> {
-    let result = match value(pieces, payload) {
+    let result = match value(pieces, shared, payload) {
         // Somebody may have fetched it meanwhile.
-        Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => value(pieces, payload),
+        Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => {
+            value(pieces, shared, payload)
+        }
         result => result,
     };
     result.or_else(|error| {
@@ -71,6 +74,24 @@ fn value_at<'n, P: Pieces>(
 }
 
 impl Shared {
+    /// # Errors
+    /// [`LedgerError::WholeValueTooLong`] if so many bytes are not given in one piece.
+    pub(super) fn check_whole(&self, len: u64) -> Result<()> {
+        match self.cache.longest_whole {
+            max if len > max => Err(LedgerError::WholeValueTooLong { page: self.page(), len, max }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds bytes that have come to what will have so many. What a length says is not believed before.
+    pub(super) fn append(&self, value: &mut Vec<u8>, bytes: &[u8], len: u64) -> Result<()> {
+        let max = value.len() as u64;
+        let no_memory = |_| LedgerError::WholeValueTooLong { page: self.page(), len, max };
+        value.try_reserve(bytes.len()).map_err(no_memory)?;
+        value.extend_from_slice(bytes);
+        Ok(())
+    }
+
     /// The value of an entry of a commit.
     pub(crate) fn value<'n>(
         &self,

@@ -7,7 +7,7 @@ use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
 use super::shared::{BranchState, Shared};
 use super::words::{Words, words};
-use crate::commit::encoding::{Commit, Origin};
+use crate::commit::encoding::{Commit, GENERATIONS, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
@@ -201,9 +201,11 @@ impl Shared {
     /// A commit of a change, with the words of this thread.
     pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
         let Words { author, message } = words(&self.name());
+        let last = |what| LedgerError::LastCommit { page: self.page(), commit: base.head, what };
+        let time = CommitTime::after(base.time, self.open.process.clock.now());
         Ok(Commit {
-            time: CommitTime::after(base.time, self.open.process.clock.now()),
-            generation: base.generation + 1,
+            time: time.ok_or_else(|| last("time"))?,
+            generation: self.generation_after(base.generation, &base.head)?,
             root,
             conflicts: None,
             origin: Origin::Change {
@@ -214,6 +216,15 @@ impl Shared {
                 message,
             },
         })
+    }
+
+    /// The generation of a commit on one with this generation.
+    pub(crate) fn generation_after(&self, generation: u64, base: &CommitId) -> Result<u64> {
+        let (page, commit, what) = (self.page(), *base, "generation");
+        match generation + 1 {
+            next if next < GENERATIONS => Ok(next),
+            _ => Err(LedgerError::LastCommit { page, commit, what }),
+        }
     }
 
     /// Makes a commit the head of a branch in place of `base`.

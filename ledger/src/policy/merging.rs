@@ -182,7 +182,7 @@ impl PageMerging {
             let mut rules = self.rules();
             // Another one may have taken over while this one was asked.
             if self.factories.first().is_some_and(|first| first.number == number) {
-                let former = rules.replace(chosen);
+                let former = std::mem::replace(&mut *rules, chosen);
                 drop(rules);
                 // Its own code may run now.
                 drop(former);
@@ -190,6 +190,20 @@ impl PageMerging {
                 return;
             }
         }
+    }
+
+    /// Asks the factory again if it has panicked.
+    fn ask_again(&self) -> Result<()> {
+        if self.rules().is_some() || self.factories.first().is_none() {
+            return Ok(());
+        }
+        self.choose_again();
+        if self.rules().is_some() || self.factories.first().is_none() {
+            return Ok(());
+        }
+        let (ledger, page) = (&self.ledger, self.page);
+        let reason = format!("the factory has panicked when it was asked for page {ledger} {page}");
+        Err(LedgerError::Resolver { page: self.shared.page(), commits: Vec::new(), reason })
     }
 
     /// How to merge. `None` if nothing is to be merged.
@@ -245,8 +259,11 @@ impl PageMerging {
 
     /// Does what is to be done now and then: merges what others have committed.
     pub(crate) fn keep(self: &Arc<Self>) -> Result<()> {
-        if !self.is_unfinished()? {
-            return Ok(());
+        match self.is_unfinished() {
+            Ok(true) => {}
+            // Others have deleted the page. Who uses it is told so.
+            Ok(false) | Err(LedgerError::PageGone { .. }) => return Ok(()),
+            Err(error) => return Err(error),
         }
         if !self.by_hand {
             self.call(Trigger::Others);
@@ -310,6 +327,10 @@ impl PageMerging {
     ) -> Result<()> {
         let mut moved = 0;
         while moved < ATTEMPTS {
+            if let Err(error) = self.ask_again() {
+                known.errors.wait(self.shared.open.process.now());
+                return Err(error);
+            }
             let changes = self.running.changes();
             let Some(rules) = self.chosen() else { return Ok(()) };
             let heads = self.shared.lookout.heads(branch)?.heads;
@@ -406,8 +427,20 @@ impl PageMerging {
     }
 }
 
+/// Lets another thread begin if this one panics.
+struct Thread<'m>(&'m MergingState);
+
+impl Drop for Thread<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.lock().has_thread = false;
+        }
+    }
+}
+
 /// Merges until nothing is left to do, or the page is closed.
 fn run(page: &Weak<PageMerging>, shared: &MergingState) {
+    let _thread = Thread(shared);
     loop {
         let mut state = shared.lock();
         let trigger = state.trigger.take().unwrap_or(Trigger::Others);

@@ -1,6 +1,7 @@
 //! How the heads of a page are merged, once a factory has said it.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use permazen_kv::KvWrite;
@@ -33,8 +34,13 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// What a factory says. An error of its resolver is met again when one is needed.
-    pub(super) fn of(factory: Factory, ledger: &Arc<str>, page: PageId) -> Self {
+    /// What a factory says. An error of its resolver is met again when one is needed. `None` if it panics: then it is
+    /// to be asked again.
+    pub(super) fn of(factory: Factory, ledger: &Arc<str>, page: PageId) -> Option<Self> {
+        catch_unwind(AssertUnwindSafe(|| Self::said(factory, ledger, page))).ok()
+    }
+
+    fn said(factory: Factory, ledger: &Arc<str>, page: PageId) -> Self {
         let policy = factory.says.policy(ledger, &page);
         let resolver = match policy.has_resolver() {
             true => factory.says.resolver(ledger, &page).ok(),

@@ -126,6 +126,21 @@ pub(super) struct ByPolicy<'p> {
 
 impl Strategy for ByPolicy<'_> {
     fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
+        // Code of the program must not end the thread that merges.
+        match catch_unwind(AssertUnwindSafe(|| self.by_rules(shared, versions))) {
+            Ok(content) => content,
+            Err(_) => {
+                self.resolver_failed = true;
+                let (page, commits) = (shared.page(), versions.commits());
+                let reason = "the merger has panicked".to_owned();
+                Err(LedgerError::Resolver { page, commits, reason })
+            }
+        }
+    }
+}
+
+impl ByPolicy<'_> {
+    fn by_rules(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         match self.rules.policy {
             MergePolicy::None | MergePolicy::LastOneWins => self.last_one_wins(shared, versions),
             MergePolicy::Merger => ByMerger(&mut *self.rules.merger()).content(shared, versions),
@@ -137,9 +152,7 @@ impl Strategy for ByPolicy<'_> {
             }
         }
     }
-}
 
-impl ByPolicy<'_> {
     fn last_one_wins(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         ByMerger(&mut *self.rules.last_one_wins()).content(shared, versions)
     }

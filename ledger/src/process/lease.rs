@@ -86,7 +86,7 @@ impl Process {
         if state.leased.is_some() {
             state.id = ProcessId(random()?);
         }
-        rows::put_lease(tx, &state.id, now + len(LEASE))?;
+        rows::put_lease(tx, &state.id, now.saturating_add(len(LEASE)))?;
         // If the transaction fails, the lease is not there, and the next one writes it.
         state.leased = Some(now);
         Ok(state.id)
@@ -107,7 +107,7 @@ impl Process {
         let id = match *self.lock() {
             // A clock that was set back makes the end of the lease one that others do not believe for long.
             State { id, leased: Some(leased), .. }
-                if now >= leased + len(RENEWAL) || now < leased =>
+                if now >= leased.saturating_add(len(RENEWAL)) || now < leased =>
             {
                 id
             }
@@ -116,7 +116,7 @@ impl Process {
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
         // Without the row the pins are gone. The next signature makes another process of this one.
         if rows::lease(&tx, &id)?.is_some() {
-            rows::put_lease(&mut tx, &id, now + len(LEASE))?;
+            rows::put_lease(&mut tx, &id, now.saturating_add(len(LEASE)))?;
             tx.commit()?;
         }
         let mut state = self.lock();
@@ -160,7 +160,7 @@ impl Process {
         }
         let patience = match end {
             _ if end <= now => BELIEVED,
-            _ if end > now + len(LONGEST) => LEASE,
+            _ if end > now.saturating_add(len(LONGEST)) => LEASE,
             _ => {
                 self.lock().doubtful.remove(process);
                 return false;
@@ -170,7 +170,7 @@ impl Process {
         let seen = state.doubtful.entry(*process).or_insert(now);
         // A clock that was set back begins again.
         *seen = now.min(*seen);
-        now >= *seen + len(patience)
+        now >= seen.saturating_add(len(patience))
     }
 
     /// Takes the leases that have ended. `true` if some seem to have ended, and are not yet believed to have.

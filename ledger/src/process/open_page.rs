@@ -11,7 +11,7 @@ use super::pins::{Pin, Pins};
 use crate::error::{LedgerError, Result};
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::page::Rows;
-use crate::rows::process::PinRow;
+use crate::rows::process::{Held, PinRow};
 
 /// A page that a process has open: one for all of its handles.
 pub(crate) struct OpenPage {
@@ -84,12 +84,21 @@ impl OpenPage {
     /// What `find` finds in a transaction, and a pin of the commit that it names, which must be there.
     pub(crate) fn pinned<T>(
         self: &Arc<Self>,
+        find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
+    ) -> Result<(Pin, T)> {
+        self.held(Held::Read, find)
+    }
+
+    /// The same with this reason.
+    pub(crate) fn held<T>(
+        self: &Arc<Self>,
+        held: Held,
         mut find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
     ) -> Result<(Pin, T)> {
         loop {
             let removals = self.pins.removals();
             let (commit, found) = find(&*self.read()?)?;
-            if let Some(pin) = self.pins.pin(commit, removals, self.process.now()) {
+            if let Some(pin) = self.pins.pin((commit, held), removals, self.process.now()) {
                 return Ok((pin, found));
             }
         }

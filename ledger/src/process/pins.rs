@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::ids::{CommitId, ProcessId};
-use crate::rows::process::PinRow;
+use crate::rows::process::{Held, PinRow};
 
 /// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use for
 /// two minutes, so none that was of use when it was pinned.
@@ -19,7 +19,7 @@ pub(crate) struct Pins {
 
 #[derive(Debug, Default)]
 struct State {
-    commits: HashMap<CommitId, Pinned>,
+    commits: HashMap<(CommitId, Held), Pinned>,
     /// What this process is removing.
     going: HashSet<CommitId>,
     /// How often this process has begun to remove commits.
@@ -40,6 +40,7 @@ struct Pinned {
 pub(crate) struct Pin {
     pins: Arc<Pins>,
     commit: CommitId,
+    held: Held,
 }
 
 impl Pin {
@@ -51,10 +52,10 @@ impl Pin {
 
 impl Clone for Pin {
     fn clone(&self) -> Self {
-        if let Some(pinned) = self.pins.lock().commits.get_mut(&self.commit) {
+        if let Some(pinned) = self.pins.lock().commits.get_mut(&(self.commit, self.held)) {
             pinned.count += 1;
         }
-        Pin { pins: Arc::clone(&self.pins), commit: self.commit }
+        Pin { pins: Arc::clone(&self.pins), commit: self.commit, held: self.held }
     }
 }
 
@@ -62,11 +63,11 @@ impl Drop for Pin {
     fn drop(&mut self) {
         let mut state = self.pins.lock();
         let State { commits, left, .. } = &mut *state;
-        let Some(pinned) = commits.get_mut(&self.commit) else { return };
+        let Some(pinned) = commits.get_mut(&(self.commit, self.held)) else { return };
         pinned.count -= 1;
         if pinned.count == 0 {
             left.extend(pinned.row);
-            commits.remove(&self.commit);
+            commits.remove(&(self.commit, self.held));
         }
     }
 }
@@ -84,23 +85,29 @@ impl Pins {
 
     /// Pins a commit that was there after `removals`. `None` if commits have been removed since, perhaps
     /// this one: read it again.
-    pub(super) fn pin(self: &Arc<Self>, commit: CommitId, removals: u64, now: u64) -> Option<Pin> {
+    pub(super) fn pin(
+        self: &Arc<Self>,
+        (commit, held): (CommitId, Held),
+        removals: u64,
+        now: u64,
+    ) -> Option<Pin> {
         let mut state = self.lock();
         if state.removals != removals || state.going.contains(&commit) {
             // What is not yet removed would be found again.
             drop(self.removed.wait_while(state, |state| state.going.contains(&commit)));
             return None;
         }
-        if commit != CommitId::FIRST {
-            let pinned = state.commits.entry(commit);
+        // The first commit is never removed, but others stay because of it.
+        if commit != CommitId::FIRST || held == Held::Base {
+            let pinned = state.commits.entry((commit, held));
             pinned.or_insert(Pinned { count: 0, since: now, row: None }).count += 1;
         }
         drop(state);
-        Some(Pin { pins: Arc::clone(self), commit })
+        Some(Pin { pins: Arc::clone(self), commit, held })
     }
 
-    /// The commits that are pinned.
-    pub(crate) fn commits(&self) -> Vec<CommitId> {
+    /// The commits that are pinned, and why.
+    pub(crate) fn commits(&self) -> Vec<(CommitId, Held)> {
         self.lock().commits.keys().copied().collect()
     }
 
@@ -109,8 +116,10 @@ impl Pins {
     pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Vec<CommitId> {
         let mut state = self.lock();
         state.removals += 1;
-        let free: Vec<_> =
-            commits.iter().filter(|id| !state.commits.contains_key(id)).copied().collect();
+        let is_free = |id: &&CommitId| {
+            [Held::Read, Held::Base].iter().all(|held| !state.commits.contains_key(&(**id, *held)))
+        };
+        let free: Vec<_> = commits.iter().filter(is_free).copied().collect();
         state.going.extend(free.iter().copied());
         free
     }
@@ -134,10 +143,11 @@ impl Pins {
     ) -> Vec<PinRow> {
         let state = self.lock();
         let mut due = Vec::new();
-        for (commit, pinned) in &state.commits {
+        for ((commit, held), pinned) in &state.commits {
             let has_row = pinned.row.is_some_and(|row| row.process == *process);
             if !has_row && now >= pinned.since.saturating_add(IN_MEMORY) {
-                due.push(PinRow { process: *process, number: number(), commit: *commit });
+                let (commit, held) = (*commit, *held);
+                due.push(PinRow { process: *process, number: number(), commit, held });
             }
         }
         due
@@ -163,7 +173,7 @@ impl Pins {
         let mut state = self.lock();
         let State { commits, left, .. } = &mut *state;
         for row in rows {
-            match commits.get_mut(&row.commit) {
+            match commits.get_mut(&(row.commit, row.held)) {
                 Some(pinned) => pinned.row = Some(*row),
                 None => left.push(*row),
             }

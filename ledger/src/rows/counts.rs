@@ -156,7 +156,12 @@ pub(super) fn u48(bytes: &[u8; 6]) -> u64 {
 
 impl Rows {
     pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
-        let counts = self.get(host, &[COUNTS])?.as_deref().and_then(Counts::parse);
+        let row = self.get(host, &[COUNTS])?;
+        if row.is_none() {
+            // It goes with the page.
+            self.check_there(host)?;
+        }
+        let counts = row.as_deref().and_then(Counts::parse);
         counts.ok_or_else(|| self.damaged(&[COUNTS], "it is missing, or not of this version"))
     }
 

@@ -201,6 +201,10 @@ impl Rows {
             heads.push(self.head(&begin, id, value)?);
             Ok(())
         })?;
+        if heads.is_empty() {
+            // There is no such branch only if the page is there.
+            self.check_there(host)?;
+        }
         heads.sort_by_key(|head| (head.time, head.id));
         Ok(heads)
     }
@@ -243,6 +247,9 @@ impl Rows {
             }
             Ok(())
         })?;
+        if branches.is_empty() {
+            self.check_there(host)?;
+        }
         for (_, heads) in &mut branches {
             heads.sort_by_key(|head| (head.time, head.id));
         }

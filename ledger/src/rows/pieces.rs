@@ -56,7 +56,7 @@ impl Rows {
         let Some(row) = host.get(&self.stored(&key))? else { return Ok(None) };
         let ([of, form, ..], bytes) = self.opened(&key, &row)?;
         if *of != kind.byte() {
-            return Err(self.other_kind(&key, *of, kind));
+            return Err(self.other_kind(digest, *of, kind));
         }
         match *form {
             PLAIN => Ok(Some(bytes.to_vec())),
@@ -75,7 +75,7 @@ impl Rows {
         match self.kind_and_number(host, digest)? {
             Some((of, number)) if of == kind.byte() => Ok(Some(number)),
             None => Ok(None),
-            Some((of, _)) => Err(self.other_kind(&piece_key(digest), of, kind)),
+            Some((of, _)) => Err(self.other_kind(digest, of, kind)),
         }
     }
 
@@ -97,11 +97,15 @@ impl Rows {
         sealed::unknown((self.page, key), "kind", kind, "1 to 3")
     }
 
-    /// The error about a piece of another kind than this one.
-    fn other_kind(&self, key: &[u8], found: u8, kind: Kind) -> LedgerError {
+    /// The error about a piece of another kind than this one. Its row has a checksum, so whoever has named it so is
+    /// wrong.
+    fn other_kind(&self, digest: &Digest, found: u8, kind: Kind) -> LedgerError {
         match known_kind(found) {
-            Some(found) => self.damaged(key, &format!("a {found}, and not a {kind}")),
-            None => self.unknown_kind(key, found),
+            Some(found) => {
+                LedgerError::integrity(kind, digest, format!("a {kind}"), format!("a {found}"))
+                    .needed(|by| by.page = self.page)
+            }
+            None => self.unknown_kind(&piece_key(digest), found),
         }
     }
 

@@ -18,6 +18,16 @@ pub(crate) struct PinRow {
     pub(crate) process: ProcessId,
     pub(crate) number: u64,
     pub(crate) commit: CommitId,
+    pub(crate) held: Held,
+}
+
+/// Why a process protects a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Held {
+    /// Somebody reads it.
+    Read,
+    /// A head of a branch is to be made on it, so what merging that one with the others needs stays too.
+    Base,
 }
 
 fn lease_key(process: &ProcessId) -> Vec<u8> {
@@ -79,15 +89,19 @@ pub(crate) enum Hold {
     Stream(StreamId, StreamState),
 }
 
-/// How the values of the rows begin: before a commit, alone, before a commit and a round.
+/// How the values of the rows begin: before a commit, alone, before a commit and a round, before a commit.
 const PIN: u8 = 0;
 const OPEN: u8 = 1;
 const ATTACHED: u8 = 2;
+const BASE: u8 = 3;
 
 impl Hold {
     pub(super) fn value(&self) -> Vec<u8> {
         match self {
-            Hold::Pin(pin) => [&[PIN][..], &pin.commit.0.0].concat(),
+            Hold::Pin(pin) => {
+                let kind = if pin.held == Held::Base { BASE } else { PIN };
+                [&[kind][..], &pin.commit.0.0].concat()
+            }
             Hold::Stream(_, StreamState::Open) => vec![OPEN],
             Hold::Stream(_, StreamState::Attached { commit, round }) => {
                 [&[ATTACHED][..], &commit.0.0, &round.to_be_bytes()].concat()
@@ -103,7 +117,10 @@ pub(super) fn hold(key: &[u8], value: &[u8]) -> Option<Hold> {
     let (kind, rest) = value.split_first()?;
     let commit = |bytes| Digest::from_slice(bytes).map(CommitId);
     Some(match (*kind, rest) {
-        (PIN, rest) => Hold::Pin(PinRow { process, number, commit: commit(rest)? }),
+        (PIN | BASE, rest) => {
+            let held = if *kind == BASE { Held::Base } else { Held::Read };
+            Hold::Pin(PinRow { process, number, commit: commit(rest)?, held })
+        }
         (OPEN, []) => Hold::Stream(StreamId { process, number }, StreamState::Open),
         (ATTACHED, rest) => {
             let (id, round) = rest.split_last_chunk()?;

@@ -133,8 +133,12 @@ impl Handle {
                     }
                 }
             }
-            let (pin, commit) = match self.shared.pinned_commit(&after.position.commit) {
-                // It lost its place in the branch, and was collected.
+            let found = match writes {
+                true => self.shared.base(&self.branch, &after.position),
+                false => self.shared.pinned_commit(&after.position.commit),
+            };
+            let (pin, commit) = match found {
+                // It lost its place in the branch, and may have been collected.
                 Err(LedgerError::NoCommit { .. }) => continue,
                 found => found?,
             };

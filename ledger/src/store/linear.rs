@@ -49,6 +49,16 @@ impl PageStore {
         Ok(self.shared.state(&self.branch)?)
     }
 
+    /// The branch as it is when somebody commits, who knew it: if it is gone, others have removed it.
+    fn present(&self) -> Result<(PageSnapshot, BranchState)> {
+        self.now().map_err(|error| match LedgerError::from(error) {
+            LedgerError::NoSuch { .. } => {
+                LedgerError::moved(self.shared.page(), &self.branch).into()
+            }
+            error => error.into(),
+        })
+    }
+
     /// The branch as it is.
     fn now(&self) -> Result<(PageSnapshot, BranchState)> {
         let (pin, state) = self.shared.pinned_state(&self.branch)?;
@@ -92,7 +102,7 @@ impl AtomicKvStore for PageStore {
                 0 | 1 => None,
                 _ => AtomicKvStore::hold(&*self.shared.open.host, left)?,
             };
-            let (snapshot, state) = self.now()?;
+            let (snapshot, state) = self.present()?;
             let found = state.version();
             if expected != Some(found) {
                 check(&snapshot, found)?;

@@ -162,6 +162,37 @@ impl CutCheck {
     }
 }
 
+/// What the rule says of a piece alone, whatever is before and after it.
+pub(crate) struct Alone {
+    gear: Gear,
+    hash: BoundaryHash,
+}
+
+impl Alone {
+    pub(crate) fn new(secret: &Secret) -> Self {
+        Alone { gear: secret.gear(), hash: secret.boundary_hash() }
+    }
+
+    /// Whether an index piece can be cut so. `is_last` if the value ends with it.
+    pub(crate) fn index_can_be(&self, index: &Index, is_last: bool) -> bool {
+        (0..index.len()).filter_map(|at| Some((at + 1, index.part(at)?))).all(|(count, part)| {
+            let is_there = count == index.len();
+            let is_end = ends_group(&self.hash, index.level(), count, &part.digest);
+            let is_short = index.level() == 0 && part.len < MIN_CHUNK as u64;
+            is_there && is_last || is_end == is_there && !is_short
+        })
+    }
+
+    /// Whether a chunk can be cut so: there is no cut before its end.
+    pub(crate) fn chunk_can_be(&self, chunk: &[u8], is_last: bool) -> bool {
+        match is_last {
+            true => is_cut(&self.gear, chunk, After::END),
+            // Bytes are looked at in pairs, so what is after it says whether it is cut at its end.
+            false => chunk.len() >= MIN_CHUNK && cut(&self.gear, chunk) + 2 >= chunk.len(),
+        }
+    }
+}
+
 /// Whether the rule cuts after this chunk, before what comes after it.
 fn is_cut(gear: &Gear, chunk: &[u8], after: After) -> bool {
     match after.left {
