@@ -1,6 +1,7 @@
 //! `copy` and `backup`.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use permazen::escape::path_text;
@@ -40,6 +41,11 @@ impl Copy {
         let (kind, path) = Opening::new().create(true).locate(&self.target)?;
         if kind == StoreKind::Memory {
             return Err(Failure::new("memory: nobody would see a copy in memory"));
+        }
+        if kind == StoreKind::Xml && file::is_stream(&path) {
+            let message = "-: `copy` writes a file; `kv dump -` writes to standard output, and \
+                           xml:./- is a file of that name";
+            return Err(Failure::new(message));
         }
         if is_same(session, &path) {
             let path = path_text(&path);
@@ -135,10 +141,13 @@ impl Backup {
             Ok(session.store().back_up(&self.target, watch)?)
         })?;
         session.interrupt.is_done();
+        // A copy into XML counts the bytes of keys and values.
+        let file = self.target.metadata().ok().filter(Metadata::is_file);
+        let bytes = file.map_or(copied.bytes, |file| file.len());
         let path = path_text(&self.target);
         context.out.done(
-            format_args!("Wrote {} bytes to {path}", copied.bytes),
-            &json!({ "type": "written", "file": path, "bytes": copied.bytes }),
+            format_args!("Wrote {bytes} bytes to {path}"),
+            &json!({ "type": "written", "file": path, "bytes": bytes }),
         )?;
         Ok(Answer::Yes)
     }

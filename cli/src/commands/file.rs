@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use permazen::escape::path_text;
+use permazen::open::StoreKind;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
@@ -24,8 +25,11 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes a file with what `write` writes, and gives it its name when it is complete and on disk. A
-/// file of that name is replaced in one step, and its permissions stay. `-` is standard output.
+/// Writes an XML file with what `write` writes, and gives it its name when it is complete and on disk.
+/// An XML file of that name is replaced in one step, and its permissions stay. `-` is standard output.
+///
+/// # Errors
+/// Also for the open database, for a file of that name that is no XML, and in a dry run.
 pub(crate) fn write<T>(
     path: &Path,
     session: &Session,
@@ -39,6 +43,11 @@ pub(crate) fn write<T>(
         return write(&mut Stoppable { inner: out.document(), interrupt }).map_err(stopped);
     }
     let failed = |error| failed(path, error);
+    if session.options.dry_run {
+        let shown = path_text(path);
+        let message = format!("{shown}: --dry-run writes no file; - is standard output");
+        return Err(Failure::new(message));
+    }
     // What is no file, such as a device, is written to as it is. A link stays, and leads to the new
     // file.
     let known = path.metadata().ok();
@@ -47,6 +56,10 @@ pub(crate) fn write<T>(
         return write(&mut Stoppable { inner: &mut file, interrupt }).map_err(stopped);
     }
     let target = if known.is_some() { path.canonicalize().map_err(failed)? } else { path.into() };
+    refuse_database(&target, path, session)?;
+    if known.is_some() {
+        refuse_other(&target, path)?;
+    }
     let mut file = temporary(&target, path)?;
     let _removed = Temporary::new(file.path());
     let done = write(&mut Stoppable { inner: file.as_file_mut(), interrupt }).map_err(stopped)?;
@@ -59,6 +72,51 @@ pub(crate) fn write<T>(
     interrupt.is_done();
     sync_directory(&target).map_err(failed)?;
     Ok(done)
+}
+
+/// Refuses a file that belongs to the open database, whether it is there yet or not.
+fn refuse_database(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
+    let own = session.store().path().and_then(|own| own.canonicalize().ok());
+    let (Some(own), Some(name)) = (own, target.file_name()) else { return Ok(()) };
+    let Ok(directory) = directory_of(target).canonicalize() else { return Ok(()) };
+    let is_own = match session.store().kind() {
+        StoreKind::Lmdb => directory == own && (name == "data.mdb" || name == "lock.mdb"),
+        _ => ["", "-wal", "-shm", "-journal"].iter().any(|end| {
+            let mut own = own.clone().into_os_string();
+            own.push(end);
+            directory.join(name) == Path::new(&own)
+        }),
+    };
+    match is_own {
+        true => Err(Failure::new(format!(
+            "{}: this is a file of the open database; write to another one",
+            path_text(shown)
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses to replace what is neither empty nor XML: it was not made by such a command.
+fn refuse_other(target: &Path, shown: &Path) -> Result<(), Failure> {
+    match begin_of(target).map_err(|error| failed(shown, error))? {
+        begin if begin.is_empty() || is_xml(&begin) => Ok(()),
+        _ => Err(Failure::new(format!(
+            "{}: there is a file already, and it is no XML; remove it first, or write to another one",
+            path_text(shown)
+        ))),
+    }
+}
+
+/// The first bytes of a file.
+fn begin_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    File::open(path)?.take(4096).read_to_end(&mut begin)?;
+    Ok(begin)
+}
+
+fn is_xml(begin: &[u8]) -> bool {
+    let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin);
+    begin.trim_ascii_start().starts_with(b"<")
 }
 
 fn failed(path: &Path, error: io::Error) -> Failure {

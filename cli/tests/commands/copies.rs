@@ -73,7 +73,10 @@ fn a_backup_is_of_the_same_kind() {
     for (n, source) in [&db.db, &sqlite, &dump].into_iter().enumerate() {
         let backup = db.name(&format!("backup{n}"));
         let out = run(&[source, "backup", &backup], "").out(0);
-        assert!(out.starts_with("Wrote ") && out.ends_with(&format!("{backup}\n")), "{out}");
+        let data = std::path::Path::new(&backup).join("data.mdb");
+        let found = std::fs::metadata(&data).or_else(|_| std::fs::metadata(&backup));
+        let bytes = found.expect("a file").len();
+        assert_eq!(out, format!("Wrote {bytes} bytes to {backup}\n"));
         assert!(pairs(&backup) == all, "{source} differs");
         let kind = |db: &str| run(&[db, "info"], "").out(0).lines().next().map(str::to_owned);
         assert_eq!(kind(&backup), kind(source));
@@ -120,4 +123,50 @@ fn a_database_is_made_compact_in_its_place() {
     let error = db.run(&["--write", "compact"]).error(3);
     assert!(error.contains("another process has it open"), "{error}");
     drop(store);
+}
+
+#[test]
+fn nothing_is_written_over_a_database_or_another_file() {
+    let db = Fixture::reference();
+    let all = db.pairs();
+    let sqlite = db.name("db.sqlite");
+    db.out(&["copy", &format!("sqlite:{sqlite}")]);
+    let dump = db.name("db.xml");
+    db.out(&["copy", &format!("xml:{dump}")]);
+    let (data, lock) = (format!("{}/data.mdb", db.db), format!("{}/lock.mdb", db.db));
+    let notes = db.file("notes", "not to be lost");
+    let (wal, journal) = (format!("{sqlite}-wal"), format!("{sqlite}-journal"));
+    let open = "a file of the open database";
+    let other = "it is no XML";
+    for (source, target, why) in [
+        (&db.db, &data, open),
+        (&db.db, &lock, open),
+        (&sqlite, &sqlite, open),
+        (&sqlite, &wal, open),
+        (&sqlite, &journal, open),
+        (&dump, &dump, open),
+        (&sqlite, &data, other),
+        (&db.db, &sqlite, other),
+        (&db.db, &notes, other),
+    ] {
+        for command in [&["save"][..], &["kv", "dump"]] {
+            let error = run(&[&[&**source], command, &[&**target]].concat(), "").error(2);
+            assert!(error.contains(why), "{source} to {target}: {error}");
+        }
+    }
+    let error = run(&[&sqlite, "copy", "--force", &format!("xml:{notes}")], "").error(2);
+    assert!(error.contains(other), "{error}");
+    let error = db.run(&["copy", "xml:-"]).error(2);
+    assert!(error.contains("`kv dump -`"), "{error}");
+    for source in [&db.db, &sqlite, &dump] {
+        assert_eq!(pairs(source), all);
+    }
+    assert_eq!(std::fs::read(&notes).expect("read"), b"not to be lost");
+    // XML is replaced, and a dry run writes nothing.
+    let old = db.file("old.xml", "<old/>");
+    let error = db.run(&["--dry-run", "save", &old]).error(2);
+    assert!(error.contains("--dry-run writes no file"), "{error}");
+    assert_eq!(std::fs::read(&old).expect("read"), b"<old/>");
+    db.out(&["save", &old]);
+    assert!(std::fs::read_to_string(&old).expect("read").contains("<database>"));
 }

@@ -174,10 +174,10 @@ fn a_document_with_an_error_changes_nothing() {
 fn a_file_appears_whole_or_not_at_all() {
     let db = Fixture::reference();
     // The old file stays until the new one is complete.
-    let file = db.file("out.xml", "old");
+    let file = db.file("out.xml", "<old/>");
     let error = db.run(&["kv", "dump", "99", "11", &file]).error(2);
     assert!(!error.is_empty());
-    assert_eq!(std::fs::read(&file).expect("read"), b"old");
+    assert_eq!(std::fs::read(&file).expect("read"), b"<old/>");
     db.out(&["kv", "dump", &file]);
     assert_eq!(pairs(&file).len(), 65);
     let left: Vec<_> = std::fs::read_dir(db.dir.path()).expect("read").collect();
@@ -192,7 +192,7 @@ fn links_permissions_and_devices_stay() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let db = Fixture::reference();
-    let file = db.file("out.xml", "old");
+    let file = db.file("out.xml", "<old/>");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).expect("permissions");
     symlink(&file, db.path("link.xml")).expect("a link");
     db.out(&["kv", "dump", &db.name("link.xml")]);
