@@ -19,9 +19,14 @@ pub(super) enum Typed {
     Text(String),
     /// Ctrl-C: a line that was dropped.
     Dropped,
+    /// Bytes that are not UTF-8, so nobody can say what they mean.
+    Unreadable,
     /// Ctrl-D: nothing more comes.
     End,
 }
+
+/// What is said about [`Typed::Unreadable`].
+pub(super) const UNREADABLE: &str = "the line is not UTF-8, so it is passed over; type it again";
 
 /// Whether an answer means yes.
 pub(super) fn is_yes(answer: &str) -> bool {

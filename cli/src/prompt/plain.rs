@@ -1,7 +1,7 @@
 //! Lines from standard input, which need no terminal. They are shown after the prompt, so that the
 //! output reads as on a terminal. A tab at the end of a line shows what could stand there.
 
-use std::io;
+use std::io::{self, BufRead};
 
 use super::complete::complete;
 use super::lines::{Lines, Typed, is_yes};
@@ -20,38 +20,60 @@ impl<'s> Plain<'s> {
         Plain { session }
     }
 
-    /// The next line without its end; `None` after the last one.
-    fn line(&mut self, prompt: &str, out: &mut Output) -> Result<Option<String>, Failure> {
-        let mut line = String::new();
+    /// The next line without its end.
+    fn line(&mut self, prompt: &str, out: &mut Output) -> Result<Line, Failure> {
+        let mut bytes = Vec::new();
         out.flush();
-        if io::stdin().read_line(&mut line)? == 0 {
-            return Ok(None);
+        if io::stdin().lock().read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(Line::End);
         }
+        let Ok(line) = String::from_utf8(bytes) else { return Ok(Line::Unreadable) };
         let line = line.trim_end_matches(['\n', '\r']).to_owned();
         if !out.is_json() {
             out.say(format_args!("{prompt}{}", line.trim_end_matches('\t')));
         }
-        Ok(Some(line))
+        Ok(Line::Text(line))
     }
+}
+
+/// One line.
+enum Line {
+    Text(String),
+    Unreadable,
+    End,
 }
 
 impl Lines for Plain<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
         let mut text = loop {
-            let Some(text) = self.line(prompt, out)? else { return Ok(Typed::End) };
+            let text = match self.line(prompt, out)? {
+                Line::Text(text) => text,
+                Line::Unreadable => return Ok(Typed::Unreadable),
+                Line::End => return Ok(Typed::End),
+            };
             let Some(text) = text.strip_suffix('\t') else { break text };
             let completion = complete(text, self.session);
             completion.candidates.iter().for_each(|candidate| out.say(candidate));
         };
         while !is_whole(&text) {
-            let Some(line) = self.line("", out)? else { break };
-            text.push('\n');
-            text.push_str(&line);
+            match self.line("", out)? {
+                Line::Text(line) => {
+                    text.push('\n');
+                    text.push_str(&line);
+                }
+                Line::Unreadable => return Ok(Typed::Unreadable),
+                Line::End => break,
+            }
         }
         Ok(Typed::Text(text))
     }
 
     fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure> {
-        Ok(self.line(question, out)?.map(|answer| is_yes(&answer)))
+        Ok(match self.line(question, out)? {
+            Line::Text(answer) => Some(is_yes(&answer)),
+            // Bytes that mean nothing do not mean yes.
+            Line::Unreadable => Some(false),
+            Line::End => None,
+        })
     }
 }

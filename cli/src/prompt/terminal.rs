@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use rustyline::completion::Completer;
@@ -97,6 +98,11 @@ fn failed(error: ReadlineError) -> Failure {
     Failure::new(format!("the terminal: {error}"))
 }
 
+/// Whether what was typed is not UTF-8.
+fn is_unreadable(error: &ReadlineError) -> bool {
+    matches!(error, ReadlineError::Io(error) if error.kind() == io::ErrorKind::InvalidData)
+}
+
 impl Lines for Terminal<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
         out.flush();
@@ -107,6 +113,7 @@ impl Lines for Terminal<'_> {
             }
             Err(ReadlineError::Interrupted) => Ok(Typed::Dropped),
             Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(error) if is_unreadable(&error) => Ok(Typed::Unreadable),
             Err(error) => Err(failed(error)),
         }
     }
@@ -119,6 +126,8 @@ impl Lines for Terminal<'_> {
         match answer {
             Ok(answer) => Ok(Some(is_yes(&answer))),
             Err(ReadlineError::Interrupted) => Ok(Some(false)),
+            // Bytes that mean nothing do not mean yes.
+            Err(error) if is_unreadable(&error) => Ok(Some(false)),
             Err(ReadlineError::Eof) => Ok(None),
             Err(error) => Err(failed(error)),
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use permazen::object::Transaction;
 use permazen_query::syntax::StatementKind;
 
-use super::lines::{Lines, Typed};
+use super::lines::{Lines, Typed, UNREADABLE};
 use super::pending::{Edit, Open, Pending, Shared};
 use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
@@ -38,6 +38,7 @@ impl<'d> Work<'_, 'd> {
             let then = match self.lines.read(&prompt, self.out)? {
                 Typed::Text(text) => self.text(text),
                 Typed::Dropped => continue,
+                Typed::Unreadable => Err(Failure::new(UNREADABLE.to_owned())),
                 Typed::End => self.leave(Answer::Yes),
             };
             match then {

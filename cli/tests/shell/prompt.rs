@@ -111,6 +111,17 @@ fn a_mistake_is_shown_and_the_next_line_comes() {
 }
 
 #[test]
+fn a_line_that_is_not_utf_8_loses_nothing() {
+    let db = Fixture::new();
+    let lines = b"set Person where name = \"Bob\" to age = 41\nfind \xc3(\ncommit\n";
+    let ran = db.script(&["--prompt", "--write", "--yes"], lines);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("the line is not UTF-8"), "{}", ran.err);
+    let ages = db.run(&["find Person where name = \"Bob\" columns age", "--raw"]).done();
+    assert_eq!(ages, "41\n");
+}
+
+#[test]
 fn changes_wait_for_commit() {
     let db = Fixture::new();
     let before = names(&db);
