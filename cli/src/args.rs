@@ -194,7 +194,9 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Args, Usage> {
 }
 
 fn parse_words(arguments: &[OsString]) -> Result<Args, clap::Error> {
-    let Parsed { mut args, command } = Parsed::try_parse_from(arguments)?;
+    let arguments = &help_without_database(arguments);
+    let Parsed { mut args, command } =
+        Parsed::try_parse_from(arguments).map_err(|error| without_database(arguments, error))?;
     match command {
         None => Ok(args),
         Some(Word::Command(command)) => {
@@ -203,6 +205,36 @@ fn parse_words(arguments: &[OsString]) -> Result<Args, clap::Error> {
         }
         // The statement is one argument; the options after it are read as those before it.
         Some(Word::Statement(words)) => statement(arguments, &words),
+    }
+}
+
+/// Where the first argument is that does not only say how to show what is found.
+fn first(arguments: &[OsString]) -> Option<(usize, &str)> {
+    let mut words = arguments.iter().enumerate().skip(1);
+    let (at, word) = words.find(|(_, word)| *word != "--json" && *word != "--raw")?;
+    Some((at, word.to_str()?))
+}
+
+/// `permazen help …` needs no database.
+fn help_without_database(arguments: &[OsString]) -> Vec<OsString> {
+    let mut arguments = arguments.to_vec();
+    if let Some((at, "help")) = first(&arguments) {
+        arguments.insert(at, "memory:".into());
+    }
+    arguments
+}
+
+/// Says that a command stands where the database is expected, if that is what is wrong.
+fn without_database(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    match first(arguments) {
+        Some((_, word)) if error.use_stderr() && definition().find_subcommand(word).is_some() => {
+            let what = format!(
+                "`{word}` is a command, and there is no DB before it: permazen DB {word}; write \
+                 ./{word} for a database of that name"
+            );
+            definition().error(clap::error::ErrorKind::MissingRequiredArgument, what)
+        }
+        _ => error,
     }
 }
 

@@ -29,6 +29,7 @@ mod secrets;
 mod session;
 mod statement;
 mod temporary;
+mod xml_root;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -102,6 +103,9 @@ fn answer(
         Some(sources) => {
             // The form of everything is looked at before the database is opened.
             let script = Script::read(sources)?;
+            for note in args.statements.iter().filter_map(|text| script::option_in_comment(text)) {
+                output::note(note);
+            }
             let session = Session::open(args, encodings, interrupt)?;
             script::run(&script, args.each, &session, out)
         }

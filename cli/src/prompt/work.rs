@@ -11,7 +11,9 @@ use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
-use crate::script::{Ids, Piece, PieceKind, Script, Source, run_migration, run_piece};
+use crate::script::{
+    Ids, Piece, PieceKind, Script, Source, option_in_comment, run_migration, run_piece,
+};
 use crate::session::{Counted, Session};
 
 /// What the prompt works with.
@@ -77,6 +79,9 @@ impl<'d> Work<'_, 'd> {
     }
 
     fn text(&mut self, text: String) -> Result<Then, Failure> {
+        if let Some(note) = option_in_comment(&text) {
+            output::note(note);
+        }
         let script = Script::read(vec![Source { name: None, text }])?;
         for (at, piece) in script.pieces().iter().enumerate() {
             // Ctrl-C may have come too late for what was before.

@@ -4,10 +4,12 @@ mod ids;
 mod read;
 mod run;
 mod split;
+mod stray;
 mod words;
 
 pub(crate) use ids::Ids;
 pub(crate) use read::sources;
 pub(crate) use run::{run, run_migration, run_piece};
 pub(crate) use split::{Piece, PieceKind, Script, Source};
+pub(crate) use stray::option_in_comment;
 pub(crate) use words::words;

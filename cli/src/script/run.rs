@@ -182,7 +182,8 @@ fn attempt(
         } else if transaction.is_none() {
             transaction = Some(if edits { session.begin()? } else { session.begin_reading()? });
         }
-        answer = answer.max(run_piece(piece, transaction.as_ref(), ids, script, session, out)?);
+        let ran = run_piece(piece, transaction.as_ref(), ids, script, session, out);
+        answer = answer.max(ran.map_err(|failure| script.placed(piece, failure))?);
         if piece.place() == (Place::Alone { edits: true }) && !session.options.dry_run {
             *committed += 1;
         }

@@ -11,7 +11,7 @@ use permazen_query::{Mistake, parse_first};
 
 use super::words::words;
 use crate::commands::{Command, Line, Place};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// A text with statements and commands.
 #[derive(Debug)]
@@ -94,6 +94,18 @@ impl Script {
             Some(source) => Failure::mistake(&mistake, &source.text, source.name.as_deref()),
             None => Failure::new(mistake.to_string()),
         }
+    }
+
+    /// The same failure with the place of the piece that failed, if the script has several or is a file.
+    pub(super) fn placed(&self, piece: &Piece, failure: Failure) -> Failure {
+        let is_file = self.sources.get(piece.source).is_some_and(|source| source.name.is_some());
+        let is_known = failure.place.is_some() || failure.message.is_empty();
+        if is_known || failure.exit != Exit::Failed || (!is_file && self.pieces.len() < 2) {
+            return failure;
+        }
+        let end = self.text(piece).chars().next().map_or(0, char::len_utf8);
+        let mistake = Mistake::new(Span::new(0, end), failure.message.clone());
+        Failure { place: self.mistake(piece, mistake).place, ..failure }
     }
 }
 

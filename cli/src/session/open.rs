@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
-use permazen::kv::KvDatabase;
+use permazen::escape::path_text;
+use permazen::kv::{KvDatabase, KvError};
 use permazen::object::Database;
 use permazen::open::{OpenError, OpenStore, Opening};
 use permazen::schema::UnknownEncodings;
@@ -14,6 +15,7 @@ use crate::args::Args;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::secrets;
+use crate::xml_root::what_else_reads;
 
 impl Session {
     /// Opens the database that the command line names. Nothing is recorded and nothing is removed by
@@ -34,6 +36,13 @@ impl Session {
         let opened = in_the_way::telling(|| opening.open(name)).map_err(|error| match error {
             OpenError::Unrecognized { .. } => {
                 Failure::new(format!("{error}; --kind says what it is"))
+            }
+            OpenError::Xml { ref path, .. } => match what_else_reads(path, "entries") {
+                Some(what) => Failure::new(format!("{}: {what}", path_text(path))),
+                None => error.into(),
+            },
+            OpenError::Store(KvError::Open { ref path, .. }) if !args.create && !path.exists() => {
+                Failure::from(error).but("--create creates it")
             }
             error => error.into(),
         });

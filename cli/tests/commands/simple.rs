@@ -132,3 +132,40 @@ fn databases_are_created_if_asked_for() {
         assert!(!dir.path().join("other").exists());
     }
 }
+
+#[test]
+fn help_needs_no_database() {
+    let db = Fixture::reference();
+    for words in [&["help"][..], &["help", "find"], &["help", "kv", "get"]] {
+        assert_eq!(run(words, "").out(0), db.out(words));
+    }
+    run(&["--json", "help", "find"], "").json(0);
+    run(&["help", "find", "--json"], "").json(0);
+    // A command where the database is expected.
+    for words in [&["demo", "types"][..], &["info"], &["--json", "kv", "get", "00"]] {
+        let error = run(words, "").error(2);
+        let word = words.iter().find(|word| **word != "--json").expect("a word");
+        assert!(error.contains(&format!("write ./{word} for a database")), "{error}");
+    }
+}
+
+#[test]
+fn errors_say_what_reads_another_file() {
+    let db = Fixture::reference();
+    let (objects, dump, schema) = (db.name("o.xml"), db.name("d.xml"), db.name("s.xml"));
+    db.out(&["save", &objects]);
+    db.out(&["kv", "dump", &dump]);
+    db.file("s.xml", r#"<Schema><ObjectType name="New"/></Schema>"#);
+    let error = run(&[&objects, "types"], "").error(2);
+    assert!(error.contains("this is object XML: `load` reads it"), "{error}");
+    for options in [&["load"][..], &["load", "-R"]] {
+        let error = db.run(&[&["--write"], options, &[&*dump]].concat()).error(2);
+        assert!(error.contains("`kv load` reads them"), "{error}");
+        let error = db.run(&[&["--write"], options, &[&*schema]].concat()).error(2);
+        assert!(error.contains("`schema add` reads it"), "{error}");
+    }
+    for kind in ["lmdb", "sqlite"] {
+        let error = run(&[&format!("{kind}:{}", db.name("none")), "types"], "").error(2);
+        assert!(error.contains("--create creates it"), "{error}");
+    }
+}

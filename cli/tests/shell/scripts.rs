@@ -114,3 +114,24 @@ fn help_for_a_command_in_a_script() {
     let out = Fixture::new().script(&[], b"info --help").done();
     assert!(out.contains("Usage: info"), "{out}");
 }
+
+#[test]
+fn what_fails_when_it_runs_says_in_which_line() {
+    let db = Fixture::new();
+    let message = db.script(&[], b"count Pet;\n\n  kv dump no/such/file\n").err;
+    let place = "permazen: standard input, line 3, column 3: no/such/file: there is no directory";
+    assert!(message.starts_with(place), "{message}");
+    let one = db.run(&["-c", "kv dump no/such/file"]).failed(2);
+    assert!(one.starts_with("permazen: no/such/file: "), "{one}");
+}
+
+#[test]
+fn an_option_in_a_statement_is_a_comment_and_said() {
+    let db = Fixture::new();
+    for ran in
+        [db.run(&["find Pet --json"]), db.script(&["--prompt"], b"find Pet limit 1 --json\n")]
+    {
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.err.contains("`--json` begins a comment here"), "{}", ran.err);
+    }
+}

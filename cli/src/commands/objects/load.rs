@@ -16,6 +16,7 @@ use crate::commands::kv::remove_span;
 use crate::commands::{Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::session::Session;
+use crate::xml_root::what_else_reads;
 
 /// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON lines
 /// that `show` and `export` print with --json.
@@ -115,6 +116,11 @@ impl Load {
                 Ok(imported) => Ok(imported.count),
                 Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
                 Err(error) => {
+                    let named = Some(&self.file).filter(|file| !file::is_stream(file));
+                    let others = named.and_then(|file| what_else_reads(file, "database"));
+                    if let Some(what) = others {
+                        return Err(Failure::new(format!("{file}: {what}")));
+                    }
                     let join = match error {
                         // What is said about them begins with their place.
                         ObjectXmlError::Object { .. } | ObjectXmlError::Schema { .. } => ", ",
