@@ -32,6 +32,8 @@ fn run(db: &Fixture, line: &str) -> String {
 /// The page with the answers that its examples have.
 fn replayed(page: &str) -> String {
     let db = Fixture::new();
+    let schema = page.split("```xml\n").nth(1).and_then(|rest| rest.split("```").next());
+    std::fs::write(db.file("shop.xml"), schema.unwrap()).unwrap();
     let mut text = String::new();
     let mut in_example = false;
     for line in page.lines() {
