@@ -1,7 +1,7 @@
 //! The commands about the transaction of the prompt.
 
 use permazen::kv::{Conflict, KvError};
-use permazen::object;
+use permazen::object::{self, Transaction};
 use permazen_query::{ChangeCounts, Changes};
 
 use super::pending::Pending;
@@ -52,10 +52,13 @@ impl Work<'_, '_> {
             return Ok(());
         };
         let interrupt = &self.session.interrupt;
+        let stop = interrupt.flag();
         let shown = self.out.paged(|out| {
-            open.transaction.pending_changes(|changes| show(Changes::new(changes), interrupt, out))
+            open.transaction.pending_changes(|changes| {
+                show(Changes::new(changes.stop_when(&stop)), interrupt, out)
+            })
         });
-        if shown? == Some(false) {
+        if shown? == Some(false) && interrupt.check().is_ok() {
             output::note("there are no changes");
         }
         Ok(())
@@ -100,7 +103,7 @@ impl Work<'_, '_> {
             return Err(must_be_replayed());
         }
         let Some(open) = &pending.transaction else { return Ok(None) };
-        let counts = open.transaction.pending_changes(ChangeCounts::of)?.unwrap_or_default();
+        let counts = counted(&open.transaction, &self.session.interrupt)?;
         if counts.is_empty() {
             pending.clear();
             return Ok(None);
@@ -199,6 +202,15 @@ impl Work<'_, '_> {
     }
 }
 
+/// Counts what a transaction has changed. Ctrl-C ends that, and what is counted then is not told.
+fn counted(transaction: &Transaction<'_>, interrupt: &Interrupt) -> Result<ChangeCounts, Failure> {
+    let stop = interrupt.flag();
+    let counts =
+        transaction.pending_changes(|changes| ChangeCounts::of(changes.stop_when(&stop)))?;
+    interrupt.check().map_err(|failure| failure.but(WAIT))?;
+    Ok(counts.unwrap_or_default())
+}
+
 /// Shows changes. Returns whether there are some.
 fn show(changes: Changes<'_>, interrupt: &Interrupt, out: &mut Output) -> object::Result<bool> {
     let mut any = false;
@@ -230,5 +242,45 @@ fn changed_key(error: &object::Error) -> Option<Vec<u8>> {
             Conflict::Within(within) => conflict = within,
             _ => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use permazen::kv::counting::CountingStore;
+    use permazen::kv::memory::MemoryStore;
+    use permazen::kv::optimistic::OptimisticDatabase;
+    use permazen::object::{Database, TransactionConfig};
+    use permazen::schema::{ObjectType, SchemaModel};
+
+    use super::*;
+
+    #[test]
+    fn ctrl_c_ends_the_count_before_the_question() {
+        let model = SchemaModel::new().object_type(ObjectType::new("Book"));
+        let config = TransactionConfig::new(model).unwrap();
+        let store = CountingStore::new(MemoryStore::new());
+        let counter = store.counter();
+        let db = Database::new(Arc::new(OptimisticDatabase::new(store)));
+        db.begin(&config).unwrap().commit().unwrap();
+        let tx = db.begin(&config).unwrap();
+        (0..1000).for_each(|_| assert!(tx.create("Book").is_ok()));
+        let interrupt = Interrupt::deaf();
+        let reads = |is_interrupted| {
+            let _working = interrupt.work();
+            if is_interrupted {
+                interrupt.ctrl_c();
+            }
+            counter.take();
+            let counts = counted(&tx, &interrupt);
+            (counts.map_err(|failure| failure.message), counter.take().reads())
+        };
+        let (counts, whole) = reads(false);
+        assert_eq!(counts.unwrap().to_string(), "Book: 1000 created");
+        let (stopped, reads) = reads(true);
+        assert_eq!(stopped.unwrap_err(), "interrupted; the changes still wait for `commit`");
+        assert!(reads < 10 && whole >= 1000, "{reads} of {whole}");
     }
 }

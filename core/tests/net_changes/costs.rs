@@ -1,8 +1,12 @@
 //! The cost depends on the writes, not on the database.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::counting::Operations;
+use permazen::kv::{Direction, KeySpan, KvRead, Scan};
 use permazen::object::{Migrate, NetChanges};
 
 use crate::world::{World, a};
@@ -97,4 +101,66 @@ fn it_stops_when_no_more_is_asked_for() {
     let reads = world.counter.take().reads();
     assert_eq!(found, 10);
     assert!(reads <= 40, "{reads}");
+}
+
+#[test]
+fn it_stops_when_it_is_told_to() {
+    let mut world = world(300);
+    world.edit(1, |tx| {
+        for n in 0..300 {
+            tx.set(id(n), "i", &Value::Int(5), Migrate::No).unwrap();
+        }
+    });
+    let (schemas, before) = (world.schemas(), world.snapshot());
+    world.counter.take();
+    let stop = AtomicBool::new(false);
+    let mut changes = NetChanges::new(world.writes(), &*before, &schemas).stop_when(&stop);
+    assert_eq!(changes.by_ref().take(10).count(), 10);
+    assert!(world.counter.take().reads() > 0);
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(changes.count(), 0);
+    assert_eq!(world.counter.take().reads(), 0);
+}
+
+/// Sets a flag when pairs are read.
+struct StopsAt<'a> {
+    inner: &'a dyn KvRead,
+    stop: &'a AtomicBool,
+}
+
+impl KvRead for StopsAt<'_> {
+    fn get(&self, key: &[u8]) -> permazen::kv::Result<Option<Cow<'_, [u8]>>> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.inner.get(key)
+    }
+
+    fn scan(&self, span: KeySpan<'_>, direction: Direction) -> permazen::kv::Result<Scan<'_>> {
+        self.inner.scan(span, direction)
+    }
+}
+
+#[test]
+fn it_stops_also_while_nothing_differs() {
+    let mut world = world(300);
+    world.edit(1, |tx| {
+        for n in 0..300 {
+            tx.set(id(n), "s", &Value::from("x"), Migrate::No).unwrap();
+        }
+    });
+    world.commit();
+    // The same again, so that there are writes and no changes.
+    world.edit(1, |tx| {
+        for n in 0..300 {
+            tx.set(id(n), "s", &Value::from("y"), Migrate::No).unwrap();
+            tx.set(id(n), "s", &Value::from("x"), Migrate::No).unwrap();
+        }
+    });
+    let (schemas, before) = (world.schemas(), world.snapshot());
+    let stop = AtomicBool::new(false);
+    let before = StopsAt { inner: &*before, stop: &stop };
+    world.counter.take();
+    let found = NetChanges::new(world.writes(), &before, &schemas).stop_when(&stop).count();
+    let reads = world.counter.take().reads();
+    assert_eq!(found, 0);
+    assert!((1..10).contains(&reads), "{reads}");
 }

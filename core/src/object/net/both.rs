@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen_kv::{Direction, KeySpan, KvRead, Writes};
 
@@ -16,9 +17,16 @@ pub(super) struct Both<'a> {
     pub(super) before: &'a dyn KvRead,
     pub(super) former: &'a SchemaBundle,
     pub(super) now: &'a SchemaBundle,
+    /// If this becomes true, nothing more is looked for.
+    pub(super) stop: Option<&'a AtomicBool>,
 }
 
 impl Both<'_> {
+    /// Whether nothing more is to be looked for.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// What a pair has after the writes, if it had `old` before.
     pub(super) fn new_value(&self, key: &[u8], old: Option<&[u8]>) -> Option<Vec<u8>> {
         let writes = self.writes;
@@ -50,11 +58,15 @@ impl Both<'_> {
         Ok(self.before.get(key)?.map(|value| value.into_owned()))
     }
 
-    /// The first key of `span` that the writes touch. A removed range touches the pairs in it.
+    /// The first key of `span` that the writes touch; `None` also if the search is stopped. A removed
+    /// range touches the pairs in it.
     pub(super) fn first_touched(&self, span: KeySpan<'_>) -> Result<Option<Vec<u8>>> {
-        let written = self.written(span).min();
+        let written = self.first_written(span);
         let before = KeySpan::new(span.min, written.map(|key| &key[..]).or(span.max));
         for removed in self.removed(before) {
+            if self.is_stopped() {
+                return Ok(None);
+            }
             if let Some((key, _)) = self.before.at_least(removed.min, removed.max)? {
                 return Ok(Some(key.into_owned()));
             }
@@ -84,10 +96,21 @@ impl Both<'_> {
 
     /// The keys of `span` that are put or adjusted. A key can be both.
     pub(super) fn written(&self, span: KeySpan<'_>) -> impl Iterator<Item = &Vec<u8>> {
-        let bounds =
-            (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded));
-        let puts = self.writes.puts.range::<[u8], _>(bounds).map(|(key, _)| key);
-        puts.chain(self.writes.adjusts.range::<[u8], _>(bounds).map(|(key, _)| key))
+        self.put(span).chain(self.adjusted(span))
+    }
+
+    /// The first key of `span` that is put or adjusted. It takes one step in each map, however many
+    /// keys follow.
+    fn first_written(&self, span: KeySpan<'_>) -> Option<&Vec<u8>> {
+        self.put(span).next().into_iter().chain(self.adjusted(span).next()).min()
+    }
+
+    fn put(&self, span: KeySpan<'_>) -> impl Iterator<Item = &Vec<u8>> {
+        self.writes.puts.range::<[u8], _>(bounds(span)).map(|(key, _)| counted(key))
+    }
+
+    fn adjusted(&self, span: KeySpan<'_>) -> impl Iterator<Item = &Vec<u8>> {
+        self.writes.adjusts.range::<[u8], _>(bounds(span)).map(|(key, _)| counted(key))
     }
 
     /// The parts of `span` that are removed.
@@ -99,5 +122,66 @@ impl Both<'_> {
             };
             KeySpan::new(removed.min.max(span.min), max)
         })
+    }
+}
+
+fn bounds(span: KeySpan<'_>) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (Bound::Included(span.min), span.max.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+/// A written key that was looked at.
+fn counted(key: &Vec<u8>) -> &Vec<u8> {
+    #[cfg(test)]
+    tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use permazen_kv::memory::MemoryStore;
+    use permazen_kv::{Branch, KvDatabase, TxOptions};
+
+    use crate::encoding::{Value, ids};
+    use crate::object::{Database, Migrate, NetChanges, TransactionConfig};
+    use crate::schema::{Field, ObjectType, SchemaModel, Simple};
+
+    thread_local! {
+        /// How many written keys this thread has looked at.
+        pub(super) static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// How many written keys are looked at for this number of changed objects, and for each of them.
+    fn looks(objects: u32) -> (u64, u64) {
+        let year = Field::new("year", Simple::of(ids::INT));
+        let visits = Field::new("visits", crate::schema::FieldKind::Counter);
+        let book = ObjectType::new("Book").field(year).field(visits);
+        let config = TransactionConfig::new(SchemaModel::new().object_type(book)).unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let db = Database::new(store.clone());
+        let tx = db.begin(&config).unwrap();
+        let books: Vec<_> = (0..objects).map(|_| tx.create("Book").unwrap()).collect();
+        tx.commit().unwrap();
+
+        let mut branch = Branch::open(&store).unwrap();
+        let tx = db.detached(Box::new(&mut branch), &config).unwrap();
+        for book in books {
+            tx.set(book, "year", &Value::Int(1), Migrate::No).unwrap();
+            tx.adjust_counter(book, "visits", 1, Migrate::No).unwrap();
+        }
+        let schemas = tx.bundle();
+        drop(tx);
+        let before = store.begin(&TxOptions::reading()).unwrap();
+        LOOKS.set(0);
+        let found = NetChanges::new(branch.writes(), &*before, &schemas).count();
+        assert_eq!(found, objects as usize);
+        (LOOKS.get(), LOOKS.get() / u64::from(objects))
+    }
+
+    #[test]
+    fn each_object_costs_the_same_however_many_are_written() {
+        assert_eq!(looks(10).1, looks(1000).1);
     }
 }

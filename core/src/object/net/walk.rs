@@ -1,6 +1,7 @@
 //! Finding what writes touch, in the order of the keys.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 
 use permazen_kv::key::next_key;
 use permazen_kv::{KeySpan, KvRead, Writes};
@@ -81,7 +82,7 @@ impl<'a> NetChanges<'a> {
     /// What `writes` change in `before`. `schemas` are those that are recorded after the writes,
     /// as [`Transaction::bundle`](crate::object::Transaction::bundle) gives them.
     pub fn new(writes: &'a Writes, before: &'a dyn KvRead, schemas: &'a SchemaBundle) -> Self {
-        let of = Both { writes, before, former: schemas, now: schemas };
+        let of = Both { writes, before, former: schemas, now: schemas, stop: None };
         NetChanges { of, at: Some(Vec::new()), found: VecDeque::new() }
     }
 
@@ -92,9 +93,20 @@ impl<'a> NetChanges<'a> {
         NetChanges { of: Both { former, ..self.of }, ..self }
     }
 
+    /// If `stop` becomes true, there are no more changes: this ends after the object or pair that is
+    /// being looked at, also while nothing is found that differs. Who sets `stop` looks at it to
+    /// tell this from the end of the changes.
+    #[must_use]
+    pub fn stop_when(self, stop: &'a AtomicBool) -> Self {
+        NetChanges { of: Both { stop: Some(stop), ..self.of }, ..self }
+    }
+
     /// Goes to the next thing that the writes touch, and looks at it. Returns false at the end.
     fn look(&mut self) -> Result<bool> {
         let Some(at) = self.at.take() else { return Ok(false) };
+        if self.of.is_stopped() {
+            return Ok(false);
+        }
         let Some(key) = self.of.first_touched(KeySpan::new(&at, None))? else { return Ok(false) };
         self.at = match self.place(&key) {
             Place::Follows(end) => end,
