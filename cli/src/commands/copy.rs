@@ -51,6 +51,7 @@ impl Copy {
             let path = path_text(&path);
             return Err(Failure::new(format!("{path}: this is the database itself")));
         }
+        file::refuse_own(&path, &path, session)?;
         let source = session.begin_reading_pairs()?;
         // A directory alone is no environment: it may be left from a copy that was killed.
         let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
@@ -137,6 +138,7 @@ impl Backup {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         not_tried(session, "backup")?;
+        file::refuse_own(&self.target, &self.target, session)?;
         let copied = watched(&session.interrupt, |watch| {
             Ok(session.store().back_up(&self.target, watch)?)
         })?;

@@ -56,7 +56,7 @@ pub(crate) fn write<T>(
         return write(&mut Stoppable { inner: &mut file, interrupt }).map_err(stopped);
     }
     let target = if known.is_some() { path.canonicalize().map_err(failed)? } else { path.into() };
-    refuse_database(&target, path, session)?;
+    refuse_own(&target, path, session)?;
     if known.is_some() {
         refuse_other(&target, path)?;
     }
@@ -74,8 +74,9 @@ pub(crate) fn write<T>(
     Ok(done)
 }
 
-/// Refuses a file that belongs to the open database, whether it is there yet or not.
-fn refuse_database(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
+/// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is what
+/// the user calls it.
+pub(super) fn refuse_own(target: &Path, shown: &Path, session: &Session) -> Result<(), Failure> {
     let own = session.store().path().and_then(|own| own.canonicalize().ok());
     let (Some(own), Some(name)) = (own, target.file_name()) else { return Ok(()) };
     let Ok(directory) = directory_of(target).canonicalize() else { return Ok(()) };

@@ -156,6 +156,11 @@ fn nothing_is_written_over_a_database_or_another_file() {
     }
     let error = run(&[&sqlite, "copy", "--force", &format!("xml:{notes}")], "").error(2);
     assert!(error.contains(other), "{error}");
+    // Also where nothing is yet.
+    for command in [["backup", &*wal], ["copy", &format!("xml:{journal}")]] {
+        let error = run(&[&[&*sqlite], &command[..]].concat(), "").error(2);
+        assert!(error.contains(open), "{error}");
+    }
     let error = db.run(&["copy", "xml:-"]).error(2);
     assert!(error.contains("`kv dump -`"), "{error}");
     for source in [&db.db, &sqlite, &dump] {
