@@ -157,7 +157,7 @@ fn a_scan_for_lack_of_an_index_is_told() {
     let world = World::new();
     let on = world.begin();
     on.create("Person age = 1");
-    let edited = on.try_run("set Person where friends[0] is null to age = 2").unwrap();
+    let edited = on.try_run("set Person where friends[0] is not null to age = 2").unwrap();
     let why = "all objects of Person are read, because no index serves the condition";
     assert_eq!(edited.scanned_without_index.as_deref(), Some(why));
     assert_eq!(on.try_run("set all Person to age = 2").unwrap().scanned_without_index, None);
