@@ -55,13 +55,14 @@ fn csv(db: &Permazen) {
 fn json(db: &Permazen) {
     let mut out = out();
     db.read(|tx| {
+        let schema = tx.schema().id;
         for found in tx.all::<Person>()?.iter() {
             let found = found?;
             let person = found.load()?;
             let (id, Person { age, email, name, score, visits }) = (found.id(), person);
             write!(out, r#"{{"type":"object","id":"{id}","object_type":"Person","schema":1,"#)
                 .unwrap();
-            write!(out, r#""fields":{{"age":{age},"email":"#).unwrap();
+            write!(out, r#""schema_id":"{schema}","fields":{{"age":{age},"email":"#).unwrap();
             serde_json::to_writer(&mut out, &email).unwrap();
             out.write_all(br#","name":"#).unwrap();
             serde_json::to_writer(&mut out, &name).unwrap();

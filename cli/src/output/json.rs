@@ -69,6 +69,11 @@ impl Writer for Json {
         push_json_text(&object.type_name, line);
         line.push_str(",\"schema\":");
         object.schema.push_json(line);
+        if let Some(id) = object.schema_id {
+            line.push_str(",\"schema_id\":\"");
+            line.push_str(&id.to_string());
+            line.push('"');
+        }
         line.push_str(",\"fields\":");
         let named = object.fields.iter().map(|(name, cell)| (name, cell));
         fields(line, named, |name, line| push_json_text(name, line));

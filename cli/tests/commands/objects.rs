@@ -236,6 +236,36 @@ fn json_gives_equal_objects() {
     }
 }
 
+#[test]
+fn json_finds_its_schema_by_its_id() {
+    let schema = |fields: &str| {
+        format!(
+            "<Schema><ObjectType name=\"P\" storageId=\"1\"><SimpleField name=\"n\" storageId=\"2\" \
+             encoding=\"urn:fdc:permazen.io:2020:int\"/>{fields}</ObjectType></Schema>"
+        )
+    };
+    let schemas = [schema(""), schema("<CounterField name=\"c\" storageId=\"3\"/>")];
+    let empty = || Fixture::with(|_| ());
+    let (from, to) = (empty(), empty());
+    for (db, order) in [(&from, [0, 1]), (&to, [1, 0])] {
+        for at in order {
+            let file = db.file("schema.xml", &schemas[at]);
+            db.out(&["--write", "schema", "add", &file]);
+        }
+    }
+    from.out(&["--write", "--schema", "1", "create P n = 7"]);
+    let line = from.out(&["--json", "show P"]);
+    assert!(line.contains("\"schema\":1,\"schema_id\":\"Schema_"), "{line}");
+    let file = to.file("p.jsonl", &line);
+    to.run(&["--json", "--write", "load", &file]).json(0);
+    let loaded = to.out(&["--json", "show P"]);
+    assert!(loaded.contains("\"schema\":2,"), "{loaded}");
+    let file =
+        to.file("q.jsonl", line.replace("\"schema_id\":\"Schema_", "\"schema_id\":\"Schema_0000"));
+    let error = to.run(&["--write", "load", &file]).error(2);
+    assert!(error.contains("is no ID of a schema"), "{error}");
+}
+
 /// The names of all object types.
 fn type_names(db: &Fixture) -> Vec<String> {
     let types = db.out(&["--raw", "types", "--no-counts"]);

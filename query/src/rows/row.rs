@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use permazen::ObjId;
+use permazen::schema::SchemaId;
 
 use super::Cell;
 
@@ -83,6 +84,8 @@ pub struct ObjectRow {
     /// The schema it is in. [`Cell::Number`], or [`Cell::Damaged`] if it is unknown; then there are no
     /// fields.
     pub schema: Cell,
+    /// The ID of that schema, which is the same in each database that records it; `None` if it is unknown.
+    pub schema_id: Option<SchemaId>,
     /// The names and values of its fields, in the order of their storage IDs.
     pub fields: Vec<(Arc<str>, Cell)>,
 }

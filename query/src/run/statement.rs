@@ -71,6 +71,7 @@ impl Query<'_> {
                 id: subject.id,
                 type_name: "".into(),
                 schema: Cell::Absent,
+                schema_id: None,
                 fields: Vec::new(),
             });
             self.fill_object(subject, &mut fields, object)?;
@@ -95,10 +96,12 @@ impl Query<'_> {
         }
         let Found::Of(version) = subject.version(self.reader)? else {
             object.schema = unknown_version(self.reader, subject)?;
+            object.schema_id = None;
             object.fields.clear();
             return Ok(());
         };
         object.schema = Cell::Number(version.1.get().into());
+        object.schema_id = self.reader.bundle.schema(version.1).map(|schema| schema.id);
         let accesses = known.entry(version).or_insert_with(|| {
             let schema = self.reader.bundle.schema(version.1);
             let of = schema.and_then(|schema| schema.type_by_storage_id(object_type));

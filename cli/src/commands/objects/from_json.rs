@@ -8,7 +8,7 @@ use permazen::ObjId;
 use permazen::encoding::JavaString;
 use permazen::layout::SchemaIndex;
 use permazen::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
 
@@ -92,7 +92,8 @@ fn object(
         let message = format!("object {id}: {}", failure.message);
         Failure { message, ..failure }
     };
-    let object_type = object_type(transaction, part("object_type"), part("schema")).map_err(at)?;
+    let schema = schema(transaction, part("schema_id"), part("schema")).map_err(at)?;
+    let object_type = object_type(&schema, part("object_type")).map_err(at)?;
     let mut builder = ObjectBuilder::new(Arc::clone(&object_type));
     let Some(Json::Object(fields)) = part("fields") else {
         return Err(at(Failure::new("there are no \"fields\"")));
@@ -127,28 +128,41 @@ fn object(
     Ok(())
 }
 
-fn object_type(
+/// The schema of an object: by its ID, which is the same in each database, or else by its number in this one.
+fn schema(
     transaction: &Transaction<'_>,
-    name: Option<&Json>,
-    schema: Option<&Json>,
-) -> Result<Arc<ResolvedType>, Failure> {
+    id: Option<&Json>,
+    number: Option<&Json>,
+) -> Result<Arc<Schema>, Failure> {
+    let bundle = transaction.bundle();
+    let (found, name) = match (id, number) {
+        (Some(Json::Text(id)), _) => {
+            let id = id.to_string_lossy();
+            let parsed: SchemaId =
+                id.parse().map_err(|_| Failure::new(format!("{id} is no ID of a schema")))?;
+            (bundle.schema_by_id(parsed), id.into_owned())
+        }
+        (Some(_), _) => return Err(Failure::new("the \"schema_id\" is no text")),
+        (None, Some(Json::Number(number))) => {
+            let index = number.parse().ok().and_then(SchemaIndex::new);
+            (index.and_then(|index| bundle.schema(index)), number.to_string())
+        }
+        (None, _) => return Err(Failure::new("the \"schema\" is no number")),
+    };
+    found.cloned().ok_or_else(|| {
+        let what = format!("no schema {name} is recorded in this database; see `schema add`");
+        Failure::new(what)
+    })
+}
+
+/// The type of an object in its schema.
+fn object_type(schema: &Schema, name: Option<&Json>) -> Result<Arc<ResolvedType>, Failure> {
     let Some(Json::Text(name)) = name else {
         return Err(Failure::new("there is no \"object_type\""));
     };
     let name = name.to_string_lossy();
-    let number = match schema {
-        Some(Json::Number(number)) => number,
-        _ => return Err(Failure::new("the \"schema\" is no number")),
-    };
-    let bundle = transaction.bundle();
-    let index = number.parse().ok().and_then(SchemaIndex::new);
-    let found = index.and_then(|index| bundle.schema(index));
-    let Some(found) = found else {
-        let what = format!("no schema {number} is recorded in this database; see `schema add`");
-        return Err(Failure::new(what));
-    };
-    let found = found.object_type(&name).cloned();
-    found.ok_or_else(|| Failure::new(format!("schema {number} has no type {name}")))
+    let found = schema.object_type(&name).cloned();
+    found.ok_or_else(|| Failure::new(format!("schema {} has no type {name}", schema.index)))
 }
 
 /// Sets a field.
