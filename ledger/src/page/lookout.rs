@@ -32,6 +32,9 @@ pub(crate) trait Onlooker: Any + Send + Sync {
     /// Gets the heads as they are, perhaps the same as before. Called without a lock and outside of
     /// any transaction of the host.
     fn look(&self, heads: &BranchHeads);
+
+    /// The host could not be asked. Who gives that error to somebody asks it again. Called as `look` is.
+    fn look_failed(&self);
 }
 
 /// One thread for all onlookers of a page. There is none while nobody wants to know.
@@ -132,7 +135,10 @@ impl Lookout {
             // it told the others only.
             let known = if added { None } else { seen };
             // A host that fails is asked again with the next look.
-            seen = self.look(&onlookers, known).unwrap_or(None);
+            seen = self.look(&onlookers, known).unwrap_or_else(|_| {
+                onlookers.iter().for_each(|onlooker| onlooker.look_failed());
+                None
+            });
         }
     }
 

@@ -105,4 +105,7 @@ impl Onlooker for WatchedKeys {
         };
         self.watches.note_others(&changes.unwrap_or_else(everything));
     }
+
+    /// What has changed meanwhile is found with the next look that succeeds.
+    fn look_failed(&self) {}
 }

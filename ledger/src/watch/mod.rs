@@ -408,4 +408,11 @@ impl Onlooker for News {
         self.lock().looked = true;
         self.found.notify_all();
     }
+
+    /// The watcher looks itself, and gives the error to who waits: else nobody would hear of it before the wait is
+    /// over.
+    fn look_failed(&self) {
+        self.lock().looked = true;
+        self.found.notify_all();
+    }
 }
