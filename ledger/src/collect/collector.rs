@@ -1,12 +1,13 @@
 //! Collects the garbage of a page, one slice after the other.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use permazen_kv::{KvRead, KvTransaction, TxOptions};
 use roaring::RoaringTreemap;
 
 use super::mark::Mark;
+use super::pace::Pace;
 use super::references::{Build, clear};
 use super::retire::{Retire, Retired, remove_dead_pins};
 use super::streams::Leftovers;
@@ -324,7 +325,8 @@ impl Collector {
         let state = match (counts.round.phase, marks) {
             (Phase::Sweeping, Some(marks)) => {
                 let Round { kept, reached, .. } = counts.round;
-                State::Sweep(Box::new(Sweep { marks, kept, reached }))
+                let pace = Pace::default();
+                State::Sweep(Box::new(Sweep { marks, kept, reached, pace }))
             }
             (Phase::Clearing, _) => State::Clear,
             _ => {
@@ -441,7 +443,8 @@ impl Collector {
             return Ok(None);
         }
         let (marks, kept) = (std::mem::take(marks), counts.round.kept);
-        Ok(Some(State::Sweep(Box::new(Sweep { marks, kept, reached: None }))))
+        let sweep = Sweep { marks, kept, reached: None, pace: Pace::default() };
+        Ok(Some(State::Sweep(Box::new(sweep))))
     }
 
     fn sweep(&mut self, sweep: &mut Sweep) -> Result<Option<State>> {
@@ -452,6 +455,7 @@ impl Collector {
         }
         let page = Arc::clone(&self.page);
         let mut tx = self.write()?;
+        let begin = Instant::now();
         let mut counts = self.own(&tx)?;
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
         counts.round.reached = garbage.reached;
@@ -460,6 +464,7 @@ impl Collector {
         }
         page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
+        sweep.pace.note(removed as usize, begin.elapsed());
         sweep.advance(&garbage);
         self.collected.pieces += removed;
         self.written = page.process.now();

@@ -3,8 +3,9 @@
 //! `history.rs` has the graph of commits, `kept.rs` says which of them are kept, and `bases.rs` which of these
 //! merges need; `retire.rs` removes the others, `streams.rs` what values leave that were written in parts.
 //! `mark.rs` finds the pieces that commits lead to, `sweep.rs` removes the others. On a page that keeps reference
-//! rows, `suspects.rs` removes what nothing leads to; `references.rs` gives it these rows, or takes them away. `collector.rs` does one
-//! slice after the other, `care.rs` says when, `keeper.rs` has the threads.
+//! rows, `suspects.rs` removes what nothing leads to; `references.rs` gives it these rows, or takes them away.
+//! `collector.rs` does one slice after the other, `pace.rs` says how large it may be, `care.rs` when, `keeper.rs` has
+//! the threads.
 
 mod bases;
 pub(crate) mod care;
@@ -13,6 +14,7 @@ mod history;
 pub(crate) mod keeper;
 mod kept;
 mod mark;
+mod pace;
 pub(crate) mod references;
 mod retire;
 mod streams;

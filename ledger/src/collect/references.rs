@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::TxOptions;
 
+use super::pace::Pace;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
@@ -25,14 +26,17 @@ pub(crate) struct Build {
     reached: Option<CommitId>,
     /// All commits have them.
     has_commits: bool,
+    pace: Pace,
 }
 
 impl Build {
     /// Does a part of it, in one transaction of the host. `false` once all is done, or not wanted any more.
     pub(crate) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
         use std::ops::ControlFlow::{Break, Continue};
-        let (rows, begin) = (&page.rows, Instant::now());
+        let rows = &page.rows;
         let mut tx = page.host.begin(options)?;
+        // Who waits for the right to write holds up nobody.
+        let begin = Instant::now();
         rows.check_there(&tx)?;
         let mut counts = rows.counts(&tx)?;
         if counts.references != References::Building {
@@ -60,15 +64,17 @@ impl Build {
             if pieces.len() < READS { Continue(()) } else { Break(()) }
         })?;
         let is_more = !pieces.is_empty();
+        let mut changed = 0;
         for digest in pieces {
             let children = rows.children_of(&tx, &digest)?.unwrap_or_default();
             rows.put_references(&mut tx, &children)?;
+            changed += children.len() + 1;
             // What leads to it may come after it and give it a row then.
             if !rows.is_needed(&tx, &digest)? {
                 rows.put_suspect(&mut tx, &digest)?;
             }
             reached = Some(digest);
-            if begin.elapsed() >= LONGEST {
+            if changed >= self.pace.rows() || begin.elapsed() >= LONGEST {
                 break;
             }
         }
@@ -81,6 +87,7 @@ impl Build {
         }
         rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
+        self.pace.note(changed, begin.elapsed());
         Ok(is_more)
     }
 }

@@ -4,17 +4,20 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::TxOptions;
 
+use super::pace::Pace;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::process::open_page::OpenPage;
 use crate::rows::references::References;
 use crate::rows::statuses::Remote;
 
-/// A slice looks at so many pieces at most, and stops after so many reference rows, or so long. Each row lies
-/// at a random place, so the commit of the slice writes a page of the host for it.
+/// A slice looks at so many pieces at most, and stops after so long, or as its pace says.
 const PIECES: usize = 256;
-const ROWS: usize = 1_024;
 const LONGEST: Duration = Duration::from_millis(3);
+
+/// A piece that is removed has two rows: its own, and that it is a suspect. A child loses a row, and may become a
+/// suspect.
+const ROWS_EACH: usize = 2;
 
 /// Pieces that may be garbage, one slice after the other.
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ pub(super) struct Suspects {
     /// What is wrong with the first piece that could not be read. It stays, with all that it leads to.
     damage: Option<LedgerError>,
     removed: u64,
+    pace: Pace,
 }
 
 impl Suspects {
@@ -39,8 +43,10 @@ impl Suspects {
     /// # Errors
     /// At the end, what is wrong with the first piece that is damaged.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
-        let (rows, begin) = (&page.rows, Instant::now());
+        let rows = &page.rows;
         let mut tx = page.host.begin(options)?;
+        // Who waits for the right to write holds up nobody.
+        let begin = Instant::now();
         rows.check_there(&tx)?;
         let mut counts = rows.counts(&tx)?;
         if counts.references != References::Kept {
@@ -71,7 +77,7 @@ impl Suspects {
             };
             if let Some(children) = children {
                 has_new |= !children.is_empty();
-                changed += children.len();
+                changed += ROWS_EACH * children.len();
                 rows.remove_references(&mut tx, &children)?;
                 rows.remove_piece(&mut tx, digest)?;
                 if has_remote {
@@ -80,13 +86,15 @@ impl Suspects {
                 removed += 1;
             }
             rows.remove_suspect(&mut tx, digest)?;
-            if changed >= ROWS || begin.elapsed() >= LONGEST {
+            changed += ROWS_EACH;
+            if changed >= self.pace.rows() || begin.elapsed() >= LONGEST {
                 break;
             }
         }
         counts.pieces = counts.pieces.saturating_sub(removed);
         rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
+        self.pace.note(changed, begin.elapsed());
         self.after = after;
         self.has_new |= has_new;
         self.removed += removed;

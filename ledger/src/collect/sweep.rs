@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use permazen_kv::KvWrite;
 use roaring::RoaringTreemap;
 
+use super::pace::Pace;
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::process::open_page::OpenPage;
@@ -15,8 +16,7 @@ use crate::rows::statuses::Remote;
 /// A slice reads at most so many rows.
 const ROWS: usize = 16_384;
 
-/// A slice removes at most so many pieces, and stops removing after so long.
-const PIECES: usize = 256;
+/// A slice stops removing after so long, or as its pace says.
 const LONGEST: Duration = Duration::from_millis(3);
 
 /// Where a sweep is.
@@ -27,6 +27,7 @@ pub(super) struct Sweep {
     pub(super) kept: u64,
     /// The last piece that is done.
     pub(super) reached: Option<Digest>,
+    pub(super) pace: Pace,
 }
 
 /// Pieces without a mark, and how far they were looked for.
@@ -59,7 +60,7 @@ impl Sweep {
                 garbage.pieces.push(digest);
             }
             count += 1;
-            if count == ROWS || garbage.pieces.len() == PIECES {
+            if count == ROWS || garbage.pieces.len() >= self.pace.rows() {
                 garbage.is_last = false;
                 return ControlFlow::Break(());
             }

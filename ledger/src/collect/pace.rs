@@ -1,0 +1,63 @@
+//! How much a slice changes.
+
+use std::time::Duration;
+
+/// A slice, with its commit, should hold the right to write for less than 5 ms.
+const LONG: Duration = Duration::from_millis(4);
+
+/// After a slice that takes less, the next one may change more.
+const SHORT: Duration = Duration::from_millis(2);
+
+const LEAST: usize = 64;
+const MOST: usize = 1_024;
+
+/// How many rows a slice may change. Each lies at a random place, so the commit writes a page of the host for it, and
+/// how long that takes only the host knows: the slices before tell.
+#[derive(Debug)]
+pub(super) struct Pace {
+    rows: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { rows: 256 }
+    }
+}
+
+impl Pace {
+    /// After so many rows, a slice ends.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// A slice has changed so many rows, and has taken so long with its commit.
+    pub(super) fn note(&mut self, changed: usize, took: Duration) {
+        if took > LONG {
+            self.rows = (self.rows / 2).max(LEAST);
+        } else if took < SHORT && changed >= self.rows {
+            self.rows = (self.rows + self.rows / 4).min(MOST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_get_smaller_and_larger_within_bounds() {
+        let mut pace = Pace::default();
+        for _ in 0..10 {
+            pace.note(pace.rows(), Duration::from_millis(20));
+        }
+        assert_eq!(pace.rows(), LEAST);
+        pace.note(pace.rows() - 1, Duration::ZERO);
+        assert_eq!(pace.rows(), LEAST, "what was left says nothing");
+        pace.note(pace.rows(), Duration::from_millis(3));
+        assert_eq!(pace.rows(), LEAST);
+        for _ in 0..20 {
+            pace.note(pace.rows(), Duration::ZERO);
+        }
+        assert_eq!(pace.rows(), MOST);
+    }
+}
