@@ -199,6 +199,13 @@ fn parse_words(arguments: &[OsString]) -> Result<Args, clap::Error> {
         Parsed::try_parse_from(arguments).map_err(|error| without_database(arguments, error))?;
     match command {
         None => Ok(args),
+        Some(Word::Command(_))
+            if !args.statements.is_empty() || args.file.is_some() || args.prompt =>
+        {
+            let what = "-c, -f and --prompt do not go with a command after DB, because only the command \
+                        would run: run the command with -c too, or leave them out";
+            Err(definition().error(clap::error::ErrorKind::ArgumentConflict, what))
+        }
         Some(Word::Command(command)) => {
             args.command = Some(command);
             Ok(args)

@@ -84,9 +84,7 @@ fn answer(
     if let Some(what) = args.generate {
         return generate(what, out);
     }
-    if let (Some(Command::Check(check)), Some(database), None) =
-        (&args.command, &args.database, args.kind)
-    {
+    if let (Some(Command::Check(check)), Some(database)) = (&args.command, &args.database) {
         return check.run_alone(database, args, encodings, &interrupt, out);
     }
     if let (Some(Command::Compact(_)), Some(database)) = (&args.command, &args.database) {

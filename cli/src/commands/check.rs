@@ -1,6 +1,6 @@
 //! `check`: what the program `jsck` does, on the open database.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::secrets;
 /// Check the database for consistency, and repair it.
 ///
 /// The program jsck does the same. Exit code 0: nothing is wrong. 1: something is, whether it was
-/// repaired or not. 2: the database could not be checked, or the report not be written. To change
-/// something, it needs --write.
+/// repaired or not. 2: the database could not be checked, or the report not be written. 3, 4 and 130: as
+/// for all commands. To change something, it needs --write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     #[command(flatten)]
@@ -48,10 +48,11 @@ impl Check {
             wait: session.options.wait,
             interrupt: session.interrupt.clone(),
             asks: asks.map(RefCell::new),
+            is_unknown: Cell::new(false),
             out: &out,
         };
         let subject = Subject::Open(session.store());
-        answer(program::check(&args, subject, &host, &mut Report(&out)))
+        host.answer(program::check(&args, subject, &host, &mut Report(&out)))
     }
 
     /// Checks a database that is not open yet, so that it can also be said why one cannot be opened.
@@ -67,13 +68,17 @@ impl Check {
             return Err(Failure::new("this changes the database, which needs --write"));
         }
         secrets::refuse(database)?;
-        let check = self.with(args.yes, args.dry_run, out.is_json());
+        let mut check = self.with(args.yes, args.dry_run, out.is_json());
+        if let Some(kind) = args.kind {
+            check.be_of_kind(kind.of_store());
+        }
         let out = RefCell::new(out);
         let (wait, interrupt) = (args.wait, interrupt.clone());
-        let host = Shell { encodings, wait, interrupt, asks: None, out: &out };
+        let is_unknown = Cell::new(false);
+        let host = Shell { encodings, wait, interrupt, asks: None, is_unknown, out: &out };
         let _working = host.interrupt.work();
         let subject = Subject::Named(database);
-        answer(program::check(&check, subject, &host, &mut Report(&out)))
+        host.answer(program::check(&check, subject, &host, &mut Report(&out)))
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -90,15 +95,6 @@ impl Check {
     }
 }
 
-/// The checker has said already why it failed.
-fn answer(code: u8) -> Result<Answer, Failure> {
-    match code {
-        program::CLEAN => Ok(Answer::Yes),
-        program::FINDINGS => Ok(Answer::No),
-        _ => Err(Failure::said()),
-    }
-}
-
 /// Asks a question: yes or no.
 pub(crate) type Asks<'a> = dyn FnMut(&str, &mut Output) -> Result<bool, Failure> + 'a;
 
@@ -108,7 +104,25 @@ struct Shell<'s, 'o, 'a> {
     wait: Duration,
     interrupt: Interrupt,
     asks: Option<RefCell<&'s mut Asks<'a>>>,
+    /// Whether it is not known what became of the commit of a repair.
+    is_unknown: Cell<bool>,
     out: &'s RefCell<&'o mut Output>,
+}
+
+impl Shell<'_, '_, '_> {
+    /// How the command ends. The checker has said already why it failed.
+    fn answer(&self, code: u8) -> Result<Answer, Failure> {
+        if self.is_unknown.get() {
+            return Err(Failure::with(Exit::Unknown, ""));
+        }
+        // The summary is of a part only, unless a repair was made before.
+        self.interrupt.check_unless_done()?;
+        match code {
+            program::CLEAN => Ok(Answer::Yes),
+            program::FINDINGS => Ok(Answer::No),
+            _ => Err(Failure::said()),
+        }
+    }
 }
 
 /// How often to look whether a question was interrupted.
@@ -172,6 +186,7 @@ impl Host for Shell<'_, '_, '_> {
                     Some(KvError::OutcomeUnknown(_)) => Exit::Unknown,
                     _ => Exit::Failed,
                 };
+                self.is_unknown.set(unknown == Exit::Unknown);
                 failed = Some(error);
                 Failure::with(unknown, "")
             })
@@ -195,5 +210,37 @@ impl Write for Report<'_, '_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.borrow_mut().raw().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a check ends whose repair commits with this outcome.
+    fn ends(committed: impl Fn() -> Committed, code: u8) -> Exit {
+        let interrupt = Interrupt::deaf();
+        let mut output = Output::to(Box::new(io::sink()), interrupt.clone());
+        let host = Shell {
+            encodings: Arc::default(),
+            wait: Duration::ZERO,
+            interrupt,
+            asks: None,
+            is_unknown: Cell::new(false),
+            out: &RefCell::new(&mut output),
+        };
+        let _ = host.commit(&mut || committed());
+        match host.answer(code) {
+            Ok(_) => Exit::Done,
+            Err(failure) => failure.exit,
+        }
+    }
+
+    #[test]
+    fn a_repair_whose_outcome_is_unknown_ends_with_its_own_code() {
+        let unknown = || Err(KvError::OutcomeUnknown("gone".to_owned()).into());
+        assert_eq!(ends(unknown, program::FAILED), Exit::Unknown);
+        assert_eq!(ends(|| Err("no".into()), program::FAILED), Exit::Failed);
+        assert_eq!(ends(|| Ok(()), program::FINDINGS), Exit::Done);
     }
 }

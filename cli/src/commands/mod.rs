@@ -136,6 +136,12 @@ impl Command {
         matches!(self, Begin(_) | Diff(_) | Commit(_) | Rollback(_) | Replay(_))
     }
 
+    /// Whether it sees something of the database.
+    pub(crate) fn reads(&self) -> bool {
+        use Command::{Date, Echo, Exit, Help, Sleep};
+        !matches!(self, Echo(_) | Date(_) | Sleep(_) | Exit(_) | Help(_)) && !self.is_for_prompt()
+    }
+
     /// Where it runs.
     pub(crate) fn place(&self) -> Place {
         match self {

@@ -28,7 +28,7 @@ impl Work<'_, '_> {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        let pending = &mut *self.shared.pending();
+        let pending = &mut *self.shared.pending_now();
         if pending.must_be_replayed() {
             return Err(must_be_replayed());
         }
@@ -40,7 +40,7 @@ impl Work<'_, '_> {
     }
 
     fn diff(&mut self) -> Result<(), Failure> {
-        let pending = &*self.shared.pending();
+        let pending = &*self.shared.pending_now();
         if pending.must_be_replayed() {
             output::note("`replay` runs these statements again on what is committed now:");
             let lines = pending.edits.iter().flat_map(|edit| edit.text.lines());
@@ -98,7 +98,7 @@ impl Work<'_, '_> {
 
     /// What the transaction has changed; `None` if that is nothing, and then it ends.
     fn counts(&self) -> Result<Option<ChangeCounts>, Failure> {
-        let pending = &mut *self.shared.pending();
+        let pending = &mut *self.shared.pending_now();
         if pending.must_be_replayed() {
             return Err(must_be_replayed());
         }
@@ -111,15 +111,16 @@ impl Work<'_, '_> {
         Ok(Some(counts))
     }
 
-    /// Commits what waits. If that fails, the statements can be replayed.
+    /// Commits what waits. If that fails, the statements can be replayed; if Ctrl-C has come before, it
+    /// waits on.
     fn commit_pending(
         &mut self,
         pending: &mut Pending<'_>,
         counts: &ChangeCounts,
     ) -> Result<(), Failure> {
-        let Some(open) = pending.transaction.take() else { return Ok(()) };
         let mut changed = None;
         let committed = self.session.interrupt.commit(|| {
+            let Some(open) = pending.transaction.take() else { return Ok(()) };
             open.transaction.commit().map_err(|error| {
                 changed = changed_key(&error);
                 error.into()
@@ -141,6 +142,9 @@ impl Work<'_, '_> {
         if failure.exit == Exit::Unknown {
             pending.clear();
             return Err(failure);
+        }
+        if pending.transaction.is_some() {
+            return Err(failure.but(WAIT));
         }
         let what =
             "nothing is committed; `replay` runs the statements again on what is committed now";
@@ -256,6 +260,9 @@ mod tests {
     use permazen::schema::{ObjectType, SchemaModel};
 
     use super::*;
+    use crate::prompt::lines::{Lines, Typed};
+    use crate::prompt::pending::Shared;
+    use crate::session::Session;
 
     #[test]
     fn ctrl_c_ends_the_count_before_the_question() {
@@ -282,5 +289,43 @@ mod tests {
         let (stopped, reads) = reads(true);
         assert_eq!(stopped.unwrap_err(), "interrupted; the changes still wait for `commit`");
         assert!(reads < 10 && whole >= 1000, "{reads} of {whole}");
+    }
+
+    /// Nobody types.
+    struct Silence;
+
+    impl Lines for Silence {
+        fn read(&mut self, _: &str, _: &mut Output) -> Result<Typed, Failure> {
+            Ok(Typed::End)
+        }
+
+        fn agrees(&mut self, _: &str, _: &mut Output) -> Result<Option<bool>, Failure> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn ctrl_c_just_before_the_commit_keeps_the_transaction() {
+        let words = ["permazen", "memory:", "--write", "--prompt"].map(std::ffi::OsString::from);
+        let args = crate::args::parse(&words).unwrap();
+        let interrupt = Interrupt::deaf();
+        let session = Session::open(&args, Arc::default(), interrupt.clone()).unwrap();
+        let database = session.optimistic();
+        let shared = Shared::new(args.max_age);
+        let out = &mut Output::to(Box::new(std::io::sink()), interrupt.clone());
+        let lines = &mut Silence;
+        let mut work = Work { session: &session, database: &database, shared: &shared, lines, out };
+        let pending = &mut *shared.pending();
+        pending.transaction = Some(work.open().unwrap());
+        let _working = interrupt.work();
+        interrupt.ctrl_c();
+        let failure = work.commit_pending(pending, &ChangeCounts::default()).unwrap_err();
+        assert_eq!(failure.exit, Exit::Interrupted);
+        assert!(failure.message.ends_with(WAIT), "{}", failure.message);
+        assert!(pending.transaction.is_some());
+        drop(interrupt.work());
+        let _working = interrupt.work();
+        work.commit_pending(pending, &ChangeCounts::default()).unwrap();
+        assert!(pending.is_empty());
     }
 }

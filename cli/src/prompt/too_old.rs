@@ -1,11 +1,27 @@
 //! Giving up the snapshot of a transaction that is too old: the store could not use the space of
 //! anything that was deleted meanwhile.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use super::pending::{Pending, Shared};
+use crate::output;
 
-impl Shared<'_> {
+impl<'d> Shared<'d> {
+    /// What waits, for what comes next: a transaction that is too old is given up, and that is said
+    /// once.
+    pub(super) fn pending_now(&self) -> MutexGuard<'_, Pending<'d>> {
+        let mut pending = self.pending();
+        self.give_up_if_too_old(&mut pending);
+        if std::mem::take(&mut pending.is_too_old) {
+            let what = "the transaction was older than --max-age, so what it saw is given up";
+            match pending.edits.is_empty() {
+                true => output::note(what),
+                false => output::note(format_args!("{what}; `replay` runs its statements again")),
+            }
+        }
+        pending
+    }
+
     /// Waits until the end of the prompt, and gives up each transaction that becomes too old.
     pub(super) fn give_up_when_too_old(&self) {
         let mut pending = self.pending();

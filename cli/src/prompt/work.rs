@@ -62,15 +62,7 @@ impl<'d> Work<'_, 'd> {
     fn prompt(&self) -> String {
         // A Ctrl-C from before is not for this.
         let _working = self.session.interrupt.work();
-        let mut pending = self.shared.pending();
-        self.shared.give_up_if_too_old(&mut pending);
-        if std::mem::take(&mut pending.is_too_old) {
-            let what = "the transaction was older than --max-age, so what it saw is given up";
-            match pending.edits.is_empty() {
-                true => output::note(what),
-                false => output::note(format_args!("{what}; `replay` runs its statements again")),
-            }
-        }
+        let pending = self.shared.pending_now();
         let version = pending.transaction.as_ref().and_then(|_| self.version());
         let prompt = pending.prompt(version);
         drop(pending);
@@ -141,7 +133,7 @@ impl<'d> Work<'_, 'd> {
 
     /// Changes of others than the transaction that is open are refused; what reads says what it sees.
     fn refuse_if_pending(&self, edits: bool) -> Result<(), Failure> {
-        let pending = self.shared.pending();
+        let pending = self.shared.pending_now();
         match (pending.is_empty(), edits) {
             (true, _) => Ok(()),
             (false, true) => Err(Failure::new(
@@ -149,7 +141,7 @@ impl<'d> Work<'_, 'd> {
                  before",
             )),
             (false, false) => {
-                output::note("this sees what is committed, not the changes that wait for `commit`");
+                output::note(SEES_COMMITTED);
                 Ok(())
             }
         }
@@ -158,9 +150,12 @@ impl<'d> Work<'_, 'd> {
     /// Runs what only reads: in the transaction that is open, or in one of its own.
     fn read(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
-        let pending = shared.pending();
+        let pending = shared.pending_now();
         let ids = &mut Ids::default();
         let Some(open) = &pending.transaction else {
+            if pending.must_be_replayed() && reads(piece) {
+                output::note(SEES_COMMITTED);
+            }
             let transaction = session.begin_reading()?;
             return run_piece(piece, Some(&transaction), ids, script, session, self.out);
         };
@@ -178,7 +173,7 @@ impl<'d> Work<'_, 'd> {
     /// has changed nothing.
     pub(super) fn edit(&mut self, piece: &Piece, script: &Script) -> Result<Answer, Failure> {
         let (shared, session) = (self.shared, self.session);
-        let pending = &mut *shared.pending();
+        let pending = &mut *shared.pending_now();
         if pending.must_be_replayed() {
             return Err(must_be_replayed());
         }
@@ -259,6 +254,17 @@ impl<'d> Work<'_, 'd> {
                 Ok(Then::Leave(if answer == Answer::Yes { code } else { answer }))
             }
         }
+    }
+}
+
+const SEES_COMMITTED: &str = "this sees what is committed, not the changes that wait for `commit`";
+
+/// Whether what is run sees something of the database.
+fn reads(piece: &Piece) -> bool {
+    match &piece.kind {
+        PieceKind::Statement { .. } => true,
+        PieceKind::Command(command) => command.reads(),
+        PieceKind::Help(_) => false,
     }
 }
 

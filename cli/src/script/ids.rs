@@ -38,6 +38,14 @@ impl Ids {
         self.loads += 1;
     }
 
+    /// Gives the IDs of a `load` back that has failed, for when it is run again.
+    pub(crate) fn give_back(&mut self, ids: GeneratedIds) {
+        // Those of one that never succeeded are not kept: the next one may be of another file.
+        if let Some(kept) = self.of_loads.get_mut(self.loads) {
+            *kept = ids;
+        }
+    }
+
     /// Adds how many objects were changed.
     pub(crate) fn has_changed(&mut self, objects: u64) {
         self.changed += objects;

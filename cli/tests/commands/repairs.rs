@@ -58,8 +58,31 @@ fn an_undo_that_is_interrupted_undoes_nothing_and_says_so() {
     let (out, err) = (out.expect("UTF-8"), err.expect("UTF-8"));
     assert_eq!(out, "", "{err}");
     assert!(err.contains("interrupted; nothing was undone"), "{err}");
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(130));
     assert!(db.pairs() == repaired);
+}
+
+#[test]
+fn a_check_that_is_interrupted_ends_as_every_command_does() {
+    let db = Fixture::reference();
+    for (at, options) in [&[][..], &["--kind", "lmdb"]].into_iter().enumerate() {
+        let position = db.name(&format!("position-{at}"));
+        // It takes a minute for its pairs.
+        let check = ["check", "--online", "--rate", "1", "--position", &position];
+        let mut command = permazen(&db, &[options, &check].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run");
+        // It is there when the first piece is checked.
+        while !std::path::Path::new(&position).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+        let output = child.wait_with_output().expect("wait");
+        let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+        assert!(out.expect("UTF-8").contains("not everything was looked at"));
+        assert_eq!(err.expect("UTF-8"), "permazen: interrupted\n");
+        assert_eq!(output.status.code(), Some(130), "{options:?}");
+    }
 }
 
 #[test]

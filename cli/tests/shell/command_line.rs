@@ -17,6 +17,19 @@ fn a_statement_is_one_argument() {
 }
 
 #[test]
+fn a_command_drops_no_statements() {
+    let db = Fixture::new();
+    let script = db.file("script").display().to_string();
+    std::fs::write(&script, "delete all Pet").unwrap();
+    for options in [&["-c", "delete all Pet"][..], &["-f", &script], &["--prompt"]] {
+        let message = db.run(&[&["--write"], options, &["info"]].concat()).failed(2);
+        assert!(message.contains("do not go with a command"), "{message}");
+    }
+    let counts = db.run(&["--raw", "-c", "count Person", "count Pet"]).done();
+    assert_eq!(counts, "3\n1\n");
+}
+
+#[test]
 fn a_command_that_is_not_there() {
     let db = Fixture::new();
     let message = db.run(&["inof", "--json", "x"]).failed(2);

@@ -204,14 +204,15 @@ fn after_a_conflict_statements_are_replayed() {
     let ran = person.leaves();
     assert_eq!(ran.code, 0, "{}", ran.err);
     let lines: Vec<_> = ran.err.lines().collect();
-    assert_eq!(lines.len(), 2, "{}", ran.err);
+    assert_eq!(lines.len(), 3, "{}", ran.err);
     assert!(
         lines[0].starts_with("permazen: others have changed what was read here: ")
             && lines[0].contains("1000000000000002 age"),
         "{}",
         ran.err
     );
-    assert!(lines[1].contains("`replay` runs its statements again"), "{}", ran.err);
+    assert!(lines[1].contains("this sees what is committed, not the changes"), "{}", ran.err);
+    assert!(lines[2].contains("`replay` runs its statements again"), "{}", ran.err);
     let found = db.run(&["find Person where name = \"Bob\" columns age", "--raw"]).done();
     assert_eq!(found, "71\n");
     let found = db.run(&["find Pet where name = \"Tom\" columns id", "--raw"]).done();
@@ -273,6 +274,18 @@ fn what_is_too_old_is_given_up() {
     assert!(ran.err.contains("older than --max-age"), "{}", ran.err);
     assert!(ran.err.contains("the transaction of these changes was given up"), "{}", ran.err);
     assert_eq!(db.run(&["count Pet", "--raw"]).done(), "1\n");
+}
+
+#[test]
+fn what_is_read_after_a_transaction_is_given_up_says_so() {
+    let db = Fixture::new();
+    let ran =
+        typed(&db, &["--raw", "--max-age", "0s"], "create Pet; count Pet; echo a\nrollback\n");
+    assert!(ran.out.contains("\n1\na\n"), "{}", ran.out);
+    let lines: Vec<_> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.err);
+    assert!(lines[0].contains("older than --max-age"), "{}", ran.err);
+    assert!(lines[1].contains("this sees what is committed, not the changes"), "{}", ran.err);
 }
 
 #[test]
@@ -343,6 +356,11 @@ fn what_was_loaded_keeps_its_ids_in_a_replay() {
     person.types("set Person where name = \"Bob\" to age += 1");
     db.run(&["--write", "set Person where name = \"Bob\" to name = \"Rob\""]).done();
     assert!(!person.types("commit").contains("committed"));
+    // A load that fails keeps them for the next time.
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, whole.replace("</objects>", "<")).unwrap();
+    person.types("replay");
+    std::fs::write(&file, whole).unwrap();
     person.types("replay");
     let found = person.types("find Pet where name = \"Tim\" columns id");
     assert!(found.contains(ids[0]), "{found}");

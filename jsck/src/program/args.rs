@@ -137,6 +137,19 @@ pub(super) enum Force {
 }
 
 impl CheckArgs {
+    /// Takes the database to be a store of this kind, unless an option says another one. A database in
+    /// memory has no kind that could be given.
+    pub fn be_of_kind(&mut self, kind: StoreKind) {
+        let kind = match kind {
+            StoreKind::Lmdb => Some(Kind::Lmdb),
+            #[cfg(feature = "sqlite")]
+            StoreKind::Sqlite => Some(Kind::Sqlite),
+            StoreKind::Xml => Some(Kind::Xml),
+            _ => None,
+        };
+        self.kind = self.kind.or(kind);
+    }
+
     /// Whether it changes the database.
     pub fn changes(&self) -> bool {
         self.repairs() || self.apply_undo.is_some()

@@ -54,10 +54,18 @@ impl Load {
             let mut ids = context.ids.of_next_load();
             let count = context.write(|transaction| {
                 self.read(transaction, next()?, empty_is_json, &mut ids, session)
-            })?;
-            context.ids.keep(ids);
-            context.ids.has_changed(count);
-            count
+            });
+            match count {
+                Ok(count) => {
+                    context.ids.keep(ids);
+                    context.ids.has_changed(count);
+                    count
+                }
+                Err(failure) => {
+                    context.ids.give_back(ids);
+                    return Err(failure);
+                }
+            }
         };
         let file = file_text(&self.file);
         if let Some(removed) = removed.filter(|_| !context.out.is_json()) {
