@@ -1,8 +1,7 @@
 //! Repositories: any number of pages in one database.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
@@ -15,9 +14,9 @@ use crate::life::deletion::{self, Only};
 use crate::life::presence::{Presence, in_use};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
+use crate::page::open_pages::OpenPages;
 use crate::page::shared::Shared;
 use crate::policy::factory::MergeFactory;
-use crate::policy::merging::PageMerging;
 use crate::policy::registry::{MergeFactoryRegistration, Merges};
 use crate::process::clock::{Clock, SystemClock};
 use crate::process::lease::Process;
@@ -65,14 +64,7 @@ pub struct Repository {
     process: Arc<Process>,
     keeper: Arc<Keeper>,
     merges: Arc<Merges>,
-    /// What the handles of each page share, while there are any.
-    pages: Arc<Mutex<HashMap<u64, Open>>>,
-}
-
-/// A page that may be open.
-struct Open {
-    shared: Weak<Shared>,
-    merging: Weak<PageMerging>,
+    pages: Arc<OpenPages>,
 }
 
 impl fmt::Debug for Repository {
@@ -454,22 +446,19 @@ impl Repository {
     }
 
     fn page_of(&self, number: u64) -> Result<Page> {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let PageRow { ledger, id, .. } =
             in_use(&*self.repository().begin(&TxOptions::reading())?, number)?;
-        let open = pages.get(&number);
-        let shared = match open.and_then(|open| open.shared.upgrade()) {
-            Some(shared) => shared,
-            None => self.open_page(number)?,
-        };
-        let known = pages.get(&number).and_then(|open| open.merging.upgrade());
+        if let (Some(shared), Some(merging)) = self.pages.known(number) {
+            return Ok(Page { shared, merging });
+        }
+        let opening = self.pages.opening();
+        let (shared, known) = self.pages.known(number);
+        let shared = shared.map_or_else(|| self.open_page(number), Ok)?;
         let is_new = known.is_none();
         let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&ledger, id)));
-        pages.retain(|_, page| page.shared.strong_count() > 0);
-        let open = Open { shared: Arc::downgrade(&shared), merging: Arc::downgrade(&merging) };
-        pages.insert(number, open);
+        self.pages.add(number, &shared, &merging);
         // Whoever is asked may open pages.
-        drop(pages);
+        drop(opening);
         if is_new {
             merging.begin();
         }

@@ -211,3 +211,33 @@ fn two_processes_evict_at_once() {
     let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(folder.path()).unwrap());
     evict_at_once(&host, [process(&host), process(&host), process(&host)]);
 }
+
+/// Somebody else has the right to write to the host for long.
+#[test]
+fn who_opens_a_page_that_is_open_does_not_wait_for_the_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let host: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(folder.path()).unwrap());
+    let repository = process(&host);
+    let [one, two, three] = [1, 2, 3].map(name);
+    let page = |(ledger, id): &(String, PageId)| repository.page(ledger, *id);
+    let open = repository.create_page(&one.0, one.1).unwrap();
+    let last = repository.create_page(&two.0, two.1).unwrap();
+    drop(process(&host).create_page(&three.0, three.1).unwrap());
+    let other = host.begin(&TxOptions::writing()).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| page(&three).map(drop));
+        // Most probably it waits now.
+        std::thread::sleep(Duration::from_millis(50));
+        let (done, is_done) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            drop(last);
+            done.send(page(&one).is_ok()).unwrap();
+        });
+        let opened = is_done.recv_timeout(Duration::from_secs(20));
+        other.rollback();
+        assert_eq!(opened, Ok(true));
+        waiting.join().unwrap().unwrap();
+    });
+    drop(open);
+    assert_clean(&repository);
+}

@@ -14,6 +14,7 @@ use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOp
 use permazen_ledger::{
     Fallback, KeyClass, LedgerError, MAIN, MergeFactory, MergePolicy, MergeResult, MergeWait,
     Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolver, Result, TimeLimit,
+    WholeRanges,
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -238,6 +239,35 @@ fn a_host_that_fails_anywhere_loses_nothing() {
             break;
         }
     }
+}
+
+/// Heads that a merger refuses to merge with each other do not keep a third one from being merged.
+#[test]
+fn a_refused_pair_holds_up_no_other_head() {
+    let (repository, page) = by_hand();
+    let mut says = Says::new(MergePolicy::Merger, None, |_| Ok(()));
+    says.merger = || {
+        let whole = KeySpan::new(b"t", Some(b"u"));
+        Box::new(WholeRanges::new(permazen_ledger::LastOneWins, &[whole], "no mix"))
+    };
+    let _registration = repository.add_merge_factory(Arc::new(Given(Arc::new(says))));
+    let all = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
+    let mut open = all.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+    for (tx, key) in open.iter_mut().zip(["t one", "t two", "other"]) {
+        put(&mut **tx, &[(key, "")]);
+    }
+    for tx in open {
+        tx.commit().unwrap();
+        // Heads are looked at in the order of their times: those that are refused come first.
+        thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(page.heads(MAIN).unwrap().len(), 3);
+    let error = page.merge_by_policy().unwrap_err();
+    assert!(matches!(error, LedgerError::CannotMerge { .. }), "{error}");
+    let heads = page.heads(MAIN).unwrap();
+    assert_eq!(heads.len(), 2);
+    let has = |head| page.snapshot(head).unwrap().get(b"other").unwrap().is_some();
+    assert_eq!(heads.iter().filter(|head| has(head)).count(), 1);
 }
 
 #[test]

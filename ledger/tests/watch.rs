@@ -292,6 +292,34 @@ fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     drop(subscription);
 }
 
+/// A damaged row of one branch keeps nobody from being told of another one.
+#[test]
+fn a_damaged_branch_holds_up_no_watcher_of_another_one() {
+    let (host, page) = new_page();
+    let base = change(&page, MAIN, &[(b"a", Some(b"0"))]);
+    page.create_branch("side", &base).unwrap();
+    let db = page.branching_database(MAIN).unwrap();
+    let side = page.branching_database("side").unwrap();
+    let watch = |db: &dyn KvDatabase| db.begin(&TxOptions::reading()).unwrap().watch(b"a").unwrap();
+    let (on_main, on_side) = (watch(&db), watch(&side));
+    let mut watcher = page.watch(MAIN, b"").unwrap();
+    let mut damaged = page.watch("side", b"").unwrap();
+    let waiting = std::thread::spawn(move || told(&mut watcher));
+    let waiting_too = std::thread::spawn(move || damaged.next(LONG));
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    let heads = [&[0x10, 1, 0x20][..], b"side\0"].concat();
+    let end = permazen_kv::key::after_prefix(&heads);
+    let found = tx.at_least(&heads, end.as_deref()).unwrap().unwrap().0.into_owned();
+    tx.put(&found, b"damaged").unwrap();
+    tx.commit().unwrap();
+    change(&other_handle(&host), MAIN, &[(b"a", Some(b"1"))]);
+    assert_eq!(keys(&waiting.join().unwrap()), [b"a"]);
+    assert!(on_main.wait_timeout(LONG).unwrap());
+    // What cannot be read is an error for who waits for it, at once.
+    assert!(KvError::from(waiting_too.join().unwrap().unwrap_err()).is_damage());
+    assert!(on_side.wait_timeout(LONG).unwrap());
+}
+
 #[test]
 fn watches_of_keys_end_with_commits_of_others_merges_and_resets() {
     let (host, page) = new_page();

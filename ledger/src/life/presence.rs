@@ -1,9 +1,10 @@
 //! Which pages this process has open. Others do not delete them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
@@ -20,11 +21,14 @@ use crate::rows::repository::{PageRow, PageState, device, page_row};
 pub(crate) struct Presence {
     host: Arc<Host>,
     process: Arc<Process>,
+    /// Nobody who has this waits for anything.
     pages: Mutex<HashMap<u64, Open>>,
+    /// Who has this writes which pages are open. That may wait for the host.
+    writing: Mutex<()>,
 }
 
 /// A page that is open, or was until a moment ago.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Open {
     /// How often it is open.
     count: usize,
@@ -52,7 +56,7 @@ impl Drop for Here {
 
 impl Presence {
     pub(crate) fn new(host: Arc<Host>, process: Arc<Process>) -> Self {
-        Presence { host, process, pages: Mutex::default() }
+        Presence { host, process, pages: Mutex::default(), writing: Mutex::default() }
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -72,26 +76,40 @@ impl Presence {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for those who write which pages are open.
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more handle of a page whose row is there.
+    fn open_again(self: &Arc<Self>, page: u64) -> Option<Here> {
+        let own = Some(self.process.id());
+        let mut pages = self.pages();
+        let open = pages.get_mut(&page).filter(|open| open.named == own)?;
+        open.count += 1;
+        Some(Here { presence: Arc::clone(self), page })
+    }
+
     /// Opens a page.
     ///
     /// # Errors
     /// If it was deleted or somebody is about to do that, or the host fails.
     pub(crate) fn open(self: &Arc<Self>, page: u64, database: &dyn KvDatabase) -> Result<Here> {
-        let here = || Here { presence: Arc::clone(self), page };
-        let mut pages = self.pages();
-        if let Some(open) = pages.get_mut(&page)
-            && open.named == Some(self.process.id())
-        {
-            open.count += 1;
-            return Ok(here());
+        if let Some(here) = self.open_again(page) {
+            return Ok(here);
+        }
+        let _writing = self.writing();
+        // Another thread may have opened it meanwhile.
+        if let Some(here) = self.open_again(page) {
+            return Ok(here);
         }
         let written = match self.write(page) {
             Ok(written) => Some(written),
             Err(error) => unless_read_only(error).map(|()| None)?,
         };
         let named = written.map(|(process, _)| process);
-        let open = pages.entry(page).or_insert(Open { count: 0, named, closed: self.now() });
-        open.named = named;
+        let new = Open { count: 0, named, closed: self.now() };
+        self.pages().entry(page).or_insert(new).named = named;
         if let Some((_, device)) = written
             && self.host.is_separate()
             && let Err(error) = self.begin_life(page, database, device)
@@ -99,8 +117,9 @@ impl Presence {
             // If it is not open otherwise, the next upkeep removes the row.
             unless_read_only(error)?;
         }
-        open.count += 1;
-        Ok(here())
+        let mut pages = self.pages();
+        pages.entry(page).or_insert(new).count += 1;
+        Ok(Here { presence: Arc::clone(self), page })
     }
 
     /// Says that the page is open. Gives in whose name, and the device.
@@ -131,32 +150,50 @@ impl Presence {
     /// Closes the pages that have no handles any more. If others have taken the lease of this process,
     /// says again what it has open.
     pub(crate) fn keep(&self) -> Result<()> {
-        let mut pages = self.pages();
+        let _writing = self.writing();
         // Without a row there is nothing to write.
-        pages.retain(|_, open| open.count > 0 || open.named.is_some());
+        self.pages().retain(|_, open| open.count > 0 || open.named.is_some());
         let is_signed =
             self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
         // The pins of a page may have given the process another name since.
         let own = is_signed.then(|| self.process.id());
         let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || open.named == own);
-        if pages.values().all(is_done) {
+        if self.pages().values().all(is_done) {
             return Ok(());
         }
-        let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
+        let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
+        // Who opens one of these from here on waits, and writes its row again.
+        let closed: Vec<_> = self.pages().extract_if(|_, open| open.count == 0).collect();
+        let written = self.write_all(tx, &closed);
+        if written.is_err() {
+            self.pages().extend(closed);
+        }
+        written
+    }
+
+    /// Says again what is open, if others have taken the lease, and that these pages are closed.
+    fn write_all(
+        &self,
+        mut tx: Box<dyn KvTransaction + Send + '_>,
+        closed: &[(u64, Open)],
+    ) -> Result<()> {
         let process = self.process.sign(&mut tx)?;
         let others = |open: &Open| open.named.is_some_and(|named| named != process);
-        for (page, open) in pages.iter().filter(|(_, open)| others(open)) {
+        let pages = self.pages();
+        let open: Vec<u64> =
+            pages.iter().filter(|(_, open)| others(open)).map(|(page, _)| *page).collect();
+        drop(pages);
+        for page in open {
             // Who has a page open that was deleted since is told so when it writes.
-            if open.count > 0 && in_use(&tx, *page).is_ok() {
-                rows::put_opened(&mut tx, *page, &process)?;
+            if in_use(&tx, page).is_ok() {
+                rows::put_opened(&mut tx, page, &process)?;
             }
         }
-        for (page, open) in pages.iter().filter(|(_, open)| open.count == 0) {
+        for (page, open) in closed {
             close(&mut tx, *page, open)?;
         }
         tx.commit()?;
-        pages.retain(|_, open| open.count > 0);
-        pages.values_mut().filter(|open| open.named.is_some()).for_each(|open| {
+        self.pages().values_mut().filter(|open| open.named.is_some()).for_each(|open| {
             open.named = Some(process);
         });
         Ok(())
@@ -172,18 +209,35 @@ impl Presence {
         page: u64,
         run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
     ) -> Result<bool> {
-        let mut pages = self.pages();
-        let in_use = || Err(LedgerError::PageInUse { page });
-        if pages.get(&page).is_some_and(|open| open.count > 0) {
-            return in_use();
+        let _writing = self.writing();
+        // Who opens it from here on waits.
+        let open = match self.pages().entry(page) {
+            Entry::Occupied(open) if open.get().count > 0 => {
+                return Err(LedgerError::PageInUse { page });
+            }
+            Entry::Occupied(open) => Some(open.remove()),
+            Entry::Vacant(_) => None,
+        };
+        let done = self.run_closed(page, open.as_ref(), run);
+        if !matches!(done, Ok(true)) {
+            self.pages().extend(open.map(|open| (page, open)));
         }
+        done
+    }
+
+    fn run_closed(
+        &self,
+        page: u64,
+        open: Option<&Open>,
+        run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
+    ) -> Result<bool> {
         let mut tx = self.repository().begin(&TxOptions::writing())?;
-        if let Some(open) = pages.get(&page) {
+        if let Some(open) = open {
             close(&mut tx, page, open)?;
         }
         for process in rows::opened_by(&tx, page)? {
             if self.process.lives(&tx, &process)? {
-                return in_use();
+                return Err(LedgerError::PageInUse { page });
             }
             // It finds out that others have taken its lease.
             remove_lease(&mut tx, &process)?;
@@ -194,7 +248,6 @@ impl Presence {
             return Ok(false);
         }
         tx.commit()?;
-        pages.remove(&page);
         Ok(true)
     }
 
@@ -225,13 +278,14 @@ impl Presence {
 
     /// Closes all pages, and gives the lease of the process back. No handle is left.
     pub(crate) fn leave(&self) -> Result<()> {
-        let mut pages = self.pages();
-        pages.retain(|_, open| open.named.is_some());
-        if pages.is_empty() {
+        let _writing = self.writing();
+        let mut open = std::mem::take(&mut *self.pages());
+        open.retain(|_, open| open.named.is_some());
+        if open.is_empty() {
             return self.process.leave(self.repository());
         }
         let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
-        for (page, open) in pages.drain() {
+        for (page, open) in open {
             close(&mut tx, page, &open)?;
         }
         self.process.leave_in(&mut tx)?;

@@ -37,12 +37,15 @@ pub(crate) fn join(
         [head] => return Ok(Joined::One(head)),
         _ => {}
     }
-    let (mut missing, mut absent) = (None, None);
+    let (mut missing, mut refused) = (None, None);
     for (at, one) in heads.iter().enumerate() {
         for other in &heads[at + 1..] {
             match pair(shared, [one, other], strategy) {
                 Err(error) if is_missing(&error) => missing = missing.or(Some(error)),
-                Err(error @ LedgerError::NeedsFetch { .. }) => absent = absent.or(Some(error)),
+                // Other heads do not wait for these.
+                Err(error @ (LedgerError::NeedsFetch { .. } | LedgerError::CannotMerge { .. })) => {
+                    refused = refused.or(Some(error))
+                }
                 Err(error) => return Err(error),
                 Ok((commit, draft)) => {
                     return Ok(match shared.join_heads(branch, found.resets, &commit, &draft)? {
@@ -53,8 +56,8 @@ pub(crate) fn join(
             }
         }
     }
-    match (absent, missing) {
-        // Once somebody has fetched it, the same heads can be merged.
+    match (refused, missing) {
+        // Once somebody has fetched what is needed, or has merged by hand, the rest can be merged.
         (Some(error), _) => Err(error),
         (None, Some(error)) => Ok(Joined::Missing(error)),
         (None, None) => Ok(Joined::Moved),

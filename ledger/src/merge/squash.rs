@@ -22,7 +22,8 @@ impl Page {
     /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old commits
     /// lose their place in the branch; who has their IDs can still read them. If the content
     /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
-    /// that are open on the branch are not disturbed, because its content stays.
+    /// of a linear database that are open on the branch are not disturbed, because its content stays; a commit of a
+    /// branching one that began before is refused with [`LedgerError::BranchMoved`].
     /// Commits that are no longer [kept](Page::set_retention) are in nobody's way if `onto` is the first commit.
     ///
     /// Gets the commits that are replaced, and those that lead to `onto` and are as new as these, then

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use permazen_kv::{KvDatabase, TxOptions};
+use permazen_kv::{KvDatabase, KvRead, TxOptions};
 
 use crate::error::{LedgerError, Result};
 use crate::rows::page::{Head, Rows};
@@ -33,7 +33,7 @@ pub(crate) trait Onlooker: Any + Send + Sync {
     /// any transaction of the host.
     fn look(&self, heads: &BranchHeads);
 
-    /// The host could not be asked. Who gives that error to somebody asks it again. Called as `look` is.
+    /// The heads could not be read. Who gives that error to somebody reads them again. Called as `look` is.
     fn look_failed(&self);
 }
 
@@ -80,9 +80,12 @@ impl Lookout {
 
     /// The heads of a branch.
     pub(crate) fn heads(&self, branch: &str) -> Result<BranchHeads> {
-        let tx = self.host.begin(&TxOptions::reading())?;
-        let heads = self.rows.heads(&tx, branch)?;
-        Ok(BranchHeads { heads, resets: self.rows.resets(&tx, branch)? })
+        self.heads_in(&self.host.begin(&TxOptions::reading())?, branch)
+    }
+
+    fn heads_in(&self, tx: &dyn KvRead, branch: &str) -> Result<BranchHeads> {
+        let heads = self.rows.heads(tx, branch)?;
+        Ok(BranchHeads { heads, resets: self.rows.resets(tx, branch)? })
     }
 
     /// Adds an onlooker, which has seen the heads itself before. `instead` says which one it replaces.
@@ -134,7 +137,6 @@ impl Lookout {
             // Since a new onlooker has seen the heads, this thread may have seen newer ones, of which
             // it told the others only.
             let known = if added { None } else { seen };
-            // A host that fails is asked again with the next look.
             seen = self.look(&onlookers, known).unwrap_or_else(|_| {
                 onlookers.iter().for_each(|onlooker| onlooker.look_failed());
                 None
@@ -160,22 +162,24 @@ impl Lookout {
         Some((state.onlookers.clone(), added))
     }
 
-    /// Tells the heads, unless the version of the host is the one that was `seen`.
+    /// Tells the heads, unless the version of the host is the one that was `seen`. What could not be read is read
+    /// again with the next look.
     fn look(&self, onlookers: &[Arc<dyn Onlooker>], seen: Option<u64>) -> Result<Option<u64>> {
         let tx = self.host.begin(&TxOptions::reading())?;
         let version = tx.version();
         if version.is_some() && version == seen {
             return Ok(version);
         }
-        let mut found = Vec::with_capacity(onlookers.len());
-        for onlooker in onlookers {
-            let branch = onlooker.branch();
-            let heads = self.rows.heads(&tx, branch)?;
-            let resets = self.rows.resets(&tx, branch)?;
-            found.push(BranchHeads { heads, resets });
-        }
+        // A damaged row of one branch is no reason to tell those of others nothing.
+        let heads = |onlooker: &Arc<dyn Onlooker>| self.heads_in(&tx, onlooker.branch()).ok();
+        let found: Vec<_> = onlookers.iter().map(heads).collect();
         drop(tx);
-        onlookers.iter().zip(&found).for_each(|(onlooker, heads)| onlooker.look(heads));
-        Ok(version)
+        for (onlooker, heads) in onlookers.iter().zip(&found) {
+            match heads {
+                Some(heads) => onlooker.look(heads),
+                None => onlooker.look_failed(),
+            }
+        }
+        Ok(version.filter(|_| found.iter().all(Option::is_some)))
     }
 }

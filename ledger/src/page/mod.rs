@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what all handles of a page have in common | `shared.rs`; `cache.rs` has nodes in memory, `lookout.rs` looks for new commits |
+//! | what all handles of a page have in common | `shared.rs`; `cache.rs` has nodes in memory, `lookout.rs` looks for new commits, `open_pages.rs` knows which pages are open |
 //! | reading one version | `snapshot.rs`; `value.rs` a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list what is here of values; `protected.rs` keeps what is read from being removed |
 //! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads, `restore.rs` makes an old content a new commit |
 //! | names and history | `branches.rs` has branches and tags, `history.rs` goes through commits, `differences.rs` compares versions |
@@ -22,6 +22,7 @@ mod fetch_pieces;
 mod heads;
 pub(crate) mod history;
 pub(crate) mod lookout;
+pub(crate) mod open_pages;
 pub(crate) mod protected;
 pub(crate) mod receive;
 mod receive_tree;

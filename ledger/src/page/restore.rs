@@ -45,7 +45,8 @@ impl Page {
         let conflicts = shared.commit(to)?.and_then(|commit| commit.conflicts);
         for _ in 0..ATTEMPTS {
             let state = shared.state(branch)?;
-            if state.root == root {
+            let head = shared.commit(&state.head)?;
+            if state.root == root && head.and_then(|commit| commit.conflicts) == conflicts {
                 return Ok(state.head);
             }
             let mut commit = shared.change(&state, root)?;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pending, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
+    Pair, Pending, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 
-use super::branching::Deadline;
+use super::deadline::Deadline;
 use crate::page::snapshot::PageSnapshot;
 
 /// The content of a page at a commit as a database that can only be read: [`Page::database_at`](crate::Page::database_at).
@@ -101,6 +101,18 @@ impl KvRead for CommitTransaction {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         self.view()?.visit(span, direction, visitor)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.at_most(min, max)
+    }
+
+    fn content_name(&self) -> Option<[u8; 48]> {
+        self.view.content_name()
     }
 
     fn max_key_len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
@@ -13,6 +13,7 @@ use permazen_kv::{
     Visitor, Watches, Writes,
 };
 
+use super::deadline::Deadline;
 use super::turn::{Permit, Turn};
 use super::watched_keys::{Told, WatchedKeys};
 use crate::commit::time::CommitTime;
@@ -103,7 +104,8 @@ impl BranchingDatabase {
         })
     }
 
-    /// The commit at which the handle stands: that of its last transaction.
+    /// The commit at which the handle stands: that of its last transaction. While keys are watched through it, it
+    /// also goes along by itself when nothing is written through it.
     pub fn commit(&self) -> CommitId {
         self.handle.place().position.commit
     }
@@ -194,24 +196,10 @@ impl Handle {
         Ok(())
     }
 
-    /// The root that the handle shows. `None` if the branch is gone or the host fails.
+    /// The root that the handle shows. `None` if the branch is gone or the host fails. The handle goes along the
+    /// commits that are new, so that the next look does not read them again.
     fn root(&self) -> Option<Digest> {
-        loop {
-            let before = *self.place();
-            if before.stays {
-                return self.shared.root_of(&before.position.commit).ok();
-            }
-            // Read after the place, as in `begin`.
-            let heads = self.shared.lookout.heads(&self.branch).ok()?;
-            let position = match before.position.follow(&self.shared, &heads).ok()? {
-                Step::Stay => before.position,
-                Step::Along(position) | Step::Moved(position) => position,
-                Step::Gone => return None,
-            };
-            if *self.place() == before {
-                return self.shared.root_of(&position.commit).ok();
-            }
-        }
+        self.begin(false).ok().map(|(_, state, _)| state.root)
     }
 
     fn watch(self: &Arc<Self>, key: &[u8]) -> Result<KeyWatch> {
@@ -385,28 +373,6 @@ impl Drop for Writing<'_> {
         }
         // What others have done meanwhile shows from here on.
         self.handle.shared.lookout.call_anew();
-    }
-}
-
-/// How long a transaction may be used. `None` and zero mean unlimited.
-pub(super) struct Deadline {
-    begun: Instant,
-    pub(super) limit: Option<Duration>,
-}
-
-impl Deadline {
-    /// From now on.
-    pub(super) fn new(limit: Option<Duration>) -> Self {
-        Deadline { begun: Instant::now(), limit }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        let Some(limit) = self.limit.filter(|limit| !limit.is_zero()) else { return Ok(()) };
-        let open = self.begun.elapsed();
-        if open <= limit {
-            return Ok(());
-        }
-        Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))
     }
 }
 

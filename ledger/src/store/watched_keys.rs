@@ -98,14 +98,18 @@ impl Onlooker for WatchedKeys {
             None => None,
         };
         // What cannot be compared may have changed: a watch is told too often rather than never.
-        let everything = || {
-            let mut writes = Writes::default();
-            writes.removes.add(KeySpan::new(b"", None));
-            writes
-        };
         self.watches.note_others(&changes.unwrap_or_else(everything));
     }
 
-    /// What has changed meanwhile is found with the next look that succeeds.
-    fn look_failed(&self) {}
+    /// Perhaps nobody can ever say what has changed: a watch is told too often rather than never.
+    fn look_failed(&self) {
+        self.watches.note_others(&everything());
+    }
+}
+
+/// A change of all keys.
+fn everything() -> Writes {
+    let mut writes = Writes::default();
+    writes.removes.add(KeySpan::new(b"", None));
+    writes
 }

@@ -1,6 +1,6 @@
 //! Checks a repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use permazen_kv::{Direction, KeySpan, KvRead, TxOptions};
 
@@ -61,7 +61,7 @@ impl Repository {
 /// Checks the rows of the repository, and gives the numbers of its pages that are not being deleted.
 fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
-    let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), Vec::new());
+    let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), BTreeSet::new());
     // The pages with a row that says when they were closed (`true`) or who has them open.
     let mut used = BTreeMap::new();
     let mut from = Vec::new();
@@ -93,8 +93,8 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                     match row.state {
                         PageState::InUse => in_use.push(number),
                         // It was never completed, or has lost its name to the page that is.
-                        PageState::Making(_) => unnamed.push(number),
-                        PageState::Deleting if places.is_separate() => unnamed.push(number),
+                        PageState::Making(_) => _ = unnamed.insert(number),
+                        PageState::Deleting if places.is_separate() => _ = unnamed.insert(number),
                         PageState::Deleting => {}
                     }
                 }

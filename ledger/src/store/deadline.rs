@@ -1,0 +1,27 @@
+//! How long a transaction may be used.
+
+use std::time::{Duration, Instant};
+
+use permazen_kv::{KvError, Result};
+
+/// How long a transaction may be used. `None` and zero mean unlimited.
+pub(super) struct Deadline {
+    begun: Instant,
+    pub(super) limit: Option<Duration>,
+}
+
+impl Deadline {
+    /// From now on.
+    pub(super) fn new(limit: Option<Duration>) -> Self {
+        Deadline { begun: Instant::now(), limit }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(limit) = self.limit.filter(|limit| !limit.is_zero()) else { return Ok(()) };
+        let open = self.begun.elapsed();
+        if open <= limit {
+            return Ok(());
+        }
+        Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))
+    }
+}
