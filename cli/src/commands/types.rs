@@ -49,7 +49,7 @@ impl Types {
             let columns = ["type", "#storage_id", "schemas", "#fields", "#indexes", "#objects"];
             let shown = if self.no_counts { 5 } else { 6 };
             list::show(columns.get(..shown).unwrap_or(&columns), out, rows)?;
-            Ok(Answer::Yes)
+            Ok(session.perhaps_lacking(Answer::Yes))
         })
     }
 
@@ -88,7 +88,7 @@ impl Type {
                 Format::Json => out.json(&parts.json())?,
                 _ => out.paged(|out| parts.show(out))?,
             }
-            Ok(Answer::Yes)
+            Ok(session.perhaps_lacking(Answer::Yes))
         })
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
-use permazen::kv::KvDatabase;
 use permazen::kv::counting::{Counter, CountingStore};
+use permazen::kv::{KvDatabase, TxOptions};
 use permazen::object::{self, Database, Transaction, TransactionConfig};
-use permazen::schema::UnknownEncodings;
+use permazen::schema::{UnknownEncodings, UsableSchemas};
 
 /// A database that counts.
 pub(crate) struct Counted {
@@ -31,6 +31,16 @@ impl Counted {
         let transaction = self.database.begin(config)?;
         transaction.set_user_object(Some(self.counter.clone()));
         Ok(transaction)
+    }
+
+    /// Does the same on a database whose recorded schemas are damaged.
+    pub(super) fn begin_on_damaged(
+        &self,
+        options: &TxOptions,
+    ) -> object::Result<(Transaction<'_>, UsableSchemas)> {
+        let (transaction, usable) = self.database.begin_on_damaged(options)?;
+        transaction.set_user_object(Some(self.counter.clone()));
+        Ok((transaction, usable))
     }
 }
 

@@ -7,10 +7,12 @@ mod parameters;
 mod transactions;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use permazen::kv::KvDatabase;
+use permazen::layout::SchemaIndex;
 use permazen::object::{Database, Transaction};
 use permazen::open::OpenStore;
 use permazen_query::syntax::Literal;
@@ -18,6 +20,7 @@ use permazen_query::{Catalog, Limits};
 
 pub(crate) use counted::{Counted, counter_of};
 
+use crate::failure::Answer;
 use crate::interrupt::Interrupt;
 
 /// An open database.
@@ -34,6 +37,17 @@ pub(crate) struct Session {
     pub(crate) options: Options,
     /// The catalog of the last statement. It stays right until another schema is recorded.
     catalog: RefCell<Option<Catalog>>,
+    /// What was found damaged when the last transaction began that met it.
+    damage: RefCell<Option<Rc<Damage>>>,
+}
+
+/// Recorded schemas that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Their numbers.
+    pub(crate) schemas: Vec<SchemaIndex>,
+    /// What is wrong, in words.
+    pub(crate) problems: Vec<String>,
 }
 
 /// What the user has chosen.
@@ -62,6 +76,16 @@ impl Session {
     /// The objects in it.
     pub(crate) fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// The recorded schemas that the last transaction of this session could not read.
+    pub(crate) fn damaged_schemas(&self) -> Vec<SchemaIndex> {
+        self.damage.borrow().as_ref().map_or_else(Vec::new, |damage| damage.schemas.clone())
+    }
+
+    /// What an answer becomes that may lack something, because recorded schemas are damaged.
+    pub(crate) fn perhaps_lacking(&self, answer: Answer) -> Answer {
+        answer.max(Answer::yes_if(self.damage.borrow().is_none()))
     }
 
     /// What a statement may use.

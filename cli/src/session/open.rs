@@ -61,7 +61,16 @@ impl Session {
         let counted = Counted::over(kv.clone(), encodings.clone());
         let database = Database::with_encodings(kv.clone(), encodings)
             .unknown_encodings(UnknownEncodings::Carry);
-        Session { store, kv, database, counted, interrupt, options, catalog: RefCell::new(None) }
+        Session {
+            store,
+            kv,
+            database,
+            counted,
+            interrupt,
+            options,
+            catalog: RefCell::default(),
+            damage: RefCell::default(),
+        }
     }
 }
 

@@ -1,25 +1,75 @@
 //! Beginning and ending transactions. They record no schema and remove none.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use permazen::kv::{KvDatabase, KvTransaction, TxOptions};
 use permazen::object::{self, Transaction, TransactionConfig};
 use permazen::open::OpenStore;
-use permazen::schema::SchemaRemoval;
+use permazen::schema::{SchemaError, SchemaRemoval, UsableSchemas};
 
-use super::{Counted, Session, in_the_way};
+use super::{Counted, Damage, Session, in_the_way};
 use crate::failure::Failure;
+use crate::output;
+
+/// What is said of an edit of a database whose recorded schemas are damaged.
+const WHAT_WORKS: &str = "nothing can be changed until this is repaired; commands that only read, \
+     `check`, `kv`, `copy` and `backup` work";
+
+/// What is said of a database whose recorded schemas are damaged.
+const HOW_TO_REPAIR: &str = "objects of a damaged schema cannot be read, and nothing can be changed, \
+     until this is repaired; `check`, `kv`, `copy` and `backup` work on all that is stored";
 
 impl Session {
     /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
-    /// lost.
+    /// lost. If recorded schemas are damaged, it sees those that are left, and the others are named.
     pub(crate) fn begin_reading(&self) -> Result<Transaction<'_>, Failure> {
-        self.begin_with(&TxOptions::reading(), |config| self.database.begin(config))
+        self.begin_with(&TxOptions::reading(), |config| match self.database.begin(config) {
+            Err(error) if is_damage(&error) => {
+                self.what_is_left(&error, self.database.begin_on_damaged(config.kv())?)
+            }
+            begun => self.without_damage(begun),
+        })
     }
 
     /// Does the same as [`begin_reading`](Self::begin_reading). The operations on the store are counted.
     pub(crate) fn begin_counted(&self) -> Result<Transaction<'_>, Failure> {
-        self.begin_with(&TxOptions::reading(), |config| self.counted.begin(config))
+        self.begin_with(&TxOptions::reading(), |config| match self.counted.begin(config) {
+            Err(error) if is_damage(&error) => {
+                self.what_is_left(&error, self.counted.begin_on_damaged(config.kv())?)
+            }
+            begun => self.without_damage(begun),
+        })
+    }
+
+    /// Forgets damage that is repaired.
+    fn without_damage<T>(&self, begun: object::Result<T>) -> object::Result<T> {
+        if begun.is_ok() {
+            self.damage.take();
+        }
+        begun
+    }
+
+    /// Says what is damaged, once as long as it stays the same.
+    fn what_is_left<'d>(
+        &self,
+        error: &object::Error,
+        (transaction, usable): (Transaction<'d>, UsableSchemas),
+    ) -> object::Result<Transaction<'d>> {
+        let mut problems: Vec<_> = usable.problems.iter().map(ToString::to_string).collect();
+        // What is missing may be known from elsewhere, so that all can be used.
+        if problems.is_empty() {
+            problems.push(error.to_string());
+        }
+        let damage = Some(Rc::new(Damage { schemas: usable.unusable, problems }));
+        let known = self.damage.replace(damage.clone());
+        if known != damage
+            && let Some(damage) = damage
+        {
+            damage.problems.iter().for_each(output::note);
+            output::note(HOW_TO_REPAIR);
+        }
+        Ok(transaction)
     }
 
     /// Begins a transaction that writes; if changes are only tried, one whose changes are lost. Its
@@ -54,7 +104,12 @@ impl Session {
     ) -> Result<Transaction<'d>, Failure> {
         self.patiently(|slice| {
             let options = options.clone().with_wait(slice);
-            begin(&config().kv_options(options))
+            match begin(&config().kv_options(options)) {
+                Err(error) if is_damage(&error) => {
+                    Err::<_, Failure>(Failure::from(error).but(WHAT_WORKS))
+                }
+                begun => Ok(begun?),
+            }
         })
     }
 
@@ -148,6 +203,12 @@ impl Session {
             }
         }
     }
+}
+
+/// Whether recorded schemas are damaged.
+fn is_damage(error: &object::Error) -> bool {
+    use SchemaError::{Inconsistent, Invalid};
+    matches!(error, object::Error::Schema(Inconsistent { .. } | Invalid(_)))
 }
 
 /// Transactions over all objects, each in its own schema.

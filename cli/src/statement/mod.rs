@@ -31,7 +31,8 @@ pub(crate) fn run(
     let format = choose_format(&statement, out.format())?;
     let catalog = session.catalog(transaction);
     let parameters = session.parameters(transaction)?;
-    let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
+    let checked = permazen_query::check(&statement, &catalog, &parameters)
+        .map_err(|mistake| but_damaged(locate(mistake), session))?;
     let failed = |error| match error {
         QueryError::Mistake(mistake) => locate(mistake),
         QueryError::NotTaken(refused) => locate(Mistake::new(refused.span, refused.to_string())),
@@ -66,5 +67,15 @@ pub(crate) fn run(
     if none && !out.is_gone() {
         output::note("there is no such object");
     }
-    Ok(Answer::yes_if(!none && ran.damaged == 0))
+    Ok(session.perhaps_lacking(Answer::yes_if(!none && ran.damaged == 0)))
+}
+
+/// Adds that a name may be in a schema that cannot be read.
+fn but_damaged(failure: Failure, session: &Session) -> Failure {
+    let schemas = session.damaged_schemas();
+    if schemas.is_empty() {
+        return failure;
+    }
+    let numbers: Vec<_> = schemas.iter().map(ToString::to_string).collect();
+    failure.but(&format!("names of damaged schemas are not known ({})", numbers.join(", ")))
 }

@@ -369,9 +369,9 @@ fn pieces_are_aligned_and_arguments_joined() {
 #[test]
 fn keys_of_damaged_databases_are_decoded() {
     let db = Fixture::reference();
-    // The object layer refuses this database: a part of its meta-data is missing.
+    // A part of its meta-data is missing.
     db.out(&["--write", "kv", "remove", "000212"]);
-    let error = db.run(&["types"]).error(2);
+    let error = db.run(&["--write", "create Pet"]).error(2);
     assert!(error.contains("inconsistent"), "{error}");
     let out = db.out(&["kv", "decode", "11416e6e001000000000000001"]);
     assert!(out.contains("416e6e00 : "), "{out}");

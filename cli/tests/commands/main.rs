@@ -3,6 +3,7 @@
 
 mod care;
 mod copies;
+mod damaged;
 mod fixture;
 mod java;
 mod java_commands;

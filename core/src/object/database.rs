@@ -11,8 +11,8 @@ use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
 use crate::schema::{
-    AsOf, DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, open_schema,
-    open_schema_at,
+    AsOf, DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, UsableSchemas,
+    open_schema, open_schema_at, read_usable_schemas,
 };
 
 /// How to begin a transaction.
@@ -276,6 +276,30 @@ impl Database {
             None => AsOf::Unknown,
         };
         self.begin_at(as_of, kv, config)
+    }
+
+    /// Begins a read-only transaction on a database whose recorded schemas may be damaged, for tools
+    /// that show what is left of it. The transaction has the empty schema, and sees the schemas that
+    /// can be read. Objects of the others are in their types and in the indexes, but their fields
+    /// cannot be read: [`Error::Inconsistent`]. Encodings that are not registered are carried
+    /// ([`UnknownEncodings::Carry`]).
+    ///
+    /// Cost: one scan of the recorded schemas, all of which are decoded.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn begin_on_damaged(
+        &self,
+        options: &TxOptions,
+    ) -> Result<(Transaction<'_>, UsableSchemas)> {
+        let mut options = options.clone();
+        options.read_only = true;
+        let kv = self.kv.begin(&options)?;
+        let usable = read_usable_schemas(&*kv, self.encodings())?;
+        let (store, shared) = (Store::of_transaction(kv), Arc::clone(&self.shared));
+        let bundle = Arc::clone(&usable.schemas);
+        let empty = Arc::clone(bundle.empty_schema());
+        Ok((Transaction::new(store, shared, bundle, empty), usable))
     }
 
     fn begin_at<'k>(

@@ -23,6 +23,8 @@ pub struct UsableSchemas {
     /// The schemas that can be used. It is for reading only: what it was decoded from is not what is
     /// stored.
     pub schemas: Arc<SchemaBundle>,
+    /// The recorded schemas that cannot be used, ascending.
+    pub unusable: Vec<SchemaIndex>,
     /// Why others cannot be used, in the order of their keys.
     pub problems: Vec<SchemaError>,
 }
@@ -45,6 +47,7 @@ pub fn read_usable_schemas(
             usable.problems.push(problem);
         }
     }
+    let recorded: Vec<_> = usable.tables.schemas.keys().copied().collect();
     usable.read_storage_ids();
     let models = usable.read_models();
     usable.add_storage_ids_asked_for(&models);
@@ -57,7 +60,11 @@ pub fn read_usable_schemas(
         SchemaBundle::decode(nothing, registry, UnknownEncodings::Carry)
     });
     match schemas {
-        Ok(schemas) => Ok(UsableSchemas { schemas: Arc::new(schemas), problems }),
+        Ok(schemas) => {
+            let is_unusable = |index: &SchemaIndex| schemas.schema(*index).is_none();
+            let unusable = recorded.into_iter().filter(is_unusable).collect();
+            Ok(UsableSchemas { schemas: Arc::new(schemas), unusable, problems })
+        }
         Err(impossible) => Err(permazen_kv::KvError::IllegalState(impossible.to_string())),
     }
 }

@@ -5,6 +5,8 @@ use crate::commands::list::{self, number, text};
 use crate::failure::{Answer, Failure};
 
 /// List the recorded schemas, with the number of their object types and objects.
+///
+/// The exit code is 1 if one of them is damaged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Do not count the objects, which takes a step for each
@@ -17,16 +19,22 @@ impl List {
         let session = context.session;
         context.read(|transaction, out| {
             let bundle = transaction.bundle();
+            let mut schemas = session.damaged_schemas();
+            schemas.extend(bundle.schemas().iter().map(|schema| schema.index));
+            schemas.sort_unstable();
             let mut rows = Vec::new();
-            for schema in bundle.schemas() {
-                let mut row = vec![
-                    number(u64::from(schema.index.get())),
-                    text(schema.id.to_string()),
-                    number(schema.types.len() as u64),
-                ];
+            for index in schemas {
+                let mut row = vec![number(u64::from(index.get()))];
+                match bundle.schema(index) {
+                    Some(schema) => {
+                        row.push(text(schema.id.to_string()));
+                        row.push(number(schema.types.len() as u64));
+                    }
+                    None => row.extend([text("damaged"), number(None)]),
+                }
                 if !self.no_counts {
                     let mut count = 0;
-                    for id in &transaction.objects_in_schema(schema.index)? {
+                    for id in &transaction.objects_in_schema(index)? {
                         session.interrupt.check()?;
                         id?;
                         count += 1;
@@ -38,7 +46,7 @@ impl List {
             let columns = ["#schema", "id", "#types", "#objects"];
             let shown = if self.no_counts { 3 } else { 4 };
             list::show(columns.get(..shown).unwrap_or(&columns), out, rows)?;
-            Ok(Answer::Yes)
+            Ok(session.perhaps_lacking(Answer::Yes))
         })
     }
 }

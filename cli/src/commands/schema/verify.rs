@@ -20,7 +20,7 @@ use crate::session::Session;
 ///
 /// Schemas are equal if their IDs are, in which storage IDs do not count. The exit code is 1 if the
 /// schema is another one, or an older one asks for storage IDs that this database has given to
-/// something else.
+/// something else, or a recorded schema is damaged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Verify {
     /// The schema: its number, its ID or the first digits of that [default: the newest one]
@@ -56,7 +56,8 @@ impl Verify {
             if let Some(old) = &self.old {
                 answer = answer.max(fits(transaction, old, session, out)?);
             }
-            Ok(answer)
+            // What is damaged was said when the transaction began.
+            Ok(session.perhaps_lacking(answer))
         })
     }
 

@@ -1,0 +1,68 @@
+//! Databases with a recorded schema that cannot be read.
+
+use permazen::kv::xml;
+use serde_json::json;
+
+use crate::fixture::{Fixture, data};
+
+/// The database `evolution` with rubbish instead of its schema 2. Only that has the type Invoice.
+fn damaged() -> Fixture {
+    Fixture::with(|kv| {
+        xml::load(kv, &data("databases/evolution/kv.xml")[..]).expect("pairs");
+        kv.put(&[0x00, 0x01, 0x02], b"rubbish").expect("put");
+    })
+}
+
+#[test]
+fn only_objects_of_a_damaged_schema_cannot_be_read() {
+    let (whole, db) = (Fixture::recorded("evolution"), damaged());
+    for one in ["1", "3"] {
+        let find = format!("find Customer where schema = {one} columns id, name, age");
+        assert_eq!(db.run(&[&find]).out(1), whole.out(&[&find]));
+        assert!(db.run(&[&find]).error(1).contains("recorded schema 2: not a zlib stream"));
+    }
+    let ids = |db: &Fixture, code| {
+        let out = db.run(&["--raw", "find Customer"]).out(code);
+        out.lines().map(|line| line[..16].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&db, 1), ids(&whole, 0));
+    let shown = db.run(&["--json", "show Customer where schema = 1 "]).json(1);
+    assert_eq!(shown, whole.run(&["--json", "show Customer where schema = 1 "]).json(0));
+    db.run(&["explain run find Customer"]).out(0);
+}
+
+#[test]
+fn what_is_damaged_is_named() {
+    let db = damaged();
+    let list = db.run(&["--json", "schema", "list"]).json(1);
+    assert_eq!(list[1]["values"], json!({ "schema": 2, "id": "damaged", "objects": 139 }));
+    let verify = db.run(&["schema", "verify", "--actual", &db.name("actual.xml")]).error(1);
+    for error in [verify, db.run(&["types"]).error(1), db.run(&["count Customer"]).error(1)] {
+        assert!(error.contains("recorded schema 2") && error.contains("`check`"), "{error}");
+    }
+    let check = db.run(&["check"]).out(1);
+    assert!(check.contains("schema 2: not a zlib stream"), "{check}");
+    let decoded = db.out(&["kv", "decode", "000102"]);
+    assert!(decoded.contains("Schema index #2"), "{decoded}");
+    let error = db.run(&["find Invoices"]).error(2);
+    assert!(error.contains("names of damaged schemas are not known (2)"), "{error}");
+}
+
+#[test]
+fn a_damaged_database_is_not_changed() {
+    let db = damaged();
+    let before = db.pairs();
+    let schema = db.file("s.xml", "<Schema><ObjectType name=\"New\"/></Schema>");
+    let edits: [&[&str]; 4] = [
+        &["create Tag"],
+        &["set all Tag to name = \"x\""],
+        &["schema", "gc"],
+        &["schema", "add", &schema],
+    ];
+    for edit in edits {
+        let error = db.run(&[&["--write"], edit].concat()).error(2);
+        assert!(error.contains("nothing can be changed until this is repaired"), "{error}");
+        db.run(&[&["--dry-run"], edit].concat()).error(2);
+    }
+    assert_eq!(db.pairs(), before);
+}
