@@ -25,21 +25,46 @@ pub(crate) enum Got<'b> {
 /// What is called with the last object of a path, and how its field is read.
 type Leaf<'l> = dyn FnMut(&Subject<'_>, Option<&Access>) -> Result<Flow> + 'l;
 
-/// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out.
+/// Follows a path to the objects at its end. Objects that do not exist or are damaged are left out. An
+/// object that is followed on is followed once, so the work is that of reading each object once a hop.
 pub(crate) fn walk(
     reader: &Reader<'_>,
     path: &CheckedPath,
     subject: &Subject<'_>,
     leaf: &mut Leaf<'_>,
 ) -> Result<Flow> {
-    walk_with(reader, path, subject, None, leaf)
+    let mut met = path.many.then(|| Met::new(Ends::EachTime));
+    walk_with(reader, path, subject, met.as_mut(), leaf)
 }
 
-/// Objects that were met, each with the number of hops that lead to it.
-type Met = HashSet<(usize, ObjId)>;
+/// Objects that were met. Without them, the number of ways could grow with each hop.
+struct Met {
+    /// Each with the number of hops that lead to it.
+    objects: HashSet<(usize, ObjId)>,
+    ends: Ends,
+}
 
-/// The same; of the ways that lead to an object with as many hops, only one is followed if `met` is
-/// given. Their number can grow with each hop.
+/// How often an object at the end of a path is met.
+#[derive(PartialEq, Eq)]
+enum Ends {
+    Once,
+    /// Each time that an object before it leads there.
+    EachTime,
+}
+
+impl Met {
+    fn new(ends: Ends) -> Self {
+        Met { objects: HashSet::new(), ends }
+    }
+
+    /// Whether an object to which `hops` hops of a path lead need not be followed.
+    fn is_done(&mut self, path: &CheckedPath, hops: usize, object: ObjId) -> bool {
+        let is_end = hops + usize::from(path.special.is_none()) == path.hops.len();
+        !(is_end && self.ends == Ends::EachTime) && !self.objects.insert((hops, object))
+    }
+}
+
+/// The same. `met` says which of the ways that lead to an object with as many hops are followed.
 fn walk_with(
     reader: &Reader<'_>,
     path: &CheckedPath,
@@ -91,8 +116,7 @@ fn walk_from(
     field_values(reader, subject, access, &mut |got| match got {
         Got::Value(reference) => match ObjId::from_slice(reference) {
             Ok(target) => {
-                let is_known = |met: &mut Met| !met.insert((at + 1, target));
-                if met.as_deref_mut().is_some_and(is_known) {
+                if met.as_deref_mut().is_some_and(|met| met.is_done(path, at + 1, target)) {
                     return Ok(Flow::More);
                 }
                 walk_from(reader, path, at + 1, &Subject::of(target), met.as_deref_mut(), leaf)
@@ -184,7 +208,7 @@ pub(crate) fn each_value(
     subject: &Subject<'_>,
     value: &mut dyn FnMut(usize, Got<'_>) -> Result<Flow>,
 ) -> Result<Flow> {
-    let mut met = path.many.then(Met::new);
+    let mut met = path.many.then(|| Met::new(Ends::Once));
     let met = met.as_mut();
     walk_with(reader, path, subject, met, &mut |subject, access| match (access, path.special) {
         (Some(access), _) => {

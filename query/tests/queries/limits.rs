@@ -58,8 +58,14 @@ fn many_ways_lead_to_few_objects() {
         }
     });
     let path = format!("{}name", "friends.".repeat(14));
+    let path2 = format!("{}id", "friends.".repeat(14));
     let answer = fixture.ask(&format!("count Person where {path} = \"nobody\""));
     assert_eq!(answer.line(), "0");
+    assert!(answer.operations.reads() < 2000, "{:?}", answer.operations);
+    let (ann, bob) = ("@0100000000000001", "@0100000000000002");
+    let ids = format!("[{ann}, {bob}, {ann}, {bob}]");
+    let answer = fixture.ask(&format!("find @0100000000000011 columns {path}, {path2}"));
+    assert_eq!(answer.lines(), [format!("[\"Ann\", \"Bob\", \"Ann\", \"Bob\"] {ids}")]);
     assert!(answer.operations.reads() < 2000, "{:?}", answer.operations);
 }
 

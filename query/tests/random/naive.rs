@@ -276,8 +276,22 @@ impl World {
                     _ => None,
                 })
                 .collect();
+            // Objects that are followed on are followed once.
+            let is_end =
+                matches!(rest, [Part::Special(_)]) || self.is_last(&self.targets(&kinds), rest);
+            let mut met = BTreeSet::new();
+            at.retain(|id| is_end || met.insert(*id));
             types = self.targets(&kinds);
             parts = rest;
+        }
+    }
+
+    /// Whether these parts are one field, or a part of one.
+    fn is_last(&self, types: &Types, parts: &[Part]) -> bool {
+        match parts {
+            [Part::Name(_)] | [Part::Name(_), Part::Key(_)] => true,
+            [Part::Name(name), Part::Name(part)] => self.has_part(types, text(name), text(part)),
+            _ => false,
         }
     }
 
