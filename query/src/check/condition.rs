@@ -7,6 +7,7 @@ use permazen::layout::prefix_end;
 use permazen::{ObjId, StorageId};
 
 use super::checker::{Checker, Result};
+use super::decimal;
 use super::names::{missing, ticked};
 use super::path::{CheckedPath, Read, ValueKind, What};
 use super::place::{Place, place};
@@ -41,6 +42,9 @@ pub(crate) struct Test {
     pub(crate) matchers: Vec<Option<Matcher>>,
 }
 
+/// Bounds of encoded values.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// What an encoded value must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Matcher {
@@ -52,12 +56,15 @@ pub(crate) enum Matcher {
     OneOf(Vec<Vec<u8>>),
     /// Within these bounds.
     Within(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    /// A decimal number whose shortest form is that, in all its scales.
+    Decimal(Box<Matcher>),
 }
 
 impl Matcher {
     /// Whether an encoded value matches.
     pub(crate) fn accepts(&self, value: &[u8]) -> bool {
         match self {
+            Matcher::Decimal(matcher) => matcher.accepts(&decimal::shortest(value)),
             Matcher::Equal(wanted) => value == wanted,
             Matcher::NotEqual(unwanted) => value != unwanted,
             Matcher::OneOf(wanted) => {
@@ -77,9 +84,63 @@ impl Matcher {
         }
     }
 
+    /// The same for decimal numbers in all their scales. `null` is how null is stored, which has none.
+    fn in_all_scales(self, null: Option<&[u8]>) -> Matcher {
+        let shortest = |bound: Bound<Vec<u8>>| bound.map(|number| decimal::shortest(&number));
+        Matcher::Decimal(Box::new(match self {
+            Matcher::Equal(ref value) | Matcher::NotEqual(ref value) if Some(&**value) == null => {
+                return self;
+            }
+            Matcher::Equal(number) => Matcher::Equal(decimal::shortest(&number)),
+            Matcher::NotEqual(number) => Matcher::NotEqual(decimal::shortest(&number)),
+            Matcher::Within(Bound::Unbounded, Bound::Unbounded) => return self,
+            Matcher::Within(lower, upper) => Matcher::Within(shortest(lower), shortest(upper)),
+            Matcher::OneOf(numbers) => {
+                let mut numbers: Vec<_> =
+                    numbers.iter().map(|number| decimal::shortest(number)).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                Matcher::OneOf(numbers)
+            }
+            other @ Matcher::Decimal(_) => return other,
+        }))
+    }
+
+    /// Bounds that have all values that match, if they are next to each other. For values that need not
+    /// be compared again, `None` comes first; otherwise the bounds as they are shown.
+    pub(crate) fn bounds(&self) -> Option<(Option<Bounds>, Bounds)> {
+        match self {
+            Matcher::Within(lower, upper) => Some((None, (lower.clone(), upper.clone()))),
+            Matcher::Decimal(matcher) => {
+                let (lower, upper) = match &**matcher {
+                    Matcher::Equal(number) => {
+                        (Bound::Included(number.clone()), Bound::Included(number.clone()))
+                    }
+                    Matcher::Within(lower, upper) => (lower.clone(), upper.clone()),
+                    _ => return None,
+                };
+                let around = decimal::around(&lower, &upper);
+                Some((Some((lower, upper)), around))
+            }
+            Matcher::Equal(_) | Matcher::NotEqual(_) | Matcher::OneOf(_) => None,
+        }
+    }
+
     /// Whether every value that matches certainly is a value: it has the bytes of one.
     pub(crate) fn is_exact(&self) -> bool {
         matches!(self, Matcher::Equal(_) | Matcher::OneOf(_))
+    }
+}
+
+/// Of so many decimal numbers, each is sought in an index by itself.
+const MOST_RANGES: usize = 64;
+const NOT_ZERO: [char; 9] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
+
+/// What a value of a kind must be, if numbers are compared by their value.
+pub(super) fn in_scales(kind: &ValueKind, matcher: Matcher) -> Matcher {
+    match kind.is_decimal() {
+        true => matcher.in_all_scales(kind.null.as_deref()),
+        false => matcher,
     }
 }
 
@@ -116,8 +177,22 @@ impl Checker<'_> {
                 let matchers = self.each_kind(&path, |kind| self.within(kind, range), otherwise);
                 made(path, matchers)
             }
-            ConditionKind::OneOf(path, values) => {
-                let path = test(path)?;
+            ConditionKind::OneOf(written, values) => {
+                let path = test(written)?;
+                // Each decimal number has a range of its own in an index.
+                let few = 1..=MOST_RANGES;
+                if few.contains(&values.len()) && path.kinds.iter().any(ValueKind::is_decimal) {
+                    let equal = |value: &Literal| {
+                        let (path, value) = (written.clone(), value.clone());
+                        let kind = ConditionKind::Compare(path, Comparison::Equal, value);
+                        Condition { span: condition.span, kind }
+                    };
+                    let mut parts = all(&values.iter().map(equal).collect::<Vec<_>>())?;
+                    return Ok(match parts.pop() {
+                        Some(only) if parts.is_empty() => only,
+                        last => CheckedCondition::Or(parts.into_iter().chain(last).collect()),
+                    });
+                }
                 let matchers = self.one_of(&path, values);
                 made(path, matchers)
             }
@@ -152,7 +227,7 @@ impl Checker<'_> {
         let mut any = false;
         let mut matchers = Vec::new();
         for kind in &path.kinds {
-            matchers.push(match matcher(kind) {
+            let matcher = match matcher(kind) {
                 Ok(matcher) => {
                     any = true;
                     Some(matcher)
@@ -161,7 +236,8 @@ impl Checker<'_> {
                     refused.get_or_insert(mistake);
                     otherwise(kind)
                 }
-            });
+            };
+            matchers.push(matcher.map(|matcher| in_scales(kind, matcher)));
         }
         match refused {
             Some(mistake) if !any => Err(mistake),
@@ -178,7 +254,7 @@ impl Checker<'_> {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         let exactly = |kind: &ValueKind| {
             if matches!(comparison, Equal | NotEqual) {
-                let value = self.value(kind, literal)?;
+                let value = self.compared_value(kind, literal)?;
                 self.check_target(path, kind, literal)?;
                 return Ok(match comparison {
                     Equal => Matcher::Equal(value),
@@ -233,17 +309,21 @@ impl Checker<'_> {
         for literal in literals {
             let matchers = self.compared(path, Comparison::Equal, literal)?;
             for (values, matcher) in values.iter_mut().zip(matchers) {
+                let matcher = match matcher {
+                    Some(Matcher::Decimal(matcher)) => Some(*matcher),
+                    matcher => matcher,
+                };
                 if let Some(Matcher::Equal(value)) = matcher {
                     values.push(value);
                 }
             }
         }
-        let one_of = |mut values: Vec<Vec<u8>>| {
+        let one_of = |(mut values, kind): (Vec<Vec<u8>>, &ValueKind)| {
             values.sort_unstable();
             values.dedup();
-            (!values.is_empty()).then_some(Matcher::OneOf(values))
+            (!values.is_empty()).then(|| in_scales(kind, Matcher::OneOf(values)))
         };
-        Ok(values.into_iter().map(one_of).collect())
+        Ok(values.into_iter().zip(&path.kinds).map(one_of).collect())
     }
 
     pub(super) fn within(&self, kind: &ValueKind, range: &Range) -> Result<Matcher> {
@@ -309,6 +389,18 @@ impl Checker<'_> {
             let what = "nothing is less or greater than null, and no range has it; null is found by \
                         `is null`";
             return Err(Mistake::new(literal.span, what));
+        }
+        self.compared_value(kind, literal)
+    }
+
+    /// The encoded form of a literal with which values are compared.
+    fn compared_value(&self, kind: &ValueKind, literal: &Literal) -> Result<Vec<u8>> {
+        // There are forms of zero that cannot be stored.
+        if let LiteralKind::Number(number) = &self.given(literal)?.kind
+            && kind.is_decimal()
+            && number.split(['e', 'E']).next().is_some_and(|digits| !digits.contains(NOT_ZERO))
+        {
+            return Ok(decimal::NOTHING.to_vec());
         }
         self.value(kind, literal)
     }

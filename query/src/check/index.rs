@@ -9,7 +9,7 @@ use permazen::object::IndexKind;
 use permazen::schema::ResolvedField;
 
 use super::checker::{Checker, Result};
-use super::condition::Matcher;
+use super::condition::{Matcher, in_scales};
 use super::names::{missing, ticked};
 use super::path::{ValueKind, counter_encoding};
 use crate::catalog::{Catalog, IndexEntry, kind_of};
@@ -142,14 +142,15 @@ impl Checker<'_> {
         let mut bounds = Vec::new();
         for (bound, field) in statement.bounds.iter().zip(&index.fields) {
             let kind = ValueKind::of(Some(field));
-            bounds.push(match bound {
+            let matcher = match bound {
                 Bounds::Value(value) => Matcher::Equal(self.value(&kind, value)?),
                 // Without bounds, null is there too.
                 Bounds::Range(range) if range.from.is_none() && range.to.is_none() => {
                     Matcher::Within(Bound::Unbounded, Bound::Unbounded)
                 }
                 Bounds::Range(range) => self.within(&kind, range)?,
-            });
+            };
+            bounds.push(in_scales(&kind, matcher));
         }
         Ok(CheckedIndex {
             text,

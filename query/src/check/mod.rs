@@ -9,6 +9,7 @@ mod checked;
 mod checker;
 mod condition;
 mod content;
+mod decimal;
 mod edits;
 mod index;
 mod names;
@@ -26,7 +27,7 @@ pub(crate) use changes::{
 };
 pub use checked::Checked;
 pub(crate) use checked::CheckedKind;
-pub(crate) use condition::{CheckedCondition, Matcher, Test};
+pub(crate) use condition::{Bounds, CheckedCondition, Matcher, Test};
 pub(crate) use index::CheckedIndex;
 pub(crate) use objects::{CheckedObjects, CheckedObjectsKind, CheckedStep, Way};
 pub use parameters::Parameters;

@@ -177,6 +177,12 @@ impl ValueKind {
         comparable(&*self.encoding, &*other.encoding)
     }
 
+    /// Whether all values are decimal numbers, which are equal in all their scales.
+    pub(crate) fn is_decimal(&self) -> bool {
+        let id = self.encoding.id().filter(|_| self.what == What::Stored);
+        id.is_some_and(|id| *id == ids::BIG_DECIMAL)
+    }
+
     /// Whether all values are numbers.
     pub(crate) fn is_number(&self) -> bool {
         use Primitive::{Boolean, Char};

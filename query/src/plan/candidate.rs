@@ -51,8 +51,8 @@ pub(super) struct Candidate {
 struct Columns {
     /// The values of the first columns.
     equal: Vec<Matcher>,
-    /// The bounds of the column after these.
-    range: Option<Range>,
+    /// The bounds of the column after these, and as they are shown.
+    range: Option<(Range, Range)>,
     met: Vec<usize>,
 }
 
@@ -134,7 +134,7 @@ fn part(
         let points: &[Vec<u8>] = match matcher {
             Matcher::Equal(value) => std::slice::from_ref(value),
             Matcher::OneOf(values) => values,
-            Matcher::NotEqual(_) | Matcher::Within(..) => &[],
+            Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => &[],
         };
         prefixes = prefixes
             .iter()
@@ -144,9 +144,9 @@ fn part(
     }
     let all_fixed = columns.equal.len() == shape.values.len();
     let spans: Vec<Span> = match &columns.range {
-        Some(range) => {
+        Some((range, shown)) => {
             if let Some(encoding) = shape.values.get(columns.equal.len()) {
-                bounds.push(spans::shown(range, &**encoding));
+                bounds.push(spans::shown(shown, &**encoding));
             }
             prefixes.iter().filter_map(|prefix| spans::span(prefix, range)).collect()
         }
@@ -175,7 +175,7 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
         let equal = tests.iter().find(|told| match told.matcher {
             Matcher::Equal(_) => true,
             Matcher::OneOf(_) => !has_list,
-            Matcher::NotEqual(_) | Matcher::Within(..) => false,
+            Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => false,
         });
         if let Some(told) = equal {
             has_list |= matches!(told.matcher, Matcher::OneOf(_));
@@ -184,13 +184,19 @@ fn columns(wanted: &Wanted<'_>, index: &IndexEntry, version: Version) -> Columns
             continue;
         }
         for told in tests {
-            let Matcher::Within(lower, upper) = told.matcher else { continue };
-            let range = (lower.clone(), upper.clone());
+            let Some((numbers, range)) = told.matcher.bounds() else { continue };
+            // Entries next to the ends of a range of decimal numbers may be outside.
+            let (shown, met) = match numbers {
+                Some(numbers) => (numbers, None),
+                None => (range.clone(), told.met()),
+            };
             found.range = Some(match found.range.take() {
-                None => range,
-                Some(before) => spans::intersection(before, range),
+                None => (range, shown),
+                Some((before, shown_before)) => {
+                    (spans::intersection(before, range), spans::intersection(shown_before, shown))
+                }
             });
-            found.met.extend(told.met());
+            found.met.extend(met);
             // Another one of several values can be within other bounds.
             if !single {
                 break;

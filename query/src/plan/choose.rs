@@ -345,7 +345,7 @@ fn ids_of(conditions: &[&CheckedCondition], object_type: StorageId) -> Option<(V
         conditions.iter().enumerate().find_map(|(at, condition)| match about_id(condition)? {
             Matcher::Equal(id) => Some((at, std::slice::from_ref(id))),
             Matcher::OneOf(ids) => Some((at, ids.as_slice())),
-            Matcher::NotEqual(_) | Matcher::Within(..) => None,
+            Matcher::NotEqual(_) | Matcher::Within(..) | Matcher::Decimal(_) => None,
         })?;
     let ids = values.iter().filter_map(|bytes| ObjId::from_slice(bytes).ok());
     Some((ids.filter(|id| id.storage_id() == object_type).collect(), at))

@@ -10,7 +10,7 @@ use crate::check::{CheckedIndex, Matcher};
 use crate::text;
 
 /// A range of encoded values.
-pub(super) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub(super) use crate::check::Bounds as Range;
 
 /// The values that are in both ranges.
 pub(super) fn intersection(one: Range, other: Range) -> Range {
@@ -74,6 +74,11 @@ pub(super) fn shown(range: &Range, encoding: &dyn Encoding) -> String {
         let null = encoding.encode_all(&permazen::encoding::Value::Null);
         null.is_ok_and(|null| null == bytes)
     };
+    if let (Bound::Included(lower), Bound::Included(upper)) = range
+        && lower == upper
+    {
+        return value(lower);
+    }
     let lower = match &range.0 {
         Bound::Unbounded => String::new(),
         Bound::Included(bytes) => value(bytes),
@@ -100,6 +105,7 @@ pub(super) fn shown_values(matcher: &Matcher, encoding: &dyn Encoding) -> String
         }
         Matcher::OneOf(values) => format!("{} values", values.len()),
         Matcher::Within(lower, upper) => shown(&(lower.clone(), upper.clone()), encoding),
+        Matcher::Decimal(matcher) => shown_values(matcher, encoding),
     }
 }
 
@@ -118,11 +124,12 @@ pub(crate) fn index_span<'i>(
                 let range = (lower.clone(), upper.clone());
                 return (span(&prefix, &range), bounds.collect());
             }
-            Matcher::NotEqual(_) | Matcher::OneOf(_) => {
-                return (
-                    Some(all(&prefix)),
-                    std::iter::once((column, matcher)).chain(bounds).collect(),
-                );
+            Matcher::NotEqual(_) | Matcher::OneOf(_) | Matcher::Decimal(_) => {
+                let span = match matcher.bounds() {
+                    Some((_, range)) => span(&prefix, &range),
+                    None => Some(all(&prefix)),
+                };
+                return (span, std::iter::once((column, matcher)).chain(bounds).collect());
             }
         }
     }

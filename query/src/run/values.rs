@@ -60,7 +60,8 @@ impl Met {
     /// Whether an object to which `hops` hops of a path lead need not be followed.
     fn is_done(&mut self, path: &CheckedPath, hops: usize, object: ObjId) -> bool {
         let is_end = hops + usize::from(path.special.is_none()) == path.hops.len();
-        !(is_end && self.ends == Ends::EachTime) && !self.objects.insert((hops, object))
+        let is_counted = !is_end || self.ends == Ends::Once;
+        is_counted && !self.objects.insert((hops, object))
     }
 }
 

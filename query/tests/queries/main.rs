@@ -4,6 +4,7 @@
 
 #[allow(dead_code)]
 mod database;
+mod decimals;
 mod find;
 mod guide;
 mod large;
