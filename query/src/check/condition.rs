@@ -177,6 +177,18 @@ impl Checker<'_> {
                 let matchers = self.each_kind(&path, |kind| self.within(kind, range), otherwise);
                 made(path, matchers)
             }
+            ConditionKind::OneOfParameter(path, parameter) => {
+                let values = match &self.given(parameter)?.kind {
+                    LiteralKind::Set(values) | LiteralKind::List(values) => values.clone(),
+                    _ => {
+                        let what =
+                            "`in` needs a set, a list or a range; one value is compared with `=`";
+                        return Err(Mistake::new(parameter.span, what));
+                    }
+                };
+                let kind = ConditionKind::OneOf(path.clone(), values);
+                self.condition(types, &Condition { span: condition.span, kind })
+            }
             ConditionKind::OneOf(written, values) => {
                 let path = test(written)?;
                 // Each decimal number has a range of its own in an index.

@@ -161,7 +161,7 @@ impl Checker<'_> {
             map_keys: self.map_keys(index.storage_id, found.object_type),
             bounds,
             reverse: statement.reverse,
-            limit: statement.limit,
+            limit: self.limit(statement.limit.as_ref())?,
         })
     }
 

@@ -14,7 +14,9 @@ use super::path::{Access, CheckedPath, Read};
 use super::resolve_path::{PathFor, finished};
 use super::versions::Versions;
 use crate::mistake::Mistake;
-use crate::syntax::{Name, Part, Path, Query, SetOperator, Span, Special, Using};
+use crate::syntax::{
+    Limit, LiteralKind, Name, Part, Path, Query, SetOperator, Span, Special, Using,
+};
 use crate::text::quoted_name;
 
 /// Which objects, in which order.
@@ -109,7 +111,24 @@ impl Checker<'_> {
                 }
             }
         };
-        Ok(CheckedQuery { objects, order, limit: query.limit, using })
+        let limit = self.limit(query.limit.as_ref())?;
+        Ok(CheckedQuery { objects, order, limit, using })
+    }
+
+    /// How many at most.
+    pub(super) fn limit(&self, limit: Option<&Limit>) -> Result<Option<u64>> {
+        let parameter = match limit {
+            None => return Ok(None),
+            Some(Limit::Count(count)) => return Ok(Some(*count)),
+            Some(Limit::Parameter(parameter)) => parameter,
+        };
+        let count = match &self.given(parameter)?.kind {
+            LiteralKind::Number(number) => number.parse().ok(),
+            _ => None,
+        };
+        let wrong =
+            || Mistake::new(parameter.span, "a limit is a whole number that is not negative");
+        count.map(Some).ok_or_else(wrong)
     }
 
     /// The columns that are written, or all fields of the types.

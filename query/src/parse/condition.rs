@@ -95,7 +95,12 @@ impl Cursor<'_> {
         if self.at_range() {
             return Ok(ConditionKind::Within(path, self.range_after(start, from)?));
         }
-        Err(self.unexpected(&["`..`", "`..=`"]))
+        match from {
+            Some(from) if matches!(from.kind, LiteralKind::Parameter(_)) => {
+                Ok(ConditionKind::OneOfParameter(path, from))
+            }
+            _ => Err(self.unexpected(&["`..`", "`..=`"])),
+        }
     }
 
     pub(super) fn path(&mut self) -> Result<Path> {

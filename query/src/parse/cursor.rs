@@ -188,7 +188,7 @@ impl<'s> Cursor<'s> {
             self.take()?;
             return Ok(count);
         }
-        Err(self.unexpected(&["a whole number"]))
+        Err(self.unexpected(&["a whole number", "a parameter"]))
     }
 }
 

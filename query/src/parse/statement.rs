@@ -5,8 +5,8 @@ use super::limits::Result;
 use super::token::TokenKind;
 use super::words::STATEMENTS;
 use crate::syntax::{
-    Assignment, Bounds, Change, Create, Delete, Explain, Find, IndexEntries, Migrate, Order, Query,
-    Set, Statement, StatementKind, Using,
+    Assignment, Bounds, Change, Create, Delete, Explain, Find, IndexEntries, Limit, Migrate, Order,
+    Query, Set, Statement, StatementKind, Using,
 };
 
 impl Cursor<'_> {
@@ -82,8 +82,14 @@ impl Cursor<'_> {
         Ok(Query { objects, order, limit, using })
     }
 
-    fn limit(&mut self) -> Result<Option<u64>> {
-        if self.take_word("limit")? { self.count().map(Some) } else { Ok(None) }
+    fn limit(&mut self) -> Result<Option<Limit>> {
+        if !self.take_word("limit")? {
+            return Ok(None);
+        }
+        match self.token().kind {
+            TokenKind::Parameter(_) => Ok(Some(Limit::Parameter(self.literal()?))),
+            _ => Ok(Some(Limit::Count(self.count()?))),
+        }
     }
 
     fn using(&mut self) -> Result<Option<Using>> {

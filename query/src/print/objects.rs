@@ -74,6 +74,7 @@ impl Display for Condition {
                 write!(f, "{path} {} {value}", comparison.sign())
             }
             ConditionKind::Within(path, range) => write!(f, "{path} in {range}"),
+            ConditionKind::OneOfParameter(path, parameter) => write!(f, "{path} in {parameter}"),
             ConditionKind::OneOf(path, values) => {
                 write!(f, "{path} in {{")?;
                 list(f, values, |f, value| value.fmt(f))?;

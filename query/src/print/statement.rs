@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::list;
 use crate::syntax::{
-    Assignment, Bounds, Change, Create, Find, IndexEntries, Name, Query, Set, Statement,
+    Assignment, Bounds, Change, Create, Find, IndexEntries, Limit, Name, Query, Set, Statement,
     StatementKind, Using,
 };
 
@@ -48,7 +48,7 @@ impl Display for Query {
                 write!(f, "{}{}", order.path, if order.descending { " desc" } else { "" })
             })?;
         }
-        if let Some(limit) = self.limit {
+        if let Some(limit) = &self.limit {
             write!(f, " limit {limit}")?;
         }
         match &self.using {
@@ -94,7 +94,7 @@ impl Display for IndexEntries {
         if self.reverse {
             f.write_str(" reverse")?;
         }
-        self.limit.map_or(Ok(()), |limit| write!(f, " limit {limit}"))
+        self.limit.as_ref().map_or(Ok(()), |limit| write!(f, " limit {limit}"))
     }
 }
 
@@ -128,6 +128,15 @@ impl Display for Assignment {
             Change::Remove(value) => write!(f, " remove {value}"),
             Change::Insert(value, at) => write!(f, " insert {value} at {at}"),
             Change::Put(key, value) => write!(f, " put {key}: {value}"),
+        }
+    }
+}
+
+impl Display for Limit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Limit::Count(count) => count.fmt(f),
+            Limit::Parameter(parameter) => parameter.fmt(f),
         }
     }
 }

@@ -16,6 +16,6 @@ pub use name::{Name, Part, Path, Special};
 pub use objects::{Direction, Objects, ObjectsKind, SetOperator, Step};
 pub use span::Span;
 pub use statement::{
-    Assignment, Bounds, Change, Create, Delete, Explain, Find, IndexEntries, Migrate, Order, Query,
-    Set, Statement, StatementKind, Using,
+    Assignment, Bounds, Change, Create, Delete, Explain, Find, IndexEntries, Limit, Migrate, Order,
+    Query, Set, Statement, StatementKind, Using,
 };

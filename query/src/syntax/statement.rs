@@ -44,7 +44,7 @@ pub struct Query {
     /// By what they are sorted; by ID if this is empty.
     pub order: Vec<Order>,
     /// How many at most.
-    pub limit: Option<u64>,
+    pub limit: Option<Limit>,
     /// Which index must be used.
     pub using: Option<Using>,
 }
@@ -87,7 +87,7 @@ pub struct IndexEntries {
     /// Whether the last entry comes first.
     pub reverse: bool,
     /// How many at most.
-    pub limit: Option<u64>,
+    pub limit: Option<Limit>,
 }
 
 /// What a column of an index must be.
@@ -176,4 +176,13 @@ pub struct Explain {
     pub run: bool,
     /// The statement, which is no `explain`.
     pub statement: Box<Statement>,
+}
+
+/// How many at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// So many.
+    Count(u64),
+    /// As many as a parameter says, [`LiteralKind::Parameter`](super::LiteralKind::Parameter).
+    Parameter(Literal),
 }

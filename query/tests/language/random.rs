@@ -135,6 +135,10 @@ impl Random {
                 ConditionKind::Compare(self.path(), comparison, self.literal(2))
             }
             1 => ConditionKind::Within(self.path(), self.range()),
+            2 if self.below(4) == 0 => ConditionKind::OneOfParameter(
+                self.path(),
+                Literal::of(LiteralKind::Parameter("all".into())),
+            ),
             2 => ConditionKind::OneOf(self.path(), self.many(0, |random| random.literal(1))),
             3 => ConditionKind::Has(self.path(), self.literal(1)),
             4 => ConditionKind::Starts(self.path(), self.literal(1)),
@@ -148,6 +152,13 @@ impl Random {
     fn step(&mut self) -> Step {
         let direction = [Direction::Forward, Direction::Back][self.below(2) as usize];
         Step { span: Span::default(), direction, names: self.many(1, Self::name) }
+    }
+
+    fn limit(&mut self) -> Limit {
+        match self.below(4) {
+            0 => Limit::Parameter(Literal::of(LiteralKind::Parameter("most".into()))),
+            _ => Limit::Count(self.below(1000).into()),
+        }
     }
 
     fn objects(&mut self, depth: u32) -> Objects {
@@ -187,7 +198,7 @@ impl Random {
         Query {
             objects: self.objects(3),
             order: self.many(0, order),
-            limit: self.maybe(|random| random.below(1000).into()),
+            limit: self.maybe(Self::limit),
             using: self.maybe(|random| match random.below(2) {
                 0 => Using::None(Span::default()),
                 _ => Using::Index(random.many(1, Self::name)),
@@ -223,7 +234,7 @@ impl Random {
                     _ => Bounds::Range(random.range()),
                 }),
                 reverse: self.below(2) == 0,
-                limit: self.maybe(|random| random.below(1000).into()),
+                limit: self.maybe(Self::limit),
             }),
             4 => StatementKind::Create(Create {
                 type_name: self.name(),

@@ -149,6 +149,37 @@ fn parameters_have_the_type_of_the_field() {
     assert_eq!(ask("count Person where name = $x", "\"Ann\"").unwrap().line(), "2");
     assert_eq!(ask("count Person where age in {$x, 40}", "20").unwrap().line(), "3");
     assert_eq!(ask("count $x", "@0100000000000001").unwrap().line(), "1");
+    let rows = [
+        ("count Person where age in $x", "{20, 40}"),
+        ("count Person where age in $x..", "40"),
+        ("count Person where $x in tags", "\"x\""),
+        ("count Person where tags has $x", "\"x\""),
+        ("count Person where name starts $x", "\"B\""),
+        ("count Person where scores[$x] > 0", "\"a\""),
+        ("count Person where friends[$x] = @0100000000000001", "0"),
+        ("count Person limit $x", "2"),
+        ("find Person where schema = $x limit 1 columns type", "1"),
+        ("find Person columns scores[$x]", "\"a\""),
+    ];
+    for (statement, value) in rows {
+        let found = ask(statement, value).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        let expected = fixture.ask(&statement.replace("$x", value));
+        assert_eq!(found.lines(), expected.lines(), "{statement}");
+        assert!(!found.rows.is_empty(), "{statement}");
+    }
+    assert_eq!(ask("count Person where age in $x", "[20]").unwrap().line(), "2");
+    assert_eq!(ask("index Person.name limit $x", "3").unwrap().rows.len(), 3);
+    assert_eq!(ask("index Person.name ($x)", "\"Ann\"").unwrap().rows.len(), 2);
+    let mistakes = [
+        ("count Person limit $x", "-1", "a limit is a whole number"),
+        ("count Person limit $x", "\"2\"", "a limit is a whole number"),
+        ("count Person limit $y", "1", "the parameter `$y` has no value"),
+        ("count Person where age in $x", "20", "`in` needs a set, a list or a range"),
+    ];
+    for (statement, value, what) in mistakes {
+        let error = ask(statement, value).unwrap_err().to_string();
+        assert!(error.contains(what), "{statement}: {error}");
+    }
     let statement = "count Person where age = $x";
     match ask(statement, "\"x\"").unwrap_err() {
         QueryError::Mistake(mistake) => {

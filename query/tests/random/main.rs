@@ -99,7 +99,7 @@ impl Run<'_> {
             all.query.order = order;
             assert_eq!(found, self.world.find(&all).unwrap(), "{statement}\n{plan}");
         }
-        found.truncate(find.query.limit.map_or(usize::MAX, |limit| limit as usize));
+        found.truncate(naive::most(find));
         found
     }
 

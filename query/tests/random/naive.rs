@@ -7,8 +7,8 @@ use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen_query::Cell;
 use permazen_query::syntax::{
-    Comparison, Condition, ConditionKind, Direction, Find, Literal, LiteralKind, Name, Objects,
-    ObjectsKind, Part, Path, Range, SetOperator, Special, Step,
+    Comparison, Condition, ConditionKind, Direction, Find, Limit, Literal, LiteralKind, Name,
+    Objects, ObjectsKind, Part, Path, Range, SetOperator, Special, Step,
 };
 
 use crate::values::Kind;
@@ -323,6 +323,7 @@ impl World {
                 any(path, &|seen| self.compares(seen, *comparison, literal))
             }
             ConditionKind::Within(path, range) => any(path, &|seen| self.is_within(seen, range)),
+            ConditionKind::OneOfParameter(..) => panic!("statements have no parameters here"),
             ConditionKind::OneOf(path, literals) => any(path, &|seen| {
                 literals.iter().any(|literal| self.compares(seen, Comparison::Equal, literal))
             }),
@@ -505,7 +506,7 @@ impl World {
                 .unwrap_or(Ordering::Equal)
                 .then(a.cmp(b))
         });
-        let most = find.query.limit.map_or(usize::MAX, |limit| limit as usize);
+        let most = most(find);
         let row = |id: ObjId| {
             let cell = |path: &Path| {
                 let many = self.is_many(&types, path);
@@ -551,6 +552,14 @@ impl World {
             parts = rest;
         }
         false
+    }
+}
+
+/// How many are wanted at most.
+pub(crate) fn most(find: &Find) -> usize {
+    match find.query.limit {
+        Some(Limit::Count(limit)) => limit as usize,
+        _ => usize::MAX,
     }
 }
 

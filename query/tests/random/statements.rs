@@ -33,7 +33,7 @@ pub(crate) fn find(world: &World, random: &mut StdRng) -> Find {
         let path = path(vec![Part::Special(Special::Id)]);
         order.push(Order { path, descending: chance(maker.random, 70) });
     }
-    let limit = chance(maker.random, 30).then(|| below(maker.random, 6) as u64);
+    let limit = chance(maker.random, 30).then(|| below(maker.random, 6) as u64).map(Limit::Count);
     let mut columns = vec![path(vec![Part::Special(Special::Id)])];
     while chance(maker.random, 40) {
         columns.push(maker.path(&types).0);
