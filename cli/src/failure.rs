@@ -12,6 +12,8 @@ use permazen::schema::SchemaError;
 use permazen_jsck::program::without_numbers;
 use permazen_query::{Mistake, QueryError};
 
+use crate::commands::migrate::HOW_TO_LOSE;
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -222,6 +224,9 @@ impl From<object::Error> for Failure {
                 failure
             }
             object::Error::Schema(SchemaError::Store(source)) => source.into(),
+            error @ object::Error::MoveRefused(_) => {
+                Failure::new(error.to_string()).but(HOW_TO_LOSE)
+            }
             error => {
                 let is_retryable = error.is_retryable();
                 let exit = if is_retryable { Exit::Busy } else { Exit::Failed };

@@ -45,11 +45,12 @@ pub use changes::{ChangeCounts, ChangeRow, Changed, Changes, TypeChanges};
 pub use check::{Checked, Parameters};
 pub use checking::check;
 pub use edit::{
-    Edited, Listed, NewIds, Preview, PreviewObject, PreviewReference, edit, migration, preview,
+    Edited, Listed, NewIds, Preview, PreviewObject, PreviewReference, edit, lost, migration,
+    preview,
 };
 pub use error::QueryError;
 pub use limits::Limits;
-pub use mistake::Mistake;
+pub use mistake::{Mistake, nearest};
 pub use not_taken::NotTaken;
 pub use parse::{
     parse, parse_first, parse_literal, parse_objects, parse_script, parse_script_bytes,

@@ -103,11 +103,9 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// The name that differs least from what was written, if it differs by little.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+/// The name that differs least from what was written, if it differs by little. Names are compared without
+/// regard to upper and lower case.
+pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const LONGEST: usize = 64;
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     let written = lower(written);

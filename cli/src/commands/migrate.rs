@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
+use permazen::object::{Error, NotMigrated};
 use permazen_query::syntax::StatementKind;
 use permazen_query::{Mistake, QueryError};
 use serde_json::json;
@@ -11,6 +12,10 @@ use super::progress::Progress;
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::session::Session;
+
+/// What to do about objects that would lose something.
+pub(crate) const HOW_TO_LOSE: &str =
+    "`lossy` at the end of `migrate` accepts that, and moves the objects without these values";
 
 /// Whether the text is a `migrate` statement.
 pub(crate) fn is_migration(text: &str) -> bool {
@@ -80,6 +85,8 @@ pub(crate) fn in_batches(
         (Err(error), None) => return Err(but_moved(error.into(), moved.get(), session)),
     };
     let reasons: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
+    let losses: Vec<String> =
+        report.losses.iter().map(|lost| permazen_query::lost(lost.id, &lost.losses)).collect();
     if out.is_json() {
         let refusals = report
             .refusals
@@ -91,13 +98,27 @@ pub(crate) fn in_batches(
             "moved": report.moved,
             "refused": report.refused,
             "refusals": refusals.collect::<Vec<_>>(),
+            "lossy": report.lossy,
+            "losses": losses,
         }))?;
     } else {
         out.say(format_args!("Moved {} object(s)", report.moved));
-        if report.refused > 0 {
-            out.say(format_args!("{} object(s) stay where they are:", report.refused));
-            reasons.iter().for_each(|reason| out.say(format_args!("  {reason}")));
-        }
+        let mut list = |what: &str, count: u64, lines: &[String]| {
+            if count > 0 {
+                out.say(format_args!("{count} {what}:"));
+                lines.iter().for_each(|line| out.say(format_args!("  {line}")));
+                let more = count.saturating_sub(lines.len() as u64);
+                if more > 0 {
+                    out.say(format_args!("  and {more} more"));
+                }
+            }
+        };
+        list("object(s) of these have lost something", report.lossy, &losses);
+        list("object(s) stay where they are", report.refused, &reasons);
+    }
+    let would_lose = |refused: &NotMigrated| matches!(refused.error, Error::MoveRefused(_));
+    if report.refusals.iter().any(would_lose) {
+        output::note(HOW_TO_LOSE);
     }
     Ok(Answer::yes_if(report.refused == 0))
 }

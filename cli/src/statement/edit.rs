@@ -28,6 +28,13 @@ pub(super) fn edit(
     let Edited { created, set, deleted, moved, .. } = &edited;
     ids.has_changed(created.len() as u64 + set + deleted + moved);
     show(&edited, format, out);
+    if matches!(format, Format::Table | Format::Lines) {
+        edited.losses.iter().for_each(|loss| out.say(format_args!("  {loss}")));
+        let more = edited.lossy.saturating_sub(edited.losses.len() as u64);
+        if more > 0 {
+            out.say(format_args!("  and {more} more"));
+        }
+    }
     if let Some(why) = &edited.scanned_without_index {
         output::note(why);
     }

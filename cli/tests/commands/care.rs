@@ -109,6 +109,39 @@ fn objects_are_migrated_in_batches() {
     assert!(error.contains("line 1, column 21"), "{error}");
 }
 
+/// Whoever accepts a loss has been told of it before, and is told again.
+#[test]
+fn losses_are_refused_unless_they_are_accepted() {
+    let db = Fixture::reference();
+    let xml = db.out(&["schema", "show", "1"]);
+    let without: String = xml.lines().filter(|line| !line.contains("\"visits\"")).collect();
+    let file = db.file("without.xml", without);
+    db.out(&["--write", "schema", "add", &file]);
+    let ann = "1000000000000001";
+    let statement = "migrate Person to 2";
+    let out = db.run(&["--write", statement]);
+    let (told, out) = (out.error(1), out.out(1));
+    assert!(told.contains("`lossy` at the end of `migrate` accepts that"), "{told}");
+    assert!(out.starts_with("Moved 2 object(s)\n1 object(s) stay where they are:\n"), "{out}");
+    assert!(out.contains("would lose the value 7 of field \"visits\""), "{out}");
+    let script = format!("{statement}; count Person");
+    let error = db.run(&["--write", "-c", &script]).error(2);
+    assert!(error.contains("`lossy`") && error.contains("nothing is changed"), "{error}");
+    let lossy = format!("{statement} lossy");
+    let tried = db.run(&["--dry-run", "--json", &lossy]).json(0);
+    assert_eq!((&tried[0]["moved"], &tried[0]["lossy"]), (&1.into(), &1.into()));
+    let out = db.run(&["--dry-run", "-c", &format!("{lossy}; count Person")]).out(0);
+    assert!(
+        out.contains(&format!("object {ann} has lost the value 7 of field \"visits\"")),
+        "{out}"
+    );
+    let out = db.out(&["--write", &lossy]);
+    assert!(out.contains("1 object(s) of these have lost something:"), "{out}");
+    assert!(out.contains(&format!("object {ann} has lost the value 7")), "{out}");
+    assert_eq!(db.out(&["--raw", "count Person where schema = 2"]), "3\n");
+    db.run(&["check"]).out(0);
+}
+
 /// CD2: Java removes unused schemas when it opens a database.
 #[test]
 fn reading_changes_no_pair() {

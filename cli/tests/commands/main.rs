@@ -4,6 +4,7 @@
 mod care;
 mod copies;
 mod damaged;
+mod effects;
 mod fixture;
 mod java;
 mod java_commands;

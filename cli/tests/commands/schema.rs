@@ -73,6 +73,23 @@ fn differences_are_listed() {
     assert_eq!(lines, out.lines().filter(|line| line.starts_with("->")).count());
 }
 
+/// A file need not say the storage IDs.
+#[test]
+fn storage_ids_that_a_file_leaves_out_are_no_differences() {
+    let db = Fixture::reference();
+    let xml = db.out(&["schema", "show", "--no-storage-ids", "1"]);
+    let file = db.file("s.xml", &xml);
+    db.run(&["schema", "compare", "1", &file]).out(0);
+    db.run(&["schema", "compare", &file, "1"]).out(0);
+    let other = xml.replace("name=\"age\"", "name=\"age\" storageId=\"77\"");
+    let out = db.run(&["schema", "compare", "1", &db.file("other.xml", other)]).out(1);
+    assert!(out.contains("changed storage ID from 18 to 77"), "{out}");
+    assert_eq!(out.matches("storage ID").count(), 1, "{out}");
+    let more = xml.replace("<SimpleField name=\"born\"", "<SimpleField name=\"dead\"");
+    let out = db.run(&["schema", "compare", "1", &db.file("more.xml", more)]).out(1);
+    assert!(!out.contains("storage ID") && out.contains("\"dead\""), "{out}");
+}
+
 /// The example of tools.md §3.6.7.
 #[test]
 fn the_list_of_differences_is_that_of_java() {
@@ -203,4 +220,33 @@ fn unused_schemas_are_collected() {
     assert_eq!(db.out(&["--write", "schema", "gc"]), dry);
     assert_eq!(db.pairs(), Fixture::reference().pairs());
     assert_eq!(db.out(&["--write", "schema", "gc"]), "Every recorded schema has objects\n");
+}
+
+/// Nobody could read the values.
+#[test]
+fn an_unknown_encoding_is_refused() {
+    let db = Fixture::reference();
+    let schema = |encoding: &str| {
+        let field = format!("<SimpleField name=\"n\" encoding=\"{encoding}\"/>");
+        let xml = format!("<Schema><ObjectType name=\"N\">{field}</ObjectType></Schema>");
+        db.file("s.xml", xml)
+    };
+    let before = db.pairs();
+    let rows = [
+        ("urn:fdc:permazen.io:2020:Strnig", "did you mean urn:fdc:permazen.io:2020:String?"),
+        ("urn:fdc:permazen.io:2020:uuid", "did you mean urn:fdc:permazen.io:2020:UUID?"),
+        ("urn:fdc:permazen.io:2020:Strin[]", "did you mean urn:fdc:permazen.io:2020:String[]?"),
+        ("urn:example:money", "the encoding urn:example:money; if"),
+    ];
+    for (encoding, expected) in rows {
+        let error = db.run(&["--write", "schema", "add", &schema(encoding)]).error(2);
+        assert!(error.contains(expected) && error.contains("--custom-encodings"), "{error}");
+        assert!(error.contains("\"n\""), "{error}");
+    }
+    assert_eq!(db.pairs(), before);
+    let file = schema("urn:example:money");
+    db.out(&["--write", "schema", "add", "--custom-encodings", &file]);
+    for encoding in ["urn:fdc:permazen.io:2020:String[]", "urn:fdc:permazen.io:2020:BigDecimal"] {
+        db.out(&["--write", "schema", "add", &schema(encoding)]);
+    }
 }

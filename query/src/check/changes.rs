@@ -130,4 +130,6 @@ pub(crate) struct CheckedMigrate {
     pub(crate) query: CheckedQuery,
     /// The schema to which they move. Not all of their types need to be in it.
     pub(crate) schema: SchemaIndex,
+    /// Whether objects also move that lose something by that.
+    pub(crate) lossy: bool,
 }

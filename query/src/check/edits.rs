@@ -112,7 +112,7 @@ impl Checker<'_> {
             let what = format!("schema {schema} has no {}", self.type_names(&query.objects.types));
             return Err(Mistake::new(migrate.schema.span, what));
         }
-        Ok(CheckedMigrate { query, schema })
+        Ok(CheckedMigrate { query, schema, lossy: migrate.lossy })
     }
 
     /// A schema by its number, its ID, or the word `newest`.

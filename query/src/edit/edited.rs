@@ -4,6 +4,8 @@ use std::fmt;
 
 use permazen::ObjId;
 
+use crate::text::json_string;
+
 /// What a statement has changed. It displays as a sentence without a full stop: `2 objects set`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,6 +26,10 @@ pub struct Edited {
     pub removed: u64,
     /// How many objects were moved to another schema.
     pub moved: u64,
+    /// How many of these have lost something by that, which `lossy` allows.
+    pub lossy: u64,
+    /// What the first 1,000 of these have lost, each as a sentence without a full stop.
+    pub losses: Vec<String>,
     /// Whether it was stopped ([`Limits::stop`](crate::Limits::stop)). Nothing was changed then.
     pub stopped: bool,
     /// If all objects of a type were read for lack of an index: why, as a sentence without a full stop.
@@ -45,9 +51,15 @@ impl Edited {
             ("nullified", self.nullified),
             ("removed", self.removed),
             ("moved", self.moved),
+            ("lossy", self.lossy),
         ];
         let counts = counts.iter().filter(|(_, count)| *count > 0);
         parts.extend(counts.map(|(name, count)| format!("\"{name}\":{count}")));
+        if !self.losses.is_empty() {
+            let losses: Vec<_> =
+                self.losses.iter().map(|loss| json_string(&(&**loss).into())).collect();
+            parts.push(format!("\"losses\":[{}]", losses.join(",")));
+        }
         if self.stopped {
             parts.push("\"stopped\":true".to_owned());
         }
@@ -88,6 +100,9 @@ impl fmt::Display for Edited {
         }
         if self.moved > 0 {
             parts.push(format!("{} moved", counted(self.moved, "object")));
+        }
+        if self.lossy > 0 {
+            parts.push(format!("{} of them have lost something", self.lossy));
         }
         match parts.is_empty() {
             true => f.write_str("nothing to change"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use permazen::ObjId;
-use permazen::object::{Database, MigrateObjects, Transaction};
+use permazen::object::{Database, LostValue, MigrateObjects, Transaction};
 use permazen::schema::{Schema, SchemaBundle};
 
 use super::Edited;
@@ -21,6 +21,15 @@ fn schema<'b>(
     bundle.schema(to.schema).ok_or(QueryError::SchemasChanged)
 }
 
+/// How many objects that have lost something are listed.
+const LISTED: usize = 1000;
+
+/// What an object has lost, as a sentence without a full stop.
+pub fn lost(id: ObjId, losses: &[LostValue]) -> String {
+    let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
+    format!("object {id} has lost {}", losses.join(", and "))
+}
+
 /// All in this transaction.
 pub(super) fn migrate(
     tx: &Transaction<'_>,
@@ -28,11 +37,24 @@ pub(super) fn migrate(
     found: &[ObjId],
     limits: &Limits,
 ) -> Result<Edited> {
-    let to = schema(&tx.bundle(), to)?.id;
+    let bundle = tx.bundle();
+    let schema = schema(&bundle, to)?;
     let mut edited = Edited::default();
     for &id in found {
         go_on(limits)?;
-        edited.moved += u64::from(tx.migrate_exactly(id, to)?);
+        if to.lossy {
+            let is_there = tx.object_type(id)?.schema == schema.index;
+            edited.moved += u64::from(!is_there);
+            let losses = tx.migrate_losing(id, schema.id)?;
+            if !losses.is_empty() {
+                edited.lossy += 1;
+                if edited.losses.len() < LISTED {
+                    edited.losses.push(lost(id, &losses));
+                }
+            }
+        } else {
+            edited.moved += u64::from(tx.migrate_exactly(id, schema.id)?);
+        }
     }
     Ok(edited)
 }
@@ -41,8 +63,8 @@ pub(super) fn migrate(
 /// The objects are found in `tx`; if they are all of one type, those that are created meanwhile are
 /// moved too.
 ///
-/// Unlike with [`edit`](crate::edit()), objects that would lose something stay where they are, and the
-/// others are moved. A run that was stopped is continued by running the same statement again.
+/// Unlike with [`edit`](crate::edit()), objects that would lose something stay where they are, unless the
+/// statement says `lossy`, and the others are moved. A run that was stopped is continued by running the same statement again.
 ///
 /// Cost: that of finding the objects, and 8 bytes of memory for each, unless they are all of one type.
 ///
@@ -59,7 +81,10 @@ pub fn migration<'d>(
         return Err(QueryError::WrongKind("only `migrate` moves objects in batches"));
     };
     check_schemas(tx, checked)?;
-    let run = db.migrate_objects(schema(&tx.bundle(), to)?.id);
+    let mut run = db.migrate_objects(schema(&tx.bundle(), to)?.id);
+    if to.lossy {
+        run = run.accept_losses();
+    }
     let query = &to.query;
     let is_whole =
         matches!(query.objects.kind, CheckedObjectsKind::Type(_)) && query.limit.is_none();

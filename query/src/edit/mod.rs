@@ -20,7 +20,7 @@ mod set;
 mod statement;
 
 pub use edited::Edited;
-pub use migrate::migration;
+pub use migrate::{lost, migration};
 pub use new_ids::NewIds;
 pub use preview::{Listed, Preview, PreviewObject, PreviewReference, preview};
 pub use statement::edit;

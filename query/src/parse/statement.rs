@@ -41,7 +41,9 @@ impl Cursor<'_> {
             "migrate" => {
                 let query = self.query()?;
                 self.need_word("to")?;
-                StatementKind::Migrate(Migrate { query, schema: self.literal()? })
+                let schema = self.literal()?;
+                let lossy = self.take_word("lossy")?;
+                StatementKind::Migrate(Migrate { query, schema, lossy })
             }
             "export" => StatementKind::Export(self.query()?),
             _ => StatementKind::Explain(self.explain()?),

@@ -21,7 +21,8 @@ impl Display for Statement {
                 write!(f, "delete {}{}", if delete.all { "all " } else { "" }, delete.query)
             }
             StatementKind::Migrate(migrate) => {
-                write!(f, "migrate {} to {}", migrate.query, migrate.schema)
+                let lossy = if migrate.lossy { " lossy" } else { "" };
+                write!(f, "migrate {} to {}{lossy}", migrate.query, migrate.schema)
             }
             StatementKind::Export(query) => write!(f, "export {query}"),
             StatementKind::Explain(explain) => {

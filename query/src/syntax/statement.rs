@@ -167,6 +167,8 @@ pub struct Migrate {
     pub query: Query,
     /// The schema: its number, its ID, or `newest`.
     pub schema: Literal,
+    /// Whether objects also move that lose something by that: `lossy`.
+    pub lossy: bool,
 }
 
 /// Says how a statement would be run.

@@ -42,6 +42,45 @@ fn what_would_be_lost() {
 }
 
 #[test]
+fn losses_are_accepted_and_said() {
+    let world = World::new();
+    let on = world.begin();
+    let ann = on.create_in(1, "Person name = \"Ann\", age = 70000, visits = 5");
+    let bob = on.create_in(1, "Person age = 7");
+    let edited = on.run("migrate Person to 2 lossy");
+    assert_eq!((edited.moved, edited.lossy), (2, 1));
+    let [loss] = &edited.losses[..] else { panic!("{edited:?}") };
+    for part in [&ann.to_string(), "70000 does not fit short", "\"visits\""] {
+        assert!(loss.contains(part), "{loss}");
+    }
+    assert_eq!([on.schema_of(ann), on.schema_of(bob)], [2, 2]);
+    assert_eq!([on.get(ann, "name"), on.get(bob, "age")], ["\"Ann\"", "7"]);
+    assert_eq!(on.run("migrate Person to 2 lossy").moved, 0);
+    on.assert_clean();
+}
+
+#[test]
+fn losses_are_accepted_in_batches() {
+    let world = World::new();
+    let on = world.begin();
+    let large = on.create_in(1, "Person age = 70000");
+    for age in 0..10 {
+        on.create_in(1, &format!("Person age = {age}"));
+    }
+    on.tx.commit().unwrap();
+    let on = world.begin();
+    let all = on.check("migrate Person to 2 lossy").unwrap();
+    let tried = migration(&world.db, &on.tx, &all, &Limits::default()).unwrap().dry_run();
+    let run = migration(&world.db, &on.tx, &all, &Limits::default()).unwrap().batch(4);
+    drop(on);
+    for report in [tried.run().unwrap(), run.run().unwrap()] {
+        assert_eq!((report.moved, report.refused, report.lossy), (11, 0, 1));
+        assert_eq!((report.losses.len(), report.losses[0].id), (1, large));
+    }
+    world.begin().assert_clean();
+}
+
+#[test]
 fn in_batches() {
     let world = World::new();
     let on = world.begin();

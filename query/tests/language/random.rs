@@ -246,7 +246,11 @@ impl Random {
                 assignments: self.many(1, Self::assignment),
             }),
             6 => StatementKind::Delete(Delete { all: self.below(2) == 0, query: self.query() }),
-            7 => StatementKind::Migrate(Migrate { query: self.query(), schema: self.literal(0) }),
+            7 => StatementKind::Migrate(Migrate {
+                query: self.query(),
+                schema: self.literal(0),
+                lossy: self.below(2) == 0,
+            }),
             8 => StatementKind::Export(self.query()),
             _ => StatementKind::Explain(Explain {
                 run: self.below(2) == 0,

@@ -5,17 +5,23 @@ use std::path::PathBuf;
 use permazen::object::Transaction;
 use serde_json::json;
 
-use super::named;
+use super::{encodings, named};
 use crate::commands::Context;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
 
 /// Record schemas.
+///
+/// An encoding that is not known is refused, because that may be a slip of the pen, and nobody could read the
+/// values.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
     /// XML files with a schema each; - is standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Also record encodings that neither Java nor this program knows: those of your own classes
+    #[arg(long)]
+    custom_encodings: bool,
 }
 
 impl Add {
@@ -23,6 +29,10 @@ impl Add {
         let session = context.session;
         let models = self.files.iter().map(|file| named::read(file, session));
         let models: Vec<_> = models.collect::<Result<_, _>>()?;
+        if !self.custom_encodings {
+            let encodings = session.database().encodings();
+            models.iter().try_for_each(|model| encodings::check(model, encodings))?;
+        }
         let added = context.write(|transaction| {
             let mut added = Vec::new();
             for model in &models {

@@ -2,6 +2,8 @@
 
 mod change;
 mod compare;
+mod effects;
+mod encodings;
 mod list;
 pub(crate) mod named;
 mod print_rust;

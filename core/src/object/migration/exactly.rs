@@ -62,7 +62,36 @@ impl Transaction<'_> {
         if from == schema.index {
             return Ok(false);
         }
-        self.migrate_exactly_from(id, from, &schema, None).map(|moved| moved.is_some())
+        let moved = self.migrate_by_rule(id, from, &schema, None, &mut Losses::Refused)?;
+        Ok(moved.is_some())
+    }
+
+    /// Moves an object to a recorded schema as [`migrate_exactly`](Self::migrate_exactly) does, and
+    /// accepts that it loses what has no place there. Returns what that was; nothing if the object
+    /// already has that schema.
+    ///
+    /// A value without an exact counterpart becomes what
+    /// [`Conversion::lossy`](crate::encoding::Conversion::lossy) makes of it, or else the default; in
+    /// a collection, it is left out. So is a reference to an object of a type that the field no
+    /// longer allows.
+    ///
+    /// Cost: that of [`Transaction::migrate`].
+    ///
+    /// # Errors
+    /// The errors of [`migrate_exactly`](Self::migrate_exactly); [`Error::MoveRefused`] only if the
+    /// content is damaged. The object then stays where it is.
+    pub fn migrate_losing(&self, id: ObjId, schema: SchemaId) -> Result<Vec<LostValue>> {
+        let schema = self.recorded(schema)?;
+        let from = self.object_type(id)?.schema;
+        if from == schema.index {
+            return Ok(Vec::new());
+        }
+        let mut losses = Losses::Accepted(None);
+        self.migrate_by_rule(id, from, &schema, None, &mut losses)?;
+        match losses {
+            Losses::Accepted(Some(lost)) => Ok(lost.losses),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// The recorded schema with this ID.
@@ -72,15 +101,16 @@ impl Transaction<'_> {
         schema.ok_or_else(|| SchemaError::UnknownSchema(id.to_string()).into())
     }
 
-    /// Moves an object that was found in the schema `from`, if it loses nothing. Returns how many
-    /// bytes of content it had; `None` if it is no longer there, or no longer in that schema. Index
-    /// entries are added to `late`, if it is given.
-    pub(super) fn migrate_exactly_from(
+    /// Moves an object that was found in the schema `from`, if it loses nothing or that is accepted.
+    /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
+    /// that schema. Index entries are added to `late`, if it is given.
+    pub(super) fn migrate_by_rule(
         &self,
         id: ObjId,
         from: SchemaIndex,
         to: &Arc<Schema>,
         late: Option<&mut LateEntries>,
+        losses: &mut Losses,
     ) -> Result<Option<usize>> {
         let old = match self.load(id, Migrate::No) {
             Ok(old) => old,
@@ -92,37 +122,63 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let new_type = self.type_in(id, to)?;
-        let new = exact_content(self, id, &old, new_type)?;
+        let new = content(self, id, &old, new_type, losses)?;
         self.migrate_with(id, old, to, &new, late).map(Some)
     }
 }
 
+/// What becomes of a move that would lose something.
+pub(super) enum Losses {
+    /// It is refused.
+    Refused,
+    /// It happens, and this is what is lost.
+    Accepted(Option<WouldLose>),
+}
+
 /// The content that an object gets as one of `new_type`.
-fn exact_content(
+fn content(
     tx: &Transaction<'_>,
     id: ObjId,
     old: &ObjectData,
     new_type: &Arc<ResolvedType>,
+    accepted: &mut Losses,
 ) -> Result<ObjectData> {
     let old_type = old.object_type();
     let mut new = ObjectBuilder::new(Arc::clone(new_type));
     let mut losses = Vec::new();
+    let mut is_refused = matches!(accepted, Losses::Refused);
     // In the order of the storage IDs, in which content is kept.
     for field in new_type.fields_by_storage_id() {
         if let Some(same) = old_type.field_by_storage_id(field.storage_id) {
-            losses.extend(lost_references(tx, old, same, field));
-            old.pairs(same).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
-            continue;
+            let lost = lost_references(tx, old, same, field);
+            if lost.is_empty() {
+                old.pairs(same)
+                    .for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
+                continue;
+            }
+            losses.extend(lost);
         }
         let Some(from) = old_type.field(&field.name) else { continue };
-        let conversion =
-            FieldConversion { renamed: [&[], &[]], rule: Rule::Exact, old, from, to: field, tx };
-        match conversion.content() {
+        let conversion = |rule| {
+            FieldConversion { renamed: [&[], &[]], rule, old, from, to: field, tx }.content()
+        };
+        let mut converted = conversion(Rule::Exact);
+        if let Err(lost) = &converted {
+            // Of a reference that is not allowed, this was said.
+            if losses.last().is_none_or(|last: &LostValue| !last.is_of(&from.name)) {
+                losses.push(loss(&from.name, lost.clone()));
+            }
+            if !is_refused {
+                converted = conversion(Rule::Lossy);
+            }
+        }
+        match converted {
             Ok(Content::Pairs(pairs)) => {
                 pairs.iter().for_each(|(key, value)| new.push_pair(field.storage_id, key, value))
             }
             Ok(Content::Default) => {}
-            Err(lost) => losses.push(loss(&from.name, lost)),
+            // Nothing can be made of it, not even the default.
+            Err(_) => is_refused = true,
         }
     }
     let gone = old_type.fields.iter().filter(|field| new_type.field(&field.name).is_none());
@@ -134,13 +190,20 @@ fn exact_content(
     if losses.is_empty() {
         return Ok(new.finish());
     }
-    Err(Error::MoveRefused(Box::new(WouldLose {
+    let lost = WouldLose {
         id,
         type_name: old_type.name.to_string(),
         from: old_type.schema_of,
         to: new_type.schema_of,
         losses,
-    })))
+    };
+    match accepted {
+        Losses::Accepted(accepted) if !is_refused => {
+            *accepted = Some(lost);
+            Ok(new.finish())
+        }
+        _ => Err(Error::MoveRefused(Box::new(lost))),
+    }
 }
 
 fn loss(field: &str, (value, reason): Lost) -> LostValue {

@@ -1,5 +1,6 @@
 //! Moving objects of types, or with given IDs, to a recorded schema in batches.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -10,6 +11,8 @@ use permazen_kv::{Retry, TxOptions};
 use super::batches::{
     Batch, Batches, Done, Ended, Found, Progress, Refused, Sizes, Visitor, in_batches,
 };
+use super::exactly::Losses;
+use super::would_lose::WouldLose;
 use crate::id::{ObjId, StorageId};
 use crate::object::whole::Moves;
 use crate::object::{Database, Error, Result, Transaction, TransactionConfig};
@@ -63,6 +66,9 @@ impl Database {
             options: TxOptions::default(),
             retry: Retry::default(),
             refusals: Vec::new(),
+            accepts_losses: false,
+            lost: RefCell::default(),
+            lost_in_batch: RefCell::default(),
             progress: None,
             on_refusal: None,
         }
@@ -99,12 +105,32 @@ pub struct MigrateObjects<'a> {
     options: TxOptions,
     retry: Retry,
     refusals: Vec<NotMigrated>,
+    accepts_losses: bool,
+    /// What was lost in the batches that are committed.
+    lost: RefCell<Lost>,
+    /// What is lost in the batch that runs.
+    lost_in_batch: RefCell<Lost>,
     progress: Option<Box<OnProgress<'a>>>,
     on_refusal: Option<Box<OnRefusal<'a>>>,
 }
 
 type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 type OnRefusal<'a> = dyn FnMut(&NotMigrated) + 'a;
+
+/// What objects that moved have lost.
+#[derive(Default)]
+struct Lost {
+    objects: u64,
+    first: Vec<WouldLose>,
+}
+
+impl Lost {
+    fn add(&mut self, objects: u64, lost: impl IntoIterator<Item = WouldLose>, most: usize) {
+        self.objects += objects;
+        let room = most.saturating_sub(self.first.len());
+        self.first.extend(lost.into_iter().take(room));
+    }
+}
 
 /// Which objects a run moves.
 #[derive(Debug)]
@@ -163,6 +189,11 @@ pub struct MigrationReport {
     pub refused: u64,
     /// The first of these, at most [`MigrateObjects::list`] many.
     pub refusals: Vec<NotMigrated>,
+    /// How many of the objects that moved have lost something; in a dry run, how many would. None,
+    /// unless that was accepted ([`MigrateObjects::accept_losses`]).
+    pub lossy: u64,
+    /// What the first of these have lost, at most [`MigrateObjects::list`] many.
+    pub losses: Vec<WouldLose>,
     /// Why the run has ended.
     pub end: MigrationEnd,
 }
@@ -231,6 +262,14 @@ impl<'a> MigrateObjects<'a> {
         self
     }
 
+    /// Also moves objects that lose something by that, as
+    /// [`Transaction::migrate_losing`](crate::object::Transaction::migrate_losing) does. The report
+    /// says what was lost.
+    pub fn accept_losses(mut self) -> Self {
+        self.accepts_losses = true;
+        self
+    }
+
     /// Sets how many refusals the report lists, 1,000 by default. All of them are counted, and
     /// passed to [`on_refusal`](MigrateObjects::on_refusal).
     pub fn list(mut self, refusals: usize) -> Self {
@@ -266,7 +305,8 @@ impl<'a> MigrateObjects<'a> {
             Ended::Stopped => MigrationEnd::Stopped,
             Ended::MoreMayCome => MigrationEnd::MoreMayCome,
         };
-        Ok(MigrationReport { moved, refused, refusals: self.refusals, end })
+        let Lost { objects: lossy, first: losses } = self.lost.into_inner();
+        Ok(MigrationReport { moved, refused, refusals: self.refusals, lossy, losses, end })
     }
 
     /// Runs `attempt` in a transaction, and again after a failure that may pass.
@@ -370,18 +410,33 @@ impl Batches for MigrateObjects<'_> {
     }
 
     fn transact(&self, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
-        self.retrying(self.dry_run, |tx| {
+        let done = self.retrying(self.dry_run, |tx| {
+            // What a batch has lost that was rolled back is not lost.
+            self.lost_in_batch.take();
             let done = body(&tx)?;
             if self.dry_run {
                 return Ok(done);
             }
             tx.commit()?;
             Ok(done)
-        })
+        })?;
+        let Lost { objects, first } = self.lost_in_batch.take();
+        self.lost.borrow_mut().add(objects, first, self.listed);
+        Ok(done)
     }
 
     fn migrate(&self, moves: &mut Moves<'_, '_>, (from, id): Found) -> Result<Option<usize>> {
-        moves.each(|tx, late| tx.migrate_exactly_from(id, from, &tx.recorded(self.to)?, late))
+        let mut losses = match self.accepts_losses {
+            true => Losses::Accepted(None),
+            false => Losses::Refused,
+        };
+        let moved = moves.each(|tx, late| {
+            tx.migrate_by_rule(id, from, &tx.recorded(self.to)?, late, &mut losses)
+        })?;
+        if let Losses::Accepted(Some(lost)) = losses {
+            self.lost_in_batch.borrow_mut().add(1, [lost], self.listed);
+        }
+        Ok(moved)
     }
 
     fn ends_run(error: &Error) -> bool {

@@ -35,6 +35,14 @@ pub struct LostValue {
     pub reason: String,
 }
 
+impl LostValue {
+    /// Whether it is of this field, or of a part of it.
+    pub(super) fn is_of(&self, field: &str) -> bool {
+        let rest = self.field.strip_prefix(field);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
 impl std::error::Error for WouldLose {}
 
 impl fmt::Display for WouldLose {
