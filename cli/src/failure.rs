@@ -12,7 +12,9 @@ use permazen::schema::SchemaError;
 use permazen_jsck::program::without_numbers;
 use permazen_query::{Mistake, QueryError};
 
-use crate::commands::migrate::HOW_TO_LOSE;
+/// What to do about objects that would lose something.
+pub(crate) const HOW_TO_LOSE: &str =
+    "`lossy` at the end of `migrate` accepts that, and moves the objects without these values";
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,13 +9,9 @@ use permazen_query::{Mistake, QueryError};
 use serde_json::json;
 
 use super::progress::Progress;
-use crate::failure::{Answer, Exit, Failure};
+use crate::failure::{Answer, Exit, Failure, HOW_TO_LOSE};
 use crate::output::{self, Output};
 use crate::session::Session;
-
-/// What to do about objects that would lose something.
-pub(crate) const HOW_TO_LOSE: &str =
-    "`lossy` at the end of `migrate` accepts that, and moves the objects without these values";
 
 /// Whether the text is a `migrate` statement.
 pub(crate) fn is_migration(text: &str) -> bool {
