@@ -5,10 +5,11 @@
 //! (200000). The memory is what is allocated beyond what was before; what LMDB maps is not counted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "../tests/memory/mod.rs"]
+mod counted;
+
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
@@ -18,37 +19,10 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use roaring::RoaringTreemap;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: Passes everything on to the system's allocator, which keeps the contract.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: The caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `pointer` came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// What `body` gives, and how many MiB more were in use meanwhile than before.
 fn memory_of<T>(body: impl FnOnce() -> T) -> (T, f64) {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    let result = body();
-    (result, (MOST.load(Ordering::Relaxed) - before) as f64 / f64::from(1 << 20))
+    let (result, bytes) = counted::memory_of(body);
+    (result, bytes as f64 / f64::from(1 << 20))
 }
 
 fn number(variable: &str) -> u64 {

@@ -3,10 +3,11 @@
 //! `cargo bench -p permazen-ledger --bench streams` prints a table; with `-- --quick` the value has 256 MiB.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "../tests/memory/mod.rs"]
+mod memory;
+
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use permazen_kv::lmdb::LmdbStore;
@@ -17,31 +18,6 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: Passes everything on to the system's allocator, which keeps the contract.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: The caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `pointer` came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Times of one side, and how much more memory was in use meanwhile than before.
 #[derive(Default)]
 struct Side {
@@ -51,12 +27,10 @@ struct Side {
 
 impl Side {
     fn run<T>(&mut self, body: impl FnOnce() -> T) -> T {
-        let before = NOW.load(Ordering::Relaxed);
-        MOST.store(before, Ordering::Relaxed);
         let begin = Instant::now();
-        let result = body();
+        let (result, memory) = memory::memory_of(body);
         self.time += begin.elapsed();
-        self.memory = self.memory.max(MOST.load(Ordering::Relaxed) - before);
+        self.memory = self.memory.max(memory);
         result
     }
 }

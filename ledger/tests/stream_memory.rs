@@ -1,47 +1,16 @@
 //! A long value goes in and out with little memory.
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod memory;
+
 use std::io::{Read, Write};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{MAIN, Merger, Page, PageId, Repository, Result};
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: Passes everything on to the system's allocator, which keeps the contract.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: The caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `pointer` came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// How much more memory was in use during `body` than before.
-fn memory_of(body: impl FnOnce()) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    body();
-    MOST.load(Ordering::Relaxed) - before
-}
+use memory::memory_of;
 
 /// What the tests allocate is counted together, so they run one after the other.
 static TURN: Mutex<()> = Mutex::new(());
@@ -89,7 +58,7 @@ fn a_merge_with_derived_entries_holds_no_long_values() {
     put(MAIN, b"film", writer.finish().unwrap().as_bytes());
     put("other", b"key", b"2");
     let from = page.head("other").unwrap();
-    let merged = memory_of(|| {
+    let ((), merged) = memory_of(|| {
         page.merge(MAIN, &from, &mut Finishing).unwrap();
     });
     assert!(merged < 1 << 20, "{merged} bytes to merge");
@@ -110,7 +79,7 @@ fn a_long_value_needs_little_memory() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         value.extend_from_slice(&(state ^ state >> 29).to_be_bytes());
     }
-    let written = memory_of(|| {
+    let ((), written) = memory_of(|| {
         let mut writer = page.write_value(None).unwrap();
         writer.write_all(&value).unwrap();
         let film = writer.finish().unwrap();
@@ -120,7 +89,7 @@ fn a_long_value_needs_little_memory() {
         tx.commit().unwrap();
     });
     assert!(written < 4 << 20, "{written} bytes to write");
-    let read = memory_of(|| {
+    let ((), read) = memory_of(|| {
         let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
         let mut reader = snapshot.read_value(b"film").unwrap().unwrap();
         let (mut part, mut at) = (vec![0; 10_000], 0);

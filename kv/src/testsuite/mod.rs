@@ -44,9 +44,24 @@ pub use fixture::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
 ///
 /// Takes the name of the module to make, and an expression. The expression is a closure that makes
 /// a [`Fixture`](crate::testsuite::Fixture) with a new, empty store each time it is called.
+///
+/// A third argument leaves out what two kinds of stores cannot do: `without serializability` leaves
+/// out the histories, for a store that merges what concurrent transactions wrote.
+/// `without exact_watches` leaves out `t078_watches_do_not_fire`, for a store that also ends watches of
+/// keys that nobody changed.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {
+        $crate::conformance! { @ $name, $make, [t078_watches_do_not_fire]
+            [; history: lists_are_strictly_serializable] }
+    };
+    ($name:ident, $make:expr, without serializability) => {
+        $crate::conformance! { @ $name, $make, [t078_watches_do_not_fire] [] }
+    };
+    ($name:ident, $make:expr, without exact_watches) => {
+        $crate::conformance! { @ $name, $make, [] [; history: lists_are_strictly_serializable] }
+    };
+    (@ $name:ident, $make:expr, [$($watches:ident)?] [$($histories:tt)*]) => {
         #[cfg(test)]
         #[allow(unused_imports)]
         mod $name {
@@ -75,7 +90,7 @@ macro_rules! conformance {
                     t055_dead_transaction_stays_dead t056_t057_reads_repeat
                     t068_t069_read_only_writes_are_dropped t070_read_only_flag
                     t071_read_only_after_access t072_time_out_values t073_time_out
-                    t074_t075_t076_snapshots t077_watches_fire t078_watches_do_not_fire
+                    t074_t075_t076_snapshots t077_watches_fire $($watches)?
                     t079_watches_outlive t080_watches_end t081_untracked_reads
                     pending_writes t084_data_survives_reopening readers_move_between_threads;
                 isolation: t058_both_read_and_write t059_lost_update t060_write_skew t061_phantom
@@ -85,8 +100,7 @@ macro_rules! conformance {
                     versions_name_states;
                 threads: t067_retried_until_done t105_remove_span_races_put
                     readers_see_whole_commits unique_by_scan;
-                model: equals_a_sorted_map;
-                history: lists_are_strictly_serializable
+                model: equals_a_sorted_map $($histories)*
             }
         }
     };
