@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::LmdbStore;
 use super::copy;
 use super::error::{cannot_open, io_failed};
-use super::header::{self, DataFile};
+use super::file::{self, DataFile};
 use super::options::Options;
 use super::{map, registry};
 use crate::contract::DEFAULT_WAIT;
@@ -230,7 +230,7 @@ impl LmdbBuilder {
         LmdbBuilder { options: Options { create: false, ..self.options.clone() }, verify: false }
             .prepare(directory)?;
         #[cfg(unix)]
-        return super::compact::compact(&self.options.name, directory, watch);
+        return super::copy::compact(&self.options.name, directory, watch);
         #[cfg(not(unix))]
         {
             watch.check()?;
@@ -281,7 +281,7 @@ impl LmdbBuilder {
                 ));
             }
         }
-        match header::check(directory, &self.options.name)? {
+        match file::check(directory, &self.options.name)? {
             DataFile::Sound => Ok(false),
             DataFile::Missing if create => Ok(true),
             DataFile::Missing => Err(cannot_open(

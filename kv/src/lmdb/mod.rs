@@ -20,24 +20,20 @@
 //! [`LmdbStore::statistics`](KvDatabase::statistics) shows how old the oldest one is, in commits.
 
 mod builder;
-#[cfg(unix)]
-mod compact;
 mod copy;
 mod env;
 mod error;
 #[cfg(unix)]
 mod exclusive;
+mod file;
 mod files_match;
-mod header;
 mod key;
 mod map;
 mod opening;
 mod options;
-mod page;
 mod read;
 mod registry;
 mod replaced_files;
-mod structure;
 mod transaction;
 mod writer;
 
@@ -184,7 +180,7 @@ impl KvDatabase for LmdbStore {
         self.shared.check_files()?;
         // While this reader is open, what it sees does not change.
         let reader = View::open(Arc::clone(&self.shared))?;
-        let problems = header::verify(self.path(), self.shared.name());
+        let problems = file::verify(self.path(), self.shared.name());
         drop(reader);
         // If another file has taken the place of this one, the reader did not protect that file.
         self.shared.check_files()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
 
-use super::header;
+use super::file;
 
 const PAGE: usize = 4096;
 
@@ -64,7 +64,7 @@ fn other_databases_are_followed_as_well() {
     let whole = fs::read(&data).unwrap();
     let problems = |file: &[u8]| {
         fs::write(&data, file).unwrap();
-        header::verify(directory.path(), "permazen").unwrap()
+        file::verify(directory.path(), "permazen").unwrap()
     };
     assert_eq!(problems(&whole), [""; 0]);
     for name in ["other", "reverse"] {

@@ -1,5 +1,8 @@
 //! Copies of environments, and new environments with the pairs of another store.
 
+#[cfg(unix)]
+mod compact;
+
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,6 +13,8 @@ use heed::{
     CommitOrAbort, CompactionOption, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, WithoutTls,
 };
 
+#[cfg(unix)]
+pub(super) use self::compact::compact;
 use super::env::Shared;
 use super::error::{cannot_open, failed, io_failed};
 use super::key::StoredKey;

@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
 
-use super::copy::{CopyError, copy_through_pipe};
-use super::error::{cannot_open, failed, io_failed};
-use super::exclusive::ExclusiveLock;
-use super::header::{self, DataFile};
-use super::opening::create_file;
-use super::registry;
+use super::{CopyError, copy_through_pipe};
 use crate::copy::{Compacted, Watch};
+use crate::lmdb::error::{cannot_open, failed, io_failed};
+use crate::lmdb::exclusive::ExclusiveLock;
+use crate::lmdb::file::{self, DataFile};
+use crate::lmdb::opening::create_file;
+use crate::lmdb::registry;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::new_file::cannot;
 use crate::{KvError, Result};
@@ -41,7 +41,11 @@ const DATA: &str = "data.mdb";
 const PART: &str = "data.mdb.compact";
 
 /// Replaces `data.mdb` of the environment in `directory` by a packed copy.
-pub(super) fn compact(name: &str, directory: &Path, watch: &mut Watch<'_>) -> Result<Compacted> {
+pub(in crate::lmdb) fn compact(
+    name: &str,
+    directory: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Compacted> {
     let directory = directory
         .canonicalize()
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
@@ -82,16 +86,16 @@ fn replace(name: &str, directory: &Path, watch: &mut Watch<'_>) -> Result<Compac
              compact copy in another directory instead",
         ));
     }
-    if !matches!(header::check(directory, name)?, DataFile::Sound) {
+    if !matches!(file::check(directory, name)?, DataFile::Sound) {
         return Err(cannot_open(directory, "no LMDB environment: data.mdb is empty"));
     }
     // Damage must not be copied, and could end the process.
-    sound(directory, header::verify(directory, name)?)?;
+    sound(directory, file::verify(directory, name)?)?;
     let part = Part::create(directory, &found)?;
     copy(directory, &part.file, watch)?;
     part.give_owner_and_mode(directory, &found)?;
     part.file.sync_all().map_err(|error| cannot(directory, "cannot sync the copy", &error))?;
-    sound(directory, header::verify_file(&part.path, directory, name)?)?;
+    sound(directory, file::verify_file(&part.path, directory, name)?)?;
     let after = part.file.metadata().map_err(looked)?.len();
     if FileId::at(&path).map_err(looked)? != Some(FileId::new(&found)) {
         return Err(cannot_open(directory, "its data.mdb was replaced meanwhile; try again"));
@@ -184,8 +188,8 @@ mod tests {
 
     use heed::MdbError;
 
-    use super::super::LmdbStore;
     use super::*;
+    use crate::lmdb::LmdbStore;
     use crate::{KvDatabase, TxOptions};
 
     const ROLE: &str = "PERMAZEN_COMPACT_ROLE";
@@ -215,7 +219,7 @@ mod tests {
 
     fn spawn(role: &str, directory: &Path, first: &str) -> (Child, BufReader<impl Read + use<>>) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "lmdb::compact::tests::child", "--nocapture"])
+            .args(["--exact", "lmdb::copy::compact::tests::child", "--nocapture"])
             .env(ROLE, role)
             .current_dir(directory)
             .stdout(Stdio::piped())

@@ -4,15 +4,18 @@
 //! process. So this reads the file in the ordinary way, to find out whether it is a complete file
 //! of LMDB.
 
+mod page;
+mod structure;
+
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
 use super::error::{cannot_open, io_failed};
-use super::page::{HEAD, u16_at, u32_at, u64_at};
-use super::structure::{Structure, TREE, Tree, free_flags_fit};
 use crate::{KvError, Result};
+use page::{HEAD, u16_at, u32_at, u64_at};
+use structure::{Structure, TREE, Tree, free_flags_fit};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
