@@ -276,6 +276,7 @@ pub(crate) const MIGRATING: &[(&str, Operation)] = &[
     ("Transaction::migrate", |tx| tx.migrate(foo_id(1)).map(drop)),
     ("Transaction::migrate without some references", |tx| tx.migrate(foo_id(5)).map(drop)),
     ("Transaction::migrate_exactly", |tx| tx.migrate_exactly(foo_id(1), tx.schema().id).map(drop)),
+    ("Transaction::migrate_losing", |tx| tx.migrate_losing(foo_id(1), tx.schema().id).map(drop)),
     ("Transaction::set with migration", |tx| tx.set(foo_id(1), "i", &int(77), Migrate::Yes)),
     ("Transaction::set_counter with migration", |tx| {
         tx.set_counter(foo_id(1), "c", 7, Migrate::Yes)

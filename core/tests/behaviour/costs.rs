@@ -147,6 +147,11 @@ const OF_OBJECTS: Costs = &[
         "nothing",
     ),
     (
+        "Transaction::migrate_losing to its own schema",
+        |tx| assert!(tx.migrate_losing(foo_id(1), tx.schema().id).unwrap().is_empty()),
+        "nothing",
+    ),
+    (
         "Transaction::pending_changes that the store does not know",
         |tx| assert!(tx.pending_changes(|_| Ok(())).unwrap().is_none()),
         "nothing",
