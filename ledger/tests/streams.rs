@@ -1051,3 +1051,42 @@ fn a_value_is_written_although_others_hold_the_host_for_a_while() {
         }
     }
 }
+
+#[test]
+fn an_error_of_what_is_stored_in_the_background_comes_with_a_later_write() {
+    let value = noise(4_500_000, 71);
+    let (mut at_writes, mut at_ends) = (0, 0);
+    for nth in (1..).step_by(17) {
+        let (host, clock) = (MemoryStore::new(), TestClock::new());
+        let failing = FaultStore::new(host.clone());
+        let Process { repository, page } = process(failing.clone(), &clock);
+        let mut writer = page.write_value(None).unwrap();
+        failing.faults().fail_nth(nth, || KvError::Stale("broken".to_owned()));
+        let failed = value.chunks(200_000).find_map(|portion| writer.write_all(portion).err());
+        if let Some(error) = failed {
+            at_writes += 1;
+            let text = error.to_string();
+            assert!(text.contains("broken"), "{nth}: {text}");
+            let error = writer.write_all(b"more").unwrap_err();
+            let error: LedgerError = *error.into_inner().unwrap().downcast().unwrap();
+            assert!(matches!(error, LedgerError::ValueGone { .. }), "{nth}: {error}");
+            assert!(matches!(writer.finish(), Err(LedgerError::ValueGone { .. })), "{nth}");
+        } else {
+            let end = writer.finish();
+            if failing.faults().hits() == 0 {
+                end.unwrap();
+                break;
+            }
+            at_ends += 1;
+            let text = end.unwrap_err().to_string();
+            assert!(text.contains("broken"), "{nth}: {text}");
+        }
+        drop((repository, page));
+        let Process { repository, page } = process(host.clone(), &clock);
+        clock.advance(90 * MINUTE);
+        repository.upkeep().unwrap();
+        page.collect().unwrap();
+        check_nothing_left(&host, &page, &clock, &nth.to_string());
+    }
+    assert!(at_writes > 5 && at_ends > 5, "{at_writes} at writes, {at_ends} at ends");
+}

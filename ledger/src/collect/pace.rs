@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 /// A slice, with its commit, should hold the right to write for less than 5 ms.
-const LONG: Duration = Duration::from_millis(4);
+const LONG: Duration = Duration::from_millis(3);
 
 /// After a slice that takes less, the next one may change more.
-const SHORT: Duration = Duration::from_millis(2);
+const SHORT: Duration = Duration::from_micros(1_500);
 
-const LEAST: usize = 64;
+const LEAST: usize = 32;
 const MOST: usize = 1_024;
 
 /// How many rows a slice may change. Each lies at a random place, so the commit writes a page of the host for it, and
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(pace.rows(), LEAST);
         pace.note(pace.rows() - 1, Duration::ZERO);
         assert_eq!(pace.rows(), LEAST, "what was left says nothing");
-        pace.note(pace.rows(), Duration::from_millis(3));
+        pace.note(pace.rows(), Duration::from_millis(2));
         assert_eq!(pace.rows(), LEAST);
         for _ in 0..20 {
             pace.note(pace.rows(), Duration::ZERO);

@@ -12,7 +12,7 @@ use crate::rows::references::{References, roots};
 
 /// A slice reads at most so many commits or pieces, and stops after so long.
 const READS: usize = 256;
-const LONGEST: Duration = Duration::from_millis(3);
+const LONGEST: Duration = Duration::from_millis(2);
 
 /// A slice removes at most so many rows.
 const REMOVALS: usize = 1_024;

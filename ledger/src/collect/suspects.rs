@@ -13,7 +13,7 @@ use crate::rows::statuses::Remote;
 
 /// A slice looks at so many pieces at most, and stops after so long, or as its pace says.
 const PIECES: usize = 256;
-const LONGEST: Duration = Duration::from_millis(3);
+const LONGEST: Duration = Duration::from_millis(2);
 
 /// A piece that is removed has two rows: its own, and that it is a suspect. A child loses a row, and may become a
 /// suspect.

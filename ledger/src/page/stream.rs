@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use permazen_kv::{KvWrite, TxOptions};
@@ -114,23 +115,37 @@ impl ValueRef {
 /// Writes a value in parts. [`finish`](ValueWriter::finish) ends it; without that, the value is given
 /// up when this is dropped, and the collector removes what was stored of it.
 ///
-/// Holds at most about 2 MiB, whatever the length. Each MiB is stored in a transaction of the host of its
-/// own, so others write in between. `flush` does nothing. Errors of the page are inside of those of
-/// [`std::io`]; after one that is [retryable](LedgerError::is_retryable), the same bytes can be written
-/// again.
+/// Holds at most about 3 MiB, whatever the length. A thread stores each MiB in a transaction of the host of
+/// its own, while the next MiB is written here; so others write in between. An error of it comes with a later
+/// write, or at the end. `flush` does nothing. Errors of the page are inside of those of [`std::io`]; after one
+/// that is [retryable](LedgerError::is_retryable), the same bytes can be written again. Dropping this waits for
+/// what is being stored.
 pub struct ValueWriter {
     page: Arc<Shared>,
     number: u64,
-    /// `None` until something is stored.
-    stream: Option<StreamId>,
     splitter: Splitter,
     declared: Option<u64>,
     len: u64,
-    /// What is not yet stored, and how many bytes that is.
+    /// What is not yet stored nor sent, and how many bytes that is.
     pending: (Vec<Piece>, usize),
-    /// How many pieces had no row before.
-    stored: u32,
+    stored: Stored,
+    sent: Option<Sent>,
     is_broken: bool,
+}
+
+/// What of a value is stored.
+#[derive(Clone, Copy, Default)]
+struct Stored {
+    /// `None` until something is stored.
+    stream: Option<StreamId>,
+    /// How many pieces had no row before.
+    pieces: u32,
+}
+
+/// Pieces that a thread stores.
+struct Sent {
+    pieces: Arc<Vec<Piece>>,
+    thread: JoinHandle<Result<Stored>>,
 }
 
 impl fmt::Debug for ValueWriter {
@@ -187,11 +202,11 @@ impl Page {
             splitter: Splitter::new(&page.secret),
             page,
             number,
-            stream: None,
             declared: len,
             len: 0,
             pending: (Vec::new(), 0),
-            stored: 0,
+            stored: Stored::default(),
+            sent: None,
             is_broken: false,
         })
     }
@@ -236,12 +251,13 @@ impl ValueWriter {
             pieces.push(piece);
             Ok(())
         })?;
-        while !self.pending.0.is_empty() {
-            self.store()?;
+        self.arrive()?;
+        while let Some(pieces) = self.next_portion() {
+            self.stored = self.page.store_when_free(self.number, self.stored, &pieces)?;
         }
-        match self.stream {
-            Some(stream) => Ok(Content::Long { stream, value, pieces: self.stored }),
-            None => Err(self.page.value_gone()),
+        match self.stored {
+            Stored { stream: Some(stream), pieces } => Ok(Content::Long { stream, value, pieces }),
+            Stored { stream: None, .. } => Err(self.page.value_gone()),
         }
     }
 
@@ -260,7 +276,7 @@ impl ValueWriter {
         }
         // Before anything is taken, so that the caller can try again.
         while self.pending.1 >= TRANSACTION {
-            self.store()?;
+            self.send()?;
         }
         let (pieces, size) = &mut self.pending;
         self.splitter.push(bytes, &mut |piece| {
@@ -272,36 +288,75 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Stores the first pieces of those that are not stored.
-    fn store(&mut self) -> Result<()> {
-        let (mut count, mut size) = (0, 0);
-        for piece in &self.pending.0 {
-            if count > 0 && size + piece.bytes.len() > TRANSACTION {
-                break;
+    /// Lets a thread store the first pieces of those that are not stored, once it has stored those before.
+    fn send(&mut self) -> Result<()> {
+        self.arrive()?;
+        let Some(pieces) = self.next_portion() else { return Ok(()) };
+        let pieces = Arc::new(pieces);
+        let (page, number, stored) = (Arc::clone(&self.page), self.number, self.stored);
+        let its_pieces = Arc::clone(&pieces);
+        let store = move || page.store_when_free(number, stored, &its_pieces);
+        match thread::Builder::new().name("permazen-value".to_owned()).spawn(store) {
+            Ok(thread) => {
+                self.sent = Some(Sent { pieces, thread });
+                Ok(())
             }
-            (count, size) = (count + 1, size + piece.bytes.len());
+            // The system has no thread left, so this one does it.
+            Err(_) => {
+                let result = self.page.store_when_free(number, stored, &pieces);
+                self.note(result, pieces)
+            }
         }
-        let rest = self.pending.0.split_off(count);
-        match self.store_when_free() {
-            Ok(()) => {
-                self.pending = (rest, self.pending.1 - size);
+    }
+
+    /// Waits for what was sent. After an error, its pieces are the next to be stored again.
+    fn arrive(&mut self) -> Result<()> {
+        let Some(Sent { pieces, thread }) = self.sent.take() else { return Ok(()) };
+        let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.note(result, pieces)
+    }
+
+    fn note(&mut self, result: Result<Stored>, pieces: Arc<Vec<Piece>>) -> Result<()> {
+        match result {
+            Ok(stored) => {
+                self.stored = stored;
                 Ok(())
             }
             Err(error) => {
-                self.pending.0.extend(rest);
+                let mut pieces = Arc::unwrap_or_clone(pieces);
+                let len = pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>();
+                pieces.append(&mut self.pending.0);
+                self.pending = (pieces, self.pending.1 + len);
                 self.is_broken = !error.is_retryable();
                 Err(error)
             }
         }
     }
 
-    /// Stores the pending pieces. While others hold the host, tries again.
-    fn store_when_free(&mut self) -> Result<()> {
+    /// Takes the first pieces of those that are not stored, as many as one transaction writes.
+    fn next_portion(&mut self) -> Option<Vec<Piece>> {
+        let (mut count, mut len) = (0, 0);
+        for piece in &self.pending.0 {
+            if count > 0 && len + piece.bytes.len() > TRANSACTION {
+                break;
+            }
+            (count, len) = (count + 1, len + piece.bytes.len());
+        }
+        let rest = self.pending.0.split_off(count);
+        let portion = std::mem::replace(&mut self.pending.0, rest);
+        self.pending.1 -= len;
+        (count > 0).then_some(portion)
+    }
+}
+
+impl Shared {
+    /// Stores pieces of a value of which some are stored already. While others hold the host, tries again.
+    fn store_when_free(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
         let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
-            match self.store_pieces() {
+            match self.store(number, stored, pieces) {
                 Err(error) if error.is_retryable() && begun.elapsed() < WAIT => {
-                    std::thread::sleep(pause);
+                    thread::sleep(pause);
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
                 result => return result,
@@ -309,18 +364,18 @@ impl ValueWriter {
         }
     }
 
-    /// Stores the pending pieces in one transaction.
-    fn store_pieces(&mut self) -> Result<()> {
-        let open = &self.page.open;
-        let mut pieces: Vec<&Piece> = self.pending.0.iter().collect();
+    /// Stores pieces of a value in one transaction.
+    fn store(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
+        let open = &self.open;
+        let mut pieces: Vec<&Piece> = pieces.iter().collect();
         // In the order of their keys, which a B+tree writes fastest.
         pieces.sort_unstable_by_key(|piece| piece.part.digest);
         let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
         open.rows.check_there(&tx)?;
-        let stream = match self.stream {
+        let stream = match stored.stream {
             None => {
                 let process = open.process.sign(&mut tx)?;
-                let stream = StreamId { process, number: self.number };
+                let stream = StreamId { process, number };
                 open.rows.put_stream(&mut tx, &stream, StreamState::Open)?;
                 stream
             }
@@ -328,12 +383,12 @@ impl ValueWriter {
                 if lease(&tx, &stream.process)?.is_none()
                     || open.rows.stream(&tx, &stream)? != Some(StreamState::Open)
                 {
-                    return Err(self.page.value_gone());
+                    return Err(self.value_gone());
                 }
                 stream
             }
         };
-        let (mut counts, mut stored) = (open.rows.counts(&tx)?, self.stored);
+        let (mut counts, mut new_pieces) = (open.rows.counts(&tx)?, stored.pieces);
         let statuses = Written::begin(&open.rows, &tx)?;
         for Piece { kind, part, bytes } in pieces {
             let piece = (*kind, &part.digest);
@@ -341,12 +396,11 @@ impl ValueWriter {
             if is_new {
                 statuses.new_piece((&open.rows, &mut tx), &part.digest, &mut counts)?;
             }
-            stored = stored.saturating_add(u32::from(is_new));
+            new_pieces = new_pieces.saturating_add(u32::from(is_new));
         }
         open.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
-        (self.stream, self.stored) = (Some(stream), stored);
-        Ok(())
+        Ok(Stored { stream: Some(stream), pieces: new_pieces })
     }
 }
 
@@ -369,6 +423,10 @@ impl Write for ValueWriter {
 
 impl Drop for ValueWriter {
     fn drop(&mut self) {
+        // What a thread stored after the value is given up would stay until the next collection.
+        if let Some(sent) = self.sent.take() {
+            let _ = sent.thread.join();
+        }
         let open = &self.page.open;
         open.process.streams.give_up(open.rows.page, self.number);
     }
