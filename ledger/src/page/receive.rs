@@ -257,7 +257,7 @@ impl Receiver {
     }
 
     /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here already, nothing
-    /// changes. One transaction of the host.
+    /// changes but that it stays if it was about to go. One transaction of the host.
     ///
     /// It becomes no head: [`add_head`](Receiver::add_head), [`Page::create_branch`] and [`Page::set_tag`] can
     /// name it.
@@ -275,14 +275,17 @@ impl Receiver {
         let commit = Commit::checked(self.page.page(), id, bytes)?;
         let rows = &self.page.open.rows;
         // Before it is there, so that nobody removes it first.
-        let (pin, is_here) =
-            self.page.open.held(Held::Base, |host| Ok((*id, rows.has_commit(&host, id)?)))?;
-        if !is_here {
+        let (pin, (is_here, is_expiring)) = self.page.open.held(Held::Base, |host| {
+            Ok((*id, (rows.has_commit(&host, id)?, rows.is_expiring(&host, id)?)))
+        })?;
+        // Another process that has decided to remove it knows nothing of the pin yet.
+        let stays = is_here && (!is_expiring || self.stubbornly(|| self.keep_here(id))?);
+        if !stays {
             let parents = self.parents(&commit)?;
             self.check_place(id, &commit, &parents)?;
             let draft = self.draft(&commit, &parents);
             let draft = draft.map_err(|error| self.needed(id, error))?;
-            self.write((id, &commit), &parents, &draft)?;
+            self.stubbornly(|| self.write((id, &commit), &parents, &draft))?;
             let Incoming { draft, .. } = draft;
             for node in &draft.nodes {
                 self.nodes.remove(&node.digest);
@@ -450,16 +453,11 @@ impl Receiver {
         Ok(Incoming { draft, needs_remote })
     }
 
-    /// Writes a commit. If others have written at the same time, does it again.
-    fn write(
-        &self,
-        commit: (&CommitId, &Commit),
-        parents: &[Parent],
-        draft: &Incoming,
-    ) -> Result<()> {
+    /// Does what writes in one transaction. If others have written at the same time, does it again.
+    fn stubbornly<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         loop {
-            match self.write_once(commit, parents, draft) {
+            match write() {
                 Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < WAIT => {
                 }
                 result => return result,
@@ -467,7 +465,21 @@ impl Receiver {
         }
     }
 
-    fn write_once(
+    /// Lets a commit that is about to go wait anew. `false` if it is gone.
+    fn keep_here(&self, id: &CommitId) -> Result<bool> {
+        let rows = &self.page.open.rows;
+        let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
+        rows.check_there(&tx)?;
+        if !rows.has_commit(&tx, id)? {
+            return Ok(false);
+        }
+        rows.keep(&mut tx, id)?;
+        tx.commit()?;
+        Ok(true)
+    }
+
+    /// Writes a commit.
+    fn write(
         &self,
         (id, commit): (&CommitId, &Commit),
         parents: &[Parent],

@@ -12,16 +12,22 @@
 //! most: once, unless set.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod receiving;
+mod turns;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, LedgerError, MAIN, Page, PageId, Repository, Result, Retention, Secret,
 };
+
+use self::receiving::Elsewhere;
+use self::turns::{COLLECTOR, End, Given, InTurn, Lists, OTHER, Turns};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -40,90 +46,6 @@ impl TestClock {
 impl Clock for TestClock {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
-/// The other process, and the one that collects.
-const OTHER: usize = 0;
-const COLLECTOR: usize = 1;
-
-/// Whose turn it is.
-#[derive(Debug, Default)]
-struct Turns {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Turns are taken. Before and after that everybody runs at once.
-    is_on: bool,
-    running: Option<usize>,
-    /// Who waits to begin a transaction, and whether it only reads.
-    waiting: [Option<bool>; 2],
-    ended: [bool; 2],
-}
-
-impl Turns {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until it is the turn of a process.
-    fn take(&self, who: usize, reads: bool) {
-        let mut state = self.lock();
-        if !state.is_on {
-            return;
-        }
-        state.waiting[who] = Some(reads);
-        state.running = None;
-        self.changed.notify_all();
-        let waited = self.changed.wait_while(state, |state| state.running != Some(who));
-        waited.unwrap_or_else(PoisonError::into_inner).waiting[who] = None;
-    }
-
-    fn end(&self, who: usize) {
-        let mut state = self.lock();
-        (state.ended[who], state.running) = (true, None);
-        self.changed.notify_all();
-    }
-
-    /// Who waits, once nobody runs. `None` if all have ended.
-    fn waiting(&self) -> Option<[Option<bool>; 2]> {
-        let all_wait = |state: &State| {
-            let idle = |who: usize| state.ended[who] || state.waiting[who].is_some();
-            state.running.is_none() && idle(OTHER) && idle(COLLECTOR)
-        };
-        let waited = self.changed.wait_while(self.lock(), |state| !all_wait(state));
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        state.is_on = state.ended != [true; 2];
-        state.is_on.then_some(state.waiting)
-    }
-
-    fn give(&self, who: usize) {
-        self.lock().running = Some(who);
-        self.changed.notify_all();
-    }
-}
-
-/// The host as a process has it.
-struct InTurn {
-    host: MemoryStore,
-    turns: Arc<Turns>,
-    who: usize,
-}
-
-impl KvDatabase for InTurn {
-    fn begin(
-        &self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + '_>> {
-        // Whoever has a transaction for writing keeps the turn, because nobody else could have one.
-        let is_free = self.host.begin(&TxOptions::writing().with_wait(Duration::ZERO)).is_ok();
-        if is_free {
-            self.turns.take(self.who, options.read_only);
-        }
-        self.host.begin(options)
     }
 }
 
@@ -164,11 +86,15 @@ fn content(number: u8) -> Map {
 }
 
 fn put(page: &Page, content: &Map) -> Result<CommitId> {
-    let db = page.database(MAIN)?;
+    put_on(page, MAIN, content)
+}
+
+fn put_on(page: &Page, branch: &str, content: &Map) -> Result<CommitId> {
+    let db = page.database(branch)?;
     let mut tx = db.begin(&TxOptions::writing())?;
     content.iter().try_for_each(|(key, value)| tx.put(key, value))?;
     tx.commit()?;
-    page.head(MAIN)
+    page.head(branch)
 }
 
 /// The host with which each run begins: the content 0 was there, and only its pieces are left. The commits of 1, 2 and 3
@@ -178,6 +104,7 @@ struct Begin {
     time: u64,
     /// The commits of 1 to 4.
     commits: Vec<CommitId>,
+    elsewhere: Elsewhere,
 }
 
 fn rows(host: &MemoryStore, first: u8) -> usize {
@@ -186,7 +113,7 @@ fn rows(host: &MemoryStore, first: u8) -> usize {
     snapshot.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
 }
 
-fn begin(with_references: bool) -> Begin {
+fn begin(with_references: bool, is_attached: bool) -> Begin {
     let (host, clock) =
         (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(1_800_000_000_000))));
     let first = process(host.clone(), &clock);
@@ -203,9 +130,19 @@ fn begin(with_references: bool) -> Begin {
         assert!(page.collect_slice().unwrap());
     }
     clock.advance(3 * MINUTE);
+    if is_attached {
+        // All of it is there.
+        let remote = page.remote();
+        remote.attach().unwrap();
+        let pieces = remote.local_pieces(None, usize::MAX).unwrap();
+        let pieces: Vec<_> = pieces.into_iter().map(|piece| piece.digest).collect();
+        remote.mark_synced(&commits, &pieces, &[]).unwrap();
+    }
     drop(first);
-    let pairs = map(&host.snapshot()).unwrap();
-    Begin { rows: pairs.into_iter().collect(), time: clock.0.load(Ordering::Relaxed), commits }
+    let rows: Vec<_> = map(&host.snapshot()).unwrap().into_iter().collect();
+    let time = clock.0.load(Ordering::Relaxed);
+    let elsewhere = Elsewhere::new(&rows, time, &commits);
+    Begin { rows, time, commits, elsewhere }
 }
 
 /// What the other process does: what it has named with this, and what it has read.
@@ -315,105 +252,6 @@ fn reset_and_commit(process: &Process, begin: &Begin) -> Result<()> {
     commit_what_goes(process, begin)
 }
 
-/// Where both waited.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    /// Who was chosen, and whether the other one is yet to be tried.
-    who: usize,
-    is_left: bool,
-    /// How many turns each had before, and whether what each waits for only reads.
-    before: [usize; 2],
-    waiting: [Option<bool>; 2],
-}
-
-/// How a run came out.
-#[derive(Debug, PartialEq, Eq)]
-enum Given {
-    New,
-    /// Another list differs from this one by the order of reads alone.
-    Same,
-    /// A slice has ended early because it took too long, so this was no longer that list.
-    Other,
-}
-
-/// One list of turns after the other.
-#[derive(Default)]
-struct Lists {
-    turns: Vec<Turn>,
-    /// How often a process may be interrupted. `None` if all lists are tried.
-    most: Option<usize>,
-    /// How often this list was another one.
-    others: usize,
-}
-
-impl Lists {
-    /// Goes on to the next list. `false` after the last one.
-    fn next(&mut self) -> bool {
-        while let Some(turn) = self.turns.pop() {
-            if turn.is_left {
-                self.turns.push(Turn { who: 1 - turn.who, is_left: false, ..turn });
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Gives one turn after the other.
-    fn give_all(&mut self, turns: &Turns) -> Given {
-        let (mut at, mut interruptions, mut before) = (0, 0, [0; 2]);
-        let (fixed, mut given) = (self.turns.len(), Given::New);
-        // Who had the turn before, and whether that only read.
-        let mut last: Option<(usize, bool)> = None;
-        while let Some(waiting) = turns.waiting() {
-            let reads = |who: usize| waiting[who] == Some(true);
-            // The other process waited before the collector has read, so its read comes before that.
-            let is_same = self.most.is_none() && last == Some((COLLECTOR, true)) && reads(OTHER);
-            let goes_on = last.map_or(OTHER, |(who, _)| who);
-            let who = match waiting {
-                [Some(_), None] => OTHER,
-                [None, Some(_)] => COLLECTOR,
-                _ if is_same => COLLECTOR,
-                _ if given == Given::Other => goes_on,
-                _ => {
-                    if at == self.turns.len() {
-                        let is_left = self.most.is_none_or(|most| interruptions < most);
-                        self.turns.push(Turn { who: goes_on, is_left, before, waiting });
-                    }
-                    let turn = self.turns[at];
-                    if (turn.before, turn.waiting) == (before, waiting) {
-                        at += 1;
-                        turn.who
-                    } else {
-                        given = Given::Other;
-                        goes_on
-                    }
-                }
-            };
-            if is_same && who == OTHER && given == Given::New {
-                given = Given::Same;
-            }
-            let is_interruption = |last: usize| last != who && waiting[last].is_some();
-            interruptions += usize::from(last.is_some_and(|(last, _)| is_interruption(last)));
-            before[who] += 1;
-            last = Some((who, reads(who)));
-            turns.give(who);
-        }
-        if given == Given::Other || at < fixed {
-            self.others += 1;
-            // It was first found when a slice took too long, and is not found again.
-            if self.others == 5 {
-                self.others = 0;
-                self.turns.truncate(at);
-            } else {
-                self.turns.truncate(fixed);
-            }
-            return Given::Other;
-        }
-        self.others = 0;
-        given
-    }
-}
-
 /// How many lists were tried, and what came of them.
 #[derive(Debug, Default)]
 struct Seen {
@@ -427,15 +265,6 @@ struct Seen {
     /// Those that were given again, because a slice has ended early.
     again: u64,
     most_turns: usize,
-}
-
-/// Says that a thread has ended, also if it has failed.
-struct End<'t>(&'t Turns, usize);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.end(self.1);
-    }
 }
 
 /// All commits that branches and tags lead to can be read, and have what was put.
@@ -470,7 +299,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
     let processes = [OTHER, COLLECTOR]
         .map(|who| process(InTurn { host: host.clone(), turns: Arc::clone(&turns), who }, &clock));
     let [other, collector] = &processes;
-    turns.lock().is_on = true;
+    turns.begin();
     let (did, collected, given) = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let _end = End(&turns, OTHER);
@@ -518,13 +347,22 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
 
 /// Tries the lists of turns of a script.
 fn try_all(name: &str, script: Script) -> Seen {
+    try_each(name, script, false)
+}
+
+/// The same on a page that is attached to a remote.
+fn try_beside_a_remote(name: &str, script: Script) -> Seen {
+    try_each(name, script, true)
+}
+
+fn try_each(name: &str, script: Script, is_attached: bool) -> Seen {
     let most = match std::env::var("PERMAZEN_INTERLEAVINGS") {
         Ok(all) if all == "all" => None,
         most => Some(most.map_or(1, |most| most.parse().unwrap())),
     };
     let mut seen = Seen::default();
     for with_references in [false, true] {
-        let begin = begin(with_references);
+        let begin = begin(with_references, is_attached);
         let mut lists = Lists { most, ..Lists::default() };
         loop {
             let given = run(&begin, script, &mut lists, &mut seen, name);
