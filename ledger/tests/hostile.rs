@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, Merger, ObjectSource, Page, PageId,
     Receiver, Repository, Result, Secret,
@@ -270,6 +270,66 @@ fn a_commit_must_be_as_it_was_said_when_it_was_pruned() {
     receiver.add_commit(&child, &child_bytes).unwrap();
     receiver.add_commit(&parent, &bytes).unwrap();
     assert!(page.verify().unwrap().findings.is_empty());
+}
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A host in which something happens before the next transaction that writes.
+#[derive(Clone, Default)]
+struct Hooked {
+    store: MemoryStore,
+    before: Arc<Mutex<Option<Hook>>>,
+}
+
+impl KvDatabase for Hooked {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        if !options.read_only {
+            let hook = self.before.lock().unwrap().take();
+            hook.into_iter().for_each(|hook| hook());
+        }
+        self.store.begin(options)
+    }
+}
+
+/// Somebody else adds it between the look at what was said and the transaction.
+#[test]
+fn a_commit_must_be_as_it_was_said_whichever_comes_first() {
+    for (generation, later) in [(1_000, 0), (1, 1)] {
+        for child_waits in [true, false] {
+            // Of a child that fits to the parent as it is, nothing is wrong.
+            let is_refused = !child_waits || generation > 1;
+            let host = Hooked::default();
+            let builder = Repository::builder(host.clone()).upkeep_by_hand().alone();
+            let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+            let root = page.snapshot(&CommitId::FIRST).unwrap().root();
+            let time = now() - 1_000;
+            let (parent, bytes) = commit(&[CommitId::FIRST], &root, time, 1);
+            let (child, child_bytes) = commit(&[parent], &root, now(), generation + 1);
+            let (mut one, mut other) = (page.receive(), page.receive());
+            let said = CommitTime::from_bits(time + later);
+            one.add_pruned(&parent, generation, said).unwrap();
+            let added = match child_waits {
+                true => {
+                    let add = move || other.add_commit(&parent, &bytes).unwrap();
+                    *host.before.lock().unwrap() = Some(Box::new(add));
+                    one.add_commit(&child, &child_bytes)
+                }
+                false => {
+                    let add = move || one.add_commit(&child, &child_bytes).unwrap();
+                    *host.before.lock().unwrap() = Some(Box::new(add));
+                    other.add_commit(&parent, &bytes)
+                }
+            };
+            match added {
+                Err(LedgerError::Integrity { .. }) => assert!(is_refused),
+                other => assert!(!is_refused && other.is_ok(), "{other:?}"),
+            }
+            assert!(page.verify().unwrap().findings.is_empty());
+        }
+    }
 }
 
 #[test]

@@ -281,12 +281,15 @@ impl Receiver {
         // Another process that has decided to remove it knows nothing of the pin yet.
         let stays = is_here && (!is_expiring || self.stubbornly(|| self.keep_here(id))?);
         if !stays {
-            let parents = self.parents(&commit)?;
-            self.check_place(id, &commit, &parents)?;
-            let draft = self.draft(&commit, &parents);
-            let draft = draft.map_err(|error| self.needed(id, error))?;
-            self.stubbornly(|| self.write((id, &commit), &parents, &draft))?;
-            let Incoming { draft, .. } = draft;
+            let draft = loop {
+                let parents = self.parents(&commit)?;
+                self.check_place(id, &commit, &parents)?;
+                let draft = self.draft(&commit, &parents);
+                let draft = draft.map_err(|error| self.needed(id, error))?;
+                if self.stubbornly(|| self.write((id, &commit), &parents, &draft))? {
+                    break draft.draft;
+                }
+            };
             for node in &draft.nodes {
                 self.nodes.remove(&node.digest);
             }
@@ -360,7 +363,6 @@ impl Receiver {
                 format!("commit {id} has generation {}: 2⁴⁰ − 2³² or more", commit.generation);
             return Err(LedgerError::InvalidArgument(what));
         }
-        self.check_said(id, commit)?;
         let now = millis(self.page.open.process.clock.now());
         if commit.time.as_millis() > now.saturating_add(DAY) {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
@@ -396,9 +398,8 @@ impl Receiver {
     }
 
     /// Compares the commit with what was said of it when it was a pruned parent.
-    fn check_said(&self, id: &CommitId, commit: &Commit) -> Result<()> {
-        let said = self.page.open.rows.pruned(&self.page.read()?, id)?;
-        let Some(Pruned { generation, time }) = said else { return Ok(()) };
+    fn check_said(&self, id: &CommitId, commit: &Commit, said: Pruned) -> Result<()> {
+        let Pruned { generation, time } = said;
         if (generation, time) == (commit.generation, commit.time) {
             return Ok(());
         }
@@ -478,18 +479,19 @@ impl Receiver {
         Ok(true)
     }
 
-    /// Writes a commit.
+    /// Writes a commit. `false` if a parent is not as it was said, which somebody has
+    /// found out since.
     fn write(
         &self,
         (id, commit): (&CommitId, &Commit),
         parents: &[Parent],
         Incoming { draft, needs_remote }: &Incoming,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
         rows.check_there(&tx)?;
         if rows.has_commit(&tx, id)? {
-            return Ok(());
+            return Ok(true);
         }
         if *needs_remote && rows.remote(&tx)? != Remote::Attached {
             let what = format!("page {} was detached from its remote meanwhile", rows.page);
@@ -499,10 +501,21 @@ impl Receiver {
         // their rows, that is not known of a parent without one.
         let mut from_remote = self.from_remote && rows.remote(&tx)? == Remote::Attached;
         for (parent, known) in commit.parents().iter().zip(parents) {
-            if let (false, Parent::Pruned(pruned)) = (rows.has_commit(&tx, parent)?, known) {
-                rows.put_pruned(&mut tx, parent, *pruned)?;
-            } else if !rows.has_commit(&tx, parent)? {
-                return Err(self.page.expired(parent));
+            let here = rows.commit(&tx, parent)?;
+            match (known, here) {
+                (Parent::First, _) | (Parent::Here { .. }, Some(_)) => {}
+                (Parent::Here { .. }, None) => return Err(self.page.expired(parent)),
+                (Parent::Pruned(said), here) => {
+                    let known = match here {
+                        Some(Commit { generation, time, .. }) => Some(Pruned { generation, time }),
+                        None => rows.pruned(&tx, parent)?,
+                    };
+                    match known {
+                        None => rows.put_pruned(&mut tx, parent, *said)?,
+                        Some(known) if known == *said => {}
+                        Some(_) => return Ok(false),
+                    }
+                }
             }
             from_remote &= rows.unsynced(&tx, parent)?.is_none();
         }
@@ -510,18 +523,19 @@ impl Receiver {
             true => Written::from_remote(),
             false => Written::begin(rows, &tx)?,
         };
-        self.remember(&mut tx, id)?;
+        self.remember(&mut tx, (id, commit))?;
         self.page.put_content(&mut tx, (id, commit), draft, statuses)?;
         self.page.end(tx, id)?;
         self.page.made(draft, id);
-        Ok(())
+        Ok(true)
     }
 
     /// Notes that an older commit is kept, which may have been removed before.
-    fn remember(&self, tx: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
+    fn remember(&self, tx: &mut dyn KvWrite, (id, commit): (&CommitId, &Commit)) -> Result<()> {
         let rows = &self.page.open.rows;
         rows.raise_keeps(tx)?;
-        if rows.pruned(tx, id)?.is_some() {
+        if let Some(said) = rows.pruned(tx, id)? {
+            self.check_said(id, commit, said)?;
             rows.remove_pruned(tx, id)?;
         }
         Ok(())
