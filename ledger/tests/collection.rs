@@ -447,3 +447,73 @@ fn what_is_damaged_stops_a_collection_before_it_removes_a_piece() {
     page.collect().unwrap();
     assert_eq!(pieces(&host).len(), damaged);
 }
+
+/// The phase of the collector of the first page.
+fn phase(host: &MemoryStore) -> u8 {
+    host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47]
+}
+
+fn put_row(host: &MemoryStore, key: &[u8], row: &[u8]) {
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, row).unwrap();
+    tx.commit().unwrap();
+}
+
+/// A page of which nearly all is garbage.
+fn with_garbage(repository: &Repository) -> Page {
+    let page = repository.page_or_create("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Heads).unwrap();
+    let db = page.database(MAIN).unwrap();
+    for number in 0..3_u8 {
+        let value: Vec<u8> = (0..100_000_u64).map(|at| ((at * at) >> 5) as u8 ^ number).collect();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"long", &value).unwrap();
+        tx.commit().unwrap();
+    }
+    page
+}
+
+#[test]
+fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complete() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let open = |host: &MemoryStore| builder(host, &clock).alone().cache_bytes(1).create().unwrap();
+    let repository = open(&host);
+    let page = with_garbage(&repository);
+    let all = pieces(&host);
+    let copy = MemoryStore::new();
+    for pair in host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+        let (key, row) = pair.unwrap();
+        put_row(&copy, &key, &row);
+    }
+    open(&copy).page("test", PageId::ROOT).unwrap().collect().unwrap();
+    let needed = pieces(&copy);
+    // The last piece that is garbage.
+    let key = all.iter().rfind(|key| !needed.contains(key)).unwrap();
+    let right = host.snapshot().get(key).unwrap().unwrap().into_owned();
+    let mut wrong = right.clone();
+    wrong[5] ^= 1;
+    put_row(&host, key, &wrong);
+
+    let error = page.collect().unwrap_err();
+    assert!(matches!(error, LedgerError::DamagedRow { .. }), "{error}");
+    assert_eq!(phase(&host), 0);
+    // Nobody tries again and again.
+    let rows = host.snapshot();
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(600));
+        repository.upkeep().unwrap();
+    }
+    assert_eq!(host.snapshot().get(&[0x10, 1, 0x32]).unwrap(), rows.get(&[0x10, 1, 0x32]).unwrap());
+
+    put_row(&host, key, &right);
+    page.collect().unwrap();
+    assert_eq!(pieces(&host), needed);
+    check_clean(&page, "after it was made right");
+    let page = with_garbage(&repository);
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(600));
+        repository.upkeep().unwrap();
+    }
+    assert!(pieces(&host).len() <= needed.len(), "nothing was collected");
+    check_clean(&page, "after that");
+}

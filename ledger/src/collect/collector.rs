@@ -99,6 +99,13 @@ enum State {
     Clear,
 }
 
+impl State {
+    /// Whether this is a part of a round.
+    fn is_round(&self) -> bool {
+        matches!(self, State::Mark(_) | State::Keep(..) | State::Sweep(_) | State::Clear)
+    }
+}
+
 /// Which turn it is at the commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Turn {
@@ -210,9 +217,7 @@ impl Collector {
             Err(error) => {
                 if matches!(&error, LedgerError::Host(host) if host.is_retryable()) {
                     self.state = state;
-                } else if let State::Mark(_) = state
-                    && error.is_unreadable()
-                {
+                } else if error.is_unreadable() && state.is_round() {
                     self.failed = Some(error.to_string());
                     self.give_up()?;
                 }
@@ -243,6 +248,9 @@ impl Collector {
                 let step = suspects.step(&self.page, &self.options);
                 let is_more = self.note_damage(step)?;
                 self.collected.pieces += suspects.take_removed();
+                if !is_more {
+                    self.failed = None;
+                }
                 (!is_more).then_some(State::Idle)
             }
             State::Retire(retire, turn) => self.retire(retire, *turn)?,
@@ -483,6 +491,10 @@ impl Collector {
         self.page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
         self.written = self.page.process.now();
+        if is_all {
+            // All that a round reads could be read.
+            self.failed = None;
+        }
         Ok(match is_all {
             false => None,
             // What has become garbage since another process began its round is still there.
@@ -491,7 +503,7 @@ impl Collector {
         })
     }
 
-    /// Ends a round that cannot know what commits lead to. Nothing was removed.
+    /// Ends a round that cannot read what it needs. What was removed until then was garbage.
     fn give_up(&mut self) -> Result<()> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
