@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -516,4 +517,32 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
     }
     assert!(pieces(&host).len() <= needed.len(), "nothing was collected");
     check_clean(&page, "after that");
+}
+
+#[test]
+fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_there_alone() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = builder(&host, &clock).alone().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.remote().attach().unwrap();
+    let mut value = page.write_value(None).unwrap();
+    let bytes: Vec<u8> = (0..200_000_u64).map(|at| ((at * at) >> 5) as u8).collect();
+    value.write_all(&bytes).unwrap();
+    let value = value.finish().unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"film", value.lazy().as_bytes()).unwrap();
+    tx.commit().unwrap();
+    drop(value);
+    page.collect().unwrap();
+    // The row of its index piece is lost.
+    let before = pieces(&host);
+    let is_index = |key: &&Vec<u8>| host.snapshot().get(key).unwrap().unwrap()[0] == 3;
+    let index = before.iter().find(is_index).unwrap();
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    tx.remove(index).unwrap();
+    tx.commit().unwrap();
+    let error = page.collect().unwrap_err();
+    assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
+    assert_eq!(pieces(&host).len(), before.len() - 1);
 }

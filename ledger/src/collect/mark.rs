@@ -152,7 +152,8 @@ impl Mark {
             Err(LedgerError::Integrity { .. }) if !is_believed => return Ok(()),
             number => match number? {
                 Some(number) => number,
-                None if !is_believed => return Ok(()),
+                // What is not at the remote yet was here.
+                None if !is_believed && !rows.is_local(host, digest)? => return Ok(()),
                 None => return Err(missing()),
             },
         };
