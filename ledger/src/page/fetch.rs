@@ -15,6 +15,10 @@ use crate::source::ObjectSource;
 use crate::value::read::ValueReader;
 use crate::value::reference::Reference;
 
+/// How often is fetched what a collection has removed meanwhile: a piece was here that nothing led to before. What was
+/// fetched stays.
+const ATTEMPTS: usize = 100;
+
 /// A value, and which part of it is wanted.
 struct Entry {
     /// `None` if the value lies in its leaf.
@@ -122,14 +126,21 @@ impl PageSnapshot {
     pub fn fetch_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.entry(key)? else { return Ok(None) };
         let part = entry.part(offset, max);
-        match (self.read_part(&entry, part), self.page.shared.requests.source(), &entry.long) {
-            (Err(LedgerError::NeedsFetch { .. }), Some(source), Some((value, _))) => {
-                let got = self.part_of(*value, part).get(&source);
-                got.map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))?;
-                self.read_part(&entry, part).map(Some)
+        let mut result = self.read_part(&entry, part);
+        for _ in 0..ATTEMPTS {
+            let source = self.page.shared.requests.source();
+            match (&result, source, &entry.long) {
+                (Err(LedgerError::NeedsFetch { .. }), Some(source), Some((value, _))) => {
+                    match self.part_of(*value, part).get(&source) {
+                        Ok(()) | Err(LedgerError::Missing { .. }) => {}
+                        Err(error) => return Err(error.needed(|by| by.key = Some(key.to_vec()))),
+                    }
+                    result = self.read_part(&entry, part);
+                }
+                _ => break,
             }
-            (result, ..) => result.map(Some),
         }
+        result.map(Some)
     }
 
     fn entry(&self, key: &[u8]) -> Result<Option<Entry>> {

@@ -74,7 +74,11 @@ pub(super) struct PartOfValue<'p> {
 impl PartOfValue<'_> {
     /// Whether all pieces of the part are here.
     pub(super) fn is_here(&self) -> Result<bool> {
-        self.go(&mut |wanted| Ok(self.missing(wanted)?.is_empty()))
+        match self.go(&mut |wanted| Ok(self.missing(wanted)?.is_empty())) {
+            // It was here a moment ago.
+            Err(LedgerError::Missing { .. }) => Ok(false),
+            is_here => is_here,
+        }
     }
 
     /// Gets the pieces of the part that are not here.

@@ -10,3 +10,4 @@ mod resolving;
 mod secrets;
 mod setting;
 mod sources;
+mod swept;

@@ -1,0 +1,111 @@
+//! Values that are fetched while a collection removes what is here of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
+use permazen_ledger::{CommitId, Kind, Page, PageSnapshot};
+
+use super::setting::{assert_clean, attached, follow, noise, put_lazy, rows, write};
+use super::sources::Remote;
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A host in which something happens before one of the next transactions.
+#[derive(Default)]
+struct Hooked {
+    store: MemoryStore,
+    before: Mutex<Option<(usize, Hook)>>,
+    count: AtomicUsize,
+}
+
+impl KvDatabase for Hooked {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let hook = self.before.lock().unwrap().take_if(|(number, _)| *number == count);
+        if let Some((_, hook)) = hook {
+            hook();
+        }
+        self.store.begin(options)
+    }
+}
+
+/// A value whose top piece leads to other index pieces, with the secret of these copies.
+const SEED: u64 = 32;
+const LEN: usize = 400_000;
+
+fn index_pieces(page: &Page) -> usize {
+    let (mut count, mut after) = (0, None);
+    loop {
+        let pieces = page.remote().local_pieces(after.as_ref(), 1_000).unwrap();
+        count += pieces.iter().filter(|piece| piece.kind == Kind::Index).count();
+        match pieces.last() {
+            Some(last) => after = Some(last.digest),
+            None => return count,
+        }
+    }
+}
+
+/// Does something with a value of which index pieces and chunks are here that nothing leads to, and that a collection is
+/// about to remove: it does so before this transaction. `false` if there are not so many.
+fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
+    let (there, value) = (attached(Arc::new(MemoryStore::new())), noise(LEN, SEED));
+    put_lazy(&there, b"film", &value);
+    assert!(index_pieces(&there) > 2);
+    let host = Arc::new(Hooked::default());
+    let here = attached(Arc::clone(&host) as _);
+    let head = follow(&there, &here);
+    here.set_source(Remote::of(&there), Duration::from_secs(600));
+    // Another value with the same pieces at the beginning, which no commit has any more.
+    here.create_branch("other", &CommitId::FIRST).unwrap();
+    let longer = [&value[..], &noise(50_000, 2)].concat();
+    write(&here, "other", |tx| tx.put(b"longer", &longer).unwrap());
+    here.remove_branch("other").unwrap();
+    let phase = || host.store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47];
+    while phase() != 2 {
+        assert!(here.collect_slice().unwrap());
+    }
+    let (snapshot, before) = (here.snapshot(&head).unwrap(), rows(&*host, 0x23));
+    assert!(before > 20 && !snapshot.has(b"film").unwrap());
+    let (page, of_hook) = (here.clone(), Arc::clone(&host));
+    let hook = move || {
+        while page.collect_slice().unwrap() {}
+        assert!(rows(&of_hook.store, 0x23) < before, "nothing was removed");
+    };
+    let now = host.count.load(Ordering::Relaxed);
+    *host.before.lock().unwrap() = Some((now + number, Box::new(hook)));
+    run(&snapshot, &value);
+    let was_removed = host.before.lock().unwrap().take().is_none();
+    while here.collect_slice().unwrap() {}
+    fetch(&snapshot, &value);
+    assert_clean(&here);
+    was_removed
+}
+
+fn fetch(snapshot: &PageSnapshot, value: &[u8]) {
+    assert!(snapshot.fetch(b"film").unwrap().as_deref() == Some(value));
+}
+
+#[test]
+fn what_a_collection_removes_meanwhile_is_fetched() {
+    let count = (0..1_000).take_while(|number| beside_a_sweep(*number, fetch)).count();
+    assert!(count > 20, "{count} transactions");
+}
+
+#[test]
+fn whether_a_value_is_here_is_told_while_a_collection_removes_it() {
+    let has = |snapshot: &PageSnapshot, value: &[u8]| {
+        // Its end and the top piece come. The rest is here as long as it is not removed.
+        let end = snapshot.fetch_partial(b"film", -1, 1).unwrap();
+        assert_eq!(end.as_deref(), value.last_chunk::<1>().map(|end| &end[..]));
+        snapshot.has(b"film").unwrap();
+        fetch(snapshot, value);
+    };
+    let count = (0..30).take_while(|number| beside_a_sweep(*number, has)).count();
+    assert_eq!(count, 30);
+}
