@@ -6,7 +6,8 @@ use permazen_kv::KvRead;
 
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
-use crate::error::Result;
+use crate::digest::Kind;
+use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 
@@ -84,14 +85,17 @@ impl History {
                 found.push(known(id, &commit, 0));
             }
         }
-        Ok(Self::of(found, sorted))
+        Self::of(found, sorted).map_err(|error| error.needed(|by| by.page = page.rows.page))
     }
 
-    fn of(found: Vec<(Known, [CommitId; 2])>, sorted: usize) -> Self {
-        let (commits, parents): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    /// # Errors
+    /// If a commit has no later generation than its parents. Walks by generation would go through its history again
+    /// and again.
+    fn of(found: Vec<(Known, [CommitId; 2])>, sorted: usize) -> Result<Self> {
+        let (commits, named): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut history = History { commits, sorted, pruned: Vec::new() };
-        for (at, parents) in parents.iter().enumerate() {
-            for (which, parent) in parents.iter().enumerate() {
+        for (at, named) in named.iter().enumerate() {
+            for (which, parent) in named.iter().enumerate() {
                 let place = match history.place(parent) {
                     _ if *parent == CommitId::FIRST => FIRST,
                     Some(place) => place as u32,
@@ -104,7 +108,21 @@ impl History {
             }
         }
         history.name_pruned_once();
-        history
+        for (at, commit) in history.commits.iter().enumerate() {
+            for parent in parents(&history, at).map(|at| &history.commits[at]) {
+                if parent.generation >= commit.generation {
+                    let expected = format!("a generation after {}", parent.generation);
+                    let found = format!("generation {}", commit.generation);
+                    return Err(LedgerError::integrity(
+                        Kind::Commit,
+                        &commit.id.0,
+                        expected,
+                        found,
+                    ));
+                }
+            }
+        }
+        Ok(history)
     }
 
     /// Gives each pruned parent one place, however many commits name it.
@@ -186,4 +204,28 @@ pub(super) type Place = (u64, CommitId, usize);
 pub(super) fn place(history: &History, at: usize) -> Place {
     let commit = history.commit(at);
     (commit.generation, commit.id, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    #[test]
+    fn generations_that_do_not_ascend_are_refused() {
+        let id = |number: u8| CommitId(Digest([number; 32]));
+        let history = |generations: [u64; 3]| {
+            let commit = |at: usize| {
+                let (id, parent) = (id(at as u8 + 1), id(at as u8));
+                let (time, generation) = (CommitTime::default(), generations[at]);
+                (Known { id, generation, time, pieces: 0, parents: [FIRST; 2] }, [parent; 2])
+            };
+            History::of((0..3).map(commit).collect(), 3)
+        };
+        assert_eq!(history([1, 2, 3]).unwrap().len(), 3);
+        for generations in [[2, 1, 3], [1, 3, 3]] {
+            let error = history(generations).unwrap_err();
+            assert!(matches!(error, LedgerError::Integrity { .. }), "{error}");
+        }
+    }
 }
