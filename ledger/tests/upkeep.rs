@@ -679,3 +679,22 @@ fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_befor
     commit_on_old_base(false);
     commit_on_old_base(true);
 }
+
+#[test]
+fn who_names_commits_again_and_again_does_not_hold_up_the_removal_of_others() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = process(&host, &clock);
+    let (page, lost) = with_lost_commits(&repository);
+    page.collect().unwrap();
+    clock.advance(3 * MINUTE);
+    let head = page.head(MAIN).unwrap();
+    let mut slices = 0;
+    while lost.iter().any(|id| page.commit(id).is_ok()) {
+        assert!(slices < 20, "the commits are still there");
+        page.set_tag("tested", &head).unwrap();
+        assert!(page.collect_slice().unwrap());
+        slices += 1;
+    }
+    while page.collect_slice().unwrap() {}
+    assert_clean(&repository);
+}

@@ -28,7 +28,8 @@ const SIGN_OF_LIFE: u64 = 10_000;
 /// How many rows with marks a slice writes or removes.
 const MARKS: usize = 16;
 
-/// How often the commits are read again because something else is kept since.
+/// How often the commits are read again because something else is kept since, before that is decided with the right to
+/// write. It is only computed then, since the commits are read before.
 const CHANGES: usize = 10;
 
 /// What a collection has removed.
@@ -198,7 +199,14 @@ impl Collector {
     }
 
     fn turn(&mut self, turn: Turn) -> Result<State> {
-        let retire = Retire::new(&self.page)?;
+        let retire = match turn.changes {
+            changes if changes < CHANGES => Retire::new(&self.page)?,
+            _ => {
+                let (retire, removed) = Retire::at_once(&self.page, &self.options)?;
+                self.collected.commits += removed;
+                retire
+            }
+        };
         (self.has_waiting, self.is_lasting) = (retire.has_waiting, retire.is_lasting);
         Ok(State::Retire(Box::new(retire), turn))
     }
@@ -280,15 +288,12 @@ impl Collector {
                 self.collected.commits += removed;
                 None
             }
-            Retired::Changed if turn.changes < CHANGES => {
-                Some(self.turn(Turn { changes: turn.changes + 1, ..turn })?)
-            }
+            Retired::Changed => Some(self.turn(Turn { changes: turn.changes + 1, ..turn })?),
             // Who is alone does not wait.
             Retired::All if self.page.process.is_alone && retire.has_waiting && !turn.is_second => {
                 Some(self.turn(Turn { is_second: true, ..turn })?)
             }
-            // Others keep something else again and again. The next collection removes the rest.
-            Retired::All | Retired::Changed => {
+            Retired::All => {
                 let left = Leftovers::new(&self.page, &self.options, true)?;
                 Some(left.map_or(State::Begin, State::Streams))
             }

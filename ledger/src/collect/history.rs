@@ -49,14 +49,13 @@ pub(super) enum Parent {
     Pruned(usize),
 }
 
+/// Commits with their parents, as they were read.
+pub(super) type Found = Vec<(Known, [CommitId; 2])>;
+
 impl History {
-    /// Reads the commits of a page, in portions. Then `found` are the commits that came meanwhile and
-    /// that are named by `names`, with all that leads to them.
-    pub(super) fn read(
-        page: &OpenPage,
-        names: impl FnOnce(&dyn KvRead) -> Result<Vec<CommitId>>,
-    ) -> Result<Self> {
-        let mut found: Vec<(Known, [CommitId; 2])> = Vec::new();
+    /// Reads the commits of a page, in portions.
+    pub(super) fn read(page: &OpenPage) -> Result<Found> {
+        let mut found = Found::new();
         loop {
             let (before, last) = (found.len(), found.last().map(|(known, _)| known.id));
             page.rows.visit_commits(&*page.read()?, last.as_ref(), |id, commit, pieces| {
@@ -67,19 +66,27 @@ impl History {
                 }
             })?;
             if found.len() - before < PORTION {
-                break;
+                return Ok(found);
             }
         }
-        let sorted = found.len();
-        let host = page.read()?;
-        let mut ahead = names(&host)?;
+    }
+
+    /// The history of what was found, and of the commits that came meanwhile and that these name, with all that leads
+    /// to them.
+    pub(super) fn new(
+        page: &OpenPage,
+        host: &dyn KvRead,
+        mut found: Found,
+        names: Vec<CommitId>,
+    ) -> Result<Self> {
+        let (sorted, mut ahead) = (found.len(), names);
         let mut later = std::collections::BTreeSet::new();
         while let Some(id) = ahead.pop() {
             let is_here = found[..sorted].binary_search_by_key(&id, |(known, _)| known.id).is_ok();
             if is_here || id == CommitId::FIRST || !later.insert(id) {
                 continue;
             }
-            if let Some(commit) = page.rows.commit(&host, &id)? {
+            if let Some(commit) = page.rows.commit(host, &id)? {
                 ahead.extend(commit.parents());
                 // It was made a moment ago, so it is kept, and nobody asks for its pieces.
                 found.push(known(id, &commit, 0));
@@ -91,7 +98,7 @@ impl History {
     /// # Errors
     /// If a commit has no later generation than its parents. Walks by generation would go through its history again
     /// and again.
-    fn of(found: Vec<(Known, [CommitId; 2])>, sorted: usize) -> Result<Self> {
+    fn of(found: Found, sorted: usize) -> Result<Self> {
         let (commits, named): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut history = History { commits, sorted, pruned: Vec::new() };
         for (at, named) in named.iter().enumerate() {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-use permazen_kv::{KvWrite, TxOptions};
+use permazen_kv::{KvRead, KvTransaction, KvWrite, TxOptions};
 
-use super::history::{History, Parent};
+use super::history::{Found, History, Parent};
 use super::kept::{Children, Names, kept};
 use crate::error::Result;
 use crate::ids::CommitId;
@@ -84,33 +84,50 @@ pub(super) enum Retired {
 impl Retire {
     /// Reads all commits, and decides.
     pub(super) fn new(page: &OpenPage) -> Result<Self> {
-        let (mut names, mut keeps, mut expiring) = (Names::default(), 0, Vec::new());
+        let found = History::read(page)?;
+        Self::decided(page, &page.read()?, found)
+    }
+
+    /// Reads all commits, decides with the right to write, and does the first part: so nobody can name something else
+    /// in between. Says how many commits were removed.
+    pub(super) fn at_once(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
+        let found = History::read(page)?;
+        let tx = page.host.begin(options)?;
+        page.rows.check_there(&tx)?;
+        let mut retire = Self::decided(page, &tx, found)?;
+        if retire.is_done() {
+            return Ok((retire, 0));
+        }
+        match retire.step_in(page, tx)? {
+            Retired::More(removed) => Ok((retire, removed)),
+            Retired::All | Retired::Changed => Ok((retire, 0)),
+        }
+    }
+
+    fn decided(page: &OpenPage, host: &dyn KvRead, found: Found) -> Result<Self> {
+        let (rows, mut names) = (&page.rows, Names::default());
+        let (keeps, expiring) = (rows.keeps(host)?, rows.expiring(host)?);
         let mut retention = Retention::All;
-        let history = History::read(page, |host| {
-            let rows = &page.rows;
-            keeps = rows.keeps(host)?;
-            expiring = rows.expiring(host)?;
-            // Without it, the page is being deleted.
-            if let Some(parameters) = rows.parameters(host)? {
-                rows.check_main(host)?;
-                retention = parameters.retention;
-            }
-            let branches = rows.branches(host)?.into_iter();
-            names.branches =
-                branches.map(|(_, heads)| heads.iter().map(|head| head.id).collect()).collect();
-            names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
-            let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
-            let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
-            let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
-            let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
-            names.bases = bases.into_iter().map(|(id, _)| id).collect();
-            names.pins = pins.into_iter().map(|(id, _)| id).collect();
-            names.remote = rows.remote(host)?;
-            if names.remote == Remote::Attached {
-                names.unsynced = rows.all_unsynced(host)?;
-            }
-            Ok(names.all().copied().collect())
-        })?;
+        // Without it, the page is being deleted.
+        if let Some(parameters) = rows.parameters(host)? {
+            rows.check_main(host)?;
+            retention = parameters.retention;
+        }
+        let branches = rows.branches(host)?.into_iter();
+        names.branches =
+            branches.map(|(_, heads)| heads.iter().map(|head| head.id).collect()).collect();
+        names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
+        let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
+        let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+        let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
+        let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
+        names.bases = bases.into_iter().map(|(id, _)| id).collect();
+        names.pins = pins.into_iter().map(|(id, _)| id).collect();
+        names.remote = rows.remote(host)?;
+        if names.remote == Remote::Attached {
+            names.unsynced = rows.all_unsynced(host)?;
+        }
+        let history = History::new(page, host, found, names.all().copied().collect())?;
         let now = page.process.now();
         let found = kept(&history, &names, retention, now);
         let pins = [&mut names.pins, &mut names.bases].map(std::mem::take);
@@ -169,20 +186,32 @@ impl Retire {
         self.to_remove = remove.into();
     }
 
+    fn is_done(&self) -> bool {
+        self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty()
+    }
+
     /// Does a part of it, in one transaction of the host. An error changes nothing.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<Retired> {
-        if self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty() {
+        if self.is_done() {
             return Ok(Retired::All);
         }
-        let mut tx = page.host.begin(options)?;
+        let tx = page.host.begin(options)?;
         page.rows.check_there(&tx)?;
+        self.step_in(page, tx)
+    }
+
+    fn step_in(
+        &mut self,
+        page: &OpenPage,
+        mut tx: Box<dyn KvTransaction + Send + '_>,
+    ) -> Result<Retired> {
         let mut counts = page.rows.counts(&tx)?;
-        if page.rows.keeps(&tx)? != self.keeps {
-            return Ok(Retired::Changed);
-        }
         // While another process marks, no commit goes, and none while its reference rows are built.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
             return Ok(Retired::All);
+        }
+        if page.rows.keeps(&tx)? != self.keeps {
+            return Ok(Retired::Changed);
         }
         if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
             let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
