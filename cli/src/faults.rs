@@ -361,7 +361,7 @@ fn a_migration_moves_whole_batches_and_says_so() {
                 let message = failure.to_string();
                 let known = message.rsplit("; ").next().and_then(|said| {
                     let end =
-                        " object(s) are moved, and the same statement goes on with the others";
+                        " object(s) are moved, and the same statement continues with the others";
                     said.strip_suffix(end)?.parse().ok()
                 });
                 let known = known.unwrap_or(0);

@@ -120,6 +120,7 @@ impl Shell<'_, '_, '_> {
         match code {
             program::CLEAN => Ok(Answer::Yes),
             program::FINDINGS => Ok(Answer::No),
+            program::BUSY => Err(Failure::with(Exit::Busy, "")),
             _ => Err(Failure::said()),
         }
     }
@@ -182,13 +183,14 @@ impl Host for Shell<'_, '_, '_> {
         let mut failed = None;
         let committed = self.interrupt.commit(|| {
             commit().map_err(|error| {
-                let unknown = match error.downcast_ref::<KvError>() {
+                let exit = match error.downcast_ref::<KvError>() {
                     Some(KvError::OutcomeUnknown(_)) => Exit::Unknown,
+                    Some(error) if error.is_retryable() => Exit::Busy,
                     _ => Exit::Failed,
                 };
-                self.is_unknown.set(unknown == Exit::Unknown);
+                self.is_unknown.set(exit == Exit::Unknown);
                 failed = Some(error);
-                Failure::with(unknown, "")
+                Failure::with(exit, "")
             })
         });
         match (failed, committed) {
@@ -241,6 +243,8 @@ mod tests {
         let unknown = || Err(KvError::OutcomeUnknown("gone".to_owned()).into());
         assert_eq!(ends(unknown, program::FAILED), Exit::Unknown);
         assert_eq!(ends(|| Err("no".into()), program::FAILED), Exit::Failed);
+        let busy = || Err(KvError::Retry("others".to_owned()).into());
+        assert_eq!(ends(busy, program::BUSY), Exit::Busy);
         assert_eq!(ends(|| Ok(()), program::FINDINGS), Exit::Done);
     }
 }

@@ -25,11 +25,11 @@ fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
     if session.options.dry_run || nothing {
         return failure;
     }
-    failure.but(&go_on(moved))
+    failure.but(&the_rest_continues(moved))
 }
 
 /// Moves objects in batches, each in a transaction of its own. What was moved stays so, whatever
-/// happens to the rest; the same statement goes on with that.
+/// happens to the rest; the same statement continues with that.
 pub(crate) fn in_batches(
     text: &str,
     locate: &dyn Fn(Mistake) -> Failure,
@@ -120,6 +120,6 @@ pub(crate) fn in_batches(
 }
 
 /// What is said about a run that did not come to its end.
-fn go_on(moved: u64) -> String {
-    format!("{moved} object(s) are moved, and the same statement goes on with the others")
+fn the_rest_continues(moved: u64) -> String {
+    format!("{moved} object(s) are moved, and the same statement continues with the others")
 }

@@ -5,7 +5,7 @@ use crate::output::Output;
 
 /// Somebody who types.
 pub(super) trait Lines {
-    /// Reads the next text: one line, or several if it goes on.
+    /// Reads the next text: one line, or several if it continues.
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure>;
 
     /// Asks a question; `None` if the input ends.

@@ -26,7 +26,7 @@ pub(super) struct Work<'w, 'd> {
     pub(super) out: &'w mut Output,
 }
 
-/// Whether the prompt goes on.
+/// Whether the prompt continues.
 pub(super) enum Then {
     Continue,
     Leave(Answer),
@@ -125,7 +125,7 @@ impl<'d> Work<'_, 'd> {
                 &mut |question, out| Ok(lines.agrees(question, out)? == Some(true));
             return check.run(&mut Context { session, out, transaction: None, ids }, Some(asks));
         }
-        if edits && !self.is_wanted("this is committed at once; go on? [y/N] ")? {
+        if edits && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
             return Ok(Answer::No);
         }
         run_piece(piece, None, ids, script, session, self.out)

@@ -4,6 +4,7 @@ mod counted;
 mod in_the_way;
 mod open;
 mod parameters;
+mod readers;
 mod transactions;
 
 use std::cell::RefCell;

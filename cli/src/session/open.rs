@@ -10,7 +10,7 @@ use permazen::object::Database;
 use permazen::open::{OpenError, OpenStore, Opening};
 use permazen::schema::UnknownEncodings;
 
-use super::{Counted, Options, Session, in_the_way, parameters};
+use super::{Counted, Options, Session, in_the_way, parameters, readers};
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -47,6 +47,7 @@ impl Session {
             error => error.into(),
         });
         let store = Arc::new(opened?);
+        readers::keep_out(&store);
         Ok(Session::over(options, store.clone(), store, encodings, interrupt))
     }
 

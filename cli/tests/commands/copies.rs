@@ -175,3 +175,55 @@ fn nothing_is_written_over_a_database_or_another_file() {
     db.out(&["save", &old]);
     assert!(std::fs::read_to_string(&old).expect("read").contains("<database>"));
 }
+
+/// What is made from a database that only its owner can read can be read by nobody else, from its first byte.
+#[cfg(unix)]
+#[test]
+fn copies_of_a_private_database_are_private() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn modes(of: &Path) -> Vec<(String, u32)> {
+        let mode = fs::metadata(of).expect("metadata").permissions().mode();
+        let mut all = vec![(of.display().to_string(), mode)];
+        if of.is_dir() {
+            let inside = fs::read_dir(of).expect("read");
+            all.extend(inside.flat_map(|entry| modes(&entry.expect("entry").path())));
+        }
+        all
+    }
+
+    let db = Fixture::reference();
+    let sqlite = db.name("db.sqlite");
+    db.out(&["copy", &format!("sqlite:{sqlite}")]);
+    let data = Path::new(&db.db).join("data.mdb");
+    let (data, sqlite_file) = (data.as_path(), Path::new(&sqlite));
+    let new = db.file("new", *b"");
+    let all_is_private = modes(Path::new(&new)).iter().all(|(_, mode)| mode & 0o077 == 0);
+    for (is_private, mode) in [(true, 0o600), (all_is_private, 0o644)] {
+        for file in [data, sqlite_file] {
+            fs::set_permissions(file, Permissions::from_mode(mode)).expect("permissions");
+        }
+        fs::set_permissions(&db.db, Permissions::from_mode(0o755)).expect("permissions");
+        for source in [&db.db, &sqlite] {
+            let made = |name: &str| db.name(&format!("{name}-{mode:o}-{}", *source == sqlite));
+            let commands: [&[&str]; 6] = [
+                &["copy", &format!("lmdb:{}", made("lmdb"))],
+                &["copy", &format!("sqlite:{}", made("sqlite"))],
+                &["copy", &format!("xml:{}", made("xml"))],
+                &["backup", &made("backup")],
+                &["save", &made("objects")],
+                &["kv", "dump", &made("pairs")],
+            ];
+            for (command, name) in
+                commands.iter().zip(["lmdb", "sqlite", "xml", "backup", "objects", "pairs"])
+            {
+                run(&[&[&**source], *command].concat(), "").out(0);
+                for (file, mode) in modes(Path::new(&made(name))) {
+                    assert_eq!(mode & 0o077 == 0, is_private, "{file}: {mode:o}");
+                }
+            }
+        }
+    }
+}

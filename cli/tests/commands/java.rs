@@ -234,7 +234,7 @@ fn what_java_has_open_is_in_use() {
     };
     let db = Fixture::reference();
     java.must(&json!({ "op": "hold", "kind": "lmdb", "path": db.db }));
-    for args in [&["count Person"][..], &["--write", "create Pet"]] {
+    for args in [&["count Person"][..], &["--write", "create Pet"], &["check"]] {
         refused(db.run(args), "such as Permazen for Java");
     }
     java.must(&json!({ "op": "release" }));

@@ -134,7 +134,7 @@ fn a_repair_waits_for_others_and_says_so() {
     let ran = permazen(&db, &args).output().expect("run");
     let err = String::from_utf8(ran.stderr).expect("UTF-8");
     drop(held);
-    assert_eq!(ran.status.code(), Some(2), "{err}");
+    assert_eq!(ran.status.code(), Some(3), "{err}");
     assert!(err.starts_with("permazen: waiting for others who use the database\n"), "{err}");
     assert!(err.contains("was waited for 1.5s; nothing was changed"), "{err}");
     assert!(db.pairs() == before);

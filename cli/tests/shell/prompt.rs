@@ -329,7 +329,7 @@ fn what_is_committed_at_once_is_asked_for() {
     let db = Fixture::new();
     let lines = "kv put 99 01\nn\nkv get 99\nkv put 99 02\ny\nkv get 99\n";
     let ran = typed(&db, &["--write"], lines);
-    assert_eq!(ran.out.matches("committed at once; go on? [y/N]").count(), 2, "{}", ran.out);
+    assert_eq!(ran.out.matches("committed at once; continue? [y/N]").count(), 2, "{}", ran.out);
     assert!(!ran.out.contains("\n01\n") && ran.out.ends_with("\n02\n"), "{}", ran.out);
     let ran = typed(&db, &["--write", "--yes"], "kv put 98 01\nkv get 98\n");
     assert!(ran.out.ends_with("\n01\n"), "{}", ran.out);

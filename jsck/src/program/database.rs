@@ -11,7 +11,7 @@ use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 
 use super::args::Kind;
 use super::files;
-use super::host::{Failure, Host, Subject};
+use super::host::{Busy, Failure, Host, Subject};
 use super::terminal::{Terminal, path_text};
 
 /// How long to wait at a time before looking whether to stop.
@@ -165,12 +165,12 @@ impl Database {
             let left = wait.saturating_sub(start.elapsed());
             match self.store().begin(&TxOptions::writing().with_wait(left.min(SLICE))) {
                 Err(error) if error.is_retryable() && left.is_zero() => {
-                    return Err(format!(
+                    let what = format!(
                         "{}: another program is changing the database, and was waited for {wait:?}; \
                          nothing was changed",
                         path_text(&self.path)
-                    )
-                    .into());
+                    );
+                    return Err(Busy(what).into());
                 }
                 Err(error) if error.is_retryable() => {}
                 begun => return Ok(begun?),

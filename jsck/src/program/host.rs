@@ -12,6 +12,11 @@ use permazen::open::OpenStore;
 /// Why the program ends early: one line for the user.
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// Why the program ends early: others use the database. The same may succeed later.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Busy(pub(super) String);
+
 /// What became of a commit; an error is one line for the user.
 pub type Committed = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 

@@ -24,8 +24,9 @@ use std::io::Write;
 use std::path::Path;
 
 use permazen::kv::KvError;
+use permazen::open::OpenError;
 
-use self::host::Failure;
+use self::host::{Busy, Failure};
 use self::presenter::Presenter;
 use self::terminal::{Terminal, path_text};
 
@@ -42,8 +43,12 @@ pub const FINDINGS: u8 = 1;
 /// Exit code if the database could not be checked, or the report could not be written.
 pub const FAILED: u8 = 2;
 
+/// Exit code if others were in the way: they change the database, or have it open in a way that cannot
+/// be shared. Nothing was changed, and the same may succeed later.
+pub const BUSY: u8 = 3;
+
 /// Runs the program: opens the database, checks it, repairs it if asked to, and prints the report to
-/// `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`] or [`FAILED`]. Why it failed is said on
+/// `out`. Returns the exit code: [`CLEAN`], [`FINDINGS`], [`FAILED`] or [`BUSY`]. Why it failed is said on
 /// standard error.
 ///
 /// ```
@@ -78,9 +83,20 @@ pub fn check(
         Ok(code) => code,
         Err(failure) => {
             terminal.complain(without_numbers(&failure.to_string()));
-            FAILED
+            if is_busy(&failure) { BUSY } else { FAILED }
         }
     }
+}
+
+/// Whether it failed because of others who use the database.
+fn is_busy(failure: &Failure) -> bool {
+    let store = match failure.downcast_ref::<OpenError>() {
+        Some(OpenError::Store(error)) => Some(error),
+        _ => failure.downcast_ref::<KvError>(),
+    };
+    let store =
+        store.is_some_and(|error| error.is_retryable() || matches!(error, KvError::InUse { .. }));
+    store || failure.is::<Busy>()
 }
 
 /// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.

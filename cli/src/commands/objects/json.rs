@@ -42,7 +42,7 @@ impl Json {
         parser.blanks();
         match parser.at == text.len() {
             true => Ok(value),
-            false => parser.mistake("the line goes on after its value"),
+            false => parser.mistake("the line continues after its value"),
         }
     }
 }
