@@ -47,6 +47,9 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
     branching_tx.put(b"key", b"1").unwrap();
     let mut watcher = page.watch(MAIN, b"").unwrap();
     let mut value = page.write_value(None).unwrap();
+    let (remote, mut receiver) = (page.remote(), page.receive());
+    let commit = remote.commit_bytes(&head).unwrap().unwrap();
+    let root = snapshot.root();
     for _ in 0..4 {
         clock.0.fetch_add(60 * 60 * 1_000, Ordering::Relaxed);
         other.upkeep().unwrap();
@@ -106,6 +109,26 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
             }),
         ),
         ("diff", page.diff(first, &head, KeySpan::FULL, Direction::Forward).map(drop)),
+        ("wanted", receiver.wanted(&commit).map(drop)),
+        ("add_commit", receiver.add_commit(&head, &commit)),
+        ("add_head", receiver.add_head(MAIN, &head)),
+        ("pruned_commit", page.pruned_commit(&head).map(drop)),
+        ("restore", page.restore(MAIN, &head).map(drop)),
+        ("fetch", snapshot.fetch(b"long").map(drop)),
+        ("retention", page.retention().map(drop)),
+        ("piece_count", page.piece_count().map(drop)),
+        ("has_reference_rows", page.has_reference_rows().map(drop)),
+        ("collect_slice", page.collect_slice().map(drop)),
+        ("piece_status", page.piece_status(&root).map(drop)),
+        ("commit_status", page.commit_status(&head).map(drop)),
+        ("state of the remote", remote.state().map(drop)),
+        ("unsynced_commits", remote.unsynced_commits().map(drop)),
+        ("local_pieces", remote.local_pieces(None, 1).map(drop)),
+        ("piece_bytes", remote.piece_bytes(&root).map(drop)),
+        ("commit_bytes", remote.commit_bytes(&head).map(drop)),
+        ("mark_synced", remote.mark_synced(&[head], &[root], &[])),
+        ("note", remote.note(b"note").map(drop)),
+        ("detach", remote.detach()),
         ("has_unfinished_merges", page.has_unfinished_merges().map(drop)),
     ];
     let wrong: Vec<_> = asked

@@ -144,9 +144,11 @@ impl Page {
     /// [`Receiver::add_pruned`] elsewhere.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If the page is gone, or the host fails.
     pub fn pruned_commit(&self, id: &CommitId) -> Result<Option<(u64, CommitTime)>> {
-        let pruned = self.shared.open.rows.pruned(&self.shared.read()?, id)?;
+        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
+        rows.check_there(&host)?;
+        let pruned = rows.pruned(&host, id)?;
         Ok(pruned.map(|pruned| (pruned.generation, pruned.time)))
     }
 }
@@ -223,14 +225,24 @@ impl Receiver {
     pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
         let id = Commit::id(commit);
         let commit = Commit::checked(self.page.page(), &id, commit)?;
-        if self.page.open.rows.has_commit(&self.page.read()?, &id)? {
-            return Ok(Vec::new());
+        {
+            let (rows, host) = (&self.page.open.rows, self.page.read()?);
+            rows.check_there(&host)?;
+            if rows.has_commit(&host, &id)? {
+                return Ok(Vec::new());
+            }
         }
         self.missing(&id, &commit).map_err(|error| self.needed(&id, error))
     }
 
     /// An error about what a commit has.
     fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
+        if let LedgerError::Missing { .. } = error
+            && let Err(gone) =
+                self.page.read().and_then(|host| self.page.open.rows.check_there(&host))
+        {
+            return gone;
+        }
         error.needed(|by| (by.page, by.commits) = (self.page.page(), vec![*commit]))
     }
 

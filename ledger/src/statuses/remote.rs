@@ -89,9 +89,11 @@ impl PageRemote {
     /// Whether the page is attached to a remote.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If the page is gone, or the host fails.
     pub fn state(&self) -> Result<RemoteState> {
-        Ok(match self.page.open.rows.remote(&*self.page.read()?)? {
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        rows.check_there(&*host)?;
+        Ok(match rows.remote(&*host)? {
             Remote::None => RemoteState::Detached,
             Remote::Attaching(_) => RemoteState::Attaching,
             Remote::Attached => RemoteState::Attached,
@@ -198,6 +200,7 @@ impl PageRemote {
         match rows.remote(host)? {
             Remote::Attached => Ok(()),
             _ => {
+                rows.check_there(host)?;
                 let what = format!("page {} is not attached to a remote: attach it", rows.page);
                 Err(LedgerError::InvalidArgument(what))
             }

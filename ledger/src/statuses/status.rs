@@ -27,6 +27,7 @@ pub enum Status {
 /// The status of a piece.
 pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Result<Status> {
     if rows.number_of(host, digest)?.is_none() {
+        rows.check_there(host)?;
         return Ok(Status::Unknown);
     }
     if rows.is_transient(host, digest)? {
@@ -41,6 +42,7 @@ pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Resul
 /// The status of a commit.
 pub(crate) fn of_commit(rows: &Rows, host: &dyn KvRead, id: &CommitId) -> Result<Status> {
     if !rows.has_commit(host, id)? {
+        rows.check_there(host)?;
         return Ok(Status::Unknown);
     }
     Ok(match rows.remote(host)? == Remote::Attached && rows.unsynced(host, id)?.is_none() {
@@ -56,7 +58,7 @@ impl Page {
     /// Gets three rows, and two for each stream that has the piece.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If the page is gone, or the host fails.
     pub fn piece_status(&self, digest: &Digest) -> Result<Status> {
         of_piece(&self.shared.open.rows, &*self.shared.read()?, digest)
     }
@@ -67,7 +69,7 @@ impl Page {
     /// Gets three rows.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If the page is gone, or the host fails.
     pub fn commit_status(&self, id: &CommitId) -> Result<Status> {
         of_commit(&self.shared.open.rows, &*self.shared.read()?, id)
     }

@@ -71,10 +71,13 @@ impl PageRemote {
     /// The bytes of a piece, which have its digest ([`Kind::digest`]). `None` if it is not here.
     ///
     /// # Errors
-    /// If other bytes are in its place, or the host fails.
+    /// If other bytes are in its place, the page is gone, or the host fails.
     pub fn piece_bytes(&self, digest: &Digest) -> Result<Option<Vec<u8>>> {
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        let Some(kind) = rows.kind_of(&*host, digest)? else { return Ok(None) };
+        let Some(kind) = rows.kind_of(&*host, digest)? else {
+            rows.check_there(&*host)?;
+            return Ok(None);
+        };
         let Some(bytes) = rows.piece(&*host, kind, digest)? else { return Ok(None) };
         match kind.digest(&bytes) {
             found if found == *digest => Ok(Some(bytes)),
@@ -88,9 +91,11 @@ impl PageRemote {
     /// The bytes of a commit, whose digest is its ID. `None` if it is not here, or is the first one.
     ///
     /// # Errors
-    /// If other bytes are in its place, or the host fails.
+    /// If other bytes are in its place, the page is gone, or the host fails.
     pub fn commit_bytes(&self, id: &CommitId) -> Result<Option<Vec<u8>>> {
-        let commit = self.page.open.rows.commit(&*self.page.read()?, id)?;
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        rows.check_there(&*host)?;
+        let commit = rows.commit(&*host, id)?;
         // A commit has one encoding.
         Ok(commit.map(|commit| commit.to_bytes()))
     }
@@ -152,9 +157,11 @@ impl PageRemote {
     /// A note: what [`mark_synced`](PageRemote::mark_synced) has put last under this name.
     ///
     /// # Errors
-    /// If the host fails.
+    /// If the page is gone, or the host fails.
     pub fn note(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
         check_note(name)?;
-        self.page.open.rows.note(&*self.page.read()?, name)
+        let (rows, host) = (&self.page.open.rows, self.page.read()?);
+        rows.check_there(&*host)?;
+        rows.note(&*host, name)
     }
 }
