@@ -35,7 +35,8 @@ fn t069_what_a_crash_leaves_of_a_value_goes() {
     setting.put(b"key", &noise(1_000, 1));
     let mut writer = setting.page.write_value(None).unwrap();
     writer.write_all(&noise(3_000_000, 69)).unwrap();
-    assert!(setting.pieces(2).len() > 50);
+    // The first MiB is stored before a thread stores the second.
+    assert!(setting.pieces(2).len() > 20);
     // Nobody drops it, as in a crash.
     std::mem::forget(writer);
     let repository = Repository::builder(setting.host.clone()).alone().upkeep_by_hand();
