@@ -9,7 +9,7 @@ use permazen::escape::path_text;
 use permazen::open::StoreKind;
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::session::Session;
@@ -26,11 +26,12 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 }
 
 /// Writes an XML file with what `write` writes, and gives it its name when it is complete and on disk.
-/// An XML file of that name is replaced in one step, and its permissions stay. `-` is standard output.
+/// An XML file of that name is replaced in one step, and its permissions stay. `-` is standard output; a
+/// reader of it that goes away has seen what it wanted, and what is returned then is the default.
 ///
 /// # Errors
 /// Also for the open database, for a file of that name that is no XML, and in a dry run.
-pub(crate) fn write<T>(
+pub(crate) fn write<T: Default>(
     path: &Path,
     session: &Session,
     out: &mut Output,
@@ -40,7 +41,11 @@ pub(crate) fn write<T>(
     // Writing fails when Ctrl-C has come, and only the flag tells why.
     let stopped = |failure| interrupt.check().err().unwrap_or(failure);
     if is_stream(path) {
-        return write(&mut Stoppable { inner: out.document(), interrupt }).map_err(stopped);
+        let written = write(&mut Stoppable { inner: out.document(), interrupt });
+        return match written.map_err(stopped) {
+            Err(failure) if out.is_gone() && failure.exit == Exit::Failed => Ok(T::default()),
+            written => written,
+        };
     }
     let failed = |error| failed(path, error);
     if session.options.dry_run {

@@ -136,6 +136,44 @@ fn a_script_with_edits_that_nobody_reads_is_rolled_back() {
     assert_eq!(pairs(&db), before);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_what_only_reads() {
+    let db = Fixture::new();
+    let commands = [
+        "find Person",
+        "show Person",
+        "export Person",
+        "index Person.name",
+        "count Person",
+        "explain run find Person",
+        "types",
+        "type Person",
+        "info",
+        "stats",
+        "schema list",
+        "schema show",
+        "schema rust",
+        "save -",
+        "kv dump -",
+        "kv scan",
+        "kv decode 00",
+        "help",
+        "check",
+    ];
+    for command in commands {
+        let has_objects = ["find", "show", "export"].iter().any(|word| command.starts_with(word));
+        let formats = [&[][..], &["--json"], &["--format", "xml"]];
+        for format in &formats[..if has_objects { 3 } else { 2 }] {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let arguments = [*format, &["-c", command]].concat();
+            let ran = crate::support::Ran::of(db.command(&arguments).stdout(writer));
+            assert_eq!(ran.done(), "", "{command} {format:?}");
+        }
+    }
+}
+
 #[test]
 fn a_script_with_edits_whose_output_cannot_be_written_is_rolled_back() {
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
