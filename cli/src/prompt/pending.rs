@@ -36,14 +36,26 @@ pub(super) struct Open<'d> {
     pub(super) version: Option<u64>,
 }
 
+/// The last committed state.
+#[derive(Clone, Copy)]
+pub(super) struct Version {
+    pub(super) number: u64,
+    /// Whether each commit of another process counts. SQLite only says that there were some.
+    pub(super) is_exact: bool,
+}
+
 impl Open<'_> {
     /// Its age, and how many commits it does not see.
-    fn about(&self, version: Option<u64>) -> String {
+    fn about(&self, now: Option<Version>) -> String {
         let minutes = self.begun.elapsed().as_secs() / 60;
-        let seen = self.version.zip(version).map_or(0, |(seen, now)| now.saturating_sub(seen));
-        match seen {
-            0 => format!("open {minutes}m"),
-            behind => format!("open {minutes}m, {behind} behind"),
+        let unseen = self
+            .version
+            .zip(now)
+            .map(|(seen, now)| (now.number.saturating_sub(seen), now.is_exact));
+        match unseen {
+            None | Some((0, _)) => format!("open {minutes}m"),
+            Some((behind, true)) => format!("open {minutes}m, {behind} behind"),
+            Some((_, false)) => format!("open {minutes}m, behind"),
         }
     }
 }
@@ -64,10 +76,10 @@ impl Pending<'_> {
         *self = Pending::default();
     }
 
-    /// What stands before a line. `version` is the number of the last committed state.
-    pub(super) fn prompt(&self, version: Option<u64>) -> String {
+    /// What stands before a line. `now` is the last committed state.
+    pub(super) fn prompt(&self, now: Option<Version>) -> String {
         match &self.transaction {
-            Some(open) => format!("permazen [{}]> ", open.about(version)),
+            Some(open) => format!("permazen [{}]> ", open.about(now)),
             None if self.must_be_replayed() => "permazen [replay]> ".to_owned(),
             None => "permazen> ".to_owned(),
         }

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use permazen::object::Transaction;
+use permazen::open::StoreKind;
 use permazen_query::syntax::StatementKind;
 
 use super::lines::{Lines, Typed, UNREADABLE};
-use super::pending::{Edit, Open, Pending, Shared};
+use super::pending::{Edit, Open, Pending, Shared, Version};
 use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
 use crate::failure::{Answer, Failure};
@@ -63,8 +64,9 @@ impl<'d> Work<'_, 'd> {
         // A Ctrl-C from before is not for this.
         let _working = self.session.interrupt.work();
         let pending = self.shared.pending_now();
-        let version = pending.transaction.as_ref().and_then(|_| self.version());
-        let prompt = pending.prompt(version);
+        let is_exact = self.session.store().kind() != StoreKind::Sqlite;
+        let now = pending.transaction.as_ref().and_then(|_| self.version());
+        let prompt = pending.prompt(now.map(|number| Version { number, is_exact }));
         drop(pending);
         self.shared.changed.notify_all();
         prompt

@@ -248,6 +248,23 @@ fn explain_and_diff_are_in_conflict_with_nobody() {
     assert_eq!(person.leaves().code, 0);
 }
 
+/// SQLite says that others have committed, and not how often.
+#[test]
+fn the_prompt_says_only_how_many_commits_it_knows() {
+    let db = Fixture::new();
+    let url = format!("sqlite:{}", db.file("db.sqlite").display());
+    db.run(&["copy", &url]).done();
+    let mut person = Person::on(url.as_ref(), &["--raw"]);
+    person.types("begin");
+    for _ in 0..2 {
+        Ran::of(program(url.as_ref(), &["--write", "create Pet"]).stdin(Stdio::null())).done();
+    }
+    person.types("count Pet");
+    let shown = person.types("rollback");
+    assert!(shown.starts_with("permazen [open 0m, behind]> rollback"), "{shown}");
+    assert_eq!(person.leaves().done(), "");
+}
+
 #[test]
 fn a_transaction_sees_one_state_and_the_prompt_each_commit() {
     let db = Fixture::new();
