@@ -638,20 +638,20 @@ fn commits_beside_heads_do_not_hold_up_the_removal_of_others_where_it_is_done_at
 }
 
 /// A process commits on a base that it has read for long. Another one, to which nothing seemed to keep the base,
-/// has decided to remove it, and perhaps the first one has found since that it is kept.
-fn commit_on_old_base(has_looked: bool) {
+/// has decided to remove it and commits after it, and perhaps the first one has found since that it is kept.
+fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    page.set_retention(Retention::Heads).unwrap();
+    page.set_retention(retention).unwrap();
     let base = put(&page, b"Alien", b"1977");
     let of_two = two.page("films", ROOT).unwrap();
     let other = of_two.branching_database(MAIN).unwrap();
     let mut tx = other.begin(&TxOptions::writing()).unwrap();
     tx.put(b"Brazil", b"1985").unwrap();
-    // As far as `one` knows, nothing keeps the base and, perhaps, a commit after it.
-    if !has_looked {
-        put(&page, b"Alien", b"1978");
+    // As far as `one` knows, nothing keeps the base and the first commits after it.
+    for number in 0..after {
+        put(&page, b"Alien", format!("1978-{number}").as_bytes());
     }
     put(&page, b"Alien", b"1979");
     page.collect().unwrap();
@@ -676,8 +676,10 @@ fn commit_on_old_base(has_looked: bool) {
 
 #[test]
 fn a_commit_beside_heads_keeps_what_merging_it_needs_whatever_was_computed_before() {
-    commit_on_old_base(false);
-    commit_on_old_base(true);
+    commit_on_old_base(false, 1, Retention::Heads);
+    commit_on_old_base(true, 0, Retention::Heads);
+    // What is about to go is further away than somebody looks.
+    commit_on_old_base(false, 100, Retention::Last(80));
 }
 
 #[test]
