@@ -85,7 +85,7 @@ enum Parent {
     /// It is not removed meanwhile.
     Here {
         commit: Box<Commit>,
-        _pin: Pin,
+        pin: Pin,
     },
     Pruned(Pruned),
 }
@@ -235,14 +235,17 @@ impl Receiver {
         self.missing(&id, &commit).map_err(|error| self.needed(&id, error))
     }
 
+    /// An error about something that is not there: perhaps because a parent is no longer kept.
+    fn explained(&self, parents: &[Parent], error: LedgerError) -> LedgerError {
+        let here = parents.iter().filter_map(|parent| match parent {
+            Parent::Here { pin, .. } => Some(pin.commit()),
+            _ => None,
+        });
+        self.page.open.explained(error, &here.collect::<Vec<_>>())
+    }
+
     /// An error about what a commit has.
     fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
-        if let LedgerError::Missing { .. } = error
-            && let Err(gone) =
-                self.page.read().and_then(|host| self.page.open.rows.check_there(&host))
-        {
-            return gone;
-        }
         error.needed(|by| (by.page, by.commits) = (self.page.page(), vec![*commit]))
     }
 
@@ -251,7 +254,7 @@ impl Receiver {
         let needs_lazy = !self.page.is_attached()?;
         let mut last = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, parents, mut search)) = last.take().filter(|(begun, ..)| begun == id) {
-            let wanted = search.next(&self.trees(commit, &parents)?, needs_lazy, WANTED)?;
+            let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
             if !wanted.is_empty() {
                 *last = Some((*id, parents, search));
                 return Ok(wanted);
@@ -259,13 +262,24 @@ impl Receiver {
         }
         // From the beginning, also at the end: what was here may have gone since.
         let parents = self.parents(commit)?;
-        let trees = self.trees(commit, &parents)?;
-        let mut search = Search::new(trees.len());
-        let wanted = search.next(&trees, needs_lazy, WANTED)?;
+        let mut search = Search::new(1 + usize::from(commit.conflicts.is_some()));
+        let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
         if !wanted.is_empty() {
             *last = Some((*id, parents, search));
         }
         Ok(wanted)
+    }
+
+    /// Looks further for what a commit needs.
+    fn search(
+        &self,
+        search: &mut Search,
+        (commit, parents): (&Commit, &[Parent]),
+        needs_lazy: bool,
+    ) -> Result<Vec<(Kind, Digest)>> {
+        let trees = self.trees(commit, parents);
+        let wanted = trees.and_then(|trees| search.next(&trees, needs_lazy, WANTED));
+        wanted.map_err(|error| self.explained(parents, error))
     }
 
     /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here already, nothing
@@ -297,7 +311,8 @@ impl Receiver {
                 let parents = self.parents(&commit)?;
                 self.check_place(id, &commit, &parents)?;
                 let draft = self.draft(&commit, &parents);
-                let draft = draft.map_err(|error| self.needed(id, error))?;
+                let draft =
+                    draft.map_err(|error| self.needed(id, self.explained(&parents, error)))?;
                 if self.stubbornly(|| self.write((id, &commit), &parents, &draft))? {
                     break draft.draft;
                 }
@@ -331,7 +346,7 @@ impl Receiver {
         for id in commit.parents() {
             parents.push(match self.page.pinned_commit(id) {
                 Ok((_, None)) => Parent::First,
-                Ok((pin, Some(commit))) => Parent::Here { commit: Box::new(commit), _pin: pin },
+                Ok((pin, Some(commit))) => Parent::Here { commit: Box::new(commit), pin },
                 Err(LedgerError::NoCommit { .. }) => {
                     let known = self.page.open.rows.pruned(&self.page.read()?, id)?;
                     let pruned = known.or_else(|| self.pruned.get(id).copied());

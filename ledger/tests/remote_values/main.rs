@@ -10,4 +10,5 @@ mod resolving;
 mod secrets;
 mod setting;
 mod sources;
+mod stopped;
 mod swept;
