@@ -237,6 +237,7 @@ fn what_java_has_open_is_in_use() {
     for args in [&["count Person"][..], &["--write", "create Pet"], &["check"]] {
         refused(db.run(args), "such as Permazen for Java");
     }
+    refused(db.run(&["--write", "compact"]), "another process has it open");
     java.must(&json!({ "op": "release" }));
     assert_eq!(db.out(&["--raw", "count Person"]), "3\n");
 
