@@ -17,6 +17,9 @@ const NOWHERE: Digest = Digest([0; 32]);
 /// How many bytes of marks a row has at most.
 pub(crate) const MARKS_LEN: usize = 65_536;
 
+/// The number of the next piece is at most this: six bytes.
+pub(super) const MAX_NUMBER: u64 = (1 << 48) - 1;
+
 /// How many pieces there are, and what the collector does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -161,8 +164,14 @@ impl Rows {
             // It goes with the page.
             self.check_there(host)?;
         }
-        let counts = row.as_deref().and_then(Counts::parse);
-        counts.ok_or_else(|| self.damaged(&[COUNTS], "it is missing, or not of this version"))
+        match row.as_deref().and_then(Counts::parse) {
+            // A round would take what is written now for something old.
+            Some(counts) if counts.round.kept > counts.next => {
+                Err(self.damaged(&[COUNTS], "it keeps numbers that no piece has"))
+            }
+            Some(counts) => Ok(counts),
+            None => Err(self.damaged(&[COUNTS], "it is missing, or not of this version")),
+        }
     }
 
     pub(crate) fn put_counts(&self, host: &mut dyn KvWrite, counts: &Counts) -> Result<()> {

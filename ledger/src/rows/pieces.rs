@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use permazen_kv::{KvRead, KvWrite};
 
-use super::counts::{Counts, u48};
+use super::counts::{COUNTS, Counts, MAX_NUMBER, u48};
 use super::page::Rows;
 use super::references::children;
 use super::sealed;
@@ -193,6 +193,9 @@ impl Rows {
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<()> {
+        if counts.next >= MAX_NUMBER {
+            return Err(self.damaged(&[COUNTS], "no page has had as many pieces"));
+        }
         let key = piece_key(digest);
         let mut row = Vec::with_capacity(HEAD_LEN + sealed::LEN + bytes.len());
         row.extend_from_slice(&[kind.byte(), PLAIN]);
@@ -242,7 +245,30 @@ pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static st
 
 #[cfg(test)]
 mod tests {
+    use permazen_kv::memory::MemoryStore;
+    use permazen_kv::{KvDatabase, TxOptions};
+
     use super::*;
+
+    /// Otherwise it would be one of the first again, and a round would take the piece for an old one.
+    #[test]
+    fn a_number_is_used_once() {
+        let host = MemoryStore::new();
+        let mut tx = host.begin(&TxOptions::writing()).unwrap();
+        let rows = Rows::under_prefix(1);
+        let mut counts = Counts { next: MAX_NUMBER - 1, ..Counts::default() };
+        for (byte, fits) in [(1, true), (2, false)] {
+            let digest = Kind::Chunk.digest(&[byte]);
+            let added = rows.add_piece(&mut *tx, (Kind::Chunk, &digest), &[byte], &mut counts);
+            assert_eq!(added.is_ok(), fits);
+        }
+        rows.put_counts(&mut *tx, &counts).unwrap();
+        assert_eq!(rows.counts(&*tx).unwrap().next, MAX_NUMBER);
+        counts.next -= 1;
+        counts.round.kept = counts.next + 1;
+        rows.put_counts(&mut *tx, &counts).unwrap();
+        assert!(matches!(rows.counts(&*tx), Err(LedgerError::DamagedRow { .. })));
+    }
 
     #[test]
     fn packed_pieces_are_read() {
