@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Commit(prompt::Commit),
     Rollback(prompt::Rollback),
     Replay(prompt::Replay),
+    Format(simple::ChooseFormat),
     Echo(simple::Echo),
     Date(simple::Date),
     Sleep(simple::Sleep),
@@ -117,6 +118,7 @@ impl Command {
             | Command::Commit(_)
             | Command::Rollback(_)
             | Command::Replay(_) => Err(Failure::new(prompt::ONLY_AT_THE_PROMPT)),
+            Command::Format(format) => format.run(context),
             Command::Echo(echo) => echo.run(context),
             Command::Date(date) => date.run(context),
             Command::Sleep(sleep) => sleep.run(context),
@@ -138,8 +140,9 @@ impl Command {
 
     /// Whether it sees something of the database.
     pub(crate) fn reads(&self) -> bool {
-        use Command::{Date, Echo, Exit, Help, Sleep};
-        !matches!(self, Echo(_) | Date(_) | Sleep(_) | Exit(_) | Help(_)) && !self.is_for_prompt()
+        use Command::{Date, Echo, Exit, Format, Help, Sleep};
+        !matches!(self, Format(_) | Echo(_) | Date(_) | Sleep(_) | Exit(_) | Help(_))
+            && !self.is_for_prompt()
     }
 
     /// Where it runs.
@@ -163,6 +166,7 @@ impl Command {
             | Command::Commit(_)
             | Command::Rollback(_)
             | Command::Replay(_)
+            | Command::Format(_)
             | Command::Echo(_)
             | Command::Date(_)
             | Command::Sleep(_)

@@ -1,4 +1,4 @@
-//! `echo`, `date`, `sleep`, `exit` and `quit`.
+//! `format`, `echo`, `date`, `sleep`, `exit` and `quit`.
 
 use std::thread;
 use std::time::{self, Duration};
@@ -9,6 +9,21 @@ use serde_json::json;
 
 use super::Context;
 use crate::failure::{Answer, Failure};
+use crate::output::Format;
+
+/// Choose how what comes after it is shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChooseFormat {
+    /// The format; without it, what each statement and command has by itself
+    format: Option<Format>,
+}
+
+impl ChooseFormat {
+    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        context.out.choose(self.format);
+        Ok(Answer::Yes)
+    }
+}
 
 /// Print the arguments.
 #[derive(Debug, clap::Args)]

@@ -16,7 +16,6 @@ pub(crate) enum Format {
     /// Objects as Permazen's XML
     Xml,
     /// Values as they are, with tabs between them
-    #[value(skip)]
     Raw,
 }
 

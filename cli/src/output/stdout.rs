@@ -51,6 +51,11 @@ impl Output {
         }
     }
 
+    /// From now on, shows in this format; in that of each statement and command if it is `None`.
+    pub(crate) fn choose(&mut self, format: Option<Format>) {
+        self.format = format;
+    }
+
     /// The format that was chosen.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format

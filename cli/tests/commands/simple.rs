@@ -22,6 +22,18 @@ fn small_commands() {
 }
 
 #[test]
+fn a_format_is_chosen_for_what_comes_after_it() {
+    let db = Fixture::reference();
+    let script = "count Person;\nformat raw\ncount Person;\nformat json\ncount Person;\nformat\ncount Person;\n";
+    let table = "count\n-----\n    3\n";
+    let json = "{\"type\":\"row\",\"values\":{\"count\":3}}\n";
+    assert_eq!(db.run_with(&["-f", "-"], script).out(0), format!("{table}3\n{json}{table}"));
+    assert_eq!(db.out(&["--format", "raw", "count Person"]), "3\n");
+    let error = db.run(&["-c", "format yaml"]).error(2);
+    assert!(error.contains("raw"), "{error}");
+}
+
+#[test]
 fn exit_ends_a_script() {
     let db = Fixture::reference();
     for (script, code, out) in [
