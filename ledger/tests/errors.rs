@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, Kind, LedgerError, MAIN, NeededBy, Page, PageDatabases, PageId, Repository,
-    RepositoryBuilder,
+    CommitId, Digest, Kind, LastOneWins, LedgerError, MAIN, NeededBy, Page, PageDatabases, PageId,
+    Repository, RepositoryBuilder,
 };
 
 /// What the rows of the first page begin with.
@@ -311,4 +311,46 @@ fn what_comes_says_which_commit_needs_it() {
     let error = receiver.add_piece(Kind::Node, vec![7; 5]).unwrap_err();
     is_needed_by(&error, &[], None);
     assert!(error.to_string().contains("expected the one encoding of a node"), "{error}");
+}
+
+/// Only a file that was made so has such commits, since what comes from elsewhere is compared.
+#[test]
+fn commits_that_are_no_later_than_their_parents_are_damage() {
+    let (hosts, first) = sample();
+    let page = hosts.page();
+    let second = put(&page, b"a", b"1");
+    let mut bytes = page.remote().commit_bytes(&second).unwrap().unwrap();
+    // Its generation is that of its parent.
+    assert_eq!(bytes[17], 2);
+    bytes[17] = 1;
+    // Two IDs, since one can be before that of the parent, and one after it.
+    let forged = |salt: u8| {
+        let mut bytes = bytes.clone();
+        let salted = bytes.len() - 10;
+        bytes[salted] ^= salt;
+        let id = CommitId(Kind::Commit.digest(&bytes));
+        let row = [&[0x22][..], &id.0.0].concat();
+        let value = [&bytes[..], &[0; 4]].concat();
+        let mut tx = hosts.repository.begin(&TxOptions::writing()).unwrap();
+        let stored = [&value[..], &checksum(1, &row, &value)].concat();
+        tx.put(&[&PAGE[..], &row].concat(), &stored).unwrap();
+        tx.commit().unwrap();
+        id
+    };
+    let ids: Vec<CommitId> = (0..16).map(forged).collect();
+    assert!(ids.iter().any(|id| *id < first) && ids.iter().any(|id| *id > first));
+    for id in ids {
+        page.create_branch("forged", &id).unwrap();
+        for error in [
+            page.merge(MAIN, &id, &mut LastOneWins).unwrap_err(),
+            page.squash("forged", &first, None).unwrap_err(),
+        ] {
+            let LedgerError::Integrity { kind: Kind::Commit, digest, .. } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!(*digest, id.0);
+        }
+        page.remove_branch("forged").unwrap();
+        assert_eq!(page.head(MAIN).unwrap(), second);
+    }
 }

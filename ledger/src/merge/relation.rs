@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
+use crate::digest::Kind;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
@@ -51,20 +52,34 @@ impl<'s> Reached<'s> {
     /// Begins at a commit.
     fn start(&mut self, id: &CommitId, marks: u8) -> Result<()> {
         let load = |shared: &Shared| Ok(shared.commit(id)?.map_or(Parent::First, Parent::Here));
-        self.add(id, marks, load)
+        self.add(id, marks, load).map(drop)
     }
 
-    /// Goes on to a parent of a commit.
-    fn mark(&mut self, id: &CommitId, child: &CommitId, marks: u8) -> Result<()> {
-        self.add(id, marks, |shared| shared.parent(id, child))
+    /// Continues with the parents of a commit.
+    ///
+    /// # Errors
+    /// If one has no smaller generation: then it may have been passed already, and what leads to both would not be
+    /// found, or be walked through again and again.
+    fn mark_parents(&mut self, id: &CommitId, commit: &Commit, marks: u8) -> Result<()> {
+        for parent in commit.parents() {
+            let generation = self.add(parent, marks, |shared| shared.parent(parent, id))?;
+            if generation >= commit.generation {
+                let expected = format!("a generation after {generation}");
+                let found = format!("generation {}", commit.generation);
+                let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
+                return Err(error.needed(|by| by.page = self.shared.page()));
+            }
+        }
+        Ok(())
     }
 
+    /// Gives the generation.
     fn add(
         &mut self,
         id: &CommitId,
         marks: u8,
         load: impl FnOnce(&Shared) -> Result<Parent>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let generation = match self.loaded.get(id) {
             Some((generation, _)) => *generation,
             None => {
@@ -83,7 +98,7 @@ impl<'s> Reached<'s> {
         *old |= marks;
         self.open += usize::from(*old & BELOW == 0);
         self.open -= usize::from(was_open);
-        Ok(())
+        Ok(generation)
     }
 
     /// The commit with the largest generation, and its marks. It is `None` for the first commit of the
@@ -136,9 +151,7 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
             found.changes[0] |= marks == LEFT;
             found.changes[1] |= marks == RIGHT;
         }
-        for parent in commit.parents() {
-            reached.mark(parent, &id, marks)?;
-        }
+        reached.mark_parents(&id, &commit, marks)?;
     }
     if reached.missing.is_some()
         && let Some(at) = found.common.iter().position(|(_, id)| id == left || id == right)
@@ -172,10 +185,8 @@ pub(super) fn after(
             after.insert(id);
         }
         if let Some(commit) = commit {
-            for parent in commit.parents() {
-                leads |= parent == onto && marks & LEFT != 0 && marks & BELOW == 0;
-                reached.mark(parent, &id, marks)?;
-            }
+            leads |= commit.parents().contains(onto) && marks & LEFT != 0 && marks & BELOW == 0;
+            reached.mark_parents(&id, &commit, marks)?;
         }
     }
     Ok(leads.then_some(after))
