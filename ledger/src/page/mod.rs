@@ -7,8 +7,8 @@
 //! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads, `restore.rs` makes an old content a new commit |
 //! | names and history | `branches.rs` has branches and tags, `history.rs` goes through commits, `differences.rs` compares versions |
 //! | what goes | `collection.rs` says which commits are kept, `references.rs` whether there are reference rows |
-//! | values that are not here | `fetch.rs` gets them, with `fetch_pieces.rs` and `requests.rs` |
-//! | commits from elsewhere | `receive.rs` takes them, with `receive_wanted.rs`, `receive_tree.rs` and `receive_values.rs` |
+//! | values that are not here | `fetch/` gets them, with `requests.rs` |
+//! | commits from elsewhere | `receive/` takes them |
 
 mod branches;
 pub(crate) mod cache;
@@ -18,16 +18,12 @@ pub(crate) mod drafted;
 pub(crate) mod entries;
 pub(crate) mod entry_value;
 mod fetch;
-mod fetch_pieces;
 mod heads;
 pub(crate) mod history;
 pub(crate) mod lookout;
 pub(crate) mod open_pages;
 pub(crate) mod protected;
 pub(crate) mod receive;
-mod receive_tree;
-mod receive_values;
-mod receive_wanted;
 mod references;
 mod requests;
 mod restore;

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::receive_tree::Tree;
-use super::receive_values::{Piece, Visited};
-use super::whole::reference;
+use super::tree::Tree;
+use super::values::{Piece, Visited};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::node::items::{Priority, REFERENCE};
 use crate::node::view::Node;
+use crate::page::whole::reference;
 use crate::tree::nodes::{child, root};
 use crate::value::read::Pieces;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::receive_tree::{Arriving, OTHER_CUTS};
+use super::tree::{Arriving, OTHER_CUTS};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::secret::Secret;

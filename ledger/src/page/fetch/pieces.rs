@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use permazen_kv::TxOptions;
 
-use super::protected::Protected;
-use super::requests::{Arrived, Source};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
+use crate::page::protected::Protected;
+use crate::page::requests::{Arrived, Source};
 use crate::value::cuts::Alone;
 use crate::value::index::{Index, Part};
 use crate::value::read::{Pieces, check_chunk, index};

@@ -1,4 +1,11 @@
 //! Takes commits that were made elsewhere.
+//!
+//! `wanted.rs` says what is missing, `tree.rs` makes the tree of a commit from what came and what is here, `values.rs`
+//! takes its values.
+
+mod tree;
+mod values;
+mod wanted;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,11 +15,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use permazen_kv::{KvWrite, TxOptions};
 
+use self::tree::{Arriving, Made, Tree};
+use self::values::NewPieces;
+use self::wanted::Search;
 use super::Page;
 use super::history::{leads_to, pruned_leads_to};
-use super::receive_tree::{Arriving, Made, Tree};
-use super::receive_values::NewPieces;
-use super::receive_wanted::Search;
 use super::shared::Shared;
 use super::whole::reference;
 use super::write::Draft;
@@ -570,34 +577,4 @@ impl Receiver {
 }
 
 #[cfg(test)]
-mod tests {
-    use permazen_kv::memory::MemoryStore;
-    use permazen_kv::{KvDatabase, KvWrite, TxOptions};
-
-    use crate::{CommitId, MAIN, PageId, Repository};
-
-    /// Nobody waits for the next look at what other processes have done.
-    #[test]
-    fn heads_that_come_are_merged_at_once() {
-        let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand();
-        let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
-        page.create_branch("other", &CommitId::FIRST).unwrap();
-        for branch in [MAIN, "other"] {
-            let db = page.database(branch).unwrap();
-            let mut tx = db.begin(&TxOptions::writing()).unwrap();
-            tx.put(branch.as_bytes(), b"").unwrap();
-            tx.commit().unwrap();
-        }
-        for receiver in [page.receive(), page.remote().receive()] {
-            assert!(!page.merging.is_called());
-            receiver.add_head(MAIN, &page.head("other").unwrap()).unwrap();
-            assert!(page.merging.is_called());
-            page.merging.keep().unwrap();
-            page.head(MAIN).unwrap();
-            let db = page.database("other").unwrap();
-            let mut tx = db.begin(&TxOptions::writing()).unwrap();
-            tx.put(b"more", b"").unwrap();
-            tx.commit().unwrap();
-        }
-    }
-}
+mod tests;

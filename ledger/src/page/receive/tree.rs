@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use permazen_kv::{Direction, KeySpan};
 
-use super::shared::Shared;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::node::items::{Payload, REFERENCE};
 use crate::node::view::Node;
+use crate::page::shared::Shared;
 use crate::tree::diff::{Diff, Stored};
 use crate::tree::edit::{Drop, Edited, Edits, End, edit};
 use crate::tree::lookup::find;

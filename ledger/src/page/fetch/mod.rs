@@ -1,11 +1,13 @@
-//! Values that may not be here, and getting them.
+//! Values that may not be here, and getting them: `pieces.rs` does.
+
+mod pieces;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::pieces::PartOfValue;
 use super::Page;
-use super::fetch_pieces::PartOfValue;
 use super::requests::Source;
 use super::snapshot::PageSnapshot;
 use super::whole::{Place, reference};
