@@ -365,7 +365,7 @@ const OF_QUERIES: Costs = &[
     (
         "IdSet::count",
         |tx| assert_eq!(tx.objects("Foo").unwrap().count().unwrap(), 6),
-        "3 seeks, 97 steps",
+        "2 seeks, 91 steps",
     ),
     (
         "IdSet::to_vec",

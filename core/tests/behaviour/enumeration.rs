@@ -146,4 +146,27 @@ fn large_objects_are_jumped_over() {
     let (ids, cost) = world.cost(|| all(&tx, "Foo"));
     assert_eq!(ids.len(), 4);
     assert!(cost.seeks <= 16 && cost.steps < 200, "{cost:?}");
+    let (count, cost) = world.cost(|| tx.objects("Foo").unwrap().count().unwrap());
+    assert_eq!(count, 4);
+    assert!(cost.seeks <= 5 && cost.steps < 100, "{cost:?}");
+}
+
+#[test]
+fn objects_of_all_sizes_count_once() {
+    let world = World::new();
+    let tx = world.foo();
+    for n in 1..=14 {
+        create(&tx, foo_id(n));
+        let set = tx.set_view(foo_id(n), "set", Migrate::No).unwrap();
+        for value in 0..3 * n as i32 {
+            set.add(&int(value)).unwrap();
+        }
+        let foos = tx.objects("Foo").unwrap();
+        assert_eq!(foos.count().unwrap(), n as usize);
+        assert_eq!(
+            foos.range(foo_id(2)..foo_id(n)).count().unwrap(),
+            (n as usize).saturating_sub(2)
+        );
+        assert_eq!(foos.range(foo_id(n)..).count().unwrap(), 1);
+    }
 }

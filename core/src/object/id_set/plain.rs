@@ -1,8 +1,9 @@
 //! The IDs of a set that is not a combination: IDs from keys, or a list of IDs.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use permazen_kv::Direction;
+use permazen_kv::{Direction, KeySpan};
 
 use super::node::{Node, Op};
 use crate::id::ObjId;
@@ -93,6 +94,55 @@ impl<'t> Plain<'t> {
     }
 }
 
+/// After so many keys of one object, a seek to after the object is faster than further steps.
+const KEYS_OF_ONE: u32 = 16;
+
+/// How many distinct IDs follow a prefix in keys. The filter must want one range of them.
+pub(super) fn count_ids(
+    source: &dyn ScanSource,
+    prefix: &[u8],
+    filter: &ColumnFilter,
+) -> Result<usize> {
+    let Some((mut min, max)) = span_of(prefix, filter) else { return Ok(0) };
+    let (mut count, mut last) = (0, None);
+    loop {
+        if max.as_ref().is_some_and(|max| min >= *max) {
+            return Ok(count);
+        }
+        let (mut passed, mut fault) = (0, None);
+        source.with_read(&mut |kv| {
+            let span = KeySpan::new(&min, max.as_deref());
+            kv.visit(span, Direction::Forward, &mut |key, _| {
+                match layout::object_after(key, prefix.len()) {
+                    Some(id) if last == Some(id) => passed += 1,
+                    Some(id) => (count, last, passed) = (count + 1, Some(id), 0),
+                    None => fault = Some(no_id_in(key)),
+                }
+                match fault.is_none() && passed < KEYS_OF_ONE {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            })?;
+            Ok(())
+        })?;
+        match (fault, last) {
+            (Some(fault), _) => return Err(fault),
+            (None, Some(id)) if passed >= KEYS_OF_ONE => {
+                min.truncate(prefix.len());
+                min.extend_from_slice(id.as_bytes());
+                if !extend_to_after_prefix(&mut min) {
+                    return Ok(count);
+                }
+            }
+            (None, _) => return Ok(count),
+        }
+    }
+}
+
+fn no_id_in(key: &[u8]) -> Error {
+    Error::inconsistent(format!("key {} holds no object id where one should be", hex(key, 64)))
+}
+
 /// The distinct IDs that follow a prefix in keys.
 pub(in crate::object) struct KeyIds<'t> {
     scan: LiveScan<'t>,
@@ -124,25 +174,21 @@ impl<'t> KeyIds<'t> {
     }
 
     fn next(&mut self) -> Result<Option<ObjId>> {
-        // How many keys of one object were skipped one by one. After some of them a seek to after
-        // the object is faster.
+        // How many keys of one object were skipped one by one.
         let mut passed = 0;
         loop {
             let Some((key, _)) = self.scan.next()? else { return Ok(None) };
             let id = match layout::object_after(key, self.prefix_len) {
                 Some(id) => id,
                 None => {
-                    let error = Error::inconsistent(format!(
-                        "key {} holds no object id where one should be",
-                        hex(key, 64)
-                    ));
+                    let error = no_id_in(key);
                     self.scan.finish();
                     return Err(error);
                 }
             };
             if self.last == Some(id) {
                 passed += 1;
-                if passed >= 16 {
+                if passed >= KEYS_OF_ONE {
                     passed = 0;
                     self.skip_past(id);
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::node::{Node, Op};
-use super::plain::position;
+use super::plain::{count_ids, position};
 use super::stream::Stream;
 use crate::id::{ObjId, StorageId};
 use crate::object::error::Result;
@@ -265,7 +265,12 @@ impl<'t> IdSet<'t> {
     /// # Errors
     /// The errors of [`IdSet::iter`].
     pub fn count(&self) -> Result<usize> {
-        self.iter().try_fold(0, |count, id| id.map(|_| count + 1))
+        match &self.node.op {
+            Op::Keys { prefix, filter } if filter.is_one_range() => {
+                count_ids(self.source, prefix, filter)
+            }
+            _ => self.iter().try_fold(0, |count, id| id.map(|_| count + 1)),
+        }
     }
 
     /// All IDs in ascending order.
