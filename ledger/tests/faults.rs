@@ -136,3 +136,57 @@ fn what_was_acknowledged_survives_each_failure_of_the_host() {
         }
     }
 }
+
+/// What only names a commit that was here before: its row says nothing of how that has ended.
+#[test]
+fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
+    let mut told = [0; 2];
+    for squash in [true, false] {
+        for n in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+            let page = repository.create_page("a", PageId::ROOT).unwrap();
+            page.create_branch("other", &CommitId::FIRST).unwrap();
+            page.create_branch("merged", &CommitId::FIRST).unwrap();
+            let put = |branch: &str, key: &[u8], is_there: bool| {
+                let db = page.database(branch).unwrap();
+                let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                match is_there {
+                    true => tx.put(key, b"1").unwrap(),
+                    false => tx.remove(key).unwrap(),
+                }
+                tx.commit().unwrap();
+                page.head(branch).unwrap()
+            };
+            let first = put(MAIN, b"a", true);
+            let other = match squash {
+                true => put(MAIN, b"a", false),
+                false => put("other", b"b", true),
+            };
+            if !squash {
+                // The same merge is made on another branch before.
+                page.merge("merged", &first, &mut LastOneWins).unwrap();
+                page.merge("merged", &other, &mut LastOneWins).unwrap();
+            }
+            let faults = host.faults();
+            faults.lose_commits(true);
+            faults.fail_nth(n, || KvError::OutcomeUnknown("cut".into()));
+            let result = match squash {
+                true => page.squash(MAIN, &CommitId::FIRST, None),
+                false => page.merge(MAIN, &other, &mut LastOneWins),
+            };
+            let hits = faults.hits();
+            faults.stop();
+            match result {
+                Ok(head) => assert_eq!(page.head(MAIN).unwrap(), head, "operation {n}"),
+                Err(error) => {
+                    told[usize::from(squash)] += usize::from(error.to_string().contains("cut"));
+                }
+            }
+            if hits == 0 {
+                break;
+            }
+        }
+    }
+    assert!(told.iter().all(|told| *told > 0), "{told:?}");
+}

@@ -109,8 +109,10 @@ impl Page {
         if let Some(commit) = &new {
             let draft = Draft::unchanged(commit.root);
             shared.put_draft(&mut tx, (&head.id, commit), &draft)?;
+            shared.end(tx, &head.id)?;
+        } else {
+            shared.end_without_new(tx, &head.id)?;
         }
-        shared.end(tx, &head.id)?;
         shared.lookout.call();
         Ok(head.id)
     }

@@ -158,12 +158,13 @@ impl Shared {
         rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         if !rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
+            self.end(tx, &id)?;
+            self.made(draft, &id);
         } else {
             // It was a merge that led to no head.
             rows.keep(&mut tx, &id)?;
+            self.end_without_new(tx, &id)?;
         }
-        self.end(tx, &id)?;
-        self.made(draft, &id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }

@@ -303,6 +303,7 @@ impl ValueWriter {
             }
             // The system has no thread left, so this one does it.
             Err(_) => {
+                self.is_broken = true;
                 let result = self.page.store_when_free(number, stored, &pieces);
                 self.note(result, pieces)
             }
@@ -312,6 +313,8 @@ impl ValueWriter {
     /// Waits for what was sent. After an error, its pieces are the next to be stored again.
     fn arrive(&mut self) -> Result<()> {
         let Some(Sent { pieces, thread }) = self.sent.take() else { return Ok(()) };
+        // If the host has panicked, the pieces are lost.
+        self.is_broken = true;
         let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         self.note(result, pieces)
     }
@@ -319,7 +322,7 @@ impl ValueWriter {
     fn note(&mut self, result: Result<Stored>, pieces: Arc<Vec<Piece>>) -> Result<()> {
         match result {
             Ok(stored) => {
-                self.stored = stored;
+                (self.stored, self.is_broken) = (stored, false);
                 Ok(())
             }
             Err(error) => {

@@ -267,9 +267,11 @@ impl Shared {
         // A merge can be here already, made by others or as the base of another one.
         if matches!(commit.origin, Origin::Change { .. }) || !self.open.rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
+            self.end(tx, &id)?;
+            self.made(draft, &id);
+        } else {
+            self.end_without_new(tx, &id)?;
         }
-        self.end(tx, &id)?;
-        self.made(draft, &id);
         self.lookout.call();
         Ok(Attempt::Committed(id))
     }
@@ -364,7 +366,23 @@ impl Shared {
         self.cache.insert_new(&draft.nodes);
     }
 
-    /// Commits to the host. If the host does not know how that has ended, the row of the commit says.
+    /// Commits to the host what only names a commit that was here before. If the host does not know how that has
+    /// ended, nobody does: the row of the commit says nothing of it.
+    pub(crate) fn end_without_new(
+        &self,
+        tx: Box<dyn KvTransaction + Send + '_>,
+        id: &CommitId,
+    ) -> Result<()> {
+        tx.commit().map_err(|error| match error {
+            KvError::OutcomeUnknown(why) => {
+                KvError::OutcomeUnknown(format!("commit {id}: {why}")).into()
+            }
+            error => error.into(),
+        })
+    }
+
+    /// Commits to the host what makes a commit. If the host does not know how that has ended, the row of the commit
+    /// says.
     pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)
