@@ -9,8 +9,8 @@ use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    BranchingDatabase, Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
-    Retention,
+    BranchingDatabase, Clock, CommitId, CommitTime, LastOneWins, LedgerError, MAIN, Page, PageId,
+    Repository, Retention,
 };
 
 fn new_page(host: &MemoryStore) -> Page {
@@ -130,6 +130,41 @@ impl Clock for TestClock {
 }
 
 #[test]
+fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_was_set_back() {
+    let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000_000)));
+    let own = Arc::clone(&clock) as Arc<dyn Clock>;
+    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand().clock(own);
+    let repository = builder.create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let other = repository.create_page("other", PageId::ROOT).unwrap();
+    let mut last = CommitTime::default();
+    let mut commit = |page: &Page, branch: &str, round: u64| {
+        // It may be there.
+        let _ = page.create_branch(branch, &CommitId::FIRST);
+        let id = put(&page.branching_database(branch).unwrap(), b"key", &round.to_be_bytes());
+        let time = page.commit(&id).unwrap().unwrap().time;
+        assert!(time > last, "round {round}: {time}, after {last}");
+        last = time;
+    };
+    for round in 0..40 {
+        let branch = ["one", "two", MAIN][round as usize % 3];
+        commit(if round % 4 == 3 { &other } else { &page }, branch, round);
+        if round == 20 {
+            clock.0.fetch_sub(23 * 60 * 60 * 1_000, Ordering::Relaxed);
+        }
+    }
+    let theirs = page.head("two").unwrap();
+    let merge = page.merge("one", &theirs, &mut LastOneWins).unwrap();
+    let [merged, later] = [merge, theirs].map(|id| page.snapshot(&id).unwrap());
+    assert_eq!(merged.get(b"key").unwrap(), later.get(b"key").unwrap());
+    // A clock that was wrong by days has the right times afterwards.
+    clock.0.store(1_600_000_000_000, Ordering::Relaxed);
+    page.create_branch("three", &CommitId::FIRST).unwrap();
+    let id = put(&page.branching_database("three").unwrap(), b"key", b"");
+    assert_eq!(page.commit(&id).unwrap().unwrap().time.as_millis(), 1_600_000_000_000);
+}
+
+#[test]
 fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let clock = Arc::new(TestClock(AtomicU64::new(1_000_000)));
     let host = MemoryStore::new();
@@ -146,7 +181,8 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     page.create_branch("side", &CommitId::FIRST).unwrap();
     let side = put(&page.branching_database("side").unwrap(), b"side", b"");
     let mut of_bob = bob.begin(&TxOptions::writing()).unwrap();
-    clock.0.store(2_000_000, Ordering::Relaxed);
+    // A clock that is set back by less than a day still gives later times.
+    clock.0.store(100_000_000, Ordering::Relaxed);
     put(&ann, b"ann", b"");
     put(&cid, b"cid", b"");
     let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();

@@ -77,16 +77,15 @@ fn other_bytes_are_refused_or_are_another_commit() {
 #[test]
 fn a_change_is_later_than_its_parent() {
     let now = UNIX_EPOCH + Duration::from_millis(1_700_000_000_000);
-    let first = CommitTime::after(CommitTime::default(), now).unwrap();
+    let clock = CommitTime::at(now);
+    let first = CommitTime::after(CommitTime::default(), clock).unwrap();
     assert_eq!((first.as_millis(), first.to_system_time()), (1_700_000_000_000, now));
-    let second = CommitTime::after(first, now).unwrap();
+    let second = CommitTime::after(first, clock).unwrap();
     assert!(second > first && second.as_millis() == first.as_millis());
     // A clock that went back changes nothing.
-    assert!(CommitTime::after(second, UNIX_EPOCH).unwrap() > second);
-    assert_eq!(
-        CommitTime::after(second, now + Duration::from_millis(1)).unwrap().as_millis(),
-        1_700_000_000_001
-    );
+    assert!(CommitTime::after(second, CommitTime::at(UNIX_EPOCH)).unwrap() > second);
+    let later = CommitTime::at(now + Duration::from_millis(1));
+    assert_eq!(CommitTime::after(second, later).unwrap().as_millis(), 1_700_000_000_001);
 }
 
 #[test]

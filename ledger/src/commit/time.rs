@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::process::clock::millis;
+
 /// When a commit was made: milliseconds since 1970 and a counter, so that a change is always later
-/// than its parent, whatever the clocks say.
+/// than its parent, whatever the clocks say, and later than what its process committed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CommitTime(pub(crate) u64);
 
@@ -15,12 +17,16 @@ impl CommitTime {
     /// Times and generations are below this.
     pub(crate) const LIMIT: u64 = 1 << 63;
 
-    /// The time of a change that is made at `now`, after its parent. `None` if the parent has the last one.
-    pub(crate) fn after(parent: CommitTime, now: SystemTime) -> Option<Self> {
-        let wall = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis();
-        let wall = u64::try_from(wall).unwrap_or(u64::MAX).min((1 << (63 - COUNTER_BITS)) - 1);
-        let time = (wall << COUNTER_BITS).max(parent.0.saturating_add(1));
+    /// The time of a change, after its parent: that of the clock, unless the parent is later. `None` if the parent
+    /// has the last one.
+    pub(crate) fn after(parent: CommitTime, clock: CommitTime) -> Option<Self> {
+        let time = clock.0.max(parent.0.saturating_add(1));
         (time < Self::LIMIT).then_some(CommitTime(time))
+    }
+
+    /// This point in time, with counter 0.
+    pub(crate) fn at(time: SystemTime) -> Self {
+        CommitTime(millis(time).min((1 << (63 - COUNTER_BITS)) - 1) << COUNTER_BITS)
     }
 
     /// As a number, for whoever sends it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.

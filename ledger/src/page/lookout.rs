@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -137,10 +138,15 @@ impl Lookout {
             // Since a new onlooker has seen the heads, this thread may have seen newer ones, of which
             // it told the others only.
             let known = if added { None } else { seen };
-            seen = self.look(&onlookers, known).unwrap_or_else(|_| {
-                onlookers.iter().for_each(|onlooker| onlooker.look_failed());
-                None
-            });
+            // A panic of the host must not end the thread, for then nobody would be told anything any more.
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look(&onlookers, known)));
+            seen = match looked {
+                Ok(Ok(version)) => version,
+                Ok(Err(_)) | Err(_) => {
+                    onlookers.iter().for_each(|onlooker| onlooker.look_failed());
+                    None
+                }
+            };
         }
     }
 

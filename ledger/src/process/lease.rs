@@ -1,6 +1,7 @@
 //! The lease of a process: a row that says until when others must take it for alive.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 
 use super::clock::{Clock, millis};
 use super::streams::Streams;
+use crate::commit::time::CommitTime;
 use crate::error::Result;
 use crate::ids::ProcessId;
 use crate::random::random;
@@ -26,6 +28,9 @@ const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 /// then they renew their leases meanwhile.
 const BELIEVED: Duration = Duration::from_secs(60);
 
+/// A clock that is set back by no more than this still gives later times to later commits.
+const SET_BACK: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
@@ -38,6 +43,8 @@ pub(crate) struct Process {
     /// What its commits say of the device; zeros if they say nothing.
     pub(crate) device: [u8; 16],
     pub(crate) streams: Streams,
+    /// The last time that a commit was given.
+    last_time: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -58,7 +65,8 @@ impl Process {
     pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool, device: [u8; 16]) -> Result<Self> {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
-        Ok(Process { clock, is_alone, device, streams, state: Mutex::new(state) })
+        let last_time = AtomicU64::new(0);
+        Ok(Process { clock, is_alone, device, streams, last_time, state: Mutex::new(state) })
     }
 
     /// The same process with a lease of its own, for another database.
@@ -73,6 +81,25 @@ impl Process {
     /// The milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         millis(self.clock.now())
+    }
+
+    /// The time of the next commit: later than that of each one before, also where both are made within a millisecond
+    /// or the clock was set back. Else it would be left to chance which of two changes on two branches is the
+    /// later one.
+    pub(crate) fn next_time(&self) -> CommitTime {
+        let now = CommitTime::at(self.clock.now());
+        let next = |last: u64| {
+            let last = CommitTime::from_bits(last);
+            // A clock that went back by more than this was wrong before, and its times do not count.
+            match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
+                true => now,
+                false => now.max(CommitTime::from_bits(last.to_bits() + 1)),
+            }
+        };
+        let update = |last| Some(next(last).to_bits());
+        let last = self.last_time.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        // It never refuses.
+        last.map_or(now, next)
     }
 
     /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if there

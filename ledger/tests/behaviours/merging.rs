@@ -44,6 +44,13 @@ impl Heads {
         Heads { host, repository, page, clock, names: AtomicU64::default() }
     }
 
+    /// The page as another process with the same clock has it.
+    fn elsewhere(&self) -> Page {
+        let builder = Repository::builder(self.host.clone()).upkeep_by_hand();
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        builder.clock(clock).create().unwrap().page("test", PageId::ROOT).unwrap()
+    }
+
     fn wait(&self, millis: u64) {
         self.clock.0.fetch_add(millis, Ordering::Relaxed);
     }
@@ -62,8 +69,18 @@ impl Heads {
     }
 
     fn change_now(&self, base: &CommitId, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
+        self.change_on(&self.page, base, change)
+    }
+
+    /// The same, made through this handle of the page.
+    fn change_on(
+        &self,
+        page: &Page,
+        base: &CommitId,
+        change: impl FnOnce(&mut dyn KvWrite),
+    ) -> CommitId {
         let branch = self.branch(base);
-        let db = self.page.database(&branch).unwrap();
+        let db = page.database(&branch).unwrap();
         let mut tx = db.begin(&TxOptions::writing()).unwrap();
         change(&mut *tx);
         tx.commit().unwrap();
@@ -230,8 +247,10 @@ fn t073_of_two_at_one_time_the_larger_id_wins() {
     let heads = Heads::new();
     let base = heads.base(&["key"]);
     heads.wait(1);
-    let put = |value: &str| heads.change_now(&base, |tx| tx.put(b"key", value.as_bytes()).unwrap());
-    let both = [put("one"), put("two")];
+    let put = |page: &Page, value: &str| {
+        heads.change_on(page, &base, |tx| tx.put(b"key", value.as_bytes()).unwrap())
+    };
+    let both = [put(&heads.page, "one"), put(&heads.elsewhere(), "two")];
     let times = both.map(|id| heads.page.commit(&id).unwrap().unwrap().time);
     assert_eq!(times[0], times[1]);
     heads.show(&both);
