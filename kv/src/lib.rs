@@ -13,6 +13,7 @@ pub mod lmdb;
 pub mod memory;
 pub mod optimistic;
 pub mod overlay;
+pub mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod store_parts;

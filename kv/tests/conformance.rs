@@ -12,6 +12,7 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::prefix::Prefixed;
+use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::testsuite::Fixture;
 use permazen_kv::{KvDatabase, conformance};
 
@@ -35,6 +36,11 @@ conformance!(prefixed_by_ff, || {
     Fixture::new(Prefixed::new(db, &[0xff, 0xff]))
 });
 conformance!(fault, || Fixture::new(FaultStore::new(OptimisticDatabase::new(MemoryStore::new()))));
+
+conformance!(remote, || Fixture::new(RemoteDatabase::new(SimulatedServer::new())));
+conformance!(remote_checking_reads, || {
+    Fixture::new(RemoteDatabase::new(SimulatedServer::checking_reads()))
+});
 
 #[cfg(feature = "lmdb")]
 fn lmdb(path: PathBuf) -> permazen_kv::lmdb::LmdbStore {

@@ -202,6 +202,11 @@ impl KvError {
         }
     }
 
+    /// The error for a key that must be new and is there.
+    pub fn is_not_new(key: &[u8]) -> KvError {
+        KvError::Retry(format!("key {} must be new, and is there already", Hex(key)))
+    }
+
     /// The error for a key that is longer than a store's `max`.
     pub fn key_too_long(key: &[u8], max: usize) -> KvError {
         let start = Hex(key.get(..16).unwrap_or(key)).to_string().into();

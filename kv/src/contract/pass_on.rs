@@ -8,9 +8,9 @@
 /// | word | methods |
 /// |---|---|
 /// | `READS` | `get`, `scan`, `visit`, `at_least`, `at_most` |
-/// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter` |
+/// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
-/// | `WRITES` | `put`, `remove`, `remove_span`, `adjust_counter`, `apply` |
+/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `remove`, `remove_span`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `statistics` |
 ///
 /// ```text
@@ -25,13 +25,13 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; get, scan, visit, at_least, at_most);
     };
     (@LIMITS $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter);
+        $crate::contract::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter, prefetch);
     };
     (@CONTENT $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; content_name, first_difference);
     };
     (@WRITES $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; put, remove, remove_span, adjust_counter, apply);
+        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, remove, remove_span, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, statistics);
@@ -109,9 +109,25 @@ macro_rules! pass_on {
         }
     };
 
+    (@prefetch $self:ident, $to:expr) => {
+        fn prefetch(&$self, spans: &[$crate::KeySpan<'_>]) {
+            $to.prefetch(spans);
+        }
+    };
+
     (@put $self:ident, $to:expr) => {
         fn put(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<()> {
             $to.put(key, value)
+        }
+    };
+    (@put_new $self:ident, $to:expr) => {
+        fn put_new(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<()> {
+            $to.put_new(key, value)
+        }
+    };
+    (@put_if_absent $self:ident, $to:expr) => {
+        fn put_if_absent(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<bool> {
+            $to.put_if_absent(key, value)
         }
     };
     (@remove $self:ident, $to:expr) => {

@@ -165,6 +165,21 @@ pub trait KvRead {
         difference_by_scan(self, now, reads)
     }
 
+    /// Says what will be read soon. A store to which each question is a round trip then asks for all of it
+    /// at once, with its next question; see [`remote`](crate::remote). Others do nothing. Changes no answer.
+    ///
+    /// ```
+    /// use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let tx = store.begin(&TxOptions::reading())?;
+    /// tx.prefetch(&[KeySpan::new(b"a", Some(b"b")), KeySpan::new(b"x", Some(b"y"))]);
+    /// assert!(tx.at_least(b"a", Some(b"b"))?.is_none());
+    /// assert!(tx.get(b"xyz")?.is_none());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn prefetch(&self, _spans: &[KeySpan<'_>]) {}
+
     /// The length in bytes of the longest key that this store can hold. Free.
     fn max_key_len(&self) -> usize {
         usize::MAX
@@ -217,6 +232,57 @@ pub trait KvWrite: KvRead {
     /// [`KvError::KeyTooLong`]: the transaction stays usable. [`KvError::Full`]: the transaction
     /// can only be rolled back.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Sets the value of a key that must be absent, such as that of an ID that was drawn at random. Costs one
+    /// descent, or a get and a put.
+    ///
+    /// A store that is far away finds out only when the transaction commits. Until then it may take for granted
+    /// that there is no key that begins with `key` either.
+    ///
+    /// # Errors
+    /// [`KvError::Retry`] if the key is there, from here or from the commit. From here, the transaction stays
+    /// usable and nothing was changed. In addition, the errors of [`put`](KvWrite::put).
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put_new(b"key", b"1")?;
+    /// assert!(tx.put_new(b"key", b"2").is_err_and(|error| error.is_retryable()));
+    /// assert_eq!(tx.get(b"key")?.unwrap(), &b"1"[..]);
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.get(key)?.is_some() {
+            return Err(KvError::is_not_new(key));
+        }
+        self.put(key, value)
+    }
+
+    /// Sets the value of a key if it is absent, and says whether it was. Costs one descent, or a get and a
+    /// put.
+    ///
+    /// # Errors
+    /// The errors of [`put`](KvWrite::put), if the key is absent.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// assert!(tx.put_if_absent(b"key", b"1")?);
+    /// assert!(!tx.put_if_absent(b"key", b"2")?);
+    /// assert_eq!(tx.get(b"key")?.unwrap(), &b"1"[..]);
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if self.get(key)?.is_some() {
+            return Ok(false);
+        }
+        self.put(key, value)?;
+        Ok(true)
+    }
 
     /// Removes `key` if it is there. Costs one descent.
     fn remove(&mut self, key: &[u8]) -> Result<()>;
@@ -553,8 +619,8 @@ pub trait KvDatabase: Send + Sync {
 }
 
 /// What a store offers. If a program calls a method that the store does not offer, the method returns
-/// an error, or `None` if its documentation says so. Three fields only describe how the store behaves:
-/// `serializable`, `concurrent_writers` and `conflict_free_counters`.
+/// an error, or `None` if its documentation says so. Four fields only describe how the store behaves:
+/// `serializable`, `concurrent_writers`, `conflict_free_counters` and `lazy_begin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -579,6 +645,9 @@ pub struct Capabilities {
     /// Transactions that write say what they have written so far; see [`KvTransaction::pending`].
     /// Without this, read-only transactions may still say it, as on LMDB and SQLite.
     pub pending_writes: bool,
+    /// The first read of a transaction fixes the state that it sees, not its beginning: it sees what others commit
+    /// before that.
+    pub lazy_begin: bool,
     /// Committed data survives the process.
     pub persistent: bool,
 }
@@ -596,6 +665,7 @@ impl Capabilities {
             read_only_switch: false,
             untracked_reads: false,
             pending_writes: false,
+            lazy_begin: false,
             persistent: false,
         }
     }

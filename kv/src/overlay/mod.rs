@@ -177,7 +177,7 @@ impl MutableView<SharedRead> {
 
 impl<B: KvRead> KvRead for MutableView<B> {
     pass_on!(self => self.reading(true); READS);
-    pass_on!(self => self.layers.base; encode_counter, decode_counter);
+    pass_on!(self => self.layers.base; encode_counter, decode_counter, prefetch);
 
     fn max_key_len(&self) -> usize {
         self.max_key_len

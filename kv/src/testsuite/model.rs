@@ -240,7 +240,7 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
         match step {
             Step::Begin { read_only } if open.len() < 4 => {
                 let tx = if *read_only {
-                    Some(store.begin(&TxOptions::reading()).unwrap())
+                    Some(super::begin(store, &TxOptions::reading()).unwrap())
                 } else {
                     attempt(store)
                 };

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
+use super::{Fixture, Tx, attempt, begin, committed, dump, get, put_all, write};
 use crate::overlay::MutableView;
 use crate::{
     Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
 };
 
 fn writing(fixture: &Fixture) -> Tx<'_> {
-    fixture.store().begin(&TxOptions::writing()).unwrap()
+    begin(fixture.store(), &TxOptions::writing()).unwrap()
 }
 
 fn reading(fixture: &Fixture) -> Tx<'_> {
-    fixture.store().begin(&TxOptions::reading()).unwrap()
+    begin(fixture.store(), &TxOptions::reading()).unwrap()
 }
 
 /// Other transactions do not see what is not committed.

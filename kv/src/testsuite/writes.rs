@@ -1,6 +1,7 @@
 //! Rows 11, 12, 29 to 36, 46 and 47: changing a sorted byte map.
 
-use super::{Fixture, Tx, committed, dump, put_all};
+use super::fixture::Rival;
+use super::{Fixture, Tx, committed, dump, get, put_all, write};
 use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Writes};
 
 fn begin<'db>(fixture: &'db Fixture, keys: &[u8]) -> Tx<'db> {
@@ -209,4 +210,140 @@ pub fn large_values_and_long_keys(fixture: &mut Fixture) {
     tx.remove(&vec![7; too_long]).unwrap();
     tx.put(b"short", b"").unwrap();
     tx.commit().unwrap();
+}
+
+/// A key that must be new is put if it is absent; what is there stays.
+pub fn put_new_refuses_what_is_there(fixture: &mut Fixture) {
+    let store = fixture.store();
+    put_all(store, &[(b"a", b"1"), (b"k", b"1"), (b"kx", b"1")]);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put_new(b"new", b"").unwrap();
+    assert_eq!(tx.get(b"new").unwrap().as_deref(), Some(&b""[..]));
+    assert!(tx.put_new(b"new", b"2").unwrap_err().is_retryable());
+    tx.put(b"own", b"1").unwrap();
+    assert!(tx.put_new(b"own", b"2").unwrap_err().is_retryable());
+    // Known to be there, and known to be absent.
+    assert!(tx.get(b"a").unwrap().is_some() && tx.get(b"b").unwrap().is_none());
+    assert!(tx.put_new(b"a", b"2").unwrap_err().is_retryable());
+    tx.put_new(b"b", b"2").unwrap();
+    // What this transaction has removed is absent.
+    tx.remove(b"k").unwrap();
+    tx.put_new(b"k", b"2").unwrap();
+    tx.remove_span(KeySpan::new(b"kx", None)).unwrap();
+    tx.put_new(b"kx", b"2").unwrap();
+    tx.put_new(b"gone", b"").unwrap();
+    tx.remove(b"gone").unwrap();
+    tx.commit().unwrap();
+    let expected: [(&[u8], &[u8]); 4] = [(b"a", b"1"), (b"b", b"2"), (b"k", b"2"), (b"kx", b"2")];
+    let found = committed(store);
+    assert_eq!(found.len(), 4, "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!((&found.0[..], &found.1[..]), expected);
+    }
+    // Not known: the put or the commit fails, and nothing is changed.
+    for remove in [false, true] {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"other", b"").unwrap();
+        let refused = tx.put_new(b"k", b"3").and_then(|()| {
+            if remove {
+                tx.remove(b"k")?;
+            }
+            tx.commit()
+        });
+        assert!(refused.unwrap_err().is_retryable());
+        assert_eq!(get(store, b"k").as_deref(), Some(&b"2"[..]));
+        assert_eq!(get(store, b"other"), None);
+    }
+}
+
+/// Of two transactions that put the same new key, one fails.
+pub fn put_new_by_two(fixture: &mut Fixture) {
+    let store = fixture.store();
+    if !store.capabilities().serializable {
+        return;
+    }
+    let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
+    first.step(|tx| tx.put_new(b"k", b"first"));
+    second.step(|tx| tx.put_new(b"k", b"second"));
+    let (first, second) = (first.commit(), second.commit());
+    assert!(first != second, "{first} and {second}");
+    let winner: &[u8] = if first { b"first" } else { b"second" };
+    assert_eq!(get(store, b"k").as_deref(), Some(winner));
+    let done = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u8 {
+            let done = &done;
+            scope.spawn(move || {
+                for key in 0..30_u8 {
+                    let put = store.begin(&TxOptions::writing()).and_then(|mut tx| {
+                        tx.put_new(&[0, key], &[thread])?;
+                        tx.commit()
+                    });
+                    match put {
+                        Ok(()) => drop(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
+                        Err(error) => assert!(error.is_retryable(), "{error}"),
+                    }
+                }
+            });
+        }
+    });
+    // Each put that was acknowledged is the only one of its key.
+    assert_eq!(committed(store).len() as u64, 1 + done.into_inner());
+}
+
+/// A put if the key is absent says whether it was.
+pub fn put_if_absent_says_whether_it_was(fixture: &mut Fixture) {
+    let store = fixture.store();
+    put_all(store, &[(b"a", b"1"), (b"k", b"")]);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    assert!(!tx.put_if_absent(b"a", b"2").unwrap());
+    assert!(!tx.put_if_absent(b"k", b"2").unwrap());
+    assert!(tx.put_if_absent(b"b", b"1").unwrap());
+    assert!(!tx.put_if_absent(b"b", b"2").unwrap());
+    tx.remove(b"a").unwrap();
+    assert!(tx.put_if_absent(b"a", b"3").unwrap());
+    assert!(tx.put_if_absent(b"", b"empty").unwrap());
+    assert!(!tx.put_if_absent(b"", b"again").unwrap());
+    tx.commit().unwrap();
+    let expected: [(&[u8], &[u8]); 4] = [(b"", b"empty"), (b"a", b"3"), (b"b", b"1"), (b"k", b"")];
+    let found = committed(store);
+    assert_eq!(found.len(), 4, "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!((&found.0[..], &found.1[..]), expected);
+    }
+    if !store.capabilities().serializable {
+        return;
+    }
+    // Both see the key absent, so they cannot both be committed.
+    let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
+    let of = |tx: &mut Rival<'_>| tx.step(|tx| tx.put_if_absent(b"new", b""));
+    let (one, other) = (of(&mut first), of(&mut second));
+    let (first, second) = (first.commit(), second.commit());
+    assert!(!(first && second && one == other), "both have put it");
+}
+
+/// What is asked for before it is read is read as else.
+pub fn prefetch_changes_no_answer(fixture: &mut Fixture) {
+    let store = fixture.store();
+    write(store, |tx| (0..600_u16).try_for_each(|n| tx.put(&n.to_be_bytes(), b"1")));
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[0, 5], b"own").unwrap();
+    tx.remove(&[0, 6]).unwrap();
+    let spans = [
+        KeySpan::new(&[0, 4], Some(&[0, 8])),
+        KeySpan::new(&[0, 7], Some(&[1])),
+        KeySpan::FULL,
+        KeySpan::new(&[9], Some(&[9])),
+        KeySpan::new(&[1, 4], Some(&[1, 4, 0])),
+    ];
+    tx.prefetch(&spans);
+    tx.prefetch(&spans);
+    assert_eq!(tx.get(&[0, 5]).unwrap().as_deref(), Some(&b"own"[..]));
+    assert!(tx.get(&[0, 6]).unwrap().is_none() && tx.get(&[1, 4]).unwrap().is_some());
+    assert_eq!(dump(&*tx).len(), 599);
+    let reverse = tx.scan(KeySpan::FULL, crate::Direction::Reverse).unwrap();
+    assert_eq!(reverse.map(|pair| pair.unwrap()).count(), 599);
+    tx.prefetch(&spans);
+    tx.commit().unwrap();
+    assert_eq!(committed(store).len(), 599);
 }

@@ -112,6 +112,13 @@ impl<T: KvRead> KvRead for Prefixed<T> {
         Ok(pair.map(|pair| self.strip(pair)))
     }
 
+    fn prefetch(&self, spans: &[KeySpan<'_>]) {
+        let ends = |span: &KeySpan<'_>| (self.key(span.min), self.max(span.max));
+        let ends: Vec<(Vec<u8>, Option<Vec<u8>>)> = spans.iter().map(ends).collect();
+        let spans = ends.iter().map(|(min, max)| KeySpan::new(min, max.as_deref()));
+        self.inner.prefetch(&spans.collect::<Vec<_>>());
+    }
+
     fn max_key_len(&self) -> usize {
         self.inner.max_key_len().saturating_sub(self.prefix.len())
     }
@@ -133,6 +140,19 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
         self.check_length(key)?;
         let key = self.key(key);
         self.inner.put(&key, value)
+    }
+
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_length(key)?;
+        let key = self.key(key);
+        self.inner.put_new(&key, value)
+    }
+
+    fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        // A key that is too long is absent, so it is to be put.
+        self.check_length(key)?;
+        let key = self.key(key);
+        self.inner.put_if_absent(&key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {

@@ -1,0 +1,151 @@
+//! What a store on another machine supplies: how to ask it, and how to commit.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::{
+    Capabilities, Direction, KeyRanges, KeySpan, KeyWatch, KvError, Result, Statistics, TxOptions,
+    Writes,
+};
+
+/// The pairs of a range that are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeRead {
+    /// The first key.
+    pub min: Vec<u8>,
+    /// The first key after the range; `None` if it has no end.
+    pub max: Option<Vec<u8>>,
+    /// From which end.
+    pub direction: Direction,
+    /// At most so many pairs; at least 1.
+    pub pairs: usize,
+    /// No more pairs once the keys and values come to so many bytes. One pair always comes.
+    pub bytes: usize,
+}
+
+impl RangeRead {
+    /// Asks for the first pairs of a span.
+    pub fn new(span: KeySpan<'_>, direction: Direction, pairs: usize, bytes: usize) -> Self {
+        let (min, max) = (span.min.to_vec(), span.max.map(<[u8]>::to_vec));
+        RangeRead { min, max, direction, pairs, bytes }
+    }
+
+    /// The range.
+    pub fn span(&self) -> KeySpan<'_> {
+        KeySpan::new(&self.min, self.max.as_deref())
+    }
+}
+
+/// The answer to a [`RangeRead`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The pairs, in the order of the direction.
+    pub pairs: Vec<(Bytes, Bytes)>,
+    /// Whether the range has no further pairs.
+    pub is_last: bool,
+}
+
+/// What a transaction commits.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Removes and puts. Adjusts of counters have become puts.
+    pub writes: Writes,
+    /// Keys that must be absent in the committed state. If one is there, the commit is
+    /// [`KvError::Retry`].
+    pub absent: BTreeSet<Vec<u8>>,
+    /// What the answers depended on, if the engine [asks for that](Engine::checks_reads).
+    pub reads: Option<KeyRanges>,
+}
+
+impl Changes {
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.absent.is_empty()
+    }
+}
+
+/// A store on another machine: what [`RemoteDatabase`](super::RemoteDatabase) makes a
+/// [`KvDatabase`](crate::KvDatabase) of.
+pub trait Engine: fmt::Debug + Send + Sync + 'static {
+    /// Begins a transaction. The store need not be asked yet: the beginning can travel with the first
+    /// question.
+    ///
+    /// # Errors
+    /// Retryable if no connection was free in time.
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>>;
+
+    /// What transactions offer. `timeouts`, `read_only_switch` and `lazy_begin` are always there, `snapshots`,
+    /// `untracked_reads`, `pending_writes` and `conflict_free_counters` never; what the engine says of these does
+    /// not count.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The longest key in bytes.
+    fn max_key_len(&self) -> usize;
+
+    /// Whether a commit needs to know what was read. Without that, the store finds conflicts itself.
+    fn checks_reads(&self) -> bool {
+        false
+    }
+
+    /// Begins to watch a key.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if the engine has no watches.
+    fn watch(&self, _key: &[u8]) -> Result<KeyWatch> {
+        Err(KvError::Unsupported("watching a key"))
+    }
+
+    /// Figures about the store.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if there are none.
+    fn statistics(&self) -> Result<Statistics> {
+        Err(KvError::Unsupported("statistics"))
+    }
+}
+
+/// A transaction of an [`Engine`]. All of its answers come from one state. Dropping it rolls back.
+///
+/// After an error nothing more is asked of it.
+pub trait Session: Send {
+    /// Sends questions, all in one request, and does not wait for the answer.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    fn ask(&mut self, reads: &[RangeRead]) -> Result<()>;
+
+    /// Waits for the answer to the oldest request that has none yet: a page for each of its questions.
+    ///
+    /// # Errors
+    /// Retryable after a conflict and after a lost connection.
+    fn answer(&mut self) -> Result<Vec<Page>>;
+
+    /// Whether the store was asked.
+    fn is_begun(&self) -> bool;
+
+    /// Fixes the state that a read-only transaction sees, so that it can also be read when the transaction has
+    /// ended, whatever the outcome of its commit.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if that is not possible, or not any more.
+    fn share(&mut self) -> Result<()>;
+
+    /// Makes changes that only this transaction sees until it commits, so that they take no more memory here.
+    /// False if the engine cannot do that.
+    ///
+    /// # Errors
+    /// As for [`commit`](Self::commit).
+    fn flush(&mut self, _changes: &Changes) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Makes the changes and ends the transaction, in one request. Answers that were not waited for do not matter
+    /// any more, unless they are errors.
+    ///
+    /// # Errors
+    /// [`KvError::OutcomeUnknown`] only if nobody can be asked what became of it. After any other error nothing
+    /// was changed.
+    fn commit(self: Box<Self>, changes: Changes) -> Result<()>;
+}

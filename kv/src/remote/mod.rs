@@ -1,0 +1,75 @@
+//! Transactions on a store of another machine, which is asked as seldom as possible.
+//!
+//! An [`Engine`] knows how to ask a store and how to commit; [`RemoteDatabase`] makes a
+//! [`KvDatabase`] of it. Each question costs a round trip, which takes a hundred times longer than
+//! an operation of an embedded store. So a transaction
+//!
+//! - keeps the pairs that it has read, and the gaps between them: nothing is asked twice;
+//! - keeps its own writes until it commits, and sends them in one request with the commit;
+//! - reads ranges in pages, of 256 pairs at first, then of twice as many each time, up to 1 MiB. From the second page
+//!   on, the next page is under way while the caller works;
+//! - sends what [`KvRead::prefetch`](crate::KvRead::prefetch) says with its next question;
+//! - begins with its first question.
+//!
+//! What it keeps of the store is limited to about 32 MiB.
+//!
+//! `engine.rs` is what an engine supplies; `reader.rs` asks and remembers, in `known.rs`; `transaction.rs` is the
+//! transaction over it. `simulated.rs` is an engine in memory for tests.
+
+mod engine;
+mod known;
+mod reader;
+#[cfg(feature = "testsuite")]
+mod simulated;
+mod transaction;
+
+use self::transaction::RemoteTransaction;
+use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+
+pub use self::engine::{Changes, Engine, Page, RangeRead, Session};
+#[cfg(feature = "testsuite")]
+pub use self::simulated::SimulatedServer;
+
+/// The database of an [`Engine`].
+///
+/// Clones of an engine that share their connections can be used beside it.
+#[derive(Debug, Clone)]
+pub struct RemoteDatabase<E> {
+    engine: E,
+}
+
+impl<E: Engine> RemoteDatabase<E> {
+    /// The database of this engine.
+    pub fn new(engine: E) -> Self {
+        RemoteDatabase { engine }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+}
+
+impl<E: Engine> KvDatabase for RemoteDatabase<E> {
+    /// The store is asked with the first read. Until then, the state that the transaction sees is not fixed.
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        Ok(Box::new(RemoteTransaction::begin(&self.engine, options)?))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            lazy_begin: true,
+            timeouts: true,
+            read_only_switch: true,
+            snapshots: false,
+            untracked_reads: false,
+            pending_writes: false,
+            conflict_free_counters: false,
+            ..self.engine.capabilities()
+        }
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        self.engine.statistics()
+    }
+}

@@ -1,0 +1,211 @@
+//! One transaction: what it has read, with its own writes over it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::engine::{Changes, Engine, Session};
+use super::reader::Reader;
+use crate::contract::pass_on::pass_on;
+use crate::overlay::MutableView;
+use crate::store_parts::deadline::Deadline;
+use crate::{
+    KeySpan, KeyWatch, KvError, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions, key,
+};
+
+/// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
+const MOST_WRITTEN: usize = 64 << 20;
+
+pub(super) struct RemoteTransaction<'db, E> {
+    engine: &'db E,
+    view: MutableView<Arc<Reader>>,
+    /// Keys that must be absent when this commits.
+    absent: BTreeSet<Vec<u8>>,
+    /// About how many bytes of writes the view holds.
+    written: usize,
+    /// Whether writes can go to the store before the commit.
+    can_flush: bool,
+    is_read_only: bool,
+    deadline: Deadline,
+}
+
+impl<'db, E: Engine> RemoteTransaction<'db, E> {
+    pub(super) fn begin(engine: &'db E, options: &TxOptions) -> Result<Self> {
+        let reader = Arc::new(Reader::new(engine.begin(options)?, engine.max_key_len()));
+        let is_tracked = engine.checks_reads() && !options.read_only;
+        Ok(RemoteTransaction {
+            engine,
+            view: if is_tracked {
+                MutableView::new(reader)
+            } else {
+                MutableView::untracked(reader)
+            },
+            absent: BTreeSet::new(),
+            written: 0,
+            can_flush: !options.read_only && !is_tracked,
+            is_read_only: options.read_only,
+            deadline: Deadline::new(options.timeout),
+        })
+    }
+
+    fn reading(&self) -> Result<&MutableView<Arc<Reader>>> {
+        self.deadline.check()?;
+        Ok(&self.view)
+    }
+
+    /// The view, to which about so many bytes are added.
+    fn writing(&mut self, bytes: usize) -> Result<&mut MutableView<Arc<Reader>>> {
+        self.deadline.check()?;
+        self.view.base().check()?;
+        if self.can_flush && self.written > MOST_WRITTEN {
+            self.flush()?;
+        }
+        self.written += bytes;
+        Ok(&mut self.view)
+    }
+
+    /// Lets the store take what was written.
+    fn flush(&mut self) -> Result<()> {
+        self.add_up()?;
+        let reader = Arc::clone(self.view.base());
+        let emptied = MutableView::untracked(Arc::clone(&reader));
+        let writes = std::mem::replace(&mut self.view, emptied).into_writes();
+        let absent = std::mem::take(&mut self.absent);
+        let changes = Changes { writes, absent, reads: None };
+        self.written = 0;
+        reader.forget()?;
+        self.can_flush = reader.with_session(|session| session.flush(&changes))?;
+        if !self.can_flush {
+            self.view.apply(&changes.writes)?;
+            self.absent = changes.absent;
+        }
+        Ok(())
+    }
+
+    /// Makes puts of the adjusts of counters. Asks for all of their values at once.
+    fn add_up(&mut self) -> Result<()> {
+        let keys: Vec<Vec<u8>> = self.view.writes().adjusts.keys().cloned().collect();
+        let ends: Vec<Vec<u8>> = keys.iter().map(|key| key::next_key(key)).collect();
+        let spans = keys.iter().zip(&ends).map(|(key, end)| KeySpan::new(key, Some(end)));
+        self.view.prefetch(&spans.collect::<Vec<_>>());
+        for key in &keys {
+            let value = self.view.get(key)?.map(|value| value.into_owned());
+            match value {
+                // What is no counter stays as it is; its sum is forgotten with the others.
+                Some(value) if self.view.decode_counter(&value).is_ok() => {
+                    self.view.put(key, &value)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_put(&self, key: &[u8]) -> bool {
+        self.view.writes().puts.contains_key(key)
+    }
+
+    /// The session, if nobody else reads from it.
+    fn into_session(self) -> (Option<Box<dyn Session>>, Changes) {
+        let tracks = self.engine.checks_reads() && !self.is_read_only;
+        let (reader, reads, mut writes) = self.view.into_parts();
+        writes.adjusts.clear();
+        let changes = Changes { writes, absent: self.absent, reads: tracks.then_some(reads) };
+        (Arc::into_inner(reader).map(Reader::into_session), changes)
+    }
+}
+
+impl<E: Engine> KvRead for RemoteTransaction<'_, E> {
+    pass_on!(self => self.reading()?; READS);
+    pass_on!(self => self.view; LIMITS);
+}
+
+impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
+    pass_on!(self => self.writing(64)?; remove, remove_span, adjust_counter);
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.writing(key.len() + value.len() + 64)?.put(key, value)
+    }
+
+    /// Asks nobody: the store finds out when the transaction commits.
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.reading()?;
+        let is_removed = self.view.writes().removes.contains(key);
+        let known = self.view.base().knows(key);
+        if self.is_put(key) || (!is_removed && known == Some(true)) {
+            return Err(KvError::is_not_new(key));
+        }
+        self.put(key, value)?;
+        if !is_removed {
+            self.absent.insert(key.to_vec());
+            if known.is_none() {
+                self.view.base().learn_gap(key);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.deadline.check()?;
+        self.view.base().check()?;
+        (self.is_read_only, self.can_flush) = (true, false);
+        self.view.disable_read_tracking();
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    /// Only of read-only transactions that the engine can [share](Session::share).
+    fn snapshot(&self) -> Result<SharedRead> {
+        self.deadline.check()?;
+        if !self.is_read_only {
+            return Err(KvError::Unsupported("a snapshot of a transaction that writes"));
+        }
+        let reader = self.view.base();
+        reader.with_session(|session| session.share())?;
+        Ok(match self.view.writes().is_empty() {
+            true => Arc::clone(reader) as SharedRead,
+            false => Arc::new(self.view.copy_changes()),
+        })
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
+        self.reading()?;
+        self.engine.watch(key)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.deadline.check()?;
+        self.view.base().check()?;
+        if self.is_read_only {
+            let is_begun = self.view.base().is_begun();
+            let (session, _) = self.into_session();
+            // What is shared has a state that is right whatever comes, and ends with its last holder.
+            return match session {
+                Some(session) if is_begun => session.commit(Changes::default()),
+                _ => Ok(()),
+            };
+        }
+        self.add_up()?;
+        let is_begun = self.view.base().is_begun();
+        let (session, changes) = self.into_session();
+        match session {
+            Some(session) if is_begun || !changes.is_empty() => session.commit(changes),
+            Some(_) => Ok(()),
+            None => {
+                Err(KvError::IllegalState("somebody else reads from the transaction".to_owned()))
+            }
+        }
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
