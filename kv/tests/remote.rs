@@ -75,7 +75,7 @@ fn own_writes_travel_with_the_commit() {
         tx.put(&key(number), b"new").unwrap();
     }
     tx.remove_span(KeySpan::new(&key(500), Some(&key(600)))).unwrap();
-    tx.put_new(b"new", b"").unwrap();
+    assert!(tx.put_new(b"new", b"").unwrap());
     // Nothing can be there that begins with a key that must be new.
     assert!(tx.get(b"new field").unwrap().is_none());
     assert_eq!(server.take_requests(), 0);
@@ -178,7 +178,7 @@ fn many_writes_go_to_the_store_before_the_commit() {
     fill(&server, 10, 8);
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     tx.adjust_counter(&key(1), 1).unwrap();
-    tx.put_new(b"new", b"").unwrap();
+    assert!(tx.put_new(b"new", b"").unwrap());
     let value = vec![7; 1 << 20];
     for number in 0..70 {
         tx.put(&key(1_000 + number), &value).unwrap();

@@ -121,7 +121,7 @@ macro_rules! pass_on {
         }
     };
     (@put_new $self:ident, $to:expr) => {
-        fn put_new(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<()> {
+        fn put_new(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<bool> {
             $to.put_new(key, value)
         }
     };

@@ -233,35 +233,31 @@ pub trait KvWrite: KvRead {
     /// can only be rolled back.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Sets the value of a key that must be absent, such as that of an ID that was drawn at random. Costs one
-    /// descent, or a get and a put.
+    /// Sets the value of a key that should be absent, such as that of an ID that was drawn at random. Returns
+    /// `false`, and changes nothing, if it is there. Costs one descent, or a get and a put.
     ///
-    /// A store that is far away finds out only when the transaction commits. Until then it may take for granted
-    /// that there is no key that begins with `key` either.
+    /// A store that is far away may find out only when the transaction commits; then the commit is
+    /// [`KvError::Retry`]. Until then it may take for granted that there is no key that begins with `key` either.
     ///
     /// # Errors
-    /// [`KvError::Retry`] if the key is there, from here or from the commit. From here, the transaction stays
-    /// usable and nothing was changed. In addition, the errors of [`put`](KvWrite::put).
+    /// The errors of [`get`](KvRead::get) and of [`put`](KvWrite::put).
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
     ///
     /// let store = MemoryStore::new();
     /// let mut tx = store.begin(&TxOptions::writing())?;
-    /// tx.put_new(b"key", b"1")?;
-    /// assert!(tx.put_new(b"key", b"2").is_err_and(|error| error.is_retryable()));
+    /// assert!(tx.put_new(b"key", b"1")?);
+    /// assert!(!tx.put_new(b"key", b"2")?);
     /// assert_eq!(tx.get(b"key")?.unwrap(), &b"1"[..]);
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
-    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.get(key)?.is_some() {
-            return Err(KvError::is_not_new(key));
-        }
-        self.put(key, value)
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.put_if_absent(key, value)
     }
 
-    /// Sets the value of a key if it is absent, and says whether it was. Costs one descent, or a get and a
-    /// put.
+    /// Sets the value of a key if it is absent, and says whether it was. A store that is far away is asked.
+    /// Costs one descent, or a get and a put.
     ///
     /// # Errors
     /// The errors of [`put`](KvWrite::put), if the key is absent.

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heed::RwTxn;
+use heed::{MdbError, PutFlags, RwTxn};
 
 use super::env::{Pairs, Shared};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
@@ -101,6 +101,16 @@ impl KvWrite for WriteTransaction {
         let (pairs, txn, env) = self.write()?;
         let key = StoredKey::new(key)?;
         pairs.put(txn, key.bytes(), value).map_err(|error| env.env.failed("cannot put", error))
+    }
+
+    fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let (pairs, txn, env) = self.write()?;
+        let stored = StoredKey::new(key)?;
+        match pairs.put_with_flags(txn, PutFlags::NO_OVERWRITE, stored.bytes(), value) {
+            Ok(()) => Ok(true),
+            Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(false),
+            Err(error) => Err(env.env.failed("cannot put", error)),
+        }
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {

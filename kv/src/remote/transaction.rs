@@ -128,12 +128,12 @@ impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
     }
 
     /// Asks nobody: the store finds out when the transaction commits.
-    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.reading()?;
         let is_removed = self.view.writes().removes.contains(key);
         let known = self.view.base().knows(key);
         if self.is_put(key) || (!is_removed && known == Some(true)) {
-            return Err(KvError::is_not_new(key));
+            return Ok(false);
         }
         self.put(key, value)?;
         if !is_removed {
@@ -142,7 +142,7 @@ impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
                 self.view.base().learn_gap(key);
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

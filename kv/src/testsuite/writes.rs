@@ -217,21 +217,21 @@ pub fn put_new_refuses_what_is_there(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"a", b"1"), (b"k", b"1"), (b"kx", b"1")]);
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    tx.put_new(b"new", b"").unwrap();
+    assert!(tx.put_new(b"new", b"").unwrap());
     assert_eq!(tx.get(b"new").unwrap().as_deref(), Some(&b""[..]));
-    assert!(tx.put_new(b"new", b"2").unwrap_err().is_retryable());
+    assert!(!tx.put_new(b"new", b"2").unwrap());
     tx.put(b"own", b"1").unwrap();
-    assert!(tx.put_new(b"own", b"2").unwrap_err().is_retryable());
+    assert!(!tx.put_new(b"own", b"2").unwrap());
     // Known to be there, and known to be absent.
     assert!(tx.get(b"a").unwrap().is_some() && tx.get(b"b").unwrap().is_none());
-    assert!(tx.put_new(b"a", b"2").unwrap_err().is_retryable());
-    tx.put_new(b"b", b"2").unwrap();
+    assert!(!tx.put_new(b"a", b"2").unwrap());
+    assert!(tx.put_new(b"b", b"2").unwrap());
     // What this transaction has removed is absent.
     tx.remove(b"k").unwrap();
-    tx.put_new(b"k", b"2").unwrap();
+    assert!(tx.put_new(b"k", b"2").unwrap());
     tx.remove_span(KeySpan::new(b"kx", None)).unwrap();
-    tx.put_new(b"kx", b"2").unwrap();
-    tx.put_new(b"gone", b"").unwrap();
+    assert!(tx.put_new(b"kx", b"2").unwrap());
+    assert!(tx.put_new(b"gone", b"").unwrap());
     tx.remove(b"gone").unwrap();
     tx.commit().unwrap();
     let expected: [(&[u8], &[u8]); 4] = [(b"a", b"1"), (b"b", b"2"), (b"k", b"2"), (b"kx", b"2")];
@@ -240,17 +240,18 @@ pub fn put_new_refuses_what_is_there(fixture: &mut Fixture) {
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!((&found.0[..], &found.1[..]), expected);
     }
-    // Not known: the put or the commit fails, and nothing is changed.
+    // Not known: the put says so, or the commit fails, and nothing is changed.
     for remove in [false, true] {
         let mut tx = store.begin(&TxOptions::writing()).unwrap();
         tx.put(b"other", b"").unwrap();
-        let refused = tx.put_new(b"k", b"3").and_then(|()| {
+        if tx.put_new(b"k", b"3").unwrap() {
             if remove {
-                tx.remove(b"k")?;
+                tx.remove(b"k").unwrap();
             }
-            tx.commit()
-        });
-        assert!(refused.unwrap_err().is_retryable());
+            assert!(tx.commit().unwrap_err().is_retryable());
+        } else {
+            drop(tx);
+        }
         assert_eq!(get(store, b"k").as_deref(), Some(&b"2"[..]));
         assert_eq!(get(store, b"other"), None);
     }
@@ -263,9 +264,9 @@ pub fn put_new_by_two(fixture: &mut Fixture) {
         return;
     }
     let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
-    first.step(|tx| tx.put_new(b"k", b"first"));
-    second.step(|tx| tx.put_new(b"k", b"second"));
-    let (first, second) = (first.commit(), second.commit());
+    let one = first.step(|tx| tx.put_new(b"k", b"first")) == Some(true);
+    let other = second.step(|tx| tx.put_new(b"k", b"second")) == Some(true);
+    let (first, second) = (first.commit() && one, second.commit() && other);
     assert!(first != second, "{first} and {second}");
     let winner: &[u8] = if first { b"first" } else { b"second" };
     assert_eq!(get(store, b"k").as_deref(), Some(winner));
@@ -276,11 +277,12 @@ pub fn put_new_by_two(fixture: &mut Fixture) {
             scope.spawn(move || {
                 for key in 0..30_u8 {
                     let put = store.begin(&TxOptions::writing()).and_then(|mut tx| {
-                        tx.put_new(&[0, key], &[thread])?;
-                        tx.commit()
+                        let is_new = tx.put_new(&[0, key], &[thread])?;
+                        tx.commit().map(|()| is_new)
                     });
                     match put {
-                        Ok(()) => drop(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
+                        Ok(false) => {}
+                        Ok(true) => drop(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
                         Err(error) => assert!(error.is_retryable(), "{error}"),
                     }
                 }

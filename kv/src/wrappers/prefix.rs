@@ -142,7 +142,7 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
         self.inner.put(&key, value)
     }
 
-    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.check_length(key)?;
         let key = self.key(key);
         self.inner.put_new(&key, value)

@@ -36,8 +36,8 @@ impl<T: KvRead> KvWrite for ReadOnly<T> {
         refused()
     }
 
-    fn put_new(&mut self, _key: &[u8], _value: &[u8]) -> Result<()> {
-        refused()
+    fn put_new(&mut self, _key: &[u8], _value: &[u8]) -> Result<bool> {
+        refused().map(|()| false)
     }
 
     fn put_if_absent(&mut self, _key: &[u8], _value: &[u8]) -> Result<bool> {
