@@ -95,6 +95,14 @@ impl KvRead for OwnedTransaction {
         self.read(|tx| tx.decode_counter(value))
     }
 
+    fn prefetch(&self, spans: &[KeySpan<'_>]) {
+        self.with_dependent(|_, tx| {
+            if let Some(tx) = tx {
+                tx.prefetch(spans);
+            }
+        });
+    }
+
     fn max_key_len(&self) -> usize {
         self.with_dependent(|_, tx| tx.as_ref().map_or(usize::MAX, |tx| tx.max_key_len()))
     }
@@ -103,6 +111,14 @@ impl KvRead for OwnedTransaction {
 impl KvWrite for OwnedTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(|tx| tx.put(key, value))
+    }
+
+    fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write(|tx| tx.put_new(key, value))
+    }
+
+    fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write(|tx| tx.put_if_absent(key, value))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {

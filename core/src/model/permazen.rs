@@ -569,7 +569,10 @@ impl Permazen {
     ) -> Result<T, E> {
         self.retrying(&self.shared.config.clone().read_only(), |tx| {
             tx.core().refuse_changes();
-            body(&tx)
+            let value = body(&tx)?;
+            // Some stores say only now whether what was read can be relied on.
+            tx.commit().map_err(Error::from)?;
+            Ok(value)
         })
     }
 

@@ -125,8 +125,8 @@ impl Tx {
     /// Creates an object with these values and a new ID. The value is a struct or a reference to
     /// one, so that a closure which runs again can create the object again.
     ///
-    /// Cost: one get to see that the ID is free, one get for each reference that may not dangle,
-    /// one put for each stored pair, index entries included.
+    /// Cost: one get for each reference that may not dangle, one put for each stored pair, index
+    /// entries included.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
@@ -151,7 +151,7 @@ impl Tx {
     }
 
     /// Creates an object with these values and this ID, for example one that was exported. Returns
-    /// `None`, and does nothing, if an object has the ID. Costs the same as [`create`](Tx::create).
+    /// `None`, and does nothing, if an object has the ID. Costs the same as [`create`](Tx::create), and one get.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
@@ -187,7 +187,7 @@ impl Tx {
     /// until it is set. Hooks for creations are called before the stated values are set, and what they
     /// write to other fields stays. If all values are known, [`create`](Tx::create) is cheaper.
     ///
-    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
+    /// Cost: two puts; one put for each counter, each indexed simple field and each
     /// composite index.
     ///
     /// # Errors

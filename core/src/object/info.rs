@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use permazen_kv::KeySpan;
+
 use super::error::hex;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
@@ -169,6 +171,10 @@ impl Transaction<'_> {
         if bundle.item(storage_id).is_none_or(|item| item.kind() != ItemKind::ObjectType) {
             return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
         }
+        // Whoever uses an object first will read its fields, which come after its own pair.
+        let max = u64::from_be_bytes(id.to_bytes()).checked_add(1).map(u64::to_be_bytes);
+        let max = max.as_ref().map(|max| &max[..]);
+        self.store.prefetch(&[KeySpan::new(id.as_bytes(), max)]);
         self.store
             .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))
             .map_err(|error| error.about(|| self.named(id)))?

@@ -615,8 +615,8 @@ pub trait KvDatabase: Send + Sync {
 }
 
 /// What a store offers. If a program calls a method that the store does not offer, the method returns
-/// an error, or `None` if its documentation says so. Four fields only describe how the store behaves:
-/// `serializable`, `concurrent_writers`, `conflict_free_counters` and `lazy_begin`.
+/// an error, or `None` if its documentation says so. Six fields only describe how the store behaves: `serializable`,
+/// `concurrent_writers`, `coarse_conflicts`, `reorders_commits`, `conflict_free_counters` and `lazy_begin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -632,6 +632,13 @@ pub struct Capabilities {
     pub watches: bool,
     /// [`KvTransaction::set_timeout`] works.
     pub timeouts: bool,
+    /// Conflicts are also found between transactions that have nothing in common, for example because their keys lie
+    /// in one page of an index. Such a transaction succeeds when it is run again.
+    pub coarse_conflicts: bool,
+    /// Transactions that are open at the same time may take place in another order than that of their commits. A key
+    /// that one of them removes without reading it can be there afterwards, because the other one, which takes place
+    /// later, has put it.
+    pub reorders_commits: bool,
     /// Two transactions that only adjust the same counter do not conflict.
     pub conflict_free_counters: bool,
     /// [`KvTransaction::set_read_only`] works after the first access.
@@ -657,6 +664,8 @@ impl Capabilities {
             snapshots: false,
             watches: false,
             timeouts: false,
+            coarse_conflicts: false,
+            reorders_commits: false,
             conflict_free_counters: false,
             read_only_switch: false,
             untracked_reads: false,

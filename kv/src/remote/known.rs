@@ -31,7 +31,7 @@ impl Known {
 
     /// Whether the first key of a span is known, seen from where the direction begins. An empty span is known.
     pub(super) fn begins(&self, span: KeySpan<'_>, direction: Direction) -> bool {
-        span.is_empty() || self.from_start(span, direction).is_some()
+        span.is_empty() || self.known_part(span, direction).is_some()
     }
 
     /// Whether all of a span is known.
@@ -41,7 +41,7 @@ impl Known {
     }
 
     /// The part of a span that is known from its start.
-    fn from_start<'s>(&'s self, span: KeySpan<'s>, direction: Direction) -> Option<KeySpan<'s>> {
+    fn known_part<'s>(&'s self, span: KeySpan<'s>, direction: Direction) -> Option<KeySpan<'s>> {
         match direction {
             Direction::Forward => {
                 let max = self.ranges.find(span.min)?.max;
@@ -62,7 +62,7 @@ impl Known {
         direction: Direction,
         most: usize,
     ) -> (Vec<(Bytes, Bytes)>, Rest) {
-        let Some(part) = self.from_start(span, direction) else {
+        let Some(part) = self.known_part(span, direction) else {
             return (Vec::new(), Rest::of(span));
         };
         let end = part.max.map_or(Unbounded, Excluded);

@@ -136,6 +136,14 @@ impl<'db> Rival<'db> {
         Rival(attempt(store))
     }
 
+    /// One that has read nothing, whatever the store needs to fix its state.
+    pub(super) fn begin_unread(store: &'db dyn KvDatabase) -> Self {
+        match store.capabilities().lazy_begin {
+            true => Rival(Some(store.begin(&TxOptions::writing()).unwrap())),
+            false => Self::begin(store),
+        }
+    }
+
     /// Makes a step if the transaction has not failed yet.
     pub(super) fn step<R>(&mut self, step: impl FnOnce(&mut Tx<'db>) -> Result<R>) -> Option<R> {
         match step(self.0.as_mut()?) {

@@ -94,7 +94,7 @@ pub fn t062_absent_key_read(fixture: &mut Fixture) {
 /// Writing the same key without reading it is no conflict. The later commit wins.
 pub fn t063_blind_writes(fixture: &mut Fixture) {
     let store = fixture.store();
-    let (mut first, mut second) = rivals(store);
+    let (mut first, mut second) = (Rival::begin_unread(store), Rival::begin_unread(store));
     first.put(b"k", 1);
     second.put(b"k", 2);
     first.step(|tx| tx.put(b"first", b""));
@@ -118,7 +118,9 @@ pub fn t064_disjoint_writes(fixture: &mut Fixture) {
     second.put(b"b", 1);
     let both = (first.commit(), second.commit());
     if store.capabilities().concurrent_writers {
-        assert_eq!(both, (true, true));
+        assert!(
+            both == (true, true) || store.capabilities().coarse_conflicts && both != (false, false)
+        );
     }
     std::thread::scope(|scope| {
         for i in 0..10u8 {

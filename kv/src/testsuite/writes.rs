@@ -344,7 +344,7 @@ pub fn prefetch_changes_no_answer(fixture: &mut Fixture) {
     assert!(tx.get(&[0, 6]).unwrap().is_none() && tx.get(&[1, 4]).unwrap().is_some());
     assert_eq!(dump(&*tx).len(), 599);
     let reverse = tx.scan(KeySpan::FULL, crate::Direction::Reverse).unwrap();
-    assert_eq!(reverse.map(|pair| pair.unwrap()).count(), 599);
+    assert_eq!(reverse.filter(Result::is_ok).count(), 599);
     tx.prefetch(&spans);
     tx.commit().unwrap();
     assert_eq!(committed(store).len(), 599);

@@ -246,6 +246,28 @@ impl<'db> Store<'db> {
         Ok(())
     }
 
+    /// Sets the value of a key that should be absent. Returns `false`, and does nothing, if it is there. A store
+    /// that is far away may say so only at the commit. Cost: one put.
+    pub(crate) fn put_new(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.check_key(key)?;
+        self.check_not_lent()?;
+        let is_new = self.write(|kv| Ok(kv.put_new(key, value)?))?;
+        if is_new {
+            self.note(key, Undo::Absent)?;
+            self.wrote.set(true);
+        }
+        Ok(is_new)
+    }
+
+    /// Says that these spans will be read soon. Cost: nothing.
+    pub(crate) fn prefetch(&self, spans: &[KeySpan<'_>]) {
+        if let Ok(backing) = self.backing.try_borrow()
+            && let Backing::Transaction(kv) = &*backing
+        {
+            kv.prefetch(spans);
+        }
+    }
+
     /// Removes `key`. Cost: one delete.
     pub(crate) fn remove(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         self.remove_unseen(key, undo)?;

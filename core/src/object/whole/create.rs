@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
 use super::data::ObjectData;
+use super::generate_id::NewId;
 use super::replace::CollectionChanges;
 use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
@@ -20,7 +21,7 @@ use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaId};
 impl Transaction<'_> {
     /// Creates an object of the transaction's schema with a random ID and default values.
     ///
-    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
+    /// Cost: two puts; one put for each counter, each indexed simple field and each
     /// composite index.
     ///
     /// # Errors
@@ -43,9 +44,8 @@ impl Transaction<'_> {
             name: format!("{type_name:?}"),
             schema: Some(schema.id),
         })?;
-        let id = self.free_id(object_type.storage_id, type_name)?;
-        self.create_default(id, object_type)?;
-        Ok(id)
+        let id = NewId::Drawn(self.shared.random_id(object_type.storage_id)?);
+        self.create_default(id, object_type)
     }
 
     /// Creates an object of the transaction's schema with this ID and default values. Returns
@@ -72,7 +72,7 @@ impl Transaction<'_> {
         let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
             Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
         })?;
-        self.create_default(id, object_type)?;
+        self.create_default(NewId::Absent(id), object_type)?;
         Ok(true)
     }
 
@@ -84,7 +84,7 @@ impl Transaction<'_> {
     /// been created with default values and then all other values had been set. Listeners to
     /// creation see default values, and what they write is replaced.
     ///
-    /// Cost: one get for the ID, one get for each reference that may not dangle, and one put for
+    /// Cost: one get for a given ID, one get for each reference that may not dangle, and one put for
     /// each stored pair, including index entries.
     ///
     /// # Errors
@@ -118,23 +118,22 @@ impl Transaction<'_> {
         let data = &*self.as_recorded(data)?;
         let object_type = Arc::clone(data.object_type());
         let id = match id {
-            None => self.free_id(object_type.storage_id, &object_type.name)?,
+            None => NewId::Drawn(self.shared.random_id(object_type.storage_id)?),
             Some(id) => {
                 self.check_id_of(id, &object_type)?;
                 if self.operation(|| self.exists(id))? {
                     return Ok(None);
                 }
-                id
+                NewId::Absent(id)
             }
         };
         let create = || {
             self.mutate(|| {
                 self.put_new_keeping(id, data, CollectionChanges::Differences, set)
-                    .map_err(|error| error.about(|| format!("new {}", self.named(id))))
+                    .map_err(|error| error.about(|| format!("new {}", self.named(id.get()))))
             })?
         };
-        self.creating(create, |()| Some(id))?;
-        Ok(Some(id))
+        self.creating(create, |id| Some(*id)).map(Some)
     }
 
     /// The schema with that ID: a recorded one, or the transaction's own, which may be the empty
@@ -151,20 +150,19 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
     }
 
-    /// Writes an object with default values, and calls the listeners to creation. The object must
-    /// not exist.
-    fn create_default(&self, id: ObjId, object_type: &Arc<ResolvedType>) -> Result<()> {
+    /// Writes an object with default values, and calls the listeners to creation.
+    fn create_default(&self, id: NewId, object_type: &Arc<ResolvedType>) -> Result<ObjId> {
         let data = ObjectBuilder::new(Arc::clone(object_type)).finish();
         let create = || {
             self.operation_told(
                 || {
                     let put = self.put_object(id, &data);
-                    put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
+                    put.map_err(|error| error.about(|| format!("new {}", self.named(id.get()))))
                 },
-                |()| self.tell_created(id),
+                |id| self.tell_created(*id),
             )
         };
-        self.creating(create, |()| Some(id))
+        self.creating(create, |id| Some(*id))
     }
 
     /// Writes an object, and queues the changes for listeners. The object must not exist. Call it
@@ -180,28 +178,28 @@ impl Transaction<'_> {
         data: &ObjectData,
         changes: CollectionChanges,
     ) -> Result<Result<()>> {
-        self.put_new_keeping(id, data, changes, None)
+        Ok(self.put_new_keeping(NewId::Absent(id), data, changes, None)?.map(drop))
     }
 
     /// The same; but of the content, only these fields replace what listeners wrote, if any are named.
     fn put_new_keeping(
         &self,
-        id: ObjId,
+        id: NewId,
         data: &ObjectData,
         changes: CollectionChanges,
         set: Option<&[StorageId]>,
-    ) -> Result<Result<()>> {
-        self.check_references(id, data)?;
+    ) -> Result<Result<ObjId>> {
+        self.check_references(id.get(), data)?;
         let object_type = data.object_type();
-        if !self.notifier.watches_creation(id.storage_id()) {
-            self.put_object(id, data)?;
+        if !self.notifier.watches_creation(object_type.storage_id) {
+            let id = self.put_object(id, data)?;
             if self.watches_content(object_type) {
                 self.queue_content(id, data)?;
             }
-            return Ok(Ok(()));
+            return Ok(Ok(id));
         }
-        self.check_keys(id, data)?;
-        self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
+        self.check_keys(id.get(), data)?;
+        let id = self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         let heard = match self.tell_created(id) {
             // The object is not created.
             Err(error @ Error::Hook(_)) => return Err(error),
@@ -213,7 +211,7 @@ impl Transaction<'_> {
         };
         let data = &*self.after_listeners(id, kept.as_ref().unwrap_or(data))?;
         self.replace_content(id, data, changes)?;
-        Ok(heard)
+        Ok(heard.map(|()| id))
     }
 
     /// Whether listeners watch any field of objects of this type.
@@ -231,8 +229,9 @@ impl Transaction<'_> {
         self.check_content_keys(id, data)
     }
 
-    /// Puts all pairs of an object. The object must not exist.
-    fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    /// Puts all pairs of an object, and returns its ID.
+    fn put_object(&self, new: NewId, data: &ObjectData) -> Result<ObjId> {
+        let id = new.get();
         // An object with such an ID would not be found with those of its type, whose keys are
         // elsewhere.
         if !id.is_shortest() {
@@ -245,8 +244,7 @@ impl Transaction<'_> {
         }
         self.check_keys(id, data)?;
         let object_type = data.object_type();
-        let info = layout::object_info(object_type.schema);
-        self.store.put(id.as_bytes(), &info, Undo::Absent)?;
+        let id = self.put_own_pair(new, object_type)?;
         let mut key = self.buffer();
         for (field, rest, value) in data.all_pairs() {
             key.clear();
@@ -265,7 +263,7 @@ impl Transaction<'_> {
         self.remember(id, info);
         self.notes.created(id, data);
         self.note_happened(id, Happened::Created);
-        Ok(())
+        Ok(id)
     }
 
     /// Refuses pairs of an object with keys that are too long for the store.

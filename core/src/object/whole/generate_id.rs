@@ -1,8 +1,28 @@
 //! Generates random IDs that no object has, and checks IDs that the caller chose.
 
 use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::store::Undo;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::ResolvedType;
+
+/// The ID of an object that is created.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::object) enum NewId {
+    /// No object has it.
+    Absent(ObjId),
+    /// It was drawn, and an object may have it.
+    Drawn(ObjId),
+}
+
+impl NewId {
+    /// The ID, or the one that is tried first.
+    pub(in crate::object) fn get(self) -> ObjId {
+        match self {
+            NewId::Absent(id) | NewId::Drawn(id) => id,
+        }
+    }
+}
 
 /// How many random IDs are tried.
 const ATTEMPTS: u32 = 64;
@@ -32,6 +52,30 @@ impl Transaction<'_> {
             }
         }
         Err(Error::NoFreeId { type_name: type_name.to_owned(), attempts: ATTEMPTS })
+    }
+
+    /// Puts the own pair of a new object, and returns its ID. If an object already has an ID that was drawn,
+    /// another one is drawn. Cost: one put for each ID that is tried.
+    pub(in crate::object) fn put_own_pair(
+        &self,
+        id: NewId,
+        object_type: &ResolvedType,
+    ) -> Result<ObjId> {
+        let info = layout::object_info(object_type.schema);
+        let mut id = match id {
+            NewId::Absent(id) => {
+                self.store.put(id.as_bytes(), &info, Undo::Absent)?;
+                return Ok(id);
+            }
+            NewId::Drawn(id) => id,
+        };
+        for _ in 0..ATTEMPTS {
+            if self.store.put_new(id.as_bytes(), &info)? {
+                return Ok(id);
+            }
+            id = self.shared.random_id(object_type.storage_id)?;
+        }
+        Err(Error::NoFreeId { type_name: object_type.name.to_string(), attempts: ATTEMPTS })
     }
 
     /// Refuses an ID that is not of this type.

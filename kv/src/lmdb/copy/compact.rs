@@ -182,7 +182,7 @@ impl Drop for Part {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-    use std::io::{BufRead, BufReader, Read};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
@@ -203,6 +203,8 @@ mod tests {
             let lock = ExclusiveLock::take(&directory).unwrap().unwrap();
             lock.invalidate().unwrap();
             println!("locked");
+            // The other one opens; it has half a second to come to the lock.
+            std::io::stdin().read_line(&mut String::new()).unwrap();
             std::thread::sleep(Duration::from_millis(500));
             replace("permazen", &directory, &mut Watch::new()).unwrap();
             std::process::exit(0);
@@ -222,6 +224,7 @@ mod tests {
             .args(["--exact", "lmdb::copy::compact::tests::child", "--nocapture"])
             .env(ROLE, role)
             .current_dir(directory)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -249,6 +252,7 @@ mod tests {
         let before = fs::metadata(path.join(DATA)).unwrap().ino();
         let (mut ends, _out) = spawn("ends", &path, "locked");
         let (mut waits, mut out) = spawn("waits", &path, "opening");
+        writeln!(ends.stdin.as_mut().unwrap(), "on").unwrap();
         let store = LmdbStore::open(&path).unwrap();
         assert!(ends.wait().unwrap().success());
         let mut said = String::new();

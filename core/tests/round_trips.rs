@@ -1,0 +1,127 @@
+//! How often operations on objects ask a store on another machine.
+#![allow(clippy::unwrap_used)]
+
+use permazen::kv::remote::{RemoteDatabase, SimulatedServer};
+use permazen::{Counter, Permazen, PermazenObject, Ref};
+
+#[derive(PermazenObject, Debug, Clone, Default)]
+struct Person {
+    #[permazen(indexed)]
+    name: String,
+    #[permazen(indexed)]
+    age: u32,
+    tags: Vec<String>,
+    boss: Option<Ref<Person>>,
+    visits: Counter,
+}
+
+struct World {
+    server: SimulatedServer,
+    db: Permazen,
+    people: Vec<Ref<Person>>,
+}
+
+impl World {
+    /// People with names `p0` and so on, of the ages 0 to 9 in turn; each has the one before as the boss.
+    fn new(count: usize) -> World {
+        let server = SimulatedServer::new();
+        let db = RemoteDatabase::new(server.clone());
+        let db = Permazen::builder(db).model::<Person>().build().unwrap();
+        let mut people: Vec<Ref<Person>> = Vec::new();
+        db.write(|tx| {
+            people.clear();
+            for number in 0..count {
+                let (name, tags) = (format!("p{number}"), vec!["a".to_owned(), "b".to_owned()]);
+                let (age, boss) = (number as u32 % 10, people.last().copied());
+                let person = Person { name, age, tags, boss, ..Person::default() };
+                people.push(tx.create(person)?.to_ref());
+            }
+            Ok(())
+        })
+        .unwrap();
+        World { server, db, people }
+    }
+
+    /// The requests in a transaction that reads, after it has begun, and those of its end.
+    fn read(&self, body: impl Fn(&permazen::Tx) -> permazen::Result<()>) -> (u64, u64) {
+        let mut inside = 0;
+        self.server.take_requests();
+        self.db
+            .read(|tx| {
+                assert_eq!(self.server.take_requests(), 1, "the schema tables");
+                body(tx)?;
+                inside = self.server.take_requests();
+                Ok(())
+            })
+            .unwrap();
+        (inside, self.server.take_requests())
+    }
+
+    fn write(&self, body: impl Fn(&permazen::Tx) -> permazen::Result<()>) -> (u64, u64) {
+        let mut inside = 0;
+        self.server.take_requests();
+        self.db
+            .write(|tx| {
+                assert_eq!(self.server.take_requests(), 1, "the schema tables");
+                body(tx)?;
+                inside = self.server.take_requests();
+                Ok(())
+            })
+            .unwrap();
+        (inside, self.server.take_requests())
+    }
+}
+
+#[test]
+fn the_first_touch_of_an_object_asks_once_for_all_of_it() {
+    let world = World::new(10);
+    let id = world.people[5];
+    assert_eq!(world.read(|_| Ok(())), (0, 1));
+    let all = |tx: &permazen::Tx| {
+        let person = tx.get(id)?;
+        assert_eq!((person.name()?, person.age()?), ("p5".to_owned(), 5));
+        assert_eq!(person.tags()?.get(1)?.unwrap(), "b");
+        assert_eq!(person.visits().get()?, 0);
+        assert_eq!(person.load()?.boss, Some(world.people[4]));
+        Ok(())
+    };
+    assert_eq!(world.read(all), (1, 1));
+    assert_eq!(world.read(|tx| tx.get(id)?.load().map(drop)), (1, 1));
+    assert_eq!(world.read(|tx| tx.get(id)?.exists().map(drop)), (1, 1));
+}
+
+#[test]
+fn what_is_created_and_set_is_sent_with_the_commit() {
+    let world = World::new(10);
+    let created = |tx: &permazen::Tx| {
+        for number in 0..100 {
+            let person = Person { name: format!("new {number}"), ..Person::default() };
+            let person = tx.create(person)?;
+            person.set_age(7)?;
+            person.tags()?.push("c")?;
+            person.visits().add(1)?;
+            assert_eq!(person.age()?, 7);
+        }
+        Ok(())
+    };
+    assert_eq!(world.write(created), (0, 1));
+    let id = world.people[3];
+    let set = |tx: &permazen::Tx| {
+        let person = tx.get(id)?;
+        person.set_name("other")?;
+        person.set_age(8)?;
+        person.tags()?.push("c")?;
+        person.visits().add(1)
+    };
+    assert_eq!(world.write(set), (1, 1));
+}
+
+#[test]
+fn an_index_is_read_in_pages() {
+    let world = World::new(1_000);
+    let ids = |tx: &permazen::Tx| {
+        assert_eq!(tx.index(Person::AGE)?.get(3)?.iter().count(), 100);
+        Ok(())
+    };
+    assert_eq!(world.read(ids), (1, 1));
+}

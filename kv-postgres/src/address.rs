@@ -1,0 +1,357 @@
+//! Where a server is, and who asks it: a URL, and what the environment adds.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use permazen_kv::KvError;
+
+use crate::error::Failure;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Host {
+    Name {
+        name: String,
+        port: u16,
+    },
+    /// A socket in the file system.
+    #[cfg(unix)]
+    Path(PathBuf),
+}
+
+impl Host {
+    /// Whether what is sent stays on this machine.
+    fn is_local(&self) -> bool {
+        match self {
+            Host::Name { name, .. } => {
+                name == "localhost"
+                    || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+            #[cfg(unix)]
+            Host::Path(_) => true,
+        }
+    }
+
+    /// The name and port under which the file of passwords has it.
+    fn in_file(&self) -> (&str, String) {
+        match self {
+            Host::Name { name, port } => (name, port.to_string()),
+            #[cfg(unix)]
+            Host::Path(path) => {
+                let port = path.extension().map(|port| port.to_string_lossy().into_owned());
+                ("localhost", port.unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Name { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
+            Host::Name { name, port } => write!(f, "{name}:{port}"),
+            #[cfg(unix)]
+            Host::Path(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Who asks which servers for which table.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) user: String,
+    pub(crate) database: String,
+    pub(crate) table: String,
+    /// What each connection says of the settings of its session.
+    pub(crate) options: String,
+    password: Option<String>,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Without the password.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
+        write!(f, "postgres://{}@{}/{}", self.user, hosts.join(","), self.database)
+    }
+}
+
+impl Address {
+    /// Reads a URL: `postgres://user:password@host:port,other/database?table=KV&sslmode=disable`.
+    ///
+    /// # Errors
+    /// [`KvError::InvalidArgument`], which never shows a password.
+    pub(crate) fn parse(url: &str) -> Result<Self, KvError> {
+        let wrong = |what: &str| {
+            KvError::InvalidArgument(format!(
+                "{what}; expected postgres://user:password@host:port,other/database?table=KV"
+            ))
+        };
+        let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
+        let rest = rest.ok_or_else(|| wrong("the URL does not begin with postgres://"))?;
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        // A password can have any of these, but must then be escaped.
+        let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
+        let (user, password) = match who.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (who, None),
+        };
+        let decoded = |text: &str, what: &str| {
+            decode(text)
+                .ok_or_else(|| wrong(&format!("{what} has a % without two digits after it")))
+        };
+        let mut address = Address {
+            hosts: Vec::new(),
+            user: decoded(user, "the user")?,
+            database: decoded(database, "the database")?,
+            table: "KV".to_owned(),
+            options: String::new(),
+            password: password.map(|password| decoded(password, "the password")).transpose()?,
+        };
+        let (mut is_plain, mut path) = (false, None);
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let value = decoded(value, "a parameter")?;
+            match name {
+                "table" => address.table = value,
+                "user" => address.user = value,
+                "host" => path = Some(value),
+                "sslmode" if value == "disable" => is_plain = true,
+                "sslmode" if value == "verify-full" => {}
+                "sslmode" => return Err(wrong("sslmode is disable or verify-full")),
+                _ => return Err(wrong(&format!("there is no parameter {name:?}"))),
+            }
+        }
+        if address.user.is_empty() {
+            let from = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty());
+            let user = from("PGUSER").or_else(|| from("USER"));
+            address.user = user.ok_or_else(|| wrong("the URL names no user"))?;
+        }
+        if address.database.is_empty() {
+            address.database.clone_from(&address.user);
+        }
+        if address.table.is_empty() || address.table.contains('\0') || address.table.len() > 56 {
+            return Err(wrong("the name of the table has 1 to 56 bytes"));
+        }
+        if let Some(path) = path {
+            address.hosts.push(socket(&path, hosts).ok_or_else(|| wrong("host= is no directory"))?);
+        } else {
+            let hosts = if hosts.is_empty() { "localhost" } else { hosts };
+            for host in hosts.split(',') {
+                let host = host_of(host).ok_or_else(|| wrong("a host or its port is wrong"))?;
+                address.hosts.push(host);
+            }
+        }
+        if let Some(host) = address.hosts.iter().find(|host| !is_plain && !host.is_local()) {
+            return Err(KvError::Open {
+                path: address.path().into(),
+                reason: format!(
+                    "connections with TLS are not there yet, and {host} is another machine: add \
+                     sslmode=disable if nobody can listen on the way there"
+                )
+                .into_boxed_str(),
+            });
+        }
+        Ok(address)
+    }
+
+    /// What errors call the store.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(self.to_string())
+    }
+
+    /// The password: of the URL, of `PGPASSWORD`, or of the file of passwords.
+    pub(crate) fn password_for(&self, host: &Host) -> Result<Vec<u8>, Failure> {
+        if let Some(password) = &self.password {
+            return Ok(password.clone().into_bytes());
+        }
+        if let Ok(password) = std::env::var("PGPASSWORD") {
+            return Ok(password.into_bytes());
+        }
+        let missing = || {
+            Failure::other(
+                "the server asks for a password: name it in the URL, in PGPASSWORD or in ~/.pgpass",
+            )
+        };
+        let file = std::env::var_os("PGPASSFILE").map(PathBuf::from);
+        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
+        let file = file.or_else(home).ok_or_else(missing)?;
+        let Ok(text) = std::fs::read_to_string(&file) else { return Err(missing()) };
+        check_private(&file)?;
+        let (name, port) = host.in_file();
+        let wanted = [name, &port, &self.database, &self.user];
+        let found = text.lines().find_map(|line| {
+            let fields = fields(line);
+            let (password, place) = fields.split_last()?;
+            let fits = place.len() == wanted.len()
+                && place.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+            fits.then(|| password.clone().into_bytes())
+        });
+        found.ok_or_else(missing)
+    }
+}
+
+/// Refuses a file of passwords that others can read.
+#[cfg(unix)]
+fn check_private(file: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(file)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let file = file.display();
+        return Err(Failure::other(format!("others can read {file}: chmod 600 {file}")));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_private(_file: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// The fields of a line of the file of passwords.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    if line.starts_with('#') {
+        return fields;
+    }
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let (character, ends) = match character {
+            '\\' => (characters.next().unwrap_or('\\'), false),
+            ':' => (':', true),
+            other => (other, false),
+        };
+        match fields.last_mut() {
+            Some(last) if !ends => last.push(character),
+            _ => fields.push(String::new()),
+        }
+    }
+    fields
+}
+
+fn host_of(text: &str) -> Option<Host> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (name, rest) = rest.split_once(']')?;
+            (name, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+        }
+        None => match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let name = decode(name).filter(|name| !name.is_empty())?;
+    #[cfg(unix)]
+    if name.starts_with('/') {
+        return socket(&name, &format!(":{}", port.unwrap_or("5432")));
+    }
+    let port = port.map_or(Ok(5432), str::parse).ok()?;
+    Some(Host::Name { name, port })
+}
+
+/// The socket of a server in a directory; the port is that of `:port`.
+#[cfg(unix)]
+fn socket(directory: &str, port: &str) -> Option<Host> {
+    let port: u16 = match port.split_once(':') {
+        Some((_, port)) => port.parse().ok()?,
+        None => 5432,
+    };
+    let path = Path::new(directory);
+    path.is_absolute().then(|| Host::Path(path.join(format!(".s.PGSQL.{port}"))))
+}
+
+#[cfg(not(unix))]
+fn socket(_directory: &str, _port: &str) -> Option<Host> {
+    None
+}
+
+/// Text of a URL without its escapes.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                bytes.push((high * 16 + low) as u8);
+            }
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn name(name: &str, port: u16) -> Host {
+        Host::Name { name: name.to_owned(), port }
+    }
+
+    #[test]
+    fn a_url_says_who_asks_whom() {
+        let url =
+            "postgres://ann:p%40ss%3A%2F@localhost:5433,127.0.0.1,[::1]:7/my%20db?table=Other";
+        let address = Address::parse(url).unwrap();
+        assert_eq!(
+            address.hosts,
+            [name("localhost", 5433), name("127.0.0.1", 5432), name("::1", 7)]
+        );
+        assert_eq!((&address.user[..], &address.database[..]), ("ann", "my db"));
+        assert_eq!(address.table, "Other");
+        assert_eq!(address.password_for(&address.hosts[0]).unwrap(), b"p@ss:/");
+        let shown = format!("{address} {address:?}");
+        assert!(!shown.contains("p@ss") && !shown.contains("p%40"), "{shown}");
+        assert!(shown.contains("ann@localhost:5433,127.0.0.1:5432,[::1]:7/my db"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_meaning() {
+        let address = Address::parse("postgresql://ann@").unwrap();
+        assert_eq!((&address.database[..], &address.table[..]), ("ann", "KV"));
+        assert_eq!(address.hosts, [name("localhost", 5432)]);
+        let address = Address::parse("postgres://ann@:5433/db?host=/run/pg").unwrap();
+        assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5433".into())]);
+        let address = Address::parse("postgres://ann@%2Frun%2Fpg/db").unwrap();
+        assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5432".into())]);
+    }
+
+    #[test]
+    fn wrong_urls_are_refused_without_their_passwords() {
+        for url in [
+            "postgres:/x",
+            "mysql://ann:secret@localhost",
+            "postgres://ann:secret%4@localhost",
+            "postgres://ann:secret@localhost:port/db",
+            "postgres://ann:secret@localhost:70000/db",
+            "postgres://ann:secret@localhost,,other/db",
+            "postgres://ann:secret@localhost/db?table=",
+            "postgres://ann:secret@localhost/db?sslmode=prefer",
+            "postgres://ann:secret@localhost/db?nothing=1",
+            "postgres://ann:secret@localhost/db?host=run",
+        ] {
+            let error = Address::parse(url).unwrap_err();
+            assert!(matches!(error, KvError::InvalidArgument(_)), "{url}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        let error = Address::parse("postgres://ann:secret@example.com/db").unwrap_err().to_string();
+        assert!(error.contains("sslmode=disable") && !error.contains("secret"), "{error}");
+        assert!(Address::parse("postgres://ann@example.com/db?sslmode=disable").is_ok());
+    }
+
+    #[test]
+    fn lines_of_the_file_of_passwords_can_have_colons() {
+        assert_eq!(fields(r"host:5432:*:ann:a\:b\\c"), ["host", "5432", "*", "ann", r"a:b\c"]);
+        assert_eq!(fields("# host:1:2:3:4").len(), 1);
+    }
+}

@@ -1,0 +1,440 @@
+//! One connection to a server: messages out and in, statements that are prepared once.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::IsNull;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::frontend;
+use postgres_protocol::types::{ArrayDimension, array_to_sql};
+
+use crate::address::{Address, Host};
+use crate::error::{Failure, ServerError};
+
+/// The type numbers of the server.
+const BYTEA: u32 = 17;
+const INT8: u32 = 20;
+const BYTEA_ARRAY: u32 = 1001;
+
+/// So many bytes are read from the socket at once.
+const READ: usize = 1 << 16;
+
+/// What a connection is made of.
+trait Socket: Read + Write + Send {
+    /// How long a read or write waits.
+    fn limit(&self, limit: Duration) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+#[cfg(unix)]
+impl Socket for UnixStream {
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+/// A statement that each connection prepares when it is first used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Statement<'s> {
+    /// A name that no other statement has.
+    pub(crate) name: &'s str,
+    pub(crate) sql: &'s str,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Parameter<'p> {
+    Bytes(&'p [u8]),
+    Number(i64),
+    /// An array of byte strings.
+    Many(&'p [&'p [u8]]),
+}
+
+impl Parameter<'_> {
+    fn type_number(&self) -> u32 {
+        match self {
+            Parameter::Bytes(_) => BYTEA,
+            Parameter::Number(_) => INT8,
+            Parameter::Many(_) => BYTEA_ARRAY,
+        }
+    }
+
+    fn write(
+        &self,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Parameter::Bytes(bytes) => out.extend_from_slice(bytes),
+            Parameter::Number(number) => out.extend_from_slice(&number.to_be_bytes()),
+            Parameter::Many(all) => {
+                let dimension = ArrayDimension { len: i32::try_from(all.len())?, lower_bound: 1 };
+                let write = |one: &[u8], out: &mut BytesMut| {
+                    out.extend_from_slice(one);
+                    Ok(IsNull::No)
+                };
+                array_to_sql([dimension], BYTEA, all.iter().copied(), write, out)?;
+            }
+        }
+        Ok(IsNull::No)
+    }
+}
+
+/// The answer to one statement.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// The columns of each row. No column is null.
+    pub(crate) rows: Vec<Vec<Bytes>>,
+    /// What was done, as the server says it.
+    pub(crate) tag: String,
+    /// The server warned that the commit may be lost with the server, because nobody has waited for its replica.
+    pub(crate) is_only_local: bool,
+}
+
+/// A connection on which a user is logged in.
+pub(crate) struct Connection {
+    socket: Box<dyn Socket>,
+    input: BytesMut,
+    output: BytesMut,
+    prepared: HashSet<String>,
+    /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
+    /// answered.
+    in_batch: usize,
+    batches: std::collections::VecDeque<usize>,
+    /// How long to wait for an answer.
+    limit: Duration,
+    /// Something went wrong, so nobody knows what comes next.
+    is_broken: bool,
+    /// The server has said that a transaction is open, or has failed.
+    status: u8,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("is_broken", &self.is_broken).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Connects to a host within this time, and logs in.
+    pub(crate) fn open(address: &Address, host: &Host, limit: Duration) -> Result<Self, Failure> {
+        let until = Instant::now() + limit;
+        let socket = connect(host, limit)?;
+        let (input, output) = (BytesMut::with_capacity(READ), BytesMut::new());
+        let mut connection = Connection {
+            socket,
+            input,
+            output,
+            prepared: HashSet::new(),
+            in_batch: 0,
+            batches: std::collections::VecDeque::new(),
+            limit: until.saturating_duration_since(Instant::now()),
+            is_broken: false,
+            status: b'I',
+        };
+        connection.log_in(address, host)?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self, address: &Address, host: &Host) -> Result<(), Failure> {
+        let parameters = [
+            ("user", &address.user[..]),
+            ("database", &address.database),
+            ("client_encoding", "UTF8"),
+            ("application_name", "permazen"),
+            ("options", &address.options),
+        ];
+        let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
+        frontend::startup_message(given, &mut self.output)?;
+        self.send()?;
+        let mut scram = None;
+        loop {
+            match self.receive()? {
+                Message::AuthenticationOk => {}
+                Message::AuthenticationCleartextPassword => {
+                    frontend::password_message(&address.password_for(host)?, &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let password = address.password_for(host)?;
+                    let hash = md5_hash(address.user.as_bytes(), &password, body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    if !body.mechanisms().any(|name| Ok(name == SCRAM_SHA_256))? {
+                        return Err(Failure::other(
+                            "the server asks for an unknown kind of log-in",
+                        ));
+                    }
+                    let password = address.password_for(host)?;
+                    let begun = ScramSha256::new(&password, ChannelBinding::unsupported());
+                    frontend::sasl_initial_response(
+                        SCRAM_SHA_256,
+                        begun.message(),
+                        &mut self.output,
+                    )?;
+                    scram = Some(begun);
+                    self.send()?;
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let scram = scram.as_mut().ok_or_else(unexpected)?;
+                    scram.update(body.data())?;
+                    frontend::sasl_response(scram.message(), &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    scram.as_mut().ok_or_else(unexpected)?.finish(body.data())?;
+                }
+                Message::ErrorResponse(body) => return Err(server_error(body.fields())?.into()),
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::BackendKeyData(_) | Message::ParameterStatus(_) => {}
+                Message::NoticeResponse(_) => {}
+                _ => return Err(unexpected()),
+            }
+        }
+    }
+
+    /// How long to wait for answers from now on.
+    pub(crate) fn set_limit(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
+    /// Whether no more can be done with it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Nothing more can be done with it.
+    pub(crate) fn give_up(&mut self) {
+        self.is_broken = true;
+    }
+
+    /// Whether answers are to come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.batches.is_empty() || self.in_batch > 0
+    }
+
+    /// Whether the server said last that no transaction is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.status == b'I'
+    }
+
+    /// Adds a statement to the batch.
+    pub(crate) fn add(
+        &mut self,
+        statement: Statement<'_>,
+        parameters: &[Parameter<'_>],
+    ) -> Result<(), Failure> {
+        if !self.prepared.contains(statement.name) {
+            let types = parameters.iter().map(Parameter::type_number);
+            frontend::parse(statement.name, statement.sql, types, &mut self.output)?;
+            self.prepared.insert(statement.name.to_owned());
+        }
+        let bound = frontend::bind(
+            "",
+            statement.name,
+            [1],
+            parameters,
+            |parameter, out| parameter.write(out),
+            [1],
+            &mut self.output,
+        );
+        bound.map_err(|error| match error {
+            frontend::BindError::Conversion(error) => Failure::other(error.to_string()),
+            frontend::BindError::Serialization(error) => error.into(),
+        })?;
+        frontend::execute("", 0, &mut self.output)?;
+        self.in_batch += 1;
+        Ok(())
+    }
+
+    /// Sends the batch. If one of its statements fails, the server skips those after it.
+    pub(crate) fn send_batch(&mut self) -> Result<(), Failure> {
+        frontend::sync(&mut self.output);
+        self.batches.push_back(std::mem::take(&mut self.in_batch));
+        self.send()
+    }
+
+    /// Waits for the answers to the oldest batch.
+    ///
+    /// # Errors
+    /// The error of the first statement that fails. The connection can still be used then.
+    pub(crate) fn answers(&mut self) -> Result<Vec<Answer>, Failure> {
+        let Some(count) = self.batches.pop_front() else { return Ok(Vec::new()) };
+        let mut answers: Vec<Answer> = Vec::with_capacity(count);
+        let (mut answer, mut error) = (Answer::default(), None);
+        loop {
+            match self.receive()? {
+                Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
+                Message::DataRow(row) => {
+                    let bytes = row.buffer_bytes();
+                    let mut columns = Vec::with_capacity(2);
+                    let mut ranges = row.ranges();
+                    while let Some(range) = ranges.next()? {
+                        columns.push(range.map_or_else(Bytes::new, |range| bytes.slice(range)));
+                    }
+                    answer.rows.push(columns);
+                }
+                Message::CommandComplete(body) => {
+                    body.tag()?.clone_into(&mut answer.tag);
+                    answers.push(std::mem::take(&mut answer));
+                }
+                // The first one says why; nothing of the batch is done after it.
+                Message::ErrorResponse(body) => {
+                    let failed = server_error(body.fields())?;
+                    self.is_broken |= failed.ends_connection();
+                    // What was not prepared because of it is prepared again.
+                    self.forget_statements();
+                    error.get_or_insert(failed);
+                }
+                Message::NoticeResponse(body) => {
+                    answer.is_only_local |= server_error(body.fields())?.is_lost_replica();
+                }
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return match error {
+                        Some(error) => Err(error.into()),
+                        None => Ok(answers),
+                    };
+                }
+                Message::ParameterStatus(_) | Message::NotificationResponse(_) => {}
+                _ => {
+                    self.is_broken = true;
+                    return Err(unexpected());
+                }
+            }
+        }
+    }
+
+    /// Makes one statement.
+    pub(crate) fn run(
+        &mut self,
+        statement: Statement<'_>,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Answer, Failure> {
+        self.add(statement, parameters)?;
+        self.send_batch()?;
+        self.answers()?.pop().ok_or_else(unexpected)
+    }
+
+    /// Frees the names of all statements, because those that were sent after one that failed were not prepared.
+    /// This travels with what is sent next.
+    fn forget_statements(&mut self) {
+        for name in self.prepared.drain() {
+            // A name is never too long.
+            self.is_broken |= frontend::close(b'S', &name, &mut self.output).is_err();
+        }
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        let sent = self.socket.limit(self.limit.max(Duration::from_millis(1)));
+        let sent = sent.and_then(|()| self.socket.write_all(&self.output));
+        self.output.clear();
+        sent.map_err(|error| self.lost(error))
+    }
+
+    fn receive(&mut self) -> Result<Message, Failure> {
+        let until = Instant::now() + self.limit;
+        loop {
+            match Message::parse(&mut self.input) {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => {}
+                Err(error) => return Err(self.lost(error)),
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let timed_out = io::Error::from(io::ErrorKind::TimedOut);
+                return Err(self.lost(timed_out));
+            }
+            let old = self.input.len();
+            self.input.resize(old + READ, 0);
+            let place = self.input.get_mut(old..).unwrap_or_default();
+            let read = self.socket.limit(left).and_then(|()| self.socket.read(place));
+            self.input.truncate(old + read.as_ref().copied().unwrap_or(0));
+            match read {
+                Ok(0) => {
+                    let ended = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    return Err(self.lost(ended));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.lost(error)),
+            }
+        }
+    }
+
+    fn lost(&mut self, error: io::Error) -> Failure {
+        self.is_broken = true;
+        Failure::Lost(error)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.is_broken {
+            self.output.clear();
+            frontend::terminate(&mut self.output);
+            // The server notices it anyway.
+            let _ = self.send();
+        }
+    }
+}
+
+fn connect(host: &Host, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
+    match host {
+        #[cfg(unix)]
+        Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
+        Host::Name { name, port } => {
+            let until = Instant::now() + limit;
+            let mut failure = io::Error::from(io::ErrorKind::NotFound);
+            for address in (&name[..], *port).to_socket_addrs()? {
+                let left = until.saturating_duration_since(Instant::now());
+                match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
+                    Ok(socket) => {
+                        socket.set_nodelay(true)?;
+                        return Ok(Box::new(socket));
+                    }
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure.into())
+        }
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::other("the server has sent a message that nobody expects here")
+}
+
+fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
+    let mut error = ServerError::default();
+    while let Some(field) = fields.next()? {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'C' => error.code = value,
+            b'M' => error.message = value,
+            b'V' => error.severity = value,
+            b'D' => error.detail = value,
+            b'n' => error.constraint = value,
+            b't' => error.table = value,
+            _ => {}
+        }
+    }
+    Ok(error)
+}

@@ -1,0 +1,240 @@
+//! Connections that transactions take turns with.
+
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use permazen_kv::KvError;
+
+use crate::address::Address;
+use crate::connection::{Connection, Parameter};
+use crate::error::Failure;
+use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
+
+/// A connection that was not used for so long is asked whether it still works.
+const DOUBTFUL: Duration = Duration::from_secs(30);
+
+/// How often each process removes old tokens.
+const SWEEP: Duration = Duration::from_secs(600);
+
+/// An attempt to connect gets so much time, also if there is none left for another one.
+const ATTEMPT: Duration = Duration::from_secs(3);
+
+/// The pauses between attempts to reach a server: the first one, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// A connection, and when its server was last heard.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) connection: Connection,
+    /// The server's clock then, in milliseconds.
+    pub(crate) server_time: i64,
+    used: Instant,
+    /// All of an age end together when their server is gone.
+    age: u64,
+}
+
+/// The connections of a store.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) address: Address,
+    pub(crate) statements: Statements,
+    most: usize,
+    /// How long to wait for an answer.
+    limit: Duration,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<Checked>,
+    /// How many are in use or idle.
+    count: usize,
+    age: u64,
+    swept: Option<Instant>,
+    /// The host that answered last.
+    host: usize,
+}
+
+impl Pool {
+    pub(crate) fn new(address: Address, most: usize, limit: Duration) -> Self {
+        let statements = Statements::new(&address.table);
+        let (state, freed) = (Mutex::default(), Condvar::new());
+        Pool { address, statements, most, limit, state, freed }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.address.path()
+    }
+
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// A connection on which no transaction is open.
+    ///
+    /// # Errors
+    /// Retryable if none is free, or no server answers, within `wait`.
+    pub(crate) fn take(&self, wait: Duration) -> Result<Checked, KvError> {
+        let until = Instant::now() + wait;
+        let mut state = self.lock();
+        loop {
+            if let Some(idle) = state.idle.pop() {
+                drop(state);
+                if let Some(checked) = self.checked(idle) {
+                    return Ok(checked);
+                }
+                state = self.lock();
+                continue;
+            }
+            if state.count < self.most {
+                state.count += 1;
+                drop(state);
+                return self.open(until).inspect_err(|_| self.leave());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let most = self.most;
+                return Err(KvError::Retry(format!(
+                    "all {most} connections to {} were in use for {wait:?}",
+                    self.address
+                )));
+            }
+            state = self.freed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A connection that was idle, if it still works.
+    fn checked(&self, mut idle: Checked) -> Option<Checked> {
+        let is_ready = self.prepare(&mut idle);
+        if is_ready.is_ok() && !idle.connection.is_broken() {
+            return Some(idle);
+        }
+        tracing::debug!(server = %self.address, "a connection was lost while nobody used it");
+        self.leave();
+        None
+    }
+
+    fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
+        idle.connection.set_limit(self.limit);
+        // The answer to the end of the transaction before.
+        while idle.connection.is_waiting() {
+            idle.connection.answers()?;
+        }
+        if !idle.connection.is_idle() {
+            return Err(Failure::other("a transaction is still open"));
+        }
+        if idle.used.elapsed() > DOUBTFUL {
+            idle.server_time = clock(&mut idle.connection)?;
+        }
+        let mut state = self.lock();
+        if state.swept.is_none_or(|swept| swept.elapsed() > SWEEP) {
+            state.swept = Some(Instant::now());
+            drop(state);
+            let age = [Parameter::Number(TOKEN_MINUTES)];
+            idle.connection.run(self.statements.sweep(), &age)?;
+        }
+        Ok(())
+    }
+
+    /// A new connection to a host that answers. Tries until then.
+    pub(crate) fn open(&self, until: Instant) -> Result<Checked, KvError> {
+        let mut pause = FIRST_PAUSE;
+        let mut failure = None;
+        loop {
+            let (first, age) = {
+                let state = self.lock();
+                (state.host, state.age)
+            };
+            for at in
+                (0..self.address.hosts.len()).map(|at| (first + at) % self.address.hosts.len())
+            {
+                let Some(host) = self.address.hosts.get(at) else { continue };
+                let left = until.saturating_duration_since(Instant::now());
+                let limit = left.max(ATTEMPT).min(self.limit);
+                let opened = Connection::open(&self.address, host, limit);
+                match opened.and_then(|mut connection| Ok((clock(&mut connection)?, connection))) {
+                    Ok((server_time, mut connection)) => {
+                        connection.set_limit(self.limit);
+                        self.lock().host = at;
+                        return Ok(Checked { connection, server_time, used: Instant::now(), age });
+                    }
+                    Err(error) => {
+                        let what = format!("cannot connect to {host}");
+                        let error = error.to_kv(&what, &self.path());
+                        // A password stays wrong.
+                        if !error.is_retryable() {
+                            return Err(error);
+                        }
+                        failure = Some(error);
+                    }
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(failure) = failure.take().filter(|_| left.is_zero()) {
+                return Err(failure);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Gives a connection back. Rolls back what is open, without waiting for that.
+    pub(crate) fn give_back(&self, mut checked: Checked) {
+        let connection = &mut checked.connection;
+        let is_open = connection.is_waiting() || !connection.is_idle();
+        if !connection.is_broken() && is_open {
+            // An error breaks it.
+            let _ = connection.add(ROLL_BACK, &[]).and_then(|()| connection.send_batch());
+        }
+        let mut state = self.lock();
+        if connection.is_broken() || checked.age != state.age {
+            drop(state);
+            drop(checked);
+            self.leave();
+            return;
+        }
+        checked.used = Instant::now();
+        state.idle.push(checked);
+        drop(state);
+        self.freed.notify_one();
+    }
+
+    /// Ends all connections that nobody uses, because their server is gone.
+    pub(crate) fn forget_server(&self) {
+        let mut state = self.lock();
+        state.age += 1;
+        state.host = (state.host + 1) % self.address.hosts.len().max(1);
+        let idle = std::mem::take(&mut state.idle);
+        state.count -= idle.len().min(state.count);
+        drop(state);
+        drop(idle);
+        self.freed.notify_all();
+    }
+
+    /// One connection less.
+    fn leave(&self) {
+        let mut state = self.lock();
+        state.count = state.count.saturating_sub(1);
+        drop(state);
+        self.freed.notify_one();
+    }
+}
+
+/// The time of the server in milliseconds.
+fn clock(connection: &mut Connection) -> Result<i64, Failure> {
+    let answer = connection.run(CLOCK, &[])?;
+    number(answer.rows.first().and_then(|row| row.first()))
+}
+
+/// A number that the server has sent.
+pub(crate) fn number(column: Option<&bytes::Bytes>) -> Result<i64, Failure> {
+    let bytes = column.and_then(|column| <[u8; 8]>::try_from(&column[..]).ok());
+    bytes.map(i64::from_be_bytes).ok_or_else(|| Failure::other("the server has sent no number"))
+}

@@ -1,0 +1,342 @@
+//! A transaction on the server.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use permazen_kv::remote::{Changes, Page, RangeRead, Session};
+use permazen_kv::{KvError, Result};
+use rand::Rng;
+
+use crate::connection::{Answer, Connection, Parameter};
+use crate::error::Failure;
+use crate::pool::{Checked, Pool, number};
+use crate::sql::{BEGIN, BEGIN_READING, BEGIN_SAFE, CLOCK, COMMIT, IF_LOST, TOKEN_MINUTES};
+
+type Done<T> = std::result::Result<T, Failure>;
+
+/// One statement writes at most so many bytes.
+const PORTION: usize = 4 << 20;
+
+/// A transaction, from its first question on.
+pub(crate) struct PostgresSession {
+    pool: Arc<Pool>,
+    /// `None` before the first question, and at the end.
+    held: Option<Checked>,
+    read_only: bool,
+    wait: Duration,
+    /// How many answers of each request come before those to its questions, and what was asked.
+    asked: VecDeque<(usize, Vec<RangeRead>)>,
+    /// Its state is one that no conflict can make wrong.
+    is_safe: bool,
+    is_begun: bool,
+}
+
+impl PostgresSession {
+    pub(crate) fn new(pool: Arc<Pool>, read_only: bool, wait: Duration) -> Self {
+        let (held, asked) = (None, VecDeque::new());
+        PostgresSession { pool, held, read_only, wait, asked, is_safe: false, is_begun: false }
+    }
+
+    /// An error, after which nothing is asked on this connection.
+    fn failed(&mut self, what: &str, failure: Failure) -> KvError {
+        if let Some(mut held) = self.held.take() {
+            let is_gone = match &failure {
+                Failure::Lost(_) => true,
+                Failure::Server(error) => error.is_of_the_server(),
+                Failure::Other(_) => false,
+            };
+            if is_gone {
+                held.connection.give_up();
+            }
+            self.pool.give_back(held);
+            if is_gone {
+                self.pool.forget_server();
+            }
+        }
+        failure.to_kv(what, &self.pool.path())
+    }
+
+    /// Does something on the connection.
+    fn with<T>(
+        &mut self,
+        what: &str,
+        act: impl FnOnce(&mut Connection, &Pool) -> Done<T>,
+    ) -> Result<T> {
+        let Some(held) = &mut self.held else {
+            return Err(KvError::Stale("its connection is lost".to_owned()));
+        };
+        let result = act(&mut held.connection, &self.pool);
+        result.map_err(|failure| self.failed(what, failure))
+    }
+
+    /// Adds the beginning of the transaction to the batch, if it was not sent. Returns how many answers come of
+    /// it.
+    fn begin(&mut self) -> Result<usize> {
+        if self.is_begun {
+            return Ok(0);
+        }
+        self.held = Some(self.pool.take(self.wait)?);
+        self.is_begun = true;
+        let begin = match (self.read_only, self.is_safe) {
+            (true, true) => BEGIN_SAFE,
+            (true, false) => BEGIN_READING,
+            (false, _) => BEGIN,
+        };
+        self.with("cannot begin", |connection, _| connection.add(begin, &[]))?;
+        Ok(1)
+    }
+
+    /// Waits for the answers that nobody has asked for.
+    fn drain(&mut self) -> Result<()> {
+        while self.asked.pop_front().is_some() {
+            self.with("cannot read", |connection, _| connection.answers())?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a question to the batch.
+fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead) -> Done<()> {
+    let (statements, span) = (&pool.statements, read.span());
+    if span.is_single_key() {
+        return connection.add(statements.get(), &[Parameter::Bytes(span.min)]);
+    }
+    let ends = span.max.is_some();
+    let mut parameters = vec![Parameter::Bytes(span.min)];
+    parameters.extend(span.max.map(Parameter::Bytes));
+    if read.pairs == 1 {
+        return connection.add(statements.first(read.direction, ends), &parameters);
+    }
+    let limit = |limit: usize| Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX));
+    parameters.extend([limit(read.pairs), limit(read.bytes)]);
+    connection.add(statements.page(read.direction, ends), &parameters)
+}
+
+/// The page that the server has sent.
+fn page(read: &RangeRead, answer: Answer) -> Done<Page> {
+    let mut pairs = Vec::with_capacity(answer.rows.len());
+    let mut bytes = 0;
+    for row in answer.rows {
+        let Ok([key, value]) = <[bytes::Bytes; 2]>::try_from(row) else {
+            return Err(Failure::other("the server has sent no pair"));
+        };
+        bytes += key.len() + value.len();
+        pairs.push((key, value));
+    }
+    let is_last = read.span().is_single_key() || (pairs.len() < read.pairs && bytes < read.bytes);
+    Ok(Page { pairs, is_last })
+}
+
+impl Session for PostgresSession {
+    fn ask(&mut self, reads: &[RangeRead]) -> Result<()> {
+        let before = self.begin()?;
+        self.with("cannot read", |connection, pool| {
+            reads.iter().try_for_each(|read| ask(connection, pool, read))?;
+            connection.send_batch()
+        })?;
+        self.asked.push_back((before, reads.to_vec()));
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Result<Vec<Page>> {
+        let Some((before, reads)) = self.asked.pop_front() else {
+            return Err(KvError::IllegalState("nothing was asked".to_owned()));
+        };
+        self.with("cannot read", |connection, _| {
+            let answers = connection.answers()?.into_iter().skip(before);
+            reads.iter().zip(answers).map(|(read, answer)| page(read, answer)).collect()
+        })
+    }
+
+    fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// Before the first question only. Waits until no transaction that writes can be in conflict.
+    fn share(&mut self) -> Result<()> {
+        if self.is_safe {
+            return Ok(());
+        }
+        if self.is_begun || !self.read_only {
+            return Err(KvError::Unsupported("a snapshot of a transaction that has read"));
+        }
+        self.is_safe = true;
+        self.begin()?;
+        // The first question fixes the state.
+        self.with("cannot begin", |connection, _| {
+            connection.add(CLOCK, &[])?;
+            connection.send_batch()?;
+            connection.answers()
+        })?;
+        Ok(())
+    }
+
+    fn flush(&mut self, changes: &Changes) -> Result<bool> {
+        self.begin()?;
+        self.drain()?;
+        self.with("cannot write", |connection, pool| {
+            write(connection, pool, changes)?;
+            connection.send_batch()?;
+            connection.answers()
+        })?;
+        Ok(true)
+    }
+
+    fn commit(mut self: Box<Self>, changes: Changes) -> Result<()> {
+        self.begin()?;
+        self.drain()?;
+        if changes.is_empty() {
+            let ended = self.with("cannot end", |connection, _| {
+                connection.add(COMMIT, &[])?;
+                connection.send_batch()?;
+                connection.answers()
+            })?;
+            return self.is_committed(&ended);
+        }
+        let mut token = [0; 16];
+        rand::rng().fill_bytes(&mut token);
+        let Some(held) = &mut self.held else {
+            return Err(KvError::Stale("its connection is lost".to_owned()));
+        };
+        let server_time = held.server_time;
+        let (connection, pool) = (&mut held.connection, &*self.pool);
+        let mut send = || {
+            connection.add(IF_LOST, &[])?;
+            write(connection, pool, &changes)?;
+            connection.add(pool.statements.token(), &[Parameter::Bytes(&token)])?;
+            connection.add(COMMIT, &[])?;
+            connection.send_batch()?;
+            connection.answers()
+        };
+        match send() {
+            Ok(answers) => self.is_committed(&answers),
+            Err(failure) if failure.is_lost() => {
+                let lost = self.failed("cannot commit", failure);
+                ask_what_became(&self.pool, self.wait, &token, server_time, &lost)
+            }
+            Err(failure) => Err(self.failed("cannot commit", failure)),
+        }
+    }
+}
+
+impl PostgresSession {
+    /// Gives the connection back. An error if the server has rolled back.
+    fn is_committed(&mut self, answers: &[Answer]) -> Result<()> {
+        let last = answers.last();
+        if let Some(held) = self.held.take() {
+            self.pool.give_back(held);
+        }
+        if answers.iter().any(|answer| answer.is_only_local) {
+            let what = "the server did not wait for its replica, so the commit can be lost with it";
+            return Err(KvError::OutcomeUnknown(what.to_owned()));
+        }
+        match last {
+            Some(answer) if answer.tag == "COMMIT" => Ok(()),
+            _ => Err(KvError::Retry("the server has rolled back".to_owned())),
+        }
+    }
+}
+
+impl Drop for PostgresSession {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.pool.give_back(held);
+        }
+    }
+}
+
+/// Adds the changes to the batch.
+fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()> {
+    let (statements, writes) = (&pool.statements, &changes.writes);
+    let is_removed = |key: &[u8]| writes.removes.contains(key);
+    // A key that must be new is inserted first, even if it is removed again.
+    let value = |key: &Vec<u8>| match writes.puts.get(key) {
+        Some(value) if !is_removed(key) => &value[..],
+        _ => &[],
+    };
+    let new = changes.absent.iter().map(|key| (&key[..], value(key)));
+    for (keys, values) in portions(new) {
+        let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
+        connection.add(statements.insert(), &parameters)?;
+    }
+    let mut single = Vec::new();
+    for span in writes.removes.iter() {
+        match span.max {
+            _ if span.is_single_key() => single.push((span.min, &[][..])),
+            Some(max) => {
+                let parameters = [Parameter::Bytes(span.min), Parameter::Bytes(max)];
+                connection.add(statements.remove_range(), &parameters)?;
+            }
+            None => connection.add(statements.remove_rest(), &[Parameter::Bytes(span.min)])?,
+        }
+    }
+    // What is put is not removed before, unless it must be new.
+    single.retain(|(key, _)| !writes.puts.contains_key(*key) || changes.absent.contains(*key));
+    for (keys, _) in portions(single.into_iter()) {
+        connection.add(statements.remove(), &[Parameter::Many(&keys)])?;
+    }
+    let is_put = |key: &[u8]| !changes.absent.contains(key) || is_removed(key);
+    let puts = writes.puts.iter().filter(|(key, _)| is_put(key));
+    for (keys, values) in portions(puts.map(|(key, value)| (&key[..], &value[..]))) {
+        let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
+        connection.add(statements.put(), &parameters)?;
+    }
+    Ok(())
+}
+
+/// Pairs in portions that one statement takes, as keys and values.
+fn portions<'p>(
+    pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+) -> impl Iterator<Item = (Vec<&'p [u8]>, Vec<&'p [u8]>)> {
+    let mut pairs = pairs.peekable();
+    std::iter::from_fn(move || {
+        pairs.peek()?;
+        let (mut keys, mut values, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while bytes < PORTION
+            && let Some((key, value)) = pairs.next()
+        {
+            bytes += key.len() + value.len() + 16;
+            keys.push(key);
+            values.push(value);
+        }
+        Some((keys, values))
+    })
+}
+
+/// Finds out whether a commit took place of which no answer came: whoever inserts its token second is too late.
+fn ask_what_became(
+    pool: &Pool,
+    wait: Duration,
+    token: &[u8],
+    server_time: i64,
+    lost: &KvError,
+) -> Result<()> {
+    let unknown = |why: &str| KvError::OutcomeUnknown(format!("{lost}; {why}"));
+    let until = Instant::now() + wait;
+    loop {
+        let Ok(mut checked) = pool.open(until) else {
+            return Err(unknown("and the server cannot be asked"));
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        checked.connection.set_limit(left.max(Duration::from_millis(100)).min(pool.limit()));
+        let answer = checked.connection.run(pool.statements.ask(), &[Parameter::Bytes(token)]);
+        let found = answer.and_then(|answer| {
+            let row = answer.rows.first();
+            let column = |at: usize| number(row.and_then(|row| row.get(at)));
+            Ok((column(0)?, column(1)?))
+        });
+        match found {
+            // Then others may have removed the token meanwhile.
+            Ok((_, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
+                return Err(unknown("and too much time has passed to find out"));
+            }
+            Ok((0, _)) => return Ok(()),
+            Ok(_) => {
+                return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
+            }
+            Err(_) if Instant::now() < until => {}
+            Err(failure) => return Err(unknown(&format!("and the server cannot say: {failure}"))),
+        }
+    }
+}

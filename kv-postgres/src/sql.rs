@@ -1,0 +1,176 @@
+//! The statements, for one table.
+
+use permazen_kv::Direction;
+
+use crate::connection::Statement;
+
+/// The settings of a session. A table of a few rows would be read as a whole, which would make each
+/// transaction conflict with each other one.
+pub(crate) const OPTIONS: &str = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off \
+    -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c bytea_output=hex";
+
+/// Whose lock a lost client holds: after so long without a word within a commit, the server ends its session.
+const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
+
+/// How old the tokens of commits become, in minutes.
+pub(crate) const TOKEN_MINUTES: i64 = 60;
+
+/// All statements of a table. What is not of a table is the same for each.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    pub(crate) create_table: String,
+    pub(crate) create_tokens: String,
+    pub(crate) look: String,
+    get: String,
+    /// By direction and by whether the range has an end: the first pair.
+    first: [String; 4],
+    /// By direction and by whether the range has an end: a page.
+    page: [String; 4],
+    remove: String,
+    remove_range: String,
+    remove_rest: String,
+    insert: String,
+    put: String,
+    token: String,
+    ask: String,
+    sweep: String,
+}
+
+/// An identifier of SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+impl Statements {
+    pub(crate) fn new(table: &str) -> Self {
+        let tokens = quoted(&format!("{table}_commit"));
+        let table = quoted(table);
+        let of_range = |with: fn(&str, &str, &str) -> String| {
+            [("ASC", false), ("ASC", true), ("DESC", false), ("DESC", true)].map(|(order, ends)| {
+                let range = match ends {
+                    true => r#""kv_key" >= $1 AND "kv_key" < $2"#,
+                    false => r#""kv_key" >= $1"#,
+                };
+                with(&table, range, order)
+            })
+        };
+        let first = of_range(|table, range, order| {
+            format!(
+                r#"SELECT "kv_key", "kv_value" FROM {table} WHERE {range} ORDER BY "kv_key" {order} LIMIT 1"#
+            )
+        });
+        // The limits come last: of the pairs, then of their bytes.
+        let page = of_range(|table, range, order| {
+            let (pairs, bytes) = if range.contains("$2") { ("$3", "$4") } else { ("$2", "$3") };
+            format!(
+                r#"SELECT "kv_key", "kv_value" FROM (SELECT "kv_key", "kv_value", sum(octet_length("kv_key") + octet_length("kv_value")) OVER (ORDER BY "kv_key" {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "before" FROM {table} WHERE {range} ORDER BY "kv_key" {order} LIMIT {pairs}) AS "page" WHERE "before" IS NULL OR "before" < {bytes} ORDER BY "kv_key" {order}"#
+            )
+        });
+        let millis = "(extract(epoch FROM clock_timestamp()) * 1000)::int8";
+        Statements {
+            create_table: format!(
+                r#"CREATE TABLE IF NOT EXISTS {table} ("kv_key" BYTEA PRIMARY KEY NOT NULL, "kv_value" BYTEA NOT NULL)"#
+            ),
+            create_tokens: format!(
+                r#"CREATE TABLE IF NOT EXISTS {tokens} ("token" BYTEA PRIMARY KEY NOT NULL, "at" TIMESTAMPTZ NOT NULL)"#
+            ),
+            look: format!(r#"SELECT 1::int8 FROM {table}, {tokens} LIMIT 0"#),
+            get: format!(r#"SELECT "kv_key", "kv_value" FROM {table} WHERE "kv_key" = $1"#),
+            first,
+            page,
+            remove: format!(r#"DELETE FROM {table} WHERE "kv_key" = ANY($1)"#),
+            remove_range: format!(r#"DELETE FROM {table} WHERE "kv_key" >= $1 AND "kv_key" < $2"#),
+            remove_rest: format!(r#"DELETE FROM {table} WHERE "kv_key" >= $1"#),
+            insert: format!(
+                r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM unnest($1, $2)"#
+            ),
+            put: format!(
+                r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM unnest($1, $2) ON CONFLICT ("kv_key") DO UPDATE SET "kv_value" = EXCLUDED."kv_value""#
+            ),
+            token: format!(
+                r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp())"#
+            ),
+            ask: format!(
+                r#"INSERT INTO {tokens} AS "there" ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING (xmax = 0)::int::int8, {millis}"#
+            ),
+            sweep: format!(
+                r#"DELETE FROM {tokens} WHERE "at" < clock_timestamp() - $1 * interval '1 minute'"#
+            ),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Statement<'_> {
+        Statement { name: "get", sql: &self.get }
+    }
+
+    pub(crate) fn first(&self, direction: Direction, ends: bool) -> Statement<'_> {
+        const NAMES: [&str; 4] = ["first", "first in", "last", "last in"];
+        let at = number(direction, ends);
+        Statement { name: NAMES[at], sql: &self.first[at] }
+    }
+
+    pub(crate) fn page(&self, direction: Direction, ends: bool) -> Statement<'_> {
+        const NAMES: [&str; 4] = ["page", "page in", "page back", "page back in"];
+        let at = number(direction, ends);
+        Statement { name: NAMES[at], sql: &self.page[at] }
+    }
+
+    pub(crate) fn remove(&self) -> Statement<'_> {
+        Statement { name: "remove", sql: &self.remove }
+    }
+
+    pub(crate) fn remove_range(&self) -> Statement<'_> {
+        Statement { name: "remove range", sql: &self.remove_range }
+    }
+
+    pub(crate) fn remove_rest(&self) -> Statement<'_> {
+        Statement { name: "remove rest", sql: &self.remove_rest }
+    }
+
+    pub(crate) fn insert(&self) -> Statement<'_> {
+        Statement { name: "insert", sql: &self.insert }
+    }
+
+    pub(crate) fn put(&self) -> Statement<'_> {
+        Statement { name: "put", sql: &self.put }
+    }
+
+    pub(crate) fn token(&self) -> Statement<'_> {
+        Statement { name: "token", sql: &self.token }
+    }
+
+    /// Whether the token is new, and the time of the server.
+    pub(crate) fn ask(&self) -> Statement<'_> {
+        Statement { name: "ask", sql: &self.ask }
+    }
+
+    pub(crate) fn sweep(&self) -> Statement<'_> {
+        Statement { name: "sweep", sql: &self.sweep }
+    }
+}
+
+fn number(direction: Direction, ends: bool) -> usize {
+    usize::from(ends) + if direction == Direction::Reverse { 2 } else { 0 }
+}
+
+/// The time of the server in milliseconds.
+pub(crate) const CLOCK: Statement<'static> =
+    Statement { name: "clock", sql: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8" };
+
+pub(crate) const BEGIN: Statement<'static> =
+    Statement { name: "begin", sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE" };
+
+pub(crate) const BEGIN_READING: Statement<'static> =
+    Statement { name: "begin reading", sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY" };
+
+/// Waits until what it reads cannot be in conflict.
+pub(crate) const BEGIN_SAFE: Statement<'static> = Statement {
+    name: "begin safe",
+    sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+};
+
+pub(crate) const IF_LOST: Statement<'static> = Statement { name: "if lost", sql: LOST };
+
+pub(crate) const COMMIT: Statement<'static> = Statement { name: "commit", sql: "COMMIT" };
+
+pub(crate) const ROLL_BACK: Statement<'static> = Statement { name: "roll back", sql: "ROLLBACK" };

@@ -1,0 +1,154 @@
+//! The store and how it is opened.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use permazen_kv::remote::{Engine, RemoteDatabase, Session};
+use permazen_kv::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+
+use crate::address::Address;
+use crate::connection::Statement;
+use crate::pool::Pool;
+use crate::session::PostgresSession;
+use crate::sql::OPTIONS;
+
+/// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
+const MAX_KEY: usize = 2_692;
+
+/// How long to wait for a server, a connection, or an answer.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// How many connections a store has.
+const CONNECTIONS: usize = 16;
+
+/// A table on a PostgreSQL server. Clones share the connections.
+#[derive(Clone)]
+pub struct PostgresStore {
+    db: RemoteDatabase<Postgres>,
+}
+
+/// How to open a [`PostgresStore`].
+#[derive(Debug, Clone)]
+pub struct PostgresBuilder {
+    connections: usize,
+    wait: Duration,
+    create: bool,
+}
+
+impl Default for PostgresBuilder {
+    fn default() -> Self {
+        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create: true }
+    }
+}
+
+impl PostgresBuilder {
+    /// How many connections the store has at most; 16 unless set. At least 1.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections.max(1);
+        self
+    }
+
+    /// How long to wait for a server that does not answer, and for a free connection, if the options of a
+    /// transaction do not say; 30 seconds unless set.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Whether to create the tables if they are not there; on unless set.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens the table that a URL names.
+    ///
+    /// # Errors
+    /// [`KvError::InvalidArgument`](permazen_kv::KvError::InvalidArgument) if the URL is wrong; [`KvError::Open`](permazen_kv::KvError::Open) if the server refuses the user, or if there
+    /// are no tables and none may be created; retryable if no server answers in time.
+    pub fn open(self, url: &str) -> Result<PostgresStore> {
+        let mut address = Address::parse(url)?;
+        address.options = OPTIONS.to_owned();
+        let pool = Arc::new(Pool::new(address, self.connections, self.wait));
+        let (path, statements) = (pool.path(), &pool.statements);
+        let mut checked = pool.take(self.wait)?;
+        let connection = &mut checked.connection;
+        let mut run = |name, sql: &str| connection.run(Statement { name, sql }, &[]).map(drop);
+        let mut opened = run("look", &statements.look);
+        if self.create && matches!(&opened, Err(error) if error.is_of("42P01")) {
+            let created = run("create", &statements.create_table);
+            let created = created.and_then(|()| run("create tokens", &statements.create_tokens));
+            // Two who create the tables at the same time can disturb each other.
+            opened = run("look again", &statements.look).or(created);
+        }
+        let opened = opened.map_err(|error| error.to_kv("cannot open the tables", &path));
+        pool.give_back(checked);
+        opened?;
+        Ok(PostgresStore { db: RemoteDatabase::new(Postgres { pool, wait: self.wait }) })
+    }
+}
+
+impl PostgresStore {
+    /// Opens the table that a URL names, and creates it if it is not there.
+    ///
+    /// # Errors
+    /// See [`PostgresBuilder::open`].
+    pub fn open(url: &str) -> Result<Self> {
+        PostgresBuilder::default().open(url)
+    }
+
+    /// How to open a store.
+    pub fn builder() -> PostgresBuilder {
+        PostgresBuilder::default()
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PostgresStore").field(&self.db.engine().pool.address).finish()
+    }
+}
+
+impl KvDatabase for PostgresStore {
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        self.db.begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.db.capabilities()
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        self.db.statistics()
+    }
+}
+
+/// The engine below the store.
+#[derive(Debug, Clone)]
+struct Postgres {
+    pool: Arc<Pool>,
+    wait: Duration,
+}
+
+impl Engine for Postgres {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>> {
+        let wait = options.wait.unwrap_or(self.wait);
+        Ok(Box::new(PostgresSession::new(Arc::clone(&self.pool), options.read_only, wait)))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = Capabilities::none();
+        (offered.serializable, offered.concurrent_writers) = (true, true);
+        (offered.coarse_conflicts, offered.reorders_commits) = (true, true);
+        offered.persistent = true;
+        offered
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
+    }
+}

@@ -1,0 +1,19 @@
+//! The conformance suite on a PostgreSQL server.
+#![allow(clippy::expect_used)]
+
+use permazen_kv::conformance;
+use permazen_kv::testsuite::Fixture;
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::Postgres;
+
+fn postgres() -> Fixture {
+    // Without a server, which was said, the tests run on another store.
+    let Some(server) = Postgres::shared() else {
+        return Fixture::new(permazen_kv::memory::MemoryStore::new());
+    };
+    let url = server.new_table();
+    let open = move || PostgresStore::open(&url).expect("a new table");
+    Fixture::new(open()).reopening(open)
+}
+
+conformance!(postgres, postgres);

@@ -1,0 +1,225 @@
+//! A PostgreSQL server.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::{free_port, missing};
+
+/// Ends the server when its input ends, and removes its directory.
+const SUPERVISOR: &str = r#"
+"$@" >"$DIRECTORY/log" 2>&1 &
+server=$!
+read -r _
+kill -QUIT $server
+wait $server
+rm -rf "$DIRECTORY"
+"#;
+
+/// A running server with a user `test` that needs no password, and a database `test`.
+#[derive(Debug)]
+pub struct Postgres {
+    directory: PathBuf,
+    programs: PathBuf,
+    port: u16,
+    settings: Vec<String>,
+    supervisor: Option<Child>,
+    /// The server of somebody else.
+    url: Option<String>,
+    tables: AtomicU64,
+}
+
+impl Postgres {
+    /// The server that all tests of a process share: that of `PERMAZEN_TEST_POSTGRES`, or a new one. `None` if
+    /// there is none; then it has been said why.
+    pub fn shared() -> Option<&'static Postgres> {
+        static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
+        let start = || match std::env::var("PERMAZEN_TEST_POSTGRES") {
+            Ok(url) => Some(Postgres::of_url(url)),
+            // What is lost when the machine ends does not matter.
+            Err(_) => Postgres::start(&["fsync=off"]),
+        };
+        SHARED.get_or_init(start).as_ref()
+    }
+
+    fn of_url(url: String) -> Postgres {
+        Postgres {
+            directory: PathBuf::new(),
+            programs: PathBuf::new(),
+            port: 0,
+            settings: Vec::new(),
+            supervisor: None,
+            url: Some(url),
+            tables: AtomicU64::new(0),
+        }
+    }
+
+    /// A new server with these settings. `None` if the programs are not there.
+    pub fn start(settings: &[&str]) -> Option<Postgres> {
+        let Some(programs) = programs() else {
+            missing("the programs of PostgreSQL (postgresql-15 of Debian)");
+            return None;
+        };
+        let directory =
+            tempfile::Builder::new().prefix("permazen-postgres-").tempdir().unwrap().keep();
+        if let Some((user, group)) = other_user() {
+            chown(&directory, Some(user), Some(group)).unwrap();
+        }
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        let mut server = Postgres {
+            directory,
+            programs,
+            port: free_port(),
+            settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
+            supervisor: None,
+            url: None,
+            tables: AtomicU64::new(0),
+        };
+        let mut init = server.program("initdb");
+        init.args([
+            "--username=test",
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C",
+        ]);
+        init.arg("-D").arg(server.data());
+        let output = init.output().expect("initdb runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        server.run();
+        Some(server)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// A program of the server, as a user who is not root.
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        if let Some((user, group)) = other_user() {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    /// Starts the server, which must not run, and waits until it answers.
+    pub fn run(&mut self) {
+        let mut supervisor = Command::new("/bin/sh");
+        supervisor.args(["-c", SUPERVISOR, "sh"]).arg(self.programs.join("postgres"));
+        supervisor.arg("-D").arg(self.data()).arg("-k").arg(&self.directory);
+        supervisor.args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
+        for setting in &self.settings {
+            supervisor.args(["-c", setting]);
+        }
+        supervisor.env("DIRECTORY", &self.directory).stdin(Stdio::piped());
+        supervisor.current_dir(&self.directory);
+        if let Some((user, group)) = other_user() {
+            supervisor.uid(user).gid(group);
+        }
+        self.supervisor = Some(supervisor.spawn().expect("a shell"));
+        let begun = Instant::now();
+        loop {
+            let mut ready = self.program("pg_isready");
+            ready.args(["-q", "-h", "127.0.0.1", "-U", "test", "-d", "postgres"]);
+            ready.args(["-p", &self.port.to_string()]);
+            if ready.status().is_ok_and(|status| status.success()) {
+                break;
+            }
+            let log = || fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "the server does not start: {}",
+                log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // It is there after a restart.
+        let mut create = self.program("createdb");
+        create.args(["-h", "127.0.0.1", "-U", "test", "-p", &self.port.to_string(), "test"]);
+        drop(create.output());
+    }
+
+    /// Kills the server at once, as a failure of its machine would.
+    pub fn kill(&mut self) {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let process = file.lines().next().unwrap().to_owned();
+        let _ = Command::new("kill").args(["-QUIT", &process]).status();
+        let begun = Instant::now();
+        while Path::new("/proc").join(&process).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Its supervisor would remove the directory.
+        if let Some(mut supervisor) = self.supervisor.take() {
+            let _ = supervisor.kill();
+            let _ = supervisor.wait();
+        }
+    }
+
+    /// The URL of the database.
+    pub fn url(&self) -> String {
+        match &self.url {
+            Some(url) => url.clone(),
+            None => format!("postgres://test@127.0.0.1:{}/test", self.port),
+        }
+    }
+
+    /// The URL of a table that nobody has had.
+    pub fn new_table(&self) -> String {
+        let number = self.tables.fetch_add(1, Ordering::Relaxed);
+        let url = self.url();
+        let joint = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{joint}table=t{}_{number}", std::process::id())
+    }
+
+    /// The port of the loopback device on which it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if let Some(mut supervisor) = self.supervisor.take() {
+            // The end of its input ends it.
+            drop(supervisor.stdin.take());
+            let _ = supervisor.wait();
+        }
+    }
+}
+
+/// Where the programs are.
+fn programs() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os("PERMAZEN_POSTGRES_PROGRAMS") {
+        return Some(PathBuf::from(given));
+    }
+    let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|path| path.join("initdb").exists())
+        .collect();
+    versions.sort();
+    versions.pop()
+}
+
+/// The user and group that run servers if this process is root.
+fn other_user() -> Option<(u32, u32)> {
+    let mine = fs::metadata("/proc/self").ok()?;
+    if std::os::unix::fs::MetadataExt::uid(&mine) != 0 {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let of = |name: &str| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    of("postgres").or_else(|| of("nobody"))
+}
