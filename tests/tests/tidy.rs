@@ -39,6 +39,7 @@ fn circles_between_files_are_those_the_map_names() {
     let map = map();
     let crates = [
         ("kv", "kv/src"),
+        ("kv-postgres", "kv-postgres/src"),
         ("core", "core/src"),
         ("cli", "cli/src"),
         ("jsck", "jsck/src"),

@@ -6,10 +6,12 @@
 #![allow(clippy::print_stderr, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
 mod postgres;
+mod proxy;
 
 use std::net::TcpListener;
 
 pub use postgres::Postgres;
+pub use proxy::{Fault, Proxy, Way};
 
 /// What a test does without a server: prints why it does nothing. In CI it fails.
 fn missing(what: &str) {

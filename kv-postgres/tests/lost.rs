@@ -1,0 +1,198 @@
+//! What is said of a commit is true, whatever is lost on the way to the server.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
+};
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::{Fault, Postgres, Proxy, Way};
+
+/// The same table through a proxy and without one.
+struct World {
+    proxy: Proxy,
+    through: PostgresStore,
+    direct: PostgresStore,
+}
+
+impl World {
+    fn new(server: &Postgres, wait: Duration) -> Option<World> {
+        // The server of somebody else can be anywhere.
+        if server.port() == 0 {
+            return None;
+        }
+        let proxy = Proxy::new(server.port());
+        let url = server.new_table();
+        let direct = PostgresStore::open(&url).unwrap();
+        let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+        let through = PostgresStore::builder().wait(wait).open(&url).unwrap();
+        Some(World { proxy, through, direct })
+    }
+
+    fn keys(&self) -> BTreeSet<Vec<u8>> {
+        let tx = self.direct.begin(&TxOptions::reading()).unwrap();
+        let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+        scan.map(|pair| pair.unwrap().0.into_owned()).collect()
+    }
+}
+
+/// Each fault at each message of a transaction, both ways.
+#[test]
+fn a_lost_connection_has_a_true_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let wait = Duration::from_secs(10);
+    let Some(world) = World::new(server, wait) else { return };
+    let mut expected = BTreeSet::new();
+    let (mut committed, mut retried) = (0, 0);
+    for way in [Way::There, Way::Back] {
+        for fault in [Fault::Lose, Fault::CutAfter] {
+            for at in 0.. {
+                assert!(at < 200, "it does not end");
+                let key = format!("{way:?} {fault:?} {at}").into_bytes();
+                // A connection is there, so that only the transaction is disturbed.
+                world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
+                world.proxy.fail(way, at, fault);
+                let done = world.through.begin(&TxOptions::writing()).and_then(|mut tx| {
+                    assert!(tx.get(&key)?.is_none());
+                    tx.put_new(&key, b"new")?;
+                    tx.put(b"last", &key)?;
+                    tx.remove(b"none")?;
+                    tx.remove_span(KeySpan::new(b"x", Some(b"y")))?;
+                    tx.commit()
+                });
+                let has_come = world.proxy.end_fault();
+                match done {
+                    Ok(()) => {
+                        committed += u64::from(has_come);
+                        expected.insert(key);
+                        expected.insert(b"last".to_vec());
+                    }
+                    Err(error) => {
+                        assert!(
+                            has_come && error.is_retryable(),
+                            "{way:?} {fault:?} {at}: {error}"
+                        );
+                        retried += 1;
+                    }
+                }
+                if !has_come {
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(world.keys(), expected);
+    // Of some the answer was lost, of some the question.
+    assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
+}
+
+/// A message that stays on its way is one that is lost, after the time to wait.
+#[test]
+fn what_stalls_is_given_up_in_time() {
+    let Some(server) = Postgres::shared() else { return };
+    let wait = Duration::from_millis(300);
+    let Some(world) = World::new(server, wait) else { return };
+    let mut expected = BTreeSet::new();
+    for way in [Way::There, Way::Back] {
+        for at in (0..40).step_by(3) {
+            let key = format!("{way:?} {at}").into_bytes();
+            world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
+            world.proxy.fail(way, at, Fault::Stall);
+            let done = world.through.begin(&TxOptions::writing()).and_then(|mut tx| {
+                tx.get(&key)?;
+                tx.put(&key, b"")?;
+                tx.commit()
+            });
+            world.proxy.end_fault();
+            match done {
+                Ok(()) => drop(expected.insert(key)),
+                Err(error) => assert!(error.is_retryable(), "{way:?} {at}: {error}"),
+            }
+        }
+    }
+    assert_eq!(world.keys(), expected);
+}
+
+#[test]
+fn without_a_server_the_outcome_is_unknown_and_the_wait_is_bounded() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    let store =
+        PostgresStore::builder().wait(Duration::from_millis(500)).open(&server.url()).unwrap();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.get(b"key").unwrap();
+    tx.put(b"key", b"").unwrap();
+    server.kill();
+    let error = tx.commit().unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error}");
+    let error = store.read(|tx| tx.get(b"key").map(drop)).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    server.run();
+    // What was unknown did not take place, for nothing was sent.
+    assert!(store.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
+}
+
+/// How often the server is killed; `PERMAZEN_POSTGRES_KILLS` makes it more.
+fn kills() -> usize {
+    std::env::var("PERMAZEN_POSTGRES_KILLS").map_or(5, |kills| kills.parse().unwrap())
+}
+
+#[test]
+fn a_killed_server_loses_no_acknowledged_commit() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    let store = PostgresStore::open(&server.url()).unwrap();
+    let (acknowledged, refused, unknown) =
+        (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..4_u64 {
+            let (store, is_over) = (&store, &is_over);
+            let (acknowledged, refused, unknown) = (&acknowledged, &refused, &unknown);
+            scope.spawn(move || {
+                for number in 0_u64.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let key = [writer.to_be_bytes(), number.to_be_bytes()].concat();
+                    let done = store.begin(&TxOptions::writing()).and_then(|mut tx| {
+                        if number % 2 == 0 {
+                            tx.get(&key)?;
+                        }
+                        tx.put(&key, b"")?;
+                        tx.commit()
+                    });
+                    let into = match &done {
+                        Ok(()) => acknowledged,
+                        Err(error) if error.is_outcome_unknown() => unknown,
+                        Err(error) if error.is_retryable() => refused,
+                        Err(KvError::Stale(_)) => refused,
+                        Err(error) => panic!("{error}"),
+                    };
+                    into.lock().unwrap().insert(key);
+                }
+            });
+        }
+        for _ in 0..kills() {
+            thread::sleep(Duration::from_millis(200));
+            server.kill();
+            server.run();
+        }
+        thread::sleep(Duration::from_millis(200));
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    let there: BTreeSet<Vec<u8>> = scan.map(|pair| pair.unwrap().0.into_owned()).collect();
+    let (acknowledged, refused) =
+        (acknowledged.into_inner().unwrap(), refused.into_inner().unwrap());
+    assert!(acknowledged.is_subset(&there), "lost: {:?}", acknowledged.difference(&there).next());
+    assert!(refused.is_disjoint(&there), "made: {:?}", refused.intersection(&there).next());
+    let unknown = unknown.into_inner().unwrap();
+    assert!(there.iter().all(|key| acknowledged.contains(key) || unknown.contains(key)));
+    assert!(acknowledged.len() > 50, "{}", acknowledged.len());
+}

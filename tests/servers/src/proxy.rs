@@ -1,0 +1,157 @@
+//! A proxy before a PostgreSQL server that loses and delays messages.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::free_port;
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the client to the server.
+    There,
+    /// From the server to the client.
+    Back,
+}
+
+/// What becomes of the connection at a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is cut, and the message is lost.
+    Lose,
+    /// The message arrives, and nothing after it.
+    CutAfter,
+    /// The message and all after it stay on their way, and the connection is not cut.
+    Stall,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    /// On which message counted from now on which fault comes.
+    fault: Option<(Way, usize, Fault)>,
+    delay: Duration,
+    /// Connections in which something has stalled, which must stay open.
+    stalled: Vec<TcpStream>,
+}
+
+/// A port that leads to a server.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl Proxy {
+    /// A proxy before the server at a port of the loopback device. Its threads end with the process.
+    pub fn new(server: u16) -> Proxy {
+        let port = free_port();
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
+        let plan = Arc::new(Mutex::new(Plan::default()));
+        let shared = Arc::clone(&plan);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // A server that does not answer is as good as a connection that is cut.
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
+                for (way, from, to) in
+                    [(Way::There, &client, &server), (Way::Back, &server, &client)]
+                {
+                    let ends = (from.try_clone(), to.try_clone());
+                    let (Ok(from), Ok(to)) = ends else { continue };
+                    let plan = Arc::clone(&shared);
+                    thread::spawn(move || {
+                        let _ = carry(way, &from, &to, &plan);
+                        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+                    });
+                }
+            }
+        });
+        Proxy { port, plan }
+    }
+
+    /// The port at which it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The fault comes at the message after so many that go this way.
+    pub fn fail(&self, way: Way, messages: usize, fault: Fault) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).fault =
+            Some((way, messages, fault));
+    }
+
+    /// Whether the fault has come. It does not come any more, and what has stalled is cut.
+    pub fn end_fault(&self) -> bool {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        for stalled in plan.stalled.drain(..) {
+            let _ = stalled.shutdown(Shutdown::Both);
+        }
+        plan.fault.take().is_none()
+    }
+
+    /// Each message takes so much longer, each way.
+    pub fn set_delay(&self, delay: Duration) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).delay = delay;
+    }
+}
+
+/// Carries messages one way until the connection ends.
+fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
+    let (mut input, mut is_first) = (Vec::new(), way == Way::There);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let read = from.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        input.extend_from_slice(&buffer[..read]);
+        let (mut output, mut delay) = (Vec::new(), Duration::ZERO);
+        // The first message of a client has no letter before its length.
+        while let Some(len) = message_len(&input, is_first) {
+            is_first = false;
+            let message: Vec<u8> = input.drain(..len).collect();
+            let mut plan = plan.lock().unwrap_or_else(PoisonError::into_inner);
+            delay = plan.delay;
+            let fault = match &mut plan.fault {
+                Some((on, 0, fault)) if *on == way => Some(*fault),
+                Some((on, left, _)) if *on == way => {
+                    *left -= 1;
+                    None
+                }
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                plan.fault = None;
+                if fault == Fault::Stall {
+                    plan.stalled.extend(from.try_clone());
+                }
+                drop(plan);
+                if fault == Fault::CutAfter {
+                    output.extend_from_slice(&message);
+                }
+                to.write_all(&output)?;
+                if fault == Fault::Stall {
+                    // Reads on, so that nobody waits for room.
+                    while from.read(&mut buffer)? > 0 {}
+                }
+                return Ok(());
+            }
+            drop(plan);
+            output.extend_from_slice(&message);
+        }
+        if !delay.is_zero() {
+            thread::sleep(delay);
+        }
+        to.write_all(&output)?;
+    }
+}
+
+fn message_len(input: &[u8], is_first: bool) -> Option<usize> {
+    let letter = usize::from(!is_first);
+    let len: [u8; 4] = input.get(letter..letter + 4)?.try_into().ok()?;
+    let len = letter + u32::from_be_bytes(len) as usize;
+    (input.len() >= len).then_some(len)
+}
