@@ -117,11 +117,42 @@ fn what_is_created_and_set_is_sent_with_the_commit() {
 }
 
 #[test]
-fn an_index_is_read_in_pages() {
+fn an_index_is_read_in_pages_and_its_objects_64_at_a_time() {
     let world = World::new(1_000);
     let ids = |tx: &permazen::Tx| {
         assert_eq!(tx.index(Person::AGE)?.get(3)?.iter().count(), 100);
         Ok(())
     };
     assert_eq!(world.read(ids), (1, 1));
+    for reverse in [false, true] {
+        let loaded = |tx: &permazen::Tx| {
+            let all = tx.index(Person::AGE)?.get(3)?;
+            let load =
+                |person: permazen::Result<permazen::Obj<'_, Person>>| Ok(person?.load()?.age);
+            let ages: permazen::Result<Vec<u32>> = match reverse {
+                true => all.iter().rev().map(load).collect(),
+                false => all.iter().map(load).collect(),
+            };
+            assert_eq!(ages?, [3; 100]);
+            Ok(())
+        };
+        assert_eq!(world.read(loaded), (3, 1));
+    }
+    // From objects that were loaded to those that they refer to: each boss is another object.
+    let bosses = |tx: &permazen::Tx| {
+        for person in &tx.index(Person::AGE)?.get(3)? {
+            assert!(person?.boss()?.is_some());
+        }
+        Ok(())
+    };
+    assert_eq!(world.read(bosses), (3, 1));
+    // 5,000 pairs of objects, of which those of an object lie side by side.
+    let all = |tx: &permazen::Tx| {
+        for person in &tx.all::<Person>()? {
+            person?.load()?;
+        }
+        Ok(())
+    };
+    let (inside, end) = world.read(all);
+    assert!(inside <= 16 && end == 1, "{inside}");
 }

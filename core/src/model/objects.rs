@@ -49,7 +49,9 @@ impl<'t, T: Target> Objs<'t, T> {
 
     /// The objects by ascending ID; can also be read from the back.
     pub fn iter(&self) -> ObjsIter<'t, T> {
-        ObjsIter { from: Handles::many::<T>(self.tx), ids: self.ids.iter(), target: PhantomData }
+        let ahead = self.tx.core().prefetches().then(|| Ahead::new(self.tx, &self.ids));
+        let (from, ids) = (Handles::many::<T>(self.tx), self.ids.iter());
+        ObjsIter { from, ids, ahead, target: PhantomData }
     }
 
     /// The set of the object IDs.
@@ -233,12 +235,46 @@ impl<'t, T: Target> IntoIterator for Objs<'t, T> {
 pub struct ObjsIter<'t, T> {
     from: Handles<'t>,
     ids: Ids<'t>,
+    /// `None` where it does not help to say what comes next.
+    ahead: Option<Box<Ahead<'t>>>,
     target: PhantomData<fn() -> T>,
 }
 
 impl<T> fmt::Debug for ObjsIter<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjsIter").finish_non_exhaustive()
+    }
+}
+
+/// So many objects are asked for at once where each question is a round trip.
+const AHEAD: usize = 64;
+
+/// Asks for the next objects before they are used.
+struct Ahead<'t> {
+    tx: &'t Tx,
+    ids: Ids<'t>,
+    /// How many of those that were asked for are still to come.
+    left: usize,
+}
+
+impl<'t> Ahead<'t> {
+    fn new(tx: &'t Tx, ids: &IdSet<'t>) -> Box<Self> {
+        Box::new(Ahead { tx, ids: ids.iter(), left: 0 })
+    }
+
+    /// Another object is about to come.
+    fn step(&mut self, next: impl FnMut(&mut Ids<'t>) -> Option<crate::object::Result<ObjId>>) {
+        if self.left == 0 {
+            // An error comes again, to who reads the objects.
+            let ids = std::iter::repeat_with({
+                let (ids, mut next) = (&mut self.ids, next);
+                move || next(ids)
+            });
+            let ids: Vec<ObjId> = ids.map_while(|id| id?.ok()).take(AHEAD).collect();
+            self.tx.core().prefetch_objects(&ids);
+            self.left = AHEAD;
+        }
+        self.left -= 1;
     }
 }
 
@@ -252,12 +288,18 @@ impl<'t, T: Target> Iterator for ObjsIter<'t, T> {
     type Item = Result<T::Live<'t>>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.step(Iterator::next);
+        }
         self.ids.next().map(|id| self.live(id))
     }
 }
 
 impl<T: Target> DoubleEndedIterator for ObjsIter<'_, T> {
     fn next_back(&mut self) -> Option<Self::Item> {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.step(DoubleEndedIterator::next_back);
+        }
         self.ids.next_back().map(|id| self.live(id))
     }
 }

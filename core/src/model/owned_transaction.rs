@@ -95,12 +95,8 @@ impl KvRead for OwnedTransaction {
         self.read(|tx| tx.decode_counter(value))
     }
 
-    fn prefetch(&self, spans: &[KeySpan<'_>]) {
-        self.with_dependent(|_, tx| {
-            if let Some(tx) = tx {
-                tx.prefetch(spans);
-            }
-        });
+    fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
+        self.with_dependent(|_, tx| tx.as_ref().is_some_and(|tx| tx.prefetch(spans)))
     }
 
     fn max_key_len(&self) -> usize {

@@ -159,6 +159,27 @@ impl Transaction<'_> {
         }
     }
 
+    /// Whether it helps to say which objects will be read soon.
+    #[inline]
+    pub(crate) fn prefetches(&self) -> bool {
+        self.store.prefetches()
+    }
+
+    /// Says that all of these objects will be read soon. Cost: nothing.
+    #[inline]
+    pub(crate) fn prefetch_objects(&self, ids: &[ObjId]) {
+        if !self.store.prefetches() {
+            return;
+        }
+        let end =
+            |id: &ObjId| u64::from_be_bytes(id.to_bytes()).checked_add(1).map(u64::to_be_bytes);
+        let ends: Vec<Option<[u8; 8]>> = ids.iter().map(end).collect();
+        let spans = ids.iter().zip(&ends);
+        let span =
+            spans.map(|(id, end)| KeySpan::new(id.as_bytes(), end.as_ref().map(|end| &end[..])));
+        self.store.prefetch(&span.collect::<Vec<_>>());
+    }
+
     /// Does the same as [`Transaction::find_info`], but fails with [`Error::UnknownType`] if no
     /// recorded schema has a type for the ID.
     fn info_of_known_type(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
@@ -172,9 +193,7 @@ impl Transaction<'_> {
             return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
         }
         // Whoever uses an object first will read its fields, which come after its own pair.
-        let max = u64::from_be_bytes(id.to_bytes()).checked_add(1).map(u64::to_be_bytes);
-        let max = max.as_ref().map(|max| &max[..]);
-        self.store.prefetch(&[KeySpan::new(id.as_bytes(), max)]);
+        self.prefetch_objects(&[id]);
         self.store
             .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))
             .map_err(|error| error.about(|| self.named(id)))?

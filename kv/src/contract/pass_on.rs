@@ -110,8 +110,8 @@ macro_rules! pass_on {
     };
 
     (@prefetch $self:ident, $to:expr) => {
-        fn prefetch(&$self, spans: &[$crate::KeySpan<'_>]) {
-            $to.prefetch(spans);
+        fn prefetch(&$self, spans: &[$crate::KeySpan<'_>]) -> bool {
+            $to.prefetch(spans)
         }
     };
 

@@ -165,8 +165,9 @@ pub trait KvRead {
         difference_by_scan(self, now, reads)
     }
 
-    /// Says what will be read soon. A store to which each question is a round trip then asks for all of it
-    /// at once, with its next question; see [`remote`](crate::remote). Others do nothing. Changes no answer.
+    /// Says what will be read soon, and returns whether that makes a difference. A store to which each
+    /// question is a round trip then asks for all of it at once, with its next question; see
+    /// [`remote`](crate::remote). Others do nothing. Changes no answer.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore};
@@ -178,7 +179,9 @@ pub trait KvRead {
     /// assert!(tx.get(b"xyz")?.is_none());
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
-    fn prefetch(&self, _spans: &[KeySpan<'_>]) {}
+    fn prefetch(&self, _spans: &[KeySpan<'_>]) -> bool {
+        false
+    }
 
     /// The length in bytes of the longest key that this store can hold. Free.
     fn max_key_len(&self) -> usize {

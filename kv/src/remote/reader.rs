@@ -250,7 +250,7 @@ impl KvRead for Reader {
         self.nearest(KeySpan::new(min, max), Direction::Reverse)
     }
 
-    fn prefetch(&self, spans: &[KeySpan<'_>]) {
+    fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
         let mut state = lock(&self.state);
         for span in spans {
             let forward = Direction::Forward;
@@ -264,6 +264,7 @@ impl KvRead for Reader {
                 state.wanted.push(RangeRead::new(*span, forward, pairs, PAGE_BYTES));
             }
         }
+        true
     }
 
     fn max_key_len(&self) -> usize {

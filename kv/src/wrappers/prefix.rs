@@ -112,11 +112,11 @@ impl<T: KvRead> KvRead for Prefixed<T> {
         Ok(pair.map(|pair| self.strip(pair)))
     }
 
-    fn prefetch(&self, spans: &[KeySpan<'_>]) {
+    fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
         let ends = |span: &KeySpan<'_>| (self.key(span.min), self.max(span.max));
         let ends: Vec<(Vec<u8>, Option<Vec<u8>>)> = spans.iter().map(ends).collect();
         let spans = ends.iter().map(|(min, max)| KeySpan::new(min, max.as_deref()));
-        self.inner.prefetch(&spans.collect::<Vec<_>>());
+        self.inner.prefetch(&spans.collect::<Vec<_>>())
     }
 
     fn max_key_len(&self) -> usize {

@@ -48,6 +48,8 @@ pub(crate) struct Store<'db> {
     refusing: Cell<bool>,
     /// Whether reads outside of operations skip conflict detection.
     untracked: Cell<bool>,
+    /// Whether the store of the pairs makes use of what will be read soon.
+    prefetches: bool,
     max_key_len: usize,
 }
 
@@ -63,8 +65,8 @@ impl std::fmt::Debug for Store<'_> {
 impl<'db> Store<'db> {
     /// The pairs as a database transaction sees them.
     pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send + 'db>) -> Self {
-        let max_key_len = kv.max_key_len();
-        Store::new(Backing::Transaction(kv), max_key_len)
+        let (max_key_len, prefetches) = (kv.max_key_len(), kv.prefetch(&[]));
+        Store { prefetches, ..Store::new(Backing::Transaction(kv), max_key_len) }
     }
 
     /// The pairs of a store without commit.
@@ -84,6 +86,7 @@ impl<'db> Store<'db> {
             broken: Cell::new(false),
             refusing: Cell::new(false),
             untracked: Cell::new(false),
+            prefetches: false,
             max_key_len,
         }
     }
@@ -259,9 +262,17 @@ impl<'db> Store<'db> {
         Ok(is_new)
     }
 
-    /// Says that these spans will be read soon. Cost: nothing.
+    /// Whether it helps to say what will be read soon.
+    #[inline]
+    pub(crate) fn prefetches(&self) -> bool {
+        self.prefetches
+    }
+
+    /// Says that these spans will be read soon, if that helps.
+    #[inline]
     pub(crate) fn prefetch(&self, spans: &[KeySpan<'_>]) {
-        if let Ok(backing) = self.backing.try_borrow()
+        if self.prefetches
+            && let Ok(backing) = self.backing.try_borrow()
             && let Backing::Transaction(kv) = &*backing
         {
             kv.prefetch(spans);
