@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use permazen_kv::KvError;
 
 use crate::error::Failure;
+use crate::tls::Tls;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,7 @@ pub(crate) struct Address {
     pub(crate) table: String,
     /// What each connection says of the settings of its session.
     pub(crate) options: String,
+    pub(crate) tls: Tls,
     password: Option<String>,
 }
 
@@ -113,9 +115,10 @@ impl Address {
             database: decoded(database, "the database")?,
             table: "KV".to_owned(),
             options: String::new(),
+            tls: Tls::Off,
             password: password.map(|password| decoded(password, "the password")).transpose()?,
         };
-        let (mut is_plain, mut path) = (false, None);
+        let (mut mode, mut roots, mut path) = (None, None, None);
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let value = decoded(value, "a parameter")?;
@@ -123,9 +126,8 @@ impl Address {
                 "table" => address.table = value,
                 "user" => address.user = value,
                 "host" => path = Some(value),
-                "sslmode" if value == "disable" => is_plain = true,
-                "sslmode" if value == "verify-full" => {}
-                "sslmode" => return Err(wrong("sslmode is disable or verify-full")),
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => roots = Some(PathBuf::from(value)),
                 _ => return Err(wrong(&format!("there is no parameter {name:?}"))),
             }
         }
@@ -149,16 +151,14 @@ impl Address {
                 address.hosts.push(host);
             }
         }
-        if let Some(host) = address.hosts.iter().find(|host| !is_plain && !host.is_local()) {
-            return Err(KvError::Open {
-                path: address.path().into(),
-                reason: format!(
-                    "connections with TLS are not there yet, and {host} is another machine: add \
-                     sslmode=disable if nobody can listen on the way there"
-                )
-                .into_boxed_str(),
-            });
-        }
+        address.tls = match mode.as_deref() {
+            // What does not leave this machine need not be encrypted.
+            None if roots.is_none() && address.hosts.iter().all(Host::is_local) => Tls::Off,
+            Some("disable") => Tls::Off,
+            Some("require") => Tls::Unverified,
+            None | Some("verify-full") => Tls::Verified { roots },
+            Some(_) => return Err(wrong("sslmode is disable, require or verify-full")),
+        };
         Ok(address)
     }
 
@@ -327,6 +327,20 @@ mod tests {
     }
 
     #[test]
+    fn what_leaves_this_machine_is_encrypted() {
+        let tls = |url: &str| Address::parse(url).unwrap().tls;
+        let verified = |roots: Option<&str>| Tls::Verified { roots: roots.map(PathBuf::from) };
+        assert_eq!(tls("postgres://ann@localhost,[::1],127.0.0.9/db"), Tls::Off);
+        assert_eq!(tls("postgres://ann@localhost/db?host=/run"), Tls::Off);
+        assert_eq!(tls("postgres://ann@localhost,example.com/db"), verified(None));
+        assert_eq!(tls("postgres://ann@10.0.0.1/db"), verified(None));
+        assert_eq!(tls("postgres://ann@localhost/db?sslrootcert=/ca"), verified(Some("/ca")));
+        assert_eq!(tls("postgres://ann@localhost/db?sslmode=verify-full"), verified(None));
+        assert_eq!(tls("postgres://ann@example.com/db?sslmode=require"), Tls::Unverified);
+        assert_eq!(tls("postgres://ann@example.com/db?sslmode=disable"), Tls::Off);
+    }
+
+    #[test]
     fn wrong_urls_are_refused_without_their_passwords() {
         for url in [
             "postgres:/x",
@@ -344,9 +358,6 @@ mod tests {
             assert!(matches!(error, KvError::InvalidArgument(_)), "{url}: {error}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
-        let error = Address::parse("postgres://ann:secret@example.com/db").unwrap_err().to_string();
-        assert!(error.contains("sslmode=disable") && !error.contains("secret"), "{error}");
-        assert!(Address::parse("postgres://ann@example.com/db?sslmode=disable").is_ok());
     }
 
     #[test]

@@ -16,9 +16,11 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use postgres_protocol::types::{ArrayDimension, array_to_sql};
+use rustls::{ClientConnection, StreamOwned};
 
 use crate::address::{Address, Host};
 use crate::error::{Failure, ServerError};
+use crate::tls::{Tls, encrypt};
 
 /// The type numbers of the server.
 const BYTEA: u32 = 17;
@@ -134,7 +136,7 @@ impl Connection {
     /// Connects to a host within this time, and logs in.
     pub(crate) fn open(address: &Address, host: &Host, limit: Duration) -> Result<Self, Failure> {
         let until = Instant::now() + limit;
-        let socket = connect(host, limit)?;
+        let socket = connect(host, &address.tls, limit)?;
         let (input, output) = (BytesMut::with_capacity(READ), BytesMut::new());
         let mut connection = Connection {
             socket,
@@ -345,6 +347,7 @@ impl Connection {
     fn send(&mut self) -> Result<(), Failure> {
         let sent = self.socket.limit(self.limit.max(Duration::from_millis(1)));
         let sent = sent.and_then(|()| self.socket.write_all(&self.output));
+        let sent = sent.and_then(|()| self.socket.flush());
         self.output.clear();
         sent.map_err(|error| self.lost(error))
     }
@@ -396,7 +399,13 @@ impl Drop for Connection {
     }
 }
 
-fn connect(host: &Host, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
+impl Socket for StreamOwned<ClientConnection, TcpStream> {
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.sock.limit(limit)
+    }
+}
+
+fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
     match host {
         #[cfg(unix)]
         Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
@@ -408,7 +417,11 @@ fn connect(host: &Host, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
                 match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
                     Ok(socket) => {
                         socket.set_nodelay(true)?;
-                        return Ok(Box::new(socket));
+                        socket.limit(left.max(Duration::from_millis(1)))?;
+                        return Ok(match tls {
+                            Tls::Off => Box::new(socket),
+                            tls => Box::new(encrypt(socket, name, tls)?),
+                        });
                     }
                     Err(error) => failure = error,
                 }

@@ -27,7 +27,10 @@
 //!
 //! `postgres://USER:PASSWORD@HOST:PORT,HOST2/DATABASE?table=KV&sslmode=disable`. All parts can be left out. The password
 //! can also come from `PGPASSWORD` or from `~/.pgpass`. Several hosts are tried in turn. `host=/run/postgresql` names
-//! the directory of a socket. There is no TLS yet, so connections to other machines need `sslmode=disable`.
+//! the directory of a socket.
+//!
+//! Connections to other machines are encrypted, and the certificate and name of the server are verified; see
+//! `sslmode` and `sslrootcert` on the guide's page about servers.
 #![deny(missing_docs)]
 
 mod address;
@@ -37,6 +40,7 @@ mod pool;
 mod session;
 mod sql;
 mod store;
+mod tls;
 
 pub use error::ServerError;
 pub use store::{PostgresBuilder, PostgresStore};

@@ -280,7 +280,7 @@ fn step(random: &mut StdRng, tx: &mut dyn KvWrite, map: &mut BTreeMap<Vec<u8>, V
         }
         2 => assert_eq!(owned(tx.at_least(&one, max).unwrap()), range().next().map(cloned)),
         3 => assert_eq!(owned(tx.at_most(&one, max).unwrap()), range().next_back().map(cloned)),
-        4 => tx.prefetch(&[span, KeySpan::new(&value, None)]),
+        4 => assert!(tx.prefetch(&[span, KeySpan::new(&value, None)])),
         5 | 6 => {
             let most = random.random_range(0..600);
             let direction = [Direction::Forward, Direction::Reverse][random.random_range(0..2)];

@@ -61,6 +61,45 @@ impl Postgres {
 
     /// A new server with these settings. `None` if the programs are not there.
     pub fn start(settings: &[&str]) -> Option<Postgres> {
+        Self::start_after(settings, |_| true)
+    }
+
+    /// A new server with these settings that takes encrypted connections alone, with a certificate for `localhost`.
+    pub fn start_with_certificate(settings: &[&str]) -> Option<Postgres> {
+        let settings: Vec<&str> = settings.iter().copied().chain(["ssl=on"]).collect();
+        Self::start_after(&settings, |server| {
+            let mut make = Command::new("openssl");
+            make.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
+            make.args(["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.crt"]);
+            make.args(["-addext", "subjectAltName=DNS:localhost"]);
+            make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+            make.current_dir(server.data()).stdin(Stdio::null());
+            if let Some((user, group)) = other_user() {
+                make.uid(user).gid(group);
+            }
+            match make.output() {
+                Ok(output) => {
+                    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                }
+                Err(_) => {
+                    missing("openssl, which makes certificates");
+                    return false;
+                }
+            }
+            let key = server.data().join("server.key");
+            fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
+            let only = "hostssl all all all trust\nlocal all all trust\n";
+            fs::write(server.data().join("pg_hba.conf"), only).unwrap();
+            true
+        })
+    }
+
+    /// The certificate of a server that was started with one.
+    pub fn certificate(&self) -> PathBuf {
+        self.data().join("server.crt")
+    }
+
+    fn start_after(settings: &[&str], prepare: impl FnOnce(&Postgres) -> bool) -> Option<Postgres> {
         let Some(programs) = programs() else {
             missing("the programs of PostgreSQL (postgresql-15 of Debian)");
             return None;
@@ -91,6 +130,9 @@ impl Postgres {
         init.arg("-D").arg(server.data());
         let output = init.output().expect("initdb runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        if !prepare(&server) {
+            return None;
+        }
         server.run();
         Some(server)
     }
@@ -127,7 +169,7 @@ impl Postgres {
         let begun = Instant::now();
         loop {
             let mut ready = self.program("pg_isready");
-            ready.args(["-q", "-h", "127.0.0.1", "-U", "test", "-d", "postgres"]);
+            ready.arg("-h").arg(&self.directory).args(["-q", "-U", "test", "-d", "postgres"]);
             ready.args(["-p", &self.port.to_string()]);
             if ready.status().is_ok_and(|status| status.success()) {
                 break;
@@ -142,7 +184,13 @@ impl Postgres {
         }
         // It is there after a restart.
         let mut create = self.program("createdb");
-        create.args(["-h", "127.0.0.1", "-U", "test", "-p", &self.port.to_string(), "test"]);
+        create.arg("-h").arg(&self.directory).args([
+            "-U",
+            "test",
+            "-p",
+            &self.port.to_string(),
+            "test",
+        ]);
         drop(create.output());
     }
 

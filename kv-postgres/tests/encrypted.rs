@@ -1,0 +1,43 @@
+//! Connections that are encrypted, to servers that prove who they are.
+#![allow(clippy::unwrap_used)]
+
+use permazen_kv::KvDatabaseExt;
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::Postgres;
+
+#[test]
+fn a_server_must_prove_who_it_is() {
+    let Some(server) = Postgres::start_with_certificate(&["fsync=off"]) else { return };
+    let wait = std::time::Duration::from_secs(10);
+    let open = |host: &str, with: &str| {
+        let url = format!("postgres://test@{host}:{}/test?{with}", server.port());
+        PostgresStore::builder().wait(wait).open(&url)
+    };
+    let certificate = server.certificate().display().to_string();
+    let own = format!("sslrootcert={certificate}");
+    let store = open("localhost", &own).unwrap();
+    // More than a record, each way.
+    let value = vec![7; 1 << 20];
+    store.write(|tx| tx.put(b"key", &value)).unwrap();
+    let read = store.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap();
+    assert_eq!(read, value);
+    assert!(open("localhost", "sslmode=require").is_ok());
+    // A name that the certificate does not have, and a certificate that nobody trusts.
+    let error = open("127.0.0.1", &own).unwrap_err();
+    assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
+    let error = open("localhost", "sslmode=verify-full").unwrap_err();
+    assert!(!error.is_retryable(), "{error}");
+    let error = open("localhost", "sslrootcert=/does/not/exist").unwrap_err();
+    assert!(error.to_string().contains("/does/not/exist"), "{error}");
+    // The server takes nobody without it.
+    let error = open("localhost", "sslmode=disable").unwrap_err();
+    assert!(error.to_string().contains("SQLSTATE 28000"), "{error}");
+}
+
+#[test]
+fn a_server_that_does_not_encrypt_is_refused() {
+    let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
+    let url = format!("postgres://test@localhost:{}/test?sslmode=require", server.port());
+    let error = PostgresStore::open(&url).unwrap_err();
+    assert!(error.to_string().contains("does not encrypt"), "{error}");
+}
