@@ -69,8 +69,9 @@ fn contents_are_compared_by_their_trees_as_by_a_scan() {
 #[test]
 fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
-    let page =
-        Repository::create(Arc::clone(&host)).unwrap().create_page("a", PageId::ROOT).unwrap();
+    // Nobody else reads from the host.
+    let repository = || Repository::builder(Arc::clone(&host)).upkeep_by_hand();
+    let page = repository().create().unwrap().create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     (0..20_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[0; 40]).unwrap());
@@ -81,7 +82,7 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
     tx.commit().unwrap();
 
     // Another handle has nothing in its cache.
-    let page = Repository::open(Arc::clone(&host)).unwrap().page("a", PageId::ROOT).unwrap();
+    let page = repository().open().unwrap().page("a", PageId::ROOT).unwrap();
     let old = page.snapshot(&old).unwrap();
     let now = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     let mut reads = KeyRanges::new();
@@ -98,7 +99,8 @@ fn a_check_of_what_was_read_loads_nothing_that_is_shared() {
 fn what_was_committed_is_read_and_changed_again_without_loads() {
     let host = Arc::new(CountingStore::new(MemoryStore::new()));
     // The tree has 1.2 MB, so each commit replaces half of it, and there is no room for both.
-    let repository = Repository::builder(Arc::clone(&host)).cache_bytes(2 << 20).create().unwrap();
+    let builder = Repository::builder(Arc::clone(&host)).upkeep_by_hand();
+    let repository = builder.cache_bytes(2 << 20).create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
