@@ -86,7 +86,7 @@ fn one_by_one(db: &Permazen, people: &[Ref<Person>]) {
             .unwrap();
         }),
     );
-    line("delete", median(100, |n| drop(db.write(|tx| tx.get(people[n])?.delete()).unwrap())));
+    line("delete", median(100, |n| assert!(db.write(|tx| tx.get(people[n])?.delete()).unwrap())));
 }
 
 /// How many transactions a second so many workers make, and how many percent ran again.
