@@ -238,7 +238,20 @@ impl Connection {
     }
 
     /// Adds a statement to the batch.
+    ///
+    /// # Errors
+    /// If a parameter is too long. Half of a message is in the batch then, so the connection is broken.
     pub(crate) fn add(
+        &mut self,
+        statement: Statement<'_>,
+        parameters: &[Parameter<'_>],
+    ) -> Result<(), Failure> {
+        let added = self.write(statement, parameters);
+        self.is_broken |= added.is_err();
+        added
+    }
+
+    fn write(
         &mut self,
         statement: Statement<'_>,
         parameters: &[Parameter<'_>],

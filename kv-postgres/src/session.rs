@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use permazen_kv::remote::{Changes, Page, RangeRead, Session};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
@@ -12,6 +13,9 @@ use crate::connection::{Answer, Connection, Parameter};
 use crate::error::Failure;
 use crate::pool::{Checked, Pool, number};
 use crate::sql::{BEGIN, BEGIN_READING, BEGIN_SAFE, CLOCK, COMMIT, IF_LOST, TOKEN_MINUTES};
+
+/// So many bytes may keep the buffer that they came in.
+const WORTH_A_BUFFER: usize = 1 << 15;
 
 type Done<T> = std::result::Result<T, Failure>;
 
@@ -118,11 +122,16 @@ fn page(read: &RangeRead, answer: Answer) -> Done<Page> {
     let mut pairs = Vec::with_capacity(answer.rows.len());
     let mut bytes = 0;
     for row in answer.rows {
-        let Ok([key, value]) = <[bytes::Bytes; 2]>::try_from(row) else {
+        let Ok([key, value]) = <[Bytes; 2]>::try_from(row) else {
             return Err(Failure::other("the server has sent no pair"));
         };
         bytes += key.len() + value.len();
         pairs.push((key, value));
+    }
+    // They lie in the buffer of the connection. A few of them must not keep all of it.
+    if bytes < WORTH_A_BUFFER {
+        let copy = Bytes::copy_from_slice;
+        pairs.iter_mut().for_each(|(key, value)| (*key, *value) = (copy(key), copy(value)));
     }
     let is_last = read.span().is_single_key() || (pairs.len() < read.pairs && bytes < read.bytes);
     Ok(Page { pairs, is_last })
