@@ -85,8 +85,11 @@ struct BranchMerging {
     errors: Backoff,
     /// Before merges of merges that others have made.
     merges: Backoff,
-    /// The heads of which something is missing that each pair needs.
-    missing: Vec<CommitId>,
+    /// How often the policy had changed when they were merged last.
+    changes: u64,
+    /// The heads of which something is missing that each pair needs, and how often the page had begun to keep
+    /// something by then: commits that come raise that.
+    missing: Option<(Vec<CommitId>, u64)>,
 }
 
 impl fmt::Debug for PageMerging {
@@ -332,12 +335,20 @@ impl PageMerging {
                 return Err(error);
             }
             let changes = self.running.changes();
-            let Some(rules) = self.chosen() else { return Ok(()) };
-            let heads = self.shared.lookout.heads(branch)?.heads;
-            let heads: Vec<CommitId> = heads.iter().map(|head| head.id).collect();
+            let Some(rules) = self.chosen() else {
+                // Nothing is waited for.
+                known.errors.reset();
+                known.merges.end();
+                return Ok(());
+            };
+            if std::mem::replace(&mut known.changes, changes) != changes {
+                // They were errors of another policy.
+                known.errors.reset();
+            }
+            let (heads, keeps) = self.heads(branch)?;
             if heads.len() < 2 {
                 known.errors.reset();
-                known.missing.clear();
+                known.missing = None;
                 return Ok(());
             }
             let now = self.shared.open.process.now();
@@ -345,7 +356,9 @@ impl PageMerging {
                 return Ok(());
             }
             known.errors.end();
-            if trigger == Trigger::Others && known.missing == heads {
+            let is_missing =
+                known.missing.as_ref().is_some_and(|(of, at)| (of, *at) == (&heads, keeps));
+            if trigger == Trigger::Others && is_missing {
                 return Ok(());
             }
             if self.are_merges(&heads)? {
@@ -374,12 +387,14 @@ impl PageMerging {
                 Ok(Joined::One(_)) => {}
                 Ok(Joined::Some) => {
                     known.errors.reset();
-                    known.missing.clear();
+                    known.missing = None;
                     (trigger, moved) = (trigger.max(Trigger::Own), 0);
                 }
                 Ok(Joined::Moved) => moved += 1,
                 Ok(Joined::Missing(error)) => {
-                    known.missing = heads;
+                    known.missing = Some((heads, keeps));
+                    // Nothing is waited for but other commits.
+                    known.merges.end();
                     return Err(error);
                 }
                 // The next attempt is as the new policy says.
@@ -394,6 +409,13 @@ impl PageMerging {
         }
         known.errors.wait(self.shared.open.process.now());
         Err(LedgerError::moved(self.shared.page(), branch))
+    }
+
+    /// The heads of a branch, the oldest first, and how often the page has begun to keep something.
+    fn heads(&self, branch: &str) -> Result<(Vec<CommitId>, u64)> {
+        let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
+        let heads = rows.heads(&host, branch)?;
+        Ok((heads.iter().map(|head| head.id).collect(), rows.keeps(&host)?))
     }
 
     /// Whether the two oldest heads are both merges.

@@ -10,6 +10,8 @@ pub(crate) mod registry;
 pub(crate) mod resolver;
 mod rules;
 mod strategy;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -1,0 +1,189 @@
+//! When heads are looked at again.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+
+use super::merging::Trigger;
+use crate::commit::encoding::{Commit, Origin};
+use crate::commit::time::CommitTime;
+use crate::digest::{Digest, Kind};
+use crate::error::{LedgerError, Result};
+use crate::merge::merger::{LastOneWins, Merger};
+use crate::merge::sides::MergeSides;
+use crate::node::view::Node;
+use crate::process::clock::Clock;
+use crate::{CommitId, MAIN, MergeFactory, MergePolicy, Page, PageId, Repository};
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(60)
+    }
+}
+
+fn page() -> (Repository, Page) {
+    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+    let repository = repository.clock(Arc::new(Still)).create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    (repository, page)
+}
+
+fn put(db: &dyn KvDatabase, key: &str) {
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key.as_bytes(), b"").unwrap();
+    tx.commit().unwrap();
+}
+
+/// Makes two heads.
+fn diverge(page: &Page) {
+    let both = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
+    let mut open = both.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
+    open[0].put(b"a", b"").unwrap();
+    open[1].put(b"b", b"").unwrap();
+    open.into_iter().for_each(|tx| tx.commit().unwrap());
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+}
+
+/// Has no resolver for the policy.
+struct Policy(MergePolicy);
+
+impl MergeFactory for Policy {
+    fn policy(&self, _: &str, _: &PageId) -> MergePolicy {
+        self.0
+    }
+}
+
+/// Something is missing for each merge, as long as this says so.
+#[derive(Clone)]
+struct Missing(Arc<AtomicBool>);
+
+impl Merger for Missing {
+    fn begin(&mut self, _: &MergeSides<'_>) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(LedgerError::missing(Kind::Node, &Digest([1; 32]))),
+            false => Ok(()),
+        }
+    }
+}
+
+impl MergeFactory for Missing {
+    fn policy(&self, _: &str, _: &PageId) -> MergePolicy {
+        MergePolicy::Merger
+    }
+
+    fn merger(&self, _: &str, _: &PageId) -> Box<dyn Merger> {
+        Box::new(self.clone())
+    }
+}
+
+/// Who waits after an error of the former policy would wait for up to an hour.
+#[test]
+fn another_policy_does_not_wait_for_the_errors_of_the_former_one() {
+    let (repository, page) = page();
+    diverge(&page);
+    let first = repository.add_merge_factory(Arc::new(Policy(MergePolicy::Custom)));
+    let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::LastOneWins)));
+    let again = page.merging.look(Trigger::Own).unwrap();
+    assert!(again.is_some());
+    // The clock stands still, so it waits.
+    page.merging.look(Trigger::Own).unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    drop(first);
+    page.merging.look(Trigger::Own).unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 1);
+}
+
+#[test]
+fn nothing_is_waited_for_once_nothing_is_to_be_merged() {
+    let (repository, page) = page();
+    diverge(&page);
+    let first = repository.add_merge_factory(Arc::new(Policy(MergePolicy::Custom)));
+    let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::None)));
+    assert!(page.merging.look(Trigger::Own).unwrap().is_some());
+    drop(first);
+    assert_eq!(page.merging.look(Trigger::Own).unwrap(), None);
+}
+
+/// A thread would look again and again.
+#[test]
+fn merges_for_which_something_is_missing_are_not_waited_for() {
+    let (repository, page) = page();
+    let base = page.head(MAIN).unwrap();
+    for branch in ["one", "other"] {
+        page.create_branch(branch, &base).unwrap();
+        put(&page.database(branch).unwrap(), branch);
+    }
+    let heads = ["one", "other"].map(|branch| page.head(branch).unwrap());
+    struct Marks(&'static str);
+    impl Merger for Marks {
+        fn has_derived(&self) -> bool {
+            true
+        }
+        fn finish(&mut self, merged: &mut dyn KvWrite) -> Result<()> {
+            Ok(merged.put(self.0.as_bytes(), b"")?)
+        }
+    }
+    let merges = [
+        page.merge("one", &heads[1], &mut Marks("x")).unwrap(),
+        page.merge("other", &heads[0], &mut Marks("y")).unwrap(),
+    ];
+    // Two merges with changes of their own on them, of which both lead to a merge again.
+    let is_missing = Missing(Arc::new(AtomicBool::new(true)));
+    let tops: Vec<CommitId> = (0..2)
+        .map(|at| {
+            let (mine, side) = (format!("mine {at}"), format!("side {at}"));
+            page.create_branch(&mine, &merges[at]).unwrap();
+            page.create_branch(&side, &merges[at]).unwrap();
+            put(&page.database(&mine).unwrap(), &mine);
+            put(&page.database(&side).unwrap(), &side);
+            page.merge(&mine, &page.head(&side).unwrap(), &mut LastOneWins).unwrap()
+        })
+        .collect();
+    page.reset(MAIN, &tops[0]).unwrap();
+    page.add_head(MAIN, &tops[1]).unwrap();
+    let _says = repository.add_merge_factory(Arc::new(is_missing));
+    // Merges that others have made wait.
+    assert!(page.merging.look(Trigger::Others).unwrap().is_some());
+    // Own ones do not.
+    let error = page.merging.look(Trigger::Own).unwrap_err();
+    assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
+    assert_eq!(page.merging.look(Trigger::Others).unwrap(), None);
+}
+
+#[test]
+fn what_was_missing_is_looked_for_again_once_commits_have_come() {
+    let (repository, page) = page();
+    diverge(&page);
+    let is_missing = Arc::new(AtomicBool::new(true));
+    let _says = repository.add_merge_factory(Arc::new(Missing(Arc::clone(&is_missing))));
+    assert!(page.merging.look(Trigger::Others).is_err());
+    is_missing.store(false, Ordering::Relaxed);
+    // Nothing has come.
+    page.merging.look(Trigger::Others).unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    let commit = Commit {
+        time: CommitTime(1 << 16),
+        generation: 1,
+        root: Node::empty().0,
+        conflicts: None,
+        origin: Origin::Change {
+            parent: CommitId::FIRST,
+            salt: [1; 16],
+            device: [0; 16],
+            author: String::new(),
+            message: String::new(),
+        },
+    };
+    let bytes = commit.to_bytes();
+    page.receive().add_commit(&Commit::id(&bytes), &bytes).unwrap();
+    page.merging.look(Trigger::Others).unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 1);
+}
