@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, Merger, ObjectSource, Page, PageId,
-    Receiver, Repository, Result, Secret,
+    CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, MergeSides, Merger, ObjectSource, Page,
+    PageId, Receiver, Repository, Result, Secret, SideChange,
 };
 
 type Pieces = Vec<(Kind, Vec<u8>)>;
@@ -172,6 +172,39 @@ fn the_longest_value_in_one_piece_can_be_set() {
     assert_eq!(snapshot.get(b"short").unwrap().unwrap().len(), 100_000);
     is_too_long(snapshot.get(b"long").map(drop).unwrap_err().into(), 100_001);
     assert_eq!(snapshot.get_partial(b"long", 1, -1).unwrap().unwrap().len(), 100_000);
+    // It holds up nobody who lists entries.
+    let entries = snapshot.entries(KeySpan::FULL, Direction::Forward).unwrap();
+    let entries: Vec<_> = entries.map(Result::unwrap).collect();
+    let found: Vec<_> = entries.iter().map(|entry| (&*entry.key, entry.value.len)).collect();
+    assert_eq!(found, [(&b"long"[..], 100_001), (b"short", 100_000)]);
+    assert!(entries[0].value.bytes.is_none() && entries[0].value.digest.is_some());
+    assert!(entries[1].value.bytes.is_some());
+}
+
+/// Looks at all changes.
+struct Sees(Vec<SideChange>);
+
+impl Merger for Sees {
+    fn begin(&mut self, sides: &MergeSides<'_>) -> Result<()> {
+        self.0 = sides.changes(KeySpan::FULL)?.collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn needs_values(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_huge_value_holds_up_no_merge() {
+    let (_repository, page, id, len) = with_bomb();
+    put(&page, MAIN, b"z", b"other").unwrap();
+    let mut sees = Sees(Vec::new());
+    page.merge(MAIN, &id, &mut sees).unwrap();
+    let [bomb, other] = &sees.0[..] else { unreachable!("{:?}", sees.0) };
+    let side = bomb.left.as_ref().or(bomb.right.as_ref()).unwrap();
+    assert_eq!((&*bomb.key, side.len, &side.bytes), (&b"bomb"[..], len, &None));
+    assert_eq!(other.key, b"z");
 }
 
 /// Lies about pieces that are here: the name, the top piece, its levels, the length.

@@ -32,7 +32,8 @@ pub(crate) fn changes(
 }
 
 /// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value that is not here,
-/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side.
+/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side. Nor are there of one that is
+/// too long to be given in one piece: [`PageSnapshot::read_value`] reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SideChange {

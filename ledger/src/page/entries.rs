@@ -111,8 +111,8 @@ impl Iterator for ChangedEntries {
 }
 
 impl PageSnapshot {
-    /// The entries with keys in a span. A value that is not here is listed without its bytes; nothing is asked
-    /// of the [source](Page::set_source).
+    /// The entries with keys in a span. A value that is not here, or is too long to be given in one piece, is
+    /// listed without its bytes; nothing is asked of the [source](Page::set_source).
     ///
     /// # Errors
     /// If the span is none, or a node cannot be loaded.

@@ -17,7 +17,8 @@ pub struct EntryValue {
     pub len: u64,
     /// The digest of its top piece: equal values have equal digests. `None` for up to 512 bytes.
     pub digest: Option<Digest>,
-    /// The value. `None` if it is not here, or was not asked for.
+    /// The value. `None` if it is not here, was not asked for, or is longer than what is given in one piece
+    /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)).
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -43,7 +44,7 @@ impl EntryValue {
         let mut value = EntryValue::of(payload)?;
         if value.bytes.is_none() {
             value.bytes = match page.value(commit, || key.to_vec(), payload) {
-                Err(LedgerError::NeedsFetch { .. }) => None,
+                Err(LedgerError::NeedsFetch { .. } | LedgerError::WholeValueTooLong { .. }) => None,
                 bytes => Some(bytes?.into_owned()),
             };
         }
