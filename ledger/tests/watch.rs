@@ -292,6 +292,32 @@ fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     drop(subscription);
 }
 
+/// Nobody commits after that, and no thread looks.
+#[test]
+fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
+    let plain = MemoryStore::new();
+    let host = FaultStore::new(plain.clone());
+    let faults = host.faults();
+    let repository = Repository::builder(host).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.set_watch_interval(10 * LONG);
+    let (mut watcher, other) = (page.watch(MAIN, b"").unwrap(), other_handle(&plain));
+    let mut failed = 0;
+    for n in 1.. {
+        change(&other, MAIN, &[(b"a", Some(&[n]))]);
+        faults.fail_nth(n.into(), || KvError::IllegalState("it is full of sand".to_owned()));
+        let begun = Instant::now();
+        // The first look is told of its errors at once.
+        while watcher.next(LONG).is_err() {}
+        assert!(begun.elapsed() < LONG / 2, "operation {n}");
+        if faults.hits() == 0 {
+            break;
+        }
+        failed += 1;
+    }
+    assert!(failed > 5);
+}
+
 /// A damaged row of one branch keeps nobody from being told of another one.
 #[test]
 fn a_damaged_branch_holds_up_no_watcher_of_another_one() {

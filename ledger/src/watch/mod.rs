@@ -39,6 +39,9 @@ use crate::store::branching::BranchingDatabase;
 /// After so many failures in a row, the watcher gets the error.
 const FAILURES: u32 = 3;
 
+/// After a failure, it looks again so soon, whether others have committed or not.
+const AGAIN: Duration = Duration::from_millis(100);
+
 impl Page {
     /// Watches a branch: the watcher tells what is changed from here on in the entries whose keys
     /// start with `prefix`, whoever changes it.
@@ -179,7 +182,7 @@ impl Watcher {
     ///
     /// # Errors
     /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be computed,
-    /// nothing is told, and the next commit covers both; after three such times in a row it is the
+    /// nothing is told, and they are computed again a moment later; after three such times in a row it is the
     /// error. After an error the watcher continues where it was; what it has told in parts begins
     /// again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
@@ -235,7 +238,8 @@ impl Watcher {
                     return Err(error);
                 }
                 _ if begun.elapsed() >= timeout || self.is_closed() => return Ok(None),
-                _ => self.news.wait(timeout.saturating_sub(begun.elapsed())),
+                Ok(false) => self.news.wait(timeout.saturating_sub(begun.elapsed())),
+                Err(_) => self.news.wait(timeout.saturating_sub(begun.elapsed()).min(AGAIN)),
             }
         }
     }
