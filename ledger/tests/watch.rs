@@ -410,3 +410,29 @@ fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
     assert_eq!(notification.updates.len(), 2);
     nothing(&mut watcher);
 }
+
+#[test]
+fn whoever_follows_is_told_that_history_is_gone() {
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    change(&page, MAIN, &[(b"0", Some(b""))]);
+    page.set_retention(Retention::Heads).unwrap();
+    let connection = page.connect(MAIN).unwrap();
+    let mut watchers = [page.watch(MAIN, b"").unwrap(), connection.watch(b"").unwrap()];
+    let before = watchers[0].commit();
+    for number in [b"1", b"2", b"3"] {
+        change(&page, MAIN, &[(number, Some(b""))]);
+    }
+    page.collect().unwrap();
+    assert!(page.commit(&before).is_ok());
+    assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 1);
+    for watcher in &mut watchers {
+        let notification = told(watcher);
+        assert!(notification.moved);
+        assert_eq!(keys(&notification), [b"1", b"2", b"3"]);
+    }
+    change(&page, MAIN, &[(b"4", Some(b""))]);
+    for watcher in &mut watchers {
+        assert!(!told(watcher).moved);
+    }
+}

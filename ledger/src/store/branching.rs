@@ -67,6 +67,8 @@ struct Place {
     position: Position,
     /// How often it has moved.
     moves: u64,
+    /// How often it has gone to the first head, because no path led to a head.
+    jumps: u64,
     /// A transaction that writes is open, so it stays.
     stays: bool,
 }
@@ -97,7 +99,7 @@ impl BranchingDatabase {
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::no_branch(shared.page(), branch));
         };
-        let place = Mutex::new(Place { position, moves: 0, stays: false });
+        let place = Mutex::new(Place { position, moves: 0, jumps: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
         Ok(BranchingDatabase {
             handle: Arc::new(Handle { shared, merging, branch, place, turn, watching }),
@@ -116,16 +118,18 @@ impl Handle {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes along the commits that are new, and gives the state there. A transaction that writes makes
-    /// the handle stay.
-    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, u64)> {
+    /// Goes along the commits that are new, and gives the state there, and the place. A transaction that writes
+    /// makes the handle stay.
+    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, Place)> {
         for _ in 0..ATTEMPTS {
             let before = *self.place();
             let mut after = before;
             if !before.stays {
                 // Read after the place: older heads may not know what the handle has committed.
                 let heads = self.shared.lookout.heads(&self.branch)?;
-                match before.position.follow(&self.shared, &heads)? {
+                let step = before.position.follow(&self.shared, &heads)?;
+                after.jumps += u64::from(matches!(step, Step::Moved(_)));
+                match step {
                     Step::Stay => {}
                     Step::Along(position) | Step::Moved(position) => {
                         (after.position, after.moves) = (position, before.moves + 1);
@@ -156,7 +160,7 @@ impl Handle {
                 root: commit.map_or(Node::empty().0, |commit| commit.root),
                 resets: after.position.resets,
             };
-            return Ok((pin, state, after.moves));
+            return Ok((pin, state, after));
         }
         Err(LedgerError::moved(self.shared.page(), &self.branch))
     }
@@ -270,14 +274,14 @@ impl BranchingDatabase {
         permit: Option<Permit>,
         options: &TxOptions,
     ) -> LedgerResult<BranchingTransaction<'_>> {
-        let (pin, state, version) = self.handle.begin(permit.is_some())?;
+        let (pin, state, place) = self.handle.begin(permit.is_some())?;
         let writing = permit.map(|permit| Writing { handle: &self.handle, permit: Some(permit) });
         let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
         let base: SharedRead = Arc::new(snapshot);
         Ok(BranchingTransaction {
             handle: &self.handle,
             state,
-            version,
+            version: place.moves,
             view: MutableView::untracked(base),
             writing,
             wait: options.wait.unwrap_or(WAIT),
@@ -296,10 +300,11 @@ impl BranchingDatabase {
         PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)
     }
 
-    /// Goes along the commits that are new, unless a transaction writes.
-    pub(crate) fn advance(&self) -> LedgerResult<Position> {
-        let (_, state, _) = self.handle.begin(false)?;
-        Ok(Position { commit: state.head, resets: state.resets })
+    /// Goes along the commits that are new, unless a transaction writes. Gives how often the handle has gone to the
+    /// first head instead, because no path led to a head.
+    pub(crate) fn advance(&self) -> LedgerResult<(Position, u64)> {
+        let place = self.handle.begin(false)?.2;
+        Ok((place.position, place.jumps))
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {

@@ -120,9 +120,9 @@ impl Connection {
     /// # Errors
     /// If the branch was removed, the system gives no thread, or the host fails.
     pub fn watch(&self, prefix: &[u8]) -> Result<Watcher> {
-        let position = self.handle.advance()?;
+        let (position, jumps) = self.handle.advance()?;
         let (handle, unanswered) = (self.handle.clone(), Arc::clone(&self.unanswered));
-        let of = Some(Connected { handle, unanswered });
+        let of = Some(Connected { handle, jumps, unanswered });
         let (shared, branch) = (self.handle.shared(), self.handle.branch());
         Watcher::new(shared, (branch, prefix), position, of)
     }

@@ -122,6 +122,8 @@ pub struct Watcher {
 pub(crate) struct Connected {
     /// Where it goes. While a transaction is open, it stays.
     pub(crate) handle: BranchingDatabase,
+    /// How often the handle had left its path when the watcher looked last.
+    pub(crate) jumps: u64,
     pub(crate) unanswered: Arc<Unanswered>,
 }
 
@@ -258,12 +260,14 @@ impl Watcher {
     }
 
     /// Where the path leads.
-    fn step(&self, heads: &BranchHeads) -> Result<Step> {
-        let Some(of) = &self.of else { return self.position.follow(&self.shared, heads) };
+    fn step(&mut self, heads: &BranchHeads) -> Result<Step> {
+        let Some(of) = &mut self.of else { return self.position.follow(&self.shared, heads) };
         match of.handle.advance() {
-            Ok(position) if position == self.position => Ok(Step::Stay),
-            Ok(position) if position.resets == self.position.resets => Ok(Step::Along(position)),
-            Ok(position) => Ok(Step::Moved(position)),
+            Ok((position, jumps)) => Ok(match std::mem::replace(&mut of.jumps, jumps) {
+                before if before != jumps => Step::Moved(position),
+                _ if position == self.position => Step::Stay,
+                _ => Step::Along(position),
+            }),
             Err(LedgerError::NoSuch { .. }) => Ok(Step::Gone),
             Err(error) => Err(error),
         }
