@@ -37,7 +37,7 @@ struct RunningState {
 
 /// How a call of a resolver begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
+pub(super) enum Begun {
     Called,
     /// The last one has not come back.
     NotBack,
@@ -69,7 +69,12 @@ impl Running {
 
     /// Begins a call, with the rules that were read after so many changes. One that was late is not waited
     /// for.
-    fn begin(&self, merge: &Arc<OpenMerge>, limit: Option<Duration>, changes: u64) -> Begun {
+    pub(super) fn begin(
+        &self,
+        merge: &Arc<OpenMerge>,
+        limit: Option<Duration>,
+        changes: u64,
+    ) -> Begun {
         let is_called = |state: &mut RunningState| {
             state.is_called && !state.is_late && state.changes == changes
         };
@@ -86,6 +91,8 @@ impl Running {
             return Begun::Cancelled;
         }
         if state.is_called {
+            // The next merge does not wait for it again.
+            state.is_late = true;
             return Begun::NotBack;
         }
         let merge = Some(Arc::clone(merge));

@@ -3,18 +3,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 
 use super::merging::Trigger;
+use super::resolver::OpenMerge;
+use super::strategy::{Begun, Running};
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::merge::merger::{LastOneWins, Merger};
 use crate::merge::sides::MergeSides;
+use crate::merge::strategy::{ThreeVersions, Version};
 use crate::node::view::Node;
 use crate::process::clock::Clock;
 use crate::{CommitId, MAIN, MergeFactory, MergePolicy, Page, PageId, Repository};
@@ -186,4 +191,23 @@ fn what_was_missing_is_looked_for_again_once_commits_have_come() {
     page.receive().add_commit(&Commit::id(&bytes), &bytes).unwrap();
     page.merging.look(Trigger::Others).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
+}
+
+/// The next merge would wait as long again.
+#[test]
+fn a_resolver_that_does_not_come_back_is_waited_for_once() {
+    let (_repository, page) = page();
+    let (pin, root) = page.shared.pinned_root(&CommitId::FIRST).unwrap();
+    let version = Version { commit: CommitId::FIRST, root, pin };
+    let [base, older, newer] = [(); 3].map(|()| version.clone());
+    let versions = ThreeVersions { base, older, newer };
+    let merger = Box::new(|| Box::new(LastOneWins) as Box<dyn Merger>);
+    let merge = OpenMerge::new(Arc::clone(&page.shared), versions, merger);
+    let running = Running::default();
+    assert_eq!(running.begin(&merge, None, 0), Begun::Called);
+    running.cancel();
+    assert_eq!(running.begin(&merge, Some(Duration::ZERO), 1), Begun::NotBack);
+    let (sender, begun) = channel();
+    thread::spawn(move || sender.send(running.begin(&merge, None, 1)));
+    assert_eq!(begun.recv_timeout(Duration::from_secs(60)), Ok(Begun::NotBack));
 }
