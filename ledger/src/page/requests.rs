@@ -139,7 +139,9 @@ impl Requests {
     }
 
     pub(super) fn set_source(&self, source: Option<Source>) {
-        self.lock().source = source;
+        let former = std::mem::replace(&mut self.lock().source, source);
+        // Its own code may run now.
+        drop(former);
     }
 
     pub(super) fn source(&self) -> Option<Source> {

@@ -455,6 +455,46 @@ fn values_are_fetched_beside_a_collector_and_a_writer() {
     assert_clean(here);
 }
 
+/// A source that uses the page when it goes.
+struct Leaves(Page, std::sync::mpsc::Sender<()>);
+
+impl permazen_ledger::ObjectSource for Leaves {
+    fn name(&self) -> String {
+        "the moving van".to_owned()
+    }
+
+    fn fetch(
+        &self,
+        _: permazen_ledger::PageId,
+        _: &[(Kind, Digest)],
+        _: std::time::Instant,
+    ) -> Result<Vec<Option<Vec<u8>>>, LedgerError> {
+        Err(LedgerError::other("it is on the road"))
+    }
+}
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.remove_source();
+        self.1.send(()).unwrap();
+    }
+}
+
+#[test]
+fn a_source_that_goes_may_use_the_page() {
+    let page = copy();
+    let (sender, gone) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for _ in 0..2 {
+            page.set_source(Arc::new(Leaves(page.clone(), sender.clone())), LONG);
+        }
+        page.remove_source();
+    });
+    for _ in 0..2 {
+        gone.recv_timeout(LONG / 10).unwrap();
+    }
+}
+
 #[test]
 fn without_a_source_or_a_remote_fetching_is_getting() {
     let copies = Copies::new(Arc::new(MemoryStore::new()), 100_000);
