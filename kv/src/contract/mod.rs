@@ -25,4 +25,4 @@ pub use store::{
     SharedRead, Statistics, TxOptions, Visitor,
 };
 pub(crate) use watch::WatchTracker;
-pub use watch::{KeyWatch, Watches};
+pub use watch::{KeyWatch, Watches, WrittenWatches};

@@ -135,9 +135,28 @@ impl Watches {
     /// Ends the watches of all keys that `writes` touches; the values do not matter. Costs a search
     /// for each change or for each watched key, whichever are fewer.
     pub fn note_others(&self, writes: &Writes) {
-        if let Some(table) = self.table.upgrade() {
-            notify(&table, writes);
-        }
+        self.take_written(writes).tell();
+    }
+
+    /// The watches of all keys that `writes` touches, which are no longer kept here. Their owners learn of it with
+    /// [`tell`](WrittenWatches::tell), so that a store can find them under a lock of its own, and tell them without
+    /// it. Costs as much as [`note_others`](Self::note_others).
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use permazen_kv::{Watches, Writes};
+    ///
+    /// fn others_wrote(told: &Mutex<u64>, watches: &Watches, version: u64, writes: &Writes) {
+    ///     let mut told = told.lock().unwrap();
+    ///     let written = watches.take_written(writes);
+    ///     *told = version;
+    ///     drop(told);
+    ///     written.tell();
+    /// }
+    /// ```
+    pub fn take_written(&self, writes: &Writes) -> WrittenWatches {
+        let slots = self.table.upgrade().map(|table| take(&table, |table| table.touched(writes)));
+        WrittenWatches { slots: slots.unwrap_or_default() }
     }
 
     /// How many watches there are; 0 once the database is dropped or stopped.
@@ -159,6 +178,25 @@ impl Watches {
 impl fmt::Debug for Watches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Watches({})", self.len())
+    }
+}
+
+/// Watches that have ended and whose owners do not know it yet.
+#[must_use = "the owners wait until they are told"]
+pub struct WrittenWatches {
+    slots: Vec<Arc<Slot>>,
+}
+
+impl WrittenWatches {
+    /// Wakes the owners. Call it without a lock: an owner may do anything at once.
+    pub fn tell(self) {
+        self.slots.iter().for_each(|slot| slot.complete(End::Written));
+    }
+}
+
+impl fmt::Debug for WrittenWatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WrittenWatches({})", self.slots.len())
     }
 }
 
@@ -239,7 +277,7 @@ impl WatchTracker {
     /// Ends the watches of all keys that `writes` touches. Costs a search for each change or for
     /// each watched key, whichever are fewer.
     pub(crate) fn notify(&self, writes: &Writes) {
-        notify(&self.table, writes);
+        tell(&self.table, |table| table.touched(writes));
     }
 
     /// Ends the watches of all keys for which `written` is true. Calls `written` once for each
@@ -271,37 +309,26 @@ impl WatchTracker {
     }
 }
 
-/// Ends the watches of all keys that `writes` touches.
-fn notify(table: &Mutex<Table>, writes: &Writes) {
-    tell(table, |table| {
-        if table.by_key.len() <= writes.len() {
-            return table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
-        }
-        let removed = writes.removes.iter().flat_map(|span| {
-            let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
-            table.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
-        });
-        removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
-    });
-}
-
 /// Ends the watches of the keys that `find` returns.
 fn tell(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
+    // A thread that is woken may drop a watch at once, and that needs the lock of the table.
+    WrittenWatches { slots: take(table, find) }.tell();
+}
+
+/// Takes out the watches of the keys that `find` returns.
+fn take(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) -> Vec<Arc<Slot>> {
     let mut table = lock(table);
+    let mut taken = Vec::new();
     if table.by_key.is_empty() {
-        return;
+        return taken;
     }
-    let written = find(&table);
-    let mut told = Vec::new();
-    for key in written {
+    for key in find(&table) {
         for (id, slot) in table.by_key.remove(&key).unwrap_or_default() {
             table.by_age.remove(&id);
-            told.push(slot);
+            taken.push(slot);
         }
     }
-    // A thread that is woken may drop a watch at once, and that needs the lock of the table.
-    drop(table);
-    told.iter().for_each(|slot| slot.complete(End::Written));
+    taken
 }
 
 impl Drop for WatchTracker {
@@ -317,6 +344,18 @@ impl fmt::Debug for WatchTracker {
 }
 
 impl Table {
+    /// The watched keys that `writes` touches.
+    fn touched(&self, writes: &Writes) -> Vec<Vec<u8>> {
+        if self.by_key.len() <= writes.len() {
+            return self.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
+        }
+        let removed = writes.removes.iter().flat_map(|span| {
+            let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
+            self.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
+        });
+        removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
+    }
+
     fn forget(&mut self, key: &[u8], id: u64) -> Option<Arc<Slot>> {
         self.by_age.remove(&id);
         let slots = self.by_key.get_mut(key)?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use permazen_kv::{KvRead, KvTransaction};
 
 use super::cache::NodeCache;
-use super::lookout::Lookout;
+use super::lookout::{BranchHeads, Lookout};
 use super::requests::Requests;
 use crate::collect::care::Care;
 use crate::collect::keeper::Keeper;
@@ -19,6 +19,7 @@ use crate::life::presence::Here;
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::process::pins::Pin;
+use crate::rows::page::Head;
 use crate::rows::parameters::Parameters;
 use crate::rows::retention::Pruned;
 use crate::secret::Secret;
@@ -147,12 +148,10 @@ impl Shared {
         Ok((pin, commit.map_or(Node::empty().0, |commit| commit.root)))
     }
 
-    /// The root of the oldest head of a branch.
-    pub(crate) fn oldest_root(&self, branch: &str) -> Result<Digest> {
-        match self.open.rows.heads(&self.read()?, branch)?.first() {
-            Some(head) => self.root_of(&head.id),
-            None => Err(LedgerError::no_branch(self.page(), branch)),
-        }
+    /// The oldest of these heads, as if it were the only one. `None` without a head.
+    pub(crate) fn oldest(&self, heads: &BranchHeads) -> Result<Option<BranchState>> {
+        let head = heads.heads.first();
+        head.map(|head| self.state_of(&self.read()?, head, heads.resets)).transpose()
     }
 
     pub(crate) fn state_in(&self, host: &dyn KvRead, branch: &str) -> Result<BranchState> {
@@ -169,7 +168,10 @@ impl Shared {
                 });
             }
         };
-        let resets = self.open.rows.resets(host, branch)?;
+        self.state_of(host, &head, self.open.rows.resets(host, branch)?)
+    }
+
+    fn state_of(&self, host: &dyn KvRead, head: &Head, resets: u64) -> Result<BranchState> {
         let commit = self.commit_in(host, &head.id)?;
         let (generation, root) = match commit {
             Some(commit) => (commit.generation, commit.root),

@@ -15,9 +15,8 @@ use permazen_kv::{
 
 use super::deadline::Deadline;
 use super::turn::{Permit, Turn};
-use super::watched_keys::{Told, WatchedKeys};
+use super::watched_keys::{Shown, Told, WatchedKeys};
 use crate::commit::time::CommitTime;
-use crate::digest::Digest;
 use crate::error::{LedgerError, Result as LedgerResult};
 use crate::ids::CommitId;
 use crate::node::view::Node;
@@ -184,12 +183,13 @@ impl Handle {
         let mut place = self.place();
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
+        let shown = (place.moves, draft.root);
         // Whoever is told of the commit may begin the next transaction at once.
         writing.end(&mut place);
         drop(place);
         drop(writing);
         if let Some(watching) = self.watching.get() {
-            watching.told.advance(&state.root, draft.root);
+            watching.told.advance(&state.root, shown);
             if let Some(watches) = watching.engine.store().watches() {
                 watches.note_others(writes);
             }
@@ -200,10 +200,10 @@ impl Handle {
         Ok(())
     }
 
-    /// The root that the handle shows. `None` if the branch is gone or the host fails. The handle goes along the
+    /// What the handle shows. `None` if the branch is gone or the host fails. The handle goes along the
     /// commits that are new, so that the next look does not read them again.
-    fn root(&self) -> Option<Digest> {
-        self.begin(false).ok().map(|(_, state, _)| state.root)
+    fn shown(&self) -> Option<Shown> {
+        self.begin(false).ok().map(|(_, state, moves)| (moves, state.root))
     }
 
     fn watch(self: &Arc<Self>, key: &[u8]) -> Result<KeyWatch> {
@@ -240,8 +240,8 @@ impl AtomicKvStore for Keys {
 
     fn watched(&self, watches: &Watches) -> Result<()> {
         let Some(handle) = self.handle.upgrade() else { return Ok(()) };
-        if let Some(root) = handle.root() {
-            self.told.set(root);
+        if let Some(shown) = handle.shown() {
+            self.told.set(shown);
         }
         *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches.clone());
         // The watches do not keep the handle.
@@ -251,7 +251,7 @@ impl AtomicKvStore for Keys {
             branch: handle.branch.clone(),
             watches: watches.clone(),
             told: self.told.clone(),
-            shown: Box::new(move |_| shown.upgrade()?.root()),
+            shown: Box::new(move |_| shown.upgrade()?.shown()),
         };
         Ok(keys.begin()?)
     }

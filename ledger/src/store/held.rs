@@ -93,7 +93,7 @@ impl KvTransaction for HeldTransaction<'_> {
         let commit = shared.change(&state, draft.root)?;
         match shared.commit_draft_in(host, (branch, &state), &commit, &draft)? {
             Attempt::Committed(_) => {
-                told.advance(&state.root, draft.root);
+                told.advance(&state.root, (state.version() + 1, draft.root));
                 Ok(())
             }
             // A host that gives the right to write to two at once.

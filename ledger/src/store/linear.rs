@@ -127,7 +127,7 @@ impl AtomicKvStore for PageStore {
             let base = (&*self.branch, &state);
             match self.shared.commit_draft_in(tx, base, &commit, &draft) {
                 Ok(Attempt::Committed(_)) => {
-                    self.told.advance(&state.root, draft.root);
+                    self.told.advance(&state.root, (found + 1, draft.root));
                     return Ok(Some(found + 1));
                 }
                 Ok(Attempt::Moved) if begin.elapsed() >= wait => {
@@ -157,9 +157,16 @@ impl AtomicKvStore for PageStore {
     }
 
     fn watched(&self, watches: &Watches) -> Result<()> {
-        self.told.set(self.shared.oldest_root(&self.branch)?);
+        let heads = self.shared.lookout.heads(&self.branch)?;
+        let shown = self.shared.oldest(&heads)?;
+        let shown =
+            shown.ok_or_else(|| LedgerError::no_branch(self.shared.page(), &self.branch))?;
+        self.told.set((shown.version(), shown.root));
         let shared = Arc::clone(&self.shared);
-        let shown = move |heads: &BranchHeads| shared.root_of(&heads.heads.first()?.id).ok();
+        let shown = move |heads: &BranchHeads| {
+            let state = shared.oldest(heads).ok().flatten()?;
+            Some((state.version(), state.root))
+        };
         let keys = WatchedKeys {
             shared: Arc::clone(&self.shared),
             branch: self.branch.clone(),
