@@ -129,6 +129,8 @@ fn is_too_long(error: LedgerError, len: u64) {
         "{error}"
     );
     assert!(error.to_string().contains("get_partial"), "{error}");
+    // Who has scanned a page must know which entry to leave out.
+    assert!(matches!(error, LedgerError::WholeValueTooLong { key, .. } if !key.is_empty()));
 }
 
 struct Looks;

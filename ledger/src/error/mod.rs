@@ -253,12 +253,18 @@ pub enum LedgerError {
     /// memory for it. Read it in parts, with [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
     /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value).
     #[error(
-        "{len} bytes of a value of page {page} are not given in one piece, which has at most {max} bytes: read it in \
-         parts with `get_partial` or `read_value`, or set `RepositoryBuilder::longest_whole_value`"
+        "{len} bytes of the value of key {} in commit {commit} of page {page} are not given in one piece, which has at \
+         most {max} bytes: read it in parts with `get_partial` or `read_value`, or set \
+         `RepositoryBuilder::longest_whole_value`",
+        start(key)
     )]
     WholeValueTooLong {
         /// The number of the page.
         page: u64,
+        /// A commit that has the value.
+        commit: CommitId,
+        /// The key.
+        key: Box<[u8]>,
         /// How many bytes of the value were asked for.
         len: u64,
         /// How many are given at most.

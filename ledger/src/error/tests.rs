@@ -50,7 +50,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::InvalidArgument(name.clone()),
         LedgerError::KeyTooLong { len: 9_000, max: 8_192, start: "6162".into() },
         LedgerError::ValueTooLong,
-        LedgerError::WholeValueTooLong { page, len: 9, max: 8 },
+        LedgerError::WholeValueTooLong { page, commit, key: [0xab; 40].into(), len: 9, max: 8 },
         LedgerError::WrongPage { page },
         LedgerError::ValueGone { page },
         LedgerError::Random(name.clone()),
@@ -95,7 +95,7 @@ fn messages_say_where() {
             counts[at] += usize::from(has);
         }
     }
-    assert_eq!(counts, [27, 12, 4, 4]);
+    assert_eq!(counts, [27, 13, 4, 5]);
     let words = |at: usize| all()[at].to_string();
     assert_eq!(
         words(0),

@@ -78,16 +78,22 @@ impl Shared {
     /// [`LedgerError::WholeValueTooLong`] if so many bytes are not given in one piece.
     pub(super) fn check_whole(&self, len: u64) -> Result<()> {
         match self.cache.longest_whole {
-            max if len > max => Err(LedgerError::WholeValueTooLong { page: self.page(), len, max }),
+            max if len > max => Err(self.too_long(len, max)),
             _ => Ok(()),
         }
+    }
+
+    /// The error about a value of which so many bytes are not given in one piece. Where it lies, says
+    /// [`absent`](Shared::absent).
+    fn too_long(&self, len: u64, max: u64) -> LedgerError {
+        let (page, commit, key) = (self.page(), CommitId::FIRST, Box::default());
+        LedgerError::WholeValueTooLong { page, commit, key, len, max }
     }
 
     /// Adds bytes that have come to what will have so many. What a length says is not believed before.
     pub(super) fn append(&self, value: &mut Vec<u8>, bytes: &[u8], len: u64) -> Result<()> {
         let max = value.len() as u64;
-        let no_memory = |_| LedgerError::WholeValueTooLong { page: self.page(), len, max };
-        value.try_reserve(bytes.len()).map_err(no_memory)?;
+        value.try_reserve(bytes.len()).map_err(|_| self.too_long(len, max))?;
         value.extend_from_slice(bytes);
         Ok(())
     }
@@ -114,7 +120,10 @@ impl Shared {
         Place { commit, key, can_be_absent }: &Place,
         value: &Reference,
     ) -> LedgerError {
-        let error = error.needed(|by| by.key = Some(key.to_vec()));
+        let mut error = error.needed(|by| by.key = Some(key.to_vec()));
+        if let LedgerError::WholeValueTooLong { commit: of, key: at, .. } = &mut error {
+            (*of, *at) = (*commit, key.clone());
+        }
         if !can_be_absent || !matches!(error, LedgerError::Missing { .. }) {
             return error;
         }

@@ -164,8 +164,8 @@ impl PageSnapshot {
             return Ok(entry.inline[begin as usize..end as usize].to_vec());
         };
         let shared = &self.page.shared;
-        shared.check_whole(end - begin)?;
         let read = || {
+            shared.check_whole(end - begin)?;
             let mut part = Vec::new();
             if begin == end {
                 return Ok(part);
@@ -183,6 +183,6 @@ impl PageSnapshot {
             Err(LedgerError::Missing { .. }) => read(),
             result => result,
         };
-        result.map_err(|error| self.page.shared.absent(error, place, value))
+        result.map_err(|error| shared.absent(error, place, value))
     }
 }
