@@ -1,13 +1,16 @@
 //! Branches with several heads: transactions that never fail because of others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{
+    Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
+    TxOptions,
+};
 use permazen_ledger::{
     BranchingDatabase, Clock, CommitId, CommitTime, LastOneWins, LedgerError, MAIN, Page, PageId,
     Repository, Retention,
@@ -274,4 +277,44 @@ fn object_databases_on_two_handles_merge_their_objects() {
     page.merge_heads(MAIN, &mut LastOneWins).unwrap();
     assert_eq!(count(&travel), 2);
     assert_eq!(office.read(|tx| tx.get(ann)?.phone()).unwrap().as_deref(), Some("555-0101"));
+}
+
+/// A host that is busy three times, and notes how long it may be waited for.
+#[derive(Clone, Default)]
+struct Busy {
+    store: MemoryStore,
+    waits: Arc<Mutex<Option<Vec<Option<Duration>>>>>,
+}
+
+impl KvDatabase for Busy {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        if let Some(waits) = self.waits.lock().unwrap().as_mut().filter(|_| !options.read_only) {
+            waits.push(options.wait);
+            if waits.len() < 4 {
+                return Err(KvError::Retry("the host is busy, as the test wants".to_owned()));
+            }
+        }
+        self.store.begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+}
+
+#[test]
+fn a_commit_that_is_tried_again_does_not_wait_longer_than_it_may() {
+    let host = Busy::default();
+    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let db = page.branching_database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"a", b"").unwrap();
+    *host.waits.lock().unwrap() = Some(Vec::new());
+    tx.commit().unwrap();
+    let waits = host.waits.lock().unwrap().take().unwrap();
+    assert!(waits.is_sorted_by(|before, after| before > after), "{waits:?}");
 }

@@ -24,9 +24,6 @@ const ATTEMPTS: usize = 100;
 /// How far is looked whether a commit beside the heads needs one that is about to go.
 const STEPS: usize = 64;
 
-/// How long a commit is tried again after conflicts in the host, unless the transaction says.
-const WAIT: Duration = Duration::from_secs(30);
-
 impl Shared {
     /// The commit at this position, on which a head of the branch is to be made. As long as the pin is held, what
     /// merging that head with the others needs is not removed.
@@ -44,7 +41,7 @@ impl Shared {
     }
 
     /// Adds a commit to a branch: in place of its parent if that is a head, as a further head otherwise.
-    /// Gives its ID, and how many heads there are then.
+    /// Waits so long for the right to write to the host. Gives its ID, and how many heads there are then.
     ///
     /// # Errors
     /// [`LedgerError::BranchMoved`] if the branch was reset or removed since `base`.
@@ -54,12 +51,12 @@ impl Shared {
         base: &BranchState,
         commit: &Commit,
         draft: &Draft,
-        options: &TxOptions,
+        wait: Duration,
     ) -> Result<(CommitId, usize)> {
-        let id = Commit::id(&commit.to_bytes());
-        let (begun, wait) = (Instant::now(), options.wait.unwrap_or(WAIT));
+        let (id, begun) = (Commit::id(&commit.to_bytes()), Instant::now());
         loop {
-            match self.write_beside((branch, base), (&id, commit), draft, options) {
+            let options = TxOptions::writing().with_wait(wait.saturating_sub(begun.elapsed()));
+            match self.write_beside((branch, base), (&id, commit), draft, &options) {
                 // Nothing was changed, and nothing has to be built again.
                 Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < wait => {
                 }

@@ -169,7 +169,7 @@ impl Handle {
         &self,
         state: &BranchState,
         writes: &Writes,
-        options: &TxOptions,
+        wait: Duration,
         mut writing: Writing<'_>,
     ) -> LedgerResult<()> {
         let shared = &self.shared;
@@ -179,7 +179,7 @@ impl Handle {
             return Ok(());
         }
         let commit = shared.change(state, draft.root)?;
-        let (id, heads) = shared.commit_beside(&self.branch, state, &commit, &draft, options)?;
+        let (id, heads) = shared.commit_beside(&self.branch, state, &commit, &draft, wait)?;
         let mut place = self.place();
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
@@ -498,8 +498,7 @@ impl KvTransaction for BranchingTransaction<'_> {
         let BranchingTransaction { handle, state, view, writing, wait, .. } = *self;
         match writing {
             Some(writing) if !view.writes().is_empty() => {
-                let options = TxOptions::writing().with_wait(wait);
-                Ok(handle.commit(&state, view.writes(), &options, writing)?)
+                Ok(handle.commit(&state, view.writes(), wait, writing)?)
             }
             _ => Ok(()),
         }
