@@ -652,3 +652,30 @@ fn many_processes_make_a_page_of_one_name() {
     };
     assert_eq!((0..5).map(count).sum::<usize>(), 40);
 }
+
+#[test]
+fn a_page_that_is_first_opened_after_another_was_deleted_is_no_finding_of_a_check_that_runs() {
+    let mut opened = 0;
+    for nth in 1.. {
+        let (disk, clock) = (Disk::default(), TestClock::new());
+        let ((one, faults), (two, before_open)) =
+            (process(&disk, &clock), held_up(&disk, &clock, None));
+        drop(one.create_page("old", ROOT).unwrap());
+        one.upkeep().unwrap();
+        // At some point it is there, and nobody has opened it.
+        faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
+        let is_over = one.create_page("films", ROOT).is_ok();
+        faults.stop();
+        let other = one.clone();
+        *before_open.0.lock().unwrap() = Some(Box::new(move || {
+            one.delete_page("old", ROOT).unwrap();
+            let _ = one.page("films", ROOT);
+        }));
+        assert_clean(&two);
+        opened += usize::from(other.page("films", ROOT).is_ok());
+        if is_over {
+            break;
+        }
+    }
+    assert!(opened > 1);
+}

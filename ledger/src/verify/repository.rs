@@ -47,7 +47,7 @@ impl Repository {
         for number in check_rows(&tx, host, &mut report)? {
             let rows = host.rows(number);
             match host.is_separate() {
-                true => separate::check(host, number, device, &mut report)?,
+                true => separate::check(host, number, &mut report)?,
                 false => page::check(&tx, &rows, device, &mut report)?,
             }
         }

@@ -7,7 +7,7 @@ use super::report::Verification;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
 use crate::rows::inspect_repository::{by_number_key, has_page_row};
-use crate::rows::repository::{NO_PAGE, PageState, page_row};
+use crate::rows::repository::{NO_PAGE, PageState, device, page_row};
 use crate::rows::separate::OWN_KEY;
 
 /// Checks a page that was in use when the rows of the repository were read. What is wrong with its database
@@ -15,16 +15,18 @@ use crate::rows::separate::OWN_KEY;
 ///
 /// # Errors
 /// Those of the database of the repository, and those of any database that may be over in a moment.
-pub(super) fn check(
-    host: &Host,
-    number: u64,
-    device: Option<[u8; 24]>,
-    report: &mut Verification,
-) -> Result<()> {
+pub(super) fn check(host: &Host, number: u64, report: &mut Verification) -> Result<()> {
     let mut of_page = Verification::default();
     let read = (|| {
         let database = host.of_page(number)?;
         let transaction = database.begin(&TxOptions::reading())?;
+        // Read after the page, which can have been opened for the first time since the check has begun.
+        let device = match device(&host.repository.begin(&TxOptions::reading())?) {
+            Ok(device) => Some(device),
+            Err(LedgerError::Host(error)) => return Err(error.into()),
+            // What is wrong with it is found with the rows of the repository.
+            Err(_) => None,
+        };
         page::check(&transaction, &host.rows(number), device, &mut of_page)
     })();
     match read {
