@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -190,7 +191,7 @@ pub struct WrittenWatches {
 impl WrittenWatches {
     /// Wakes the owners. Call it without a lock: an owner may do anything at once.
     pub fn tell(self) {
-        self.slots.iter().for_each(|slot| slot.complete(End::Written));
+        complete(self.slots.iter(), End::Written);
     }
 }
 
@@ -300,7 +301,7 @@ impl WatchTracker {
         table.by_age.clear();
         let told = std::mem::take(&mut table.by_key);
         drop(table);
-        told.into_values().flatten().for_each(|(_, slot)| slot.complete(End::Stopped));
+        complete(told.values().flatten().map(|(_, slot)| slot), End::Stopped);
     }
 
     /// How many watches there are.
@@ -329,6 +330,19 @@ fn take(table: &Mutex<Table>, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) -> Vec<
         }
     }
     taken
+}
+
+/// Completes watches. If the program panics when it is woken, it does so after all of them are complete.
+fn complete<'s>(slots: impl Iterator<Item = &'s Arc<Slot>>, end: End) {
+    let mut panic = None;
+    for slot in slots {
+        if let Err(first) = catch_unwind(AssertUnwindSafe(|| slot.complete(end))) {
+            panic.get_or_insert(first);
+        }
+    }
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
 }
 
 impl Drop for WatchTracker {
@@ -435,6 +449,29 @@ mod tests {
             assert_eq!(told, [false, true, false, true, true]);
             assert_eq!(tracker.len(), 2);
         }
+    }
+
+    /// Panics when it is woken.
+    struct Panics;
+
+    impl std::task::Wake for Panics {
+        #[allow(clippy::panic)]
+        fn wake(self: Arc<Self>) {
+            panic!("the program panics, as the test wants");
+        }
+    }
+
+    #[test]
+    fn a_program_that_panics_when_it_is_woken_loses_no_other_watch() {
+        let tracker = WatchTracker::default();
+        let mut watches: Vec<_> = (0..3).map(|_| Box::pin(tracker.watch(b"key"))).collect();
+        let waker = Waker::from(Arc::new(Panics));
+        for watch in &mut watches {
+            assert!(watch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let told = catch_unwind(AssertUnwindSafe(|| tracker.notify_where(|_| true)));
+        assert!(told.is_err());
+        assert!(watches.iter().all(|watch| watch.is_changed().unwrap()));
     }
 
     #[test]
