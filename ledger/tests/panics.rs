@@ -1,9 +1,11 @@
 //! A host that panics once takes nothing with it but what was under way.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::future::Future;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
+use std::task::Context;
 use std::thread;
 use std::time::Duration;
 
@@ -94,6 +96,34 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
         tx.remove(b"key").unwrap();
         tx.commit().unwrap();
     }
+}
+
+/// Panics when it is told that a watch has ended.
+struct Panicking;
+
+impl std::task::Wake for Panicking {
+    fn wake(self: Arc<Self>) {
+        panic!("the program has panicked, as the test wants");
+    }
+}
+
+#[test]
+fn watches_are_told_after_panics_of_those_who_are_told() {
+    let host = Panics::default();
+    let (here, there) = (page(&host), page(&host));
+    let db = here.database(MAIN).unwrap();
+    let watch = |key: &[u8]| db.begin(&TxOptions::reading()).unwrap().watch(key).unwrap();
+    let waker = Arc::new(Panicking).into();
+    let mut told = [b"a", b"b"].map(|key| Box::pin(watch(key)));
+    for watch in &mut told {
+        assert!(watch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    put(&there, b"a");
+    // Whoever may not have been told because of the first panic is told then, and panics too.
+    told.iter().for_each(|watch| assert!(watch.wait_timeout(LONG).unwrap()));
+    let other = watch(b"c");
+    put(&there, b"c");
+    assert!(other.wait_timeout(LONG).unwrap());
 }
 
 #[test]

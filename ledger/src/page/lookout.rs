@@ -143,7 +143,10 @@ impl Lookout {
             seen = match looked {
                 Ok(Ok(version)) => version,
                 Ok(Err(_)) | Err(_) => {
-                    onlookers.iter().for_each(|onlooker| onlooker.look_failed());
+                    for onlooker in &onlookers {
+                        // Nor must one of the program, which may be told something now.
+                        let _ = catch_unwind(AssertUnwindSafe(|| onlooker.look_failed()));
+                    }
                     None
                 }
             };
