@@ -203,7 +203,7 @@ impl Handle {
     /// What the handle shows. `None` if the branch is gone or the host fails. The handle goes along the
     /// commits that are new, so that the next look does not read them again.
     fn shown(&self) -> Option<Shown> {
-        self.begin(false).ok().map(|(_, state, moves)| (moves, state.root))
+        self.begin(false).ok().map(|(_, state, place)| (place.moves, state.root))
     }
 
     fn watch(self: &Arc<Self>, key: &[u8]) -> Result<KeyWatch> {
