@@ -415,7 +415,12 @@ impl PageMerging {
     fn heads(&self, branch: &str) -> Result<(Vec<CommitId>, u64)> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
         let heads = rows.heads(&host, branch)?;
-        Ok((heads.iter().map(|head| head.id).collect(), rows.keeps(&host)?))
+        // A damaged count holds up no merge, since none needs it.
+        let keeps = match rows.keeps(&host) {
+            Err(error) if error.is_unreadable() => 0,
+            keeps => keeps?,
+        };
+        Ok((heads.iter().map(|head| head.id).collect(), keeps))
     }
 
     /// Whether the two oldest heads are both merges.

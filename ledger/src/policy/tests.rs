@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 
 use super::merging::Trigger;
 use super::resolver::OpenMerge;
@@ -210,4 +210,19 @@ fn a_resolver_that_does_not_come_back_is_waited_for_once() {
     let (sender, begun) = channel();
     thread::spawn(move || sender.send(running.begin(&merge, None, 1)));
     assert_eq!(begun.recv_timeout(Duration::from_secs(60)), Ok(Begun::NotBack));
+}
+
+#[test]
+fn a_damaged_count_of_what_keeps_holds_up_no_merge() {
+    let host = MemoryStore::new();
+    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.set_tag("now", &page.head(MAIN).unwrap()).unwrap();
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    assert!(tx.get(&[0x10, 1, 0x28]).unwrap().is_some());
+    tx.put(&[0x10, 1, 0x28], b"damaged").unwrap();
+    tx.commit().unwrap();
+    diverge(&page);
+    page.merging.look(Trigger::Others).unwrap();
+    assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }
