@@ -45,6 +45,8 @@ pub(super) struct Requests {
 #[derive(Default)]
 struct State {
     source: Option<Source>,
+    /// How often the source was set. What was asked before is not waited for by those who come after.
+    changes: u64,
     /// How many requests run, also those for which nobody waits any more.
     running: usize,
     /// The pieces that somebody gets.
@@ -106,27 +108,37 @@ impl fmt::Debug for Requests {
     }
 }
 
-/// A request that may run. It counts until the source has come back.
-struct Slot(Arc<Requests>);
+/// A request that may run. It counts until the source has come back or is another one.
+struct Slot {
+    requests: Arc<Requests>,
+    changes: u64,
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
-        self.0.changed.notify_all();
+        let mut state = self.requests.lock();
+        if state.changes == self.changes {
+            state.running -= 1;
+        }
+        drop(state);
+        self.requests.changed.notify_all();
     }
 }
 
 /// Pieces that nobody else gets until this is dropped.
 pub(super) struct Claimed<'r> {
     requests: &'r Arc<Requests>,
+    changes: u64,
     pieces: Vec<(Kind, Digest)>,
 }
 
 impl Drop for Claimed<'_> {
     fn drop(&mut self) {
         let mut state = self.requests.lock();
-        for (_, digest) in &self.pieces {
-            state.claimed.remove(digest);
+        if state.changes == self.changes {
+            for (_, digest) in &self.pieces {
+                state.claimed.remove(digest);
+            }
         }
         drop(state);
         self.requests.changed.notify_all();
@@ -139,7 +151,11 @@ impl Requests {
     }
 
     pub(super) fn set_source(&self, source: Option<Source>) {
-        let former = std::mem::replace(&mut self.lock().source, source);
+        let mut state = self.lock();
+        let former = std::mem::replace(&mut *state, State { source, ..State::default() });
+        state.changes = former.changes + 1;
+        drop(state);
+        self.changed.notify_all();
         // Its own code may run now.
         drop(former);
     }
@@ -154,7 +170,7 @@ impl Requests {
         let is_free = |(_, digest): &&(Kind, Digest)| !state.claimed.contains_key(digest);
         let pieces: Vec<_> = wanted.iter().filter(is_free).copied().collect();
         state.claimed.extend(pieces.iter().map(|(_, digest)| (*digest, Arc::default())));
-        Claimed { requests: self, pieces }
+        Claimed { requests: self, changes: state.changes, pieces }
     }
 
     /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each answer only so
@@ -192,7 +208,7 @@ impl Requests {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.running += 1;
-        Ok(Some(Slot(Arc::clone(self))))
+        Ok(Some(Slot { requests: Arc::clone(self), changes: state.changes }))
     }
 }
 
@@ -229,7 +245,7 @@ impl Claimed<'_> {
         let (kept, others) =
             self.pieces.drain(..).partition(|(_, digest): &(Kind, Digest)| is_wanted(digest));
         self.pieces = kept;
-        drop(Claimed { requests: self.requests, pieces: others });
+        drop(Claimed { requests: self.requests, changes: self.changes, pieces: others });
     }
 
     /// Asks the source for the pieces, and calls `arrived` with those of each answer that have their
@@ -355,7 +371,8 @@ impl Claimed<'_> {
 
     /// Tells whoever waits for a piece that it does not come.
     fn fail(&self, digest: &Digest, failure: &Failure) {
-        if let Some(claim) = self.requests.lock().claimed.get(digest) {
+        let state = self.requests.lock();
+        if let Some(claim) = state.claimed.get(digest).filter(|_| state.changes == self.changes) {
             // The first failure is told.
             let _ = claim.failed.set(failure.clone());
         }

@@ -496,6 +496,28 @@ fn a_source_that_goes_may_use_the_page() {
 }
 
 #[test]
+fn another_source_is_asked_for_what_the_former_one_does_not_answer() {
+    let copies = Copies::new(Arc::new(MemoryStore::new()), 1 << 20);
+    copies.remote.fail(pieces(&copies)[0], Some(Fault::Hangs));
+    let asks = || {
+        let (sender, answer) = std::sync::mpsc::channel();
+        let snapshot = copies.snapshot();
+        thread::spawn(move || sender.send(snapshot.fetch(b"film").map(Option::unwrap)));
+        answer
+    };
+    let late: Vec<_> = (0..5).map(|_| asks()).collect();
+    while copies.remote.asked.lock().unwrap().is_empty() {
+        thread::yield_now();
+    }
+    copies.here.set_source(Remote::of(&copies.there), LONG);
+    assert_eq!(asks().recv_timeout(LONG / 10).unwrap().unwrap(), copies.value);
+    copies.remote.let_go();
+    for late in late {
+        assert_eq!(late.recv_timeout(LONG / 10).unwrap().unwrap(), copies.value);
+    }
+}
+
+#[test]
 fn without_a_source_or_a_remote_fetching_is_getting() {
     let copies = Copies::new(Arc::new(MemoryStore::new()), 100_000);
     copies.here.remove_source();

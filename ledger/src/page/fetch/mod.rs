@@ -55,7 +55,8 @@ impl Entry {
 
 impl Page {
     /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take. Holds for all
-    /// handles of the page in this process, as long as there is one.
+    /// handles of the page in this process, as long as there is one. Whoever fetches then asks this one for
+    /// what a former source has not answered.
     pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.page());
         self.shared.requests.set_source(Some(Source { asked: source, page, number, limit }));
