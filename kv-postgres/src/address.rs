@@ -67,6 +67,8 @@ pub(crate) struct Address {
     /// What each connection says of the settings of its session.
     pub(crate) options: String,
     pub(crate) tls: Tls,
+    /// Whether each transaction that only reads waits until it cannot fail.
+    pub(crate) deferrable: bool,
     password: Option<String>,
 }
 
@@ -116,6 +118,7 @@ impl Address {
             table: "KV".to_owned(),
             options: String::new(),
             tls: Tls::Off,
+            deferrable: false,
             password: password.map(|password| decoded(password, "the password")).transpose()?,
         };
         let (mut mode, mut roots, mut path) = (None, None, None);
@@ -127,6 +130,10 @@ impl Address {
                 "user" => address.user = value,
                 "host" => path = Some(value),
                 "sslmode" => mode = Some(value),
+                "deferrable" => {
+                    address.deferrable =
+                        switch(&value).ok_or_else(|| wrong("deferrable is on or off"))?;
+                }
                 "sslrootcert" => roots = Some(PathBuf::from(value)),
                 _ => return Err(wrong(&format!("there is no parameter {name:?}"))),
             }
@@ -272,6 +279,15 @@ fn socket(_directory: &str, _port: &str) -> Option<Host> {
     None
 }
 
+/// What a parameter turns on or off.
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
 /// Text of a URL without its escapes.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -324,6 +340,18 @@ mod tests {
         assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5433".into())]);
         let address = Address::parse("postgres://ann@%2Frun%2Fpg/db").unwrap();
         assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5432".into())]);
+    }
+
+    #[test]
+    fn switches_are_on_or_off() {
+        let url = "postgres://ann@localhost/db?deferrable=";
+        let deferrable = |value: &str| Address::parse(&format!("{url}{value}"));
+        assert!(deferrable("on").unwrap().deferrable && !deferrable("off").unwrap().deferrable);
+        assert!(!Address::parse("postgres://ann@localhost/db").unwrap().deferrable);
+        for wrong in ["", "yes"] {
+            let error = deferrable(wrong).unwrap_err().to_string();
+            assert!(error.contains("deferrable is on or off"), "{error}");
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Socket for UnixStream {
 /// A statement that each connection prepares when it is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statement<'s> {
-    /// A name that no other statement has.
+    /// A name that no other statement has. One without a name is prepared each time.
     pub(crate) name: &'s str,
     pub(crate) sql: &'s str,
 }
@@ -259,7 +259,9 @@ impl Connection {
         if !self.prepared.contains(statement.name) {
             let types = parameters.iter().map(Parameter::type_number);
             frontend::parse(statement.name, statement.sql, types, &mut self.output)?;
-            self.prepared.insert(statement.name.to_owned());
+            if !statement.name.is_empty() {
+                self.prepared.insert(statement.name.to_owned());
+            }
         }
         let bound = frontend::bind(
             "",

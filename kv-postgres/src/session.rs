@@ -12,7 +12,10 @@ use rand::Rng;
 use crate::connection::{Answer, Connection, Parameter};
 use crate::error::Failure;
 use crate::pool::{Checked, Pool, number};
-use crate::sql::{BEGIN, BEGIN_READING, BEGIN_SAFE, CLOCK, COMMIT, IF_LOST, TOKEN_MINUTES};
+use crate::sql::{
+    BEGIN, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, IF_LOST, NO_LIMIT, TOKEN_MINUTES,
+    limit_statements,
+};
 
 /// So many bytes may keep the buffer that they came in.
 const WORTH_A_BUFFER: usize = 1 << 15;
@@ -31,15 +34,17 @@ pub(crate) struct PostgresSession {
     wait: Duration,
     /// How many answers of each request come before those to its questions, and what was asked.
     asked: VecDeque<(usize, Vec<RangeRead>)>,
-    /// Its state is one that no conflict can make wrong.
-    is_safe: bool,
+    /// Its state is one that no conflict can make wrong. It waits for that when it begins.
+    is_certain: bool,
     is_begun: bool,
 }
 
 impl PostgresSession {
-    pub(crate) fn new(pool: Arc<Pool>, read_only: bool, wait: Duration) -> Self {
+    /// A session that reads only can be certain.
+    pub(crate) fn new(pool: Arc<Pool>, read_only: bool, is_certain: bool, wait: Duration) -> Self {
         let (held, asked) = (None, VecDeque::new());
-        PostgresSession { pool, held, read_only, wait, asked, is_safe: false, is_begun: false }
+        let is_certain = is_certain && read_only;
+        PostgresSession { pool, held, read_only, wait, asked, is_certain, is_begun: false }
     }
 
     /// An error, after which nothing is asked on this connection.
@@ -82,19 +87,48 @@ impl PostgresSession {
         }
         self.held = Some(self.pool.take(self.wait)?);
         self.is_begun = true;
-        let begin = match (self.read_only, self.is_safe) {
-            (true, true) => BEGIN_SAFE,
-            (true, false) => BEGIN_READING,
-            (false, _) => BEGIN,
-        };
+        if self.is_certain {
+            return self.begin_certain();
+        }
+        let begin = if self.read_only { BEGIN_READING } else { BEGIN };
         self.with("cannot begin", |connection, _| connection.add(begin, &[]))?;
         Ok(1)
+    }
+
+    /// Begins with a question of its own, which waits until the state is one that no conflict can make wrong.
+    fn begin_certain(&mut self) -> Result<usize> {
+        let (wait, limit) = (self.wait, self.wait.saturating_add(self.pool.limit()));
+        self.with("cannot begin", |connection, _| {
+            connection.set_limit(limit);
+            connection.add(BEGIN_CERTAIN, &[])?;
+            connection.add(limit_statements(&mut String::new(), wait), &[])?;
+            connection.add(CLOCK, &[])?;
+            connection.add(NO_LIMIT, &[])
+        })?;
+        Ok(4)
+    }
+
+    /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
+    fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
+        let is_certain = self.is_certain;
+        let answers = self.with(what, |connection, pool| {
+            let answers = connection.answers();
+            connection.set_limit(pool.limit());
+            answers
+        });
+        answers.map_err(|error| match error {
+            KvError::Timeout(why) if is_certain => KvError::Retry(format!(
+                "{why}; others write all the time, and what is read must be certain: wait longer (TxOptions::wait), \
+                 or read without certainty"
+            )),
+            other => other,
+        })
     }
 
     /// Waits for the answers that nobody has asked for.
     fn drain(&mut self) -> Result<()> {
         while self.asked.pop_front().is_some() {
-            self.with("cannot read", |connection, _| connection.answers())?;
+            self.answers("cannot read")?;
         }
         Ok(())
     }
@@ -152,33 +186,28 @@ impl Session for PostgresSession {
         let Some((before, reads)) = self.asked.pop_front() else {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };
-        self.with("cannot read", |connection, _| {
-            let answers = connection.answers()?.into_iter().skip(before);
-            reads.iter().zip(answers).map(|(read, answer)| page(read, answer)).collect()
-        })
+        let answers = self.answers("cannot read")?.into_iter().skip(before);
+        let pages: Done<_> =
+            reads.iter().zip(answers).map(|(read, answer)| page(read, answer)).collect();
+        pages.map_err(|failure| self.failed("cannot read", failure))
     }
 
     fn is_begun(&self) -> bool {
         self.is_begun
     }
 
-    /// Before the first question only. Waits until no transaction that writes can be in conflict.
+    /// Before the first question, or if it is certain. Waits until no transaction that writes can be in conflict.
     fn share(&mut self) -> Result<()> {
-        if self.is_safe {
+        if self.is_certain && self.is_begun {
             return Ok(());
         }
         if self.is_begun || !self.read_only {
             return Err(KvError::Unsupported("a snapshot of a transaction that has read"));
         }
-        self.is_safe = true;
+        self.is_certain = true;
         self.begin()?;
-        // The first question fixes the state.
-        self.with("cannot begin", |connection, _| {
-            connection.add(CLOCK, &[])?;
-            connection.send_batch()?;
-            connection.answers()
-        })?;
-        Ok(())
+        self.with("cannot begin", |connection, _| connection.send_batch())?;
+        self.answers("cannot begin").map(drop)
     }
 
     fn flush(&mut self, changes: &Changes) -> Result<bool> {
@@ -193,6 +222,10 @@ impl Session for PostgresSession {
     }
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<()> {
+        if self.is_certain && changes.is_empty() {
+            // The connection is given back, and nobody waits for the end.
+            return Ok(());
+        }
         self.begin()?;
         self.drain()?;
         if changes.is_empty() {

@@ -1,5 +1,7 @@
 //! The statements, for one table.
 
+use std::time::Duration;
+
 use permazen_kv::Direction;
 
 use crate::connection::Statement;
@@ -164,10 +166,21 @@ pub(crate) const BEGIN_READING: Statement<'static> =
     Statement { name: "begin reading", sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY" };
 
 /// Waits until what it reads cannot be in conflict.
-pub(crate) const BEGIN_SAFE: Statement<'static> = Statement {
-    name: "begin safe",
+pub(crate) const BEGIN_CERTAIN: Statement<'static> = Statement {
+    name: "begin certain",
     sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
 };
+
+/// Limits how long each statement of the transaction takes, until [`NO_LIMIT`].
+pub(crate) fn limit_statements(sql: &mut String, limit: Duration) -> Statement<'_> {
+    let millis = limit.as_millis().clamp(1, i32::MAX as u128);
+    *sql = format!("SET LOCAL statement_timeout = {millis}");
+    Statement { name: "", sql }
+}
+
+/// The limit of statements is that of the session again.
+pub(crate) const NO_LIMIT: Statement<'static> =
+    Statement { name: "no limit", sql: "SET LOCAL statement_timeout TO DEFAULT" };
 
 pub(crate) const IF_LOST: Statement<'static> = Statement { name: "if lost", sql: LOST };
 

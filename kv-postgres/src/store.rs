@@ -19,6 +19,9 @@ const MAX_KEY: usize = 2_692;
 /// How long to wait for a server, a connection, or an answer.
 const WAIT: Duration = Duration::from_secs(30);
 
+/// Nobody waits longer than this, whatever was asked for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// How many connections a store has.
 const CONNECTIONS: usize = 16;
 
@@ -34,11 +37,12 @@ pub struct PostgresBuilder {
     connections: usize,
     wait: Duration,
     create: bool,
+    deferrable: bool,
 }
 
 impl Default for PostgresBuilder {
     fn default() -> Self {
-        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create: true }
+        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create: true, deferrable: false }
     }
 }
 
@@ -54,7 +58,7 @@ impl PostgresBuilder {
     /// transaction do not say; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
+        self.wait = wait.min(LONGEST_WAIT);
         self
     }
 
@@ -62,6 +66,21 @@ impl PostgresBuilder {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Whether each read-only transaction is [certain](TxOptions::certain), whatever its options say; off unless
+    /// set. The same as `deferrable=on` in the URL.
+    ///
+    /// ```no_run
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let store = PostgresStore::builder().deferrable(true).open("postgres://ann@localhost/music")?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn deferrable(mut self, deferrable: bool) -> Self {
+        self.deferrable = deferrable;
         self
     }
 
@@ -73,6 +92,7 @@ impl PostgresBuilder {
     pub fn open(self, url: &str) -> Result<PostgresStore> {
         let mut address = Address::parse(url)?;
         address.options = OPTIONS.to_owned();
+        address.deferrable |= self.deferrable;
         let pool = Arc::new(Pool::new(address, self.connections, self.wait));
         let (path, statements) = (pool.path(), &pool.statements);
         let mut checked = pool.take(self.wait)?;
@@ -136,8 +156,10 @@ struct Postgres {
 
 impl Engine for Postgres {
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>> {
-        let wait = options.wait.unwrap_or(self.wait);
-        Ok(Box::new(PostgresSession::new(Arc::clone(&self.pool), options.read_only, wait)))
+        let wait = options.wait.unwrap_or(self.wait).min(LONGEST_WAIT);
+        let is_certain = options.certain || self.pool.address.deferrable;
+        let pool = Arc::clone(&self.pool);
+        Ok(Box::new(PostgresSession::new(pool, options.read_only, is_certain, wait)))
     }
 
     fn capabilities(&self) -> Capabilities {

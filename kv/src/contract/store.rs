@@ -361,6 +361,13 @@ pub struct TxOptions {
     /// store, so that other processes and direct writers wait too. On SQLite with `late_lock`, it
     /// takes the right to write when it begins.
     pub failed: u32,
+    /// What a read-only transaction reads can be relied on at once, and its `commit` cannot fail because of
+    /// what others do. In most stores this is always so. Those that may find a conflict of a transaction that only
+    /// reads, such as PostgreSQL, wait with the first read until there can be none, for at most
+    /// [`wait`](TxOptions::wait): until the transactions that write at that moment have ended. Good for long
+    /// reads, such as checks and copies of the whole database. A store that cannot wait for that ignores it, and so
+    /// does a transaction that writes.
+    pub certain: bool,
 }
 
 /// How long a transaction waits for its turn to write if its options do not say.
@@ -398,6 +405,23 @@ impl TxOptions {
     #[must_use]
     pub fn with_failed(mut self, failed: u32) -> Self {
         self.failed = failed;
+        self
+    }
+
+    /// What is read can be relied on at once, see [`certain`](TxOptions::certain).
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let tx = store.begin(&TxOptions::reading().with_certainty())?;
+    /// assert!(tx.get(b"key")?.is_none());
+    /// tx.commit()?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn with_certainty(mut self) -> Self {
+        self.certain = true;
         self
     }
 

@@ -10,7 +10,7 @@ mod proxy;
 
 use std::net::TcpListener;
 
-pub use postgres::Postgres;
+pub use postgres::{Postgres, Psql};
 pub use proxy::{Fault, Proxy, Way};
 
 /// What a test does without a server: prints why it does nothing. In CI it fails.

@@ -1,10 +1,11 @@
 //! A PostgreSQL server.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -90,6 +91,15 @@ impl Postgres {
             fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
             let only = "hostssl all all all trust\nlocal all all trust\n";
             fs::write(server.data().join("pg_hba.conf"), only).unwrap();
+            true
+        })
+    }
+
+    /// A new server with these settings, on which users need passwords. [`sql`](Self::sql) needs none.
+    pub fn start_with_passwords(settings: &[&str]) -> Option<Postgres> {
+        Self::start_after(settings, |server| {
+            let rules = "host all all all scram-sha-256\nlocal all all trust\n";
+            fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
             true
         })
     }
@@ -229,6 +239,49 @@ impl Postgres {
         format!("{url}{joint}table=t{}_{number}", std::process::id())
     }
 
+    /// Runs SQL as the user `test`, who may do everything. Returns what it prints: columns separated by `|`.
+    ///
+    /// # Panics
+    /// If it fails, or if this is the server of somebody else.
+    pub fn sql(&self, sql: &str) -> String {
+        assert!(self.url.is_none(), "the server of somebody else");
+        let output = self.psql().args(["-c", sql]).output().expect("psql runs");
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// A session of the user `test`, for transactions of several steps.
+    ///
+    /// # Panics
+    /// If this is the server of somebody else.
+    pub fn session(&self) -> Psql {
+        assert!(self.url.is_none(), "the server of somebody else");
+        let mut psql = self.psql();
+        psql.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = psql.spawn().expect("psql runs");
+        let output = BufReader::new(process.stdout.take().expect("its output"));
+        Psql { process, output }
+    }
+
+    fn psql(&self) -> Command {
+        let mut psql = self.program("psql");
+        psql.arg("-h").arg(&self.directory).args(["-p", &self.port.to_string(), "-U", "test"]);
+        psql.args(["-d", "test", "-XqAt", "-v", "ON_ERROR_STOP=1"]);
+        psql
+    }
+
+    /// Waits until this SQL prints `t`.
+    ///
+    /// # Panics
+    /// If it does not for a minute.
+    pub fn wait_until(&self, sql: &str) {
+        let begun = Instant::now();
+        while self.sql(sql) != "t" {
+            assert!(begun.elapsed() < Duration::from_secs(60), "never true: {sql}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// The port of the loopback device on which it listens.
     pub fn port(&self) -> u16 {
         self.port
@@ -242,6 +295,37 @@ impl Drop for Postgres {
             drop(supervisor.stdin.take());
             let _ = supervisor.wait();
         }
+    }
+}
+
+/// A session of the server's own program for SQL. It ends with this.
+#[derive(Debug)]
+pub struct Psql {
+    process: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Psql {
+    /// Runs SQL, and waits until it is done.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn run(&mut self, sql: &str) {
+        let input = self.process.stdin.as_mut().expect("its input");
+        writeln!(input, "{sql};\n\\echo done").expect("it reads");
+        let mut line = String::new();
+        while line != "done\n" {
+            line.clear();
+            assert!(self.output.read_line(&mut line).expect("it answers") > 0, "failed: {sql}");
+        }
+    }
+}
+
+impl Drop for Psql {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
     }
 }
 

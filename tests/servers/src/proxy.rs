@@ -33,6 +33,8 @@ struct Plan {
     /// On which message counted from now on which fault comes.
     fault: Option<(Way, usize, Fault)>,
     delay: Duration,
+    /// How many requests have gone to the server.
+    requests: u64,
     /// Connections in which something has stalled, which must stay open.
     stalled: Vec<TcpStream>,
 }
@@ -92,6 +94,11 @@ impl Proxy {
         plan.fault.take().is_none()
     }
 
+    /// How many batches of statements clients have sent since the last call.
+    pub fn take_requests(&self) -> u64 {
+        std::mem::take(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner).requests)
+    }
+
     /// Each message takes so much longer, each way.
     pub fn set_delay(&self, delay: Duration) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).delay = delay;
@@ -114,6 +121,8 @@ fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>)
             is_first = false;
             let message: Vec<u8> = input.drain(..len).collect();
             let mut plan = plan.lock().unwrap_or_else(PoisonError::into_inner);
+            // The message `Sync` ends a batch.
+            plan.requests += u64::from(way == Way::There && message == [b'S', 0, 0, 0, 4]);
             delay = plan.delay;
             let fault = match &mut plan.fault {
                 Some((on, 0, fault)) if *on == way => Some(*fault),
