@@ -44,39 +44,63 @@ impl ServerError {
         self.ends_connection() || self.is_standby()
     }
 
+    /// The same as an error of the store, with what to do about it. Errors that are retryable say so themselves.
     fn to_kv(&self, what: &str, place: &Path) -> KvError {
         let class = self.code.get(..2).unwrap_or_default();
+        let said = |hint: &str| match hint {
+            "" => format!("{what}: {self}"),
+            hint => format!("{what}: {self}; {hint}"),
+        };
+        let open = |hint: &str| KvError::Open { path: place.into(), reason: said(hint).into() };
+        let full = |hint: &str| KvError::Full { path: place.into(), reason: said(hint).into() };
+        let failed = |hint: &str| KvError::Store {
+            context: match hint {
+                "" => what.into(),
+                hint => format!("{what} ({hint})").into(),
+            },
+            source: Box::new(self.clone()),
+        };
         match (class, &self.code[..]) {
-            (_, "40003") => KvError::OutcomeUnknown(format!("{what}: {self}")),
-            ("40" | "08", _)
-            | (_, "23505" | "55P03" | "25P03" | "53000" | "53200" | "53300" | "53400") => {
-                KvError::Retry(format!("{what}: {self}"))
-            }
-            (_, "57014") => KvError::Timeout(format!("{what}: {self}")),
-            ("57", _) => KvError::Retry(format!("{what}: {self}")),
-            (_, "25006" | "0A000") => KvError::Retry(format!(
-                "{what}: the server does not write, as a standby does not: {self}; name all hosts in the URL"
+            (_, "40003") => KvError::OutcomeUnknown(said(
+                "look whether the changes are there before the transaction runs again",
             )),
-            (_, "53100") => {
-                KvError::Full { path: place.into(), reason: self.to_string().into_boxed_str() }
+            (_, "23505") => KvError::Retry(said("another transaction was first")),
+            ("40" | "08", _) => KvError::Retry(said("")),
+            (_, "25P02") => KvError::Stale(said(
+                "something has failed in it before: drop the transaction, and begin another one",
+            )),
+            (_, "25P03") => KvError::Retry(said(
+                "if it needs pauses, raise idle_in_transaction_session_timeout for this user",
+            )),
+            (_, "55P03") => KvError::Retry(said(
+                "if others hold locks for long, raise lock_timeout for this user",
+            )),
+            (_, "57014") => KvError::Timeout(said(
+                "ask for less at once, or raise statement_timeout for this user",
+            )),
+            ("57", _) => KvError::Retry(said("")),
+            (_, "25006" | "0A000") => KvError::Retry(said(
+                "the server does not write, as a standby does not: name all hosts in the URL; \
+                 default_transaction_read_only must be off for this user",
+            )),
+            (_, "53100") => full("make room on the disk of the server"),
+            (_, "53400") => full("raise this limit of the server"),
+            (_, "53200") => KvError::Retry(said(
+                "if this stays so, give the server more memory, or more locks (max_locks_per_transaction, \
+                 max_pred_locks_per_transaction)",
+            )),
+            (_, "53300") => KvError::Retry(said(
+                "allow more connections (max_connections, or the limit of the user), or use fewer \
+                 (PostgresBuilder::connections)",
+            )),
+            ("53", _) => KvError::Retry(said("")),
+            ("28", _) | (_, "3D000") => {
+                open("look at the user, the password and the database in the URL")
             }
-            ("28", _) | (_, "3D000") => KvError::Open {
-                path: place.into(),
-                reason: format!("{self}; look at the user, the password and the database in the URL")
-                    .into_boxed_str(),
-            },
-            (_, "42501") => KvError::Open {
-                path: place.into(),
-                reason: format!(
-                    "{what}: {self}; the user needs SELECT, INSERT, UPDATE and DELETE on both tables"
-                )
-                .into_boxed_str(),
-            },
-            (_, "42P01") => KvError::Open {
-                path: place.into(),
-                reason: format!("{what}: {self}; has somebody dropped it?").into_boxed_str(),
-            },
-            _ => KvError::Store { context: what.into(), source: Box::new(self.clone()) },
+            (_, "42501") => open("the user needs SELECT, INSERT, UPDATE and DELETE on both tables"),
+            (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
+            ("54", _) => failed("a key, a value or a transaction is larger than the server takes"),
+            _ => failed(""),
         }
     }
 }
@@ -140,24 +164,83 @@ mod tests {
         error.to_kv("cannot read", Path::new("postgres://host/db"))
     }
 
+    /// The kinds of errors that the states become.
+    fn kind(error: &KvError) -> &'static str {
+        match error {
+            KvError::Retry(_) => "retry",
+            KvError::OutcomeUnknown(_) => "unknown",
+            KvError::Stale(_) => "stale",
+            KvError::Timeout(_) => "time-out",
+            KvError::Full { .. } => "full",
+            KvError::Open { .. } => "open",
+            KvError::Store { .. } => "store",
+            _ => "other",
+        }
+    }
+
+    /// Each state: its kind, and a word of what to do.
+    const STATES: [(&str, &str, &str); 40] = [
+        ("08000", "retry", "must be retried"),
+        ("08001", "retry", "must be retried"),
+        ("08003", "retry", "must be retried"),
+        ("08004", "retry", "must be retried"),
+        ("08006", "retry", "must be retried"),
+        ("08P01", "retry", "must be retried"),
+        ("0A000", "retry", "name all hosts"),
+        ("23505", "retry", "must be retried"),
+        ("25006", "retry", "name all hosts"),
+        ("25P02", "stale", "begin another one"),
+        ("25P03", "retry", "idle_in_transaction_session_timeout"),
+        ("28000", "open", "look at the user"),
+        ("28P01", "open", "look at the user"),
+        ("3D000", "open", "the database in the URL"),
+        ("40000", "retry", "must be retried"),
+        ("40001", "retry", "must be retried"),
+        ("40002", "retry", "must be retried"),
+        ("40003", "unknown", "look whether the changes are there"),
+        ("40P01", "retry", "must be retried"),
+        ("42501", "open", "needs SELECT, INSERT, UPDATE and DELETE"),
+        ("42P01", "open", "opening the store creates it"),
+        ("53000", "retry", "must be retried"),
+        ("53100", "full", "make room"),
+        ("53200", "retry", "max_pred_locks_per_transaction"),
+        ("53300", "retry", "max_connections"),
+        ("53400", "full", "raise this limit"),
+        ("54000", "store", "larger than the server takes"),
+        ("54001", "store", "larger than the server takes"),
+        ("54023", "store", "larger than the server takes"),
+        ("55P03", "retry", "lock_timeout"),
+        ("57000", "retry", "must be retried"),
+        ("57014", "time-out", "statement_timeout"),
+        ("57P01", "retry", "must be retried"),
+        ("57P02", "retry", "must be retried"),
+        ("57P03", "retry", "must be retried"),
+        ("57P04", "retry", "must be retried"),
+        ("57P05", "retry", "must be retried"),
+        ("22021", "store", ""),
+        ("XX000", "store", ""),
+        ("", "store", ""),
+    ];
+
     #[test]
-    fn each_state_has_its_family() {
-        for code in [
-            "23505", "25P03", "40001", "40P01", "55P03", "57P01", "57P02", "57P03", "57P05",
-            "08000", "08003", "08006", "53200", "53300", "25006",
-        ] {
-            assert!(of(code).is_retryable(), "{code}: {}", of(code));
-            assert!(of(code).to_string().contains(code));
-        }
-        assert!(of("40003").is_outcome_unknown());
-        assert!(matches!(of("57014"), KvError::Timeout(_)));
-        assert!(matches!(of("53100"), KvError::Full { .. }));
-        for code in ["28000", "28P01", "42501", "42P01", "3D000"] {
-            assert!(matches!(of(code), KvError::Open { .. }), "{code}");
-            assert!(!of(code).is_retryable() && !of(code).is_outcome_unknown());
-        }
-        for code in ["25P02", "54000", "XX000", ""] {
-            assert!(matches!(of(code), KvError::Store { .. }), "{code}");
+    fn each_state_has_its_kind_and_says_what_to_do() {
+        for (code, expected, advice) in STATES {
+            let error = of(code);
+            let text = error.to_string();
+            assert_eq!(kind(&error), expected, "{code}: {text}");
+            assert_eq!(error.is_retryable(), expected == "retry", "{code}: {text}");
+            assert_eq!(error.is_outcome_unknown(), expected == "unknown", "{code}: {text}");
+            assert_eq!(
+                error.is_stale(),
+                matches!(expected, "stale" | "time-out"),
+                "{code}: {text}"
+            );
+            // What was attempted, what the server says, and what to do.
+            for part in ["cannot read", "words", &format!("SQLSTATE {code}"), advice] {
+                assert!(text.contains(part), "{code}: {text}");
+            }
+            let names_server = matches!(expected, "open" | "full");
+            assert_eq!(text.contains("postgres://host/db"), names_server, "{code}: {text}");
         }
     }
 
