@@ -69,6 +69,8 @@ pub(crate) struct Address {
     pub(crate) tls: Tls,
     /// Whether each transaction that only reads waits until it cannot fail.
     pub(crate) deferrable: bool,
+    /// Whether keys can be watched, so that each commit tells what it has changed.
+    pub(crate) watches: bool,
     password: Option<String>,
 }
 
@@ -119,6 +121,7 @@ impl Address {
             options: String::new(),
             tls: Tls::Off,
             deferrable: false,
+            watches: false,
             password: password.map(|password| decoded(password, "the password")).transpose()?,
         };
         let (mut mode, mut roots, mut path) = (None, None, None);
@@ -133,6 +136,10 @@ impl Address {
                 "deferrable" => {
                     address.deferrable =
                         switch(&value).ok_or_else(|| wrong("deferrable is on or off"))?;
+                }
+                "watches" => {
+                    address.watches =
+                        switch(&value).ok_or_else(|| wrong("watches is on or off"))?;
                 }
                 "sslrootcert" => roots = Some(PathBuf::from(value)),
                 _ => return Err(wrong(&format!("there is no parameter {name:?}"))),

@@ -1,9 +1,9 @@
 //! One connection to a server: messages out and in, statements that are prepared once.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -25,18 +25,29 @@ use crate::tls::{Tls, encrypt};
 /// The type numbers of the server.
 const BYTEA: u32 = 17;
 const INT8: u32 = 20;
+const TEXT: u32 = 25;
 const BYTEA_ARRAY: u32 = 1001;
 
 /// So many bytes are read from the socket at once.
 const READ: usize = 1 << 16;
 
+/// Ends a connection that another thread waits on.
+pub(crate) type Closer = Box<dyn FnOnce() + Send>;
+
 /// What a connection is made of.
 trait Socket: Read + Write + Send {
+    fn closer(&self) -> io::Result<Closer>;
+
     /// How long a read or write waits.
     fn limit(&self, limit: Duration) -> io::Result<()>;
 }
 
 impl Socket for TcpStream {
+    fn closer(&self) -> io::Result<Closer> {
+        let socket = self.try_clone()?;
+        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+    }
+
     fn limit(&self, limit: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(limit))?;
         self.set_write_timeout(Some(limit))
@@ -45,6 +56,11 @@ impl Socket for TcpStream {
 
 #[cfg(unix)]
 impl Socket for UnixStream {
+    fn closer(&self) -> io::Result<Closer> {
+        let socket = self.try_clone()?;
+        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+    }
+
     fn limit(&self, limit: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(limit))?;
         self.set_write_timeout(Some(limit))
@@ -64,6 +80,7 @@ pub(crate) struct Statement<'s> {
 pub(crate) enum Parameter<'p> {
     Bytes(&'p [u8]),
     Number(i64),
+    Text(&'p str),
     /// An array of byte strings.
     Many(&'p [&'p [u8]]),
 }
@@ -73,6 +90,7 @@ impl Parameter<'_> {
         match self {
             Parameter::Bytes(_) => BYTEA,
             Parameter::Number(_) => INT8,
+            Parameter::Text(_) => TEXT,
             Parameter::Many(_) => BYTEA_ARRAY,
         }
     }
@@ -83,6 +101,7 @@ impl Parameter<'_> {
     ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Parameter::Bytes(bytes) => out.extend_from_slice(bytes),
+            Parameter::Text(text) => out.extend_from_slice(text.as_bytes()),
             Parameter::Number(number) => out.extend_from_slice(&number.to_be_bytes()),
             Parameter::Many(all) => {
                 let dimension = ArrayDimension { len: i32::try_from(all.len())?, lower_bound: 1 };
@@ -117,13 +136,15 @@ pub(crate) struct Connection {
     /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
     /// answered.
     in_batch: usize,
-    batches: std::collections::VecDeque<usize>,
+    batches: VecDeque<usize>,
     /// How long to wait for an answer.
     limit: Duration,
     /// Something went wrong, so nobody knows what comes next.
     is_broken: bool,
     /// The server has said that a transaction is open, or has failed.
     status: u8,
+    /// What this connection listens to, and nobody has taken yet.
+    notified: VecDeque<String>,
 }
 
 impl fmt::Debug for Connection {
@@ -144,10 +165,11 @@ impl Connection {
             output,
             prepared: HashSet::new(),
             in_batch: 0,
-            batches: std::collections::VecDeque::new(),
+            batches: VecDeque::new(),
             limit: until.saturating_duration_since(Instant::now()),
             is_broken: false,
             status: b'I',
+            notified: VecDeque::new(),
         };
         connection.log_in(address, host)?;
         Ok(connection)
@@ -330,13 +352,46 @@ impl Connection {
                         None => Ok(answers),
                     };
                 }
-                Message::ParameterStatus(_) | Message::NotificationResponse(_) => {}
+                Message::NotificationResponse(body) => {
+                    self.notified.push_back(body.message()?.to_owned());
+                }
+                Message::ParameterStatus(_) => {}
                 _ => {
                     self.is_broken = true;
                     return Err(unexpected());
                 }
             }
         }
+    }
+
+    /// The next notification of what this connection listens to. `None` if none comes within this time.
+    pub(crate) fn notification(&mut self, patience: Duration) -> Result<Option<String>, Failure> {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(notified) = self.notified.pop_front() {
+                return Ok(Some(notified));
+            }
+            match self.receive_until(until)? {
+                None => return Ok(None),
+                Some(Message::NotificationResponse(body)) => {
+                    self.notified.push_back(body.message()?.to_owned());
+                }
+                Some(Message::ErrorResponse(body)) => {
+                    self.is_broken = true;
+                    return Err(server_error(body.fields())?.into());
+                }
+                Some(Message::ParameterStatus(_) | Message::NoticeResponse(_)) => {}
+                Some(_) => {
+                    self.is_broken = true;
+                    return Err(unexpected());
+                }
+            }
+        }
+    }
+
+    /// Ends this connection from another thread.
+    pub(crate) fn closer(&self) -> Result<Closer, Failure> {
+        Ok(self.socket.closer()?)
     }
 
     /// Makes one statement.
@@ -368,17 +423,21 @@ impl Connection {
     }
 
     fn receive(&mut self) -> Result<Message, Failure> {
-        let until = Instant::now() + self.limit;
+        let received = self.receive_until(Instant::now() + self.limit)?;
+        received.ok_or_else(|| self.lost(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// The next message; `None` if there is none until then.
+    fn receive_until(&mut self, until: Instant) -> Result<Option<Message>, Failure> {
         loop {
             match Message::parse(&mut self.input) {
-                Ok(Some(message)) => return Ok(message),
+                Ok(Some(message)) => return Ok(Some(message)),
                 Ok(None) => {}
                 Err(error) => return Err(self.lost(error)),
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let timed_out = io::Error::from(io::ErrorKind::TimedOut);
-                return Err(self.lost(timed_out));
+                return Ok(None);
             }
             let old = self.input.len();
             self.input.resize(old + READ, 0);
@@ -391,8 +450,12 @@ impl Connection {
                     return Err(self.lost(ended));
                 }
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.lost(error)),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted => {}
+                    // The time is over.
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {}
+                    _ => return Err(self.lost(error)),
+                },
             }
         }
     }
@@ -415,6 +478,10 @@ impl Drop for Connection {
 }
 
 impl Socket for StreamOwned<ClientConnection, TcpStream> {
+    fn closer(&self) -> io::Result<Closer> {
+        self.sock.closer()
+    }
+
     fn limit(&self, limit: Duration) -> io::Result<()> {
         self.sock.limit(limit)
     }

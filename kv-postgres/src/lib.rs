@@ -41,6 +41,7 @@ mod session;
 mod sql;
 mod store;
 mod tls;
+mod watches;
 
 pub use error::ServerError;
 pub use store::{PostgresBuilder, PostgresStore};

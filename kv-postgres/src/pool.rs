@@ -21,8 +21,8 @@ const SWEEP: Duration = Duration::from_secs(600);
 const ATTEMPT: Duration = Duration::from_secs(3);
 
 /// The pauses between attempts to reach a server: the first one, and the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection, and when its server was last heard.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ use crate::sql::{
     BEGIN, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, IF_LOST, NO_LIMIT, TOKEN_MINUTES,
     limit_statements,
 };
+use crate::watches::describe;
 
 /// So many bytes may keep the buffer that they came in.
 const WORTH_A_BUFFER: usize = 1 << 15;
@@ -323,6 +324,9 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
     for (keys, values) in portions(puts.map(|(key, value)| (&key[..], &value[..]))) {
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
         connection.add(statements.put(), &parameters)?;
+    }
+    if pool.address.watches {
+        connection.add(statements.notify(), &[Parameter::Text(&describe(writes))])?;
     }
     Ok(())
 }

@@ -36,6 +36,8 @@ pub(crate) struct Statements {
     token: String,
     ask: String,
     sweep: String,
+    listen: String,
+    notify: String,
 }
 
 /// An identifier of SQL.
@@ -45,6 +47,7 @@ fn quoted(name: &str) -> String {
 
 impl Statements {
     pub(crate) fn new(table: &str) -> Self {
+        let channel = format!("{table}_watch");
         let tokens = quoted(&format!("{table}_commit"));
         let table = quoted(table);
         let of_range = |with: fn(&str, &str, &str) -> String| {
@@ -95,6 +98,8 @@ impl Statements {
             ask: format!(
                 r#"INSERT INTO {tokens} AS "there" ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING (xmax = 0)::int::int8, {millis}"#
             ),
+            listen: format!("LISTEN {}", quoted(&channel)),
+            notify: format!("SELECT pg_notify('{}', $1)", channel.replace('\'', "''")),
             sweep: format!(
                 r#"DELETE FROM {tokens} WHERE "at" < clock_timestamp() - $1 * interval '1 minute'"#
             ),
@@ -144,6 +149,15 @@ impl Statements {
     /// Whether the token is new, and the time of the server.
     pub(crate) fn ask(&self) -> Statement<'_> {
         Statement { name: "ask", sql: &self.ask }
+    }
+
+    pub(crate) fn listen(&self) -> Statement<'_> {
+        Statement { name: "listen", sql: &self.listen }
+    }
+
+    /// Tells those who listen what was changed, once it is committed.
+    pub(crate) fn notify(&self) -> Statement<'_> {
+        Statement { name: "notify", sql: &self.notify }
     }
 
     pub(crate) fn sweep(&self) -> Statement<'_> {

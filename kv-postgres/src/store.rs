@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::remote::{Engine, RemoteDatabase, Session};
-use permazen_kv::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+use permazen_kv::{
+    Capabilities, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
+};
 
 use crate::address::Address;
 use crate::connection::Statement;
 use crate::pool::Pool;
 use crate::session::PostgresSession;
 use crate::sql::OPTIONS;
+use crate::watches::Watching;
 
 /// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
 const MAX_KEY: usize = 2_692;
@@ -38,11 +41,13 @@ pub struct PostgresBuilder {
     wait: Duration,
     create: bool,
     deferrable: bool,
+    watches: bool,
 }
 
 impl Default for PostgresBuilder {
     fn default() -> Self {
-        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create: true, deferrable: false }
+        let (create, deferrable, watches) = (true, false, false);
+        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create, deferrable, watches }
     }
 }
 
@@ -84,6 +89,28 @@ impl PostgresBuilder {
         self
     }
 
+    /// Whether keys can be watched; off unless set. The same as `watches=on` in the URL.
+    ///
+    /// Each commit then notifies what it has changed, which makes the commits of the whole server take turns. All
+    /// who write to the table must have it on: nobody learns of what others commit. With the first watch, the
+    /// store takes one more connection, which listens. If that is lost, all watches end as if their keys had been
+    /// written. So they do after a commit whose keys do not fit into a notification of 8,000 bytes.
+    ///
+    /// ```no_run
+    /// use permazen_kv::{KvDatabase, TxOptions};
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let store = PostgresStore::builder().watches(true).open("postgres://ann@localhost/music")?;
+    /// let watch = store.begin(&TxOptions::reading())?.watch(b"key")?;
+    /// watch.wait()?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn watches(mut self, watches: bool) -> Self {
+        self.watches = watches;
+        self
+    }
+
     /// Opens the table that a URL names.
     ///
     /// # Errors
@@ -93,6 +120,7 @@ impl PostgresBuilder {
         let mut address = Address::parse(url)?;
         address.options = OPTIONS.to_owned();
         address.deferrable |= self.deferrable;
+        address.watches |= self.watches;
         let pool = Arc::new(Pool::new(address, self.connections, self.wait));
         let (path, statements) = (pool.path(), &pool.statements);
         let mut checked = pool.take(self.wait)?;
@@ -108,7 +136,9 @@ impl PostgresBuilder {
         let opened = opened.map_err(|error| error.to_kv("cannot open the tables", &path));
         pool.give_back(checked);
         opened?;
-        Ok(PostgresStore { db: RemoteDatabase::new(Postgres { pool, wait: self.wait }) })
+        let watching = Watching::new(Arc::clone(&pool), self.wait);
+        let watching = pool.address.watches.then(|| Arc::new(watching));
+        Ok(PostgresStore { db: RemoteDatabase::new(Postgres { pool, wait: self.wait, watching }) })
     }
 }
 
@@ -152,6 +182,8 @@ impl KvDatabase for PostgresStore {
 struct Postgres {
     pool: Arc<Pool>,
     wait: Duration,
+    /// If keys can be watched.
+    watching: Option<Arc<Watching>>,
 }
 
 impl Engine for Postgres {
@@ -166,11 +198,18 @@ impl Engine for Postgres {
         let mut offered = Capabilities::none();
         (offered.serializable, offered.concurrent_writers) = (true, true);
         (offered.coarse_conflicts, offered.reorders_commits) = (true, true);
-        offered.persistent = true;
+        (offered.persistent, offered.watches) = (true, self.watching.is_some());
         offered
     }
 
     fn max_key_len(&self) -> usize {
         MAX_KEY
+    }
+
+    fn watch(&self, key: &[u8]) -> Result<KeyWatch> {
+        match &self.watching {
+            Some(watching) => watching.watch(key),
+            None => Err(KvError::Unsupported("watching a key without watches=on in the URL")),
+        }
     }
 }

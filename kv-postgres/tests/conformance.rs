@@ -17,3 +17,14 @@ fn postgres() -> Fixture {
 }
 
 conformance!(postgres, postgres);
+
+fn watched() -> Fixture {
+    let Some(server) = Postgres::shared() else {
+        return Fixture::new(permazen_kv::memory::MemoryStore::new());
+    };
+    let url = format!("{}&watches=on", server.new_table());
+    let open = move || PostgresStore::open(&url).expect("a new table");
+    Fixture::new(open()).reopening(open)
+}
+
+conformance!(watched, watched);

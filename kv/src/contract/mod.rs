@@ -24,5 +24,5 @@ pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Pending, Scan,
     SharedRead, Statistics, TxOptions, Visitor,
 };
-pub(crate) use watch::WatchTracker;
+pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};

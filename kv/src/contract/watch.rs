@@ -206,9 +206,20 @@ impl fmt::Debug for WrittenWatches {
 /// Holds at most 10,000 watches. If there are more, the oldest one ends as if its key had been
 /// written, although it was not. Its owner then looks at the key, and watches it again if
 /// necessary. Apart from that, a watch lasts until its key is written or the watch is dropped; then
-/// it takes no room any more.
+/// it takes no room any more. Dropping the tracker ends them with an error.
+///
+/// ```
+/// use permazen_kv::{Writes, remote::WatchTracker};
+///
+/// let tracker = WatchTracker::default();
+/// let watch = tracker.watch(b"key");
+/// let puts = [(b"key".to_vec(), Vec::new())].into();
+/// tracker.notify(&Writes { puts, ..Writes::default() });
+/// assert!(watch.is_changed()?);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Default)]
-pub(crate) struct WatchTracker {
+pub struct WatchTracker {
     table: Arc<Mutex<Table>>,
 }
 
@@ -250,7 +261,7 @@ impl End {
 
 impl WatchTracker {
     /// Begins to watch `key`. Costs O(log n) in the number of watches.
-    pub(crate) fn watch(&self, key: &[u8]) -> KeyWatch {
+    pub fn watch(&self, key: &[u8]) -> KeyWatch {
         let slot = Arc::new(Slot::default());
         let mut table = lock(&self.table);
         let id = table.next_id;
@@ -277,13 +288,13 @@ impl WatchTracker {
 
     /// Ends the watches of all keys that `writes` touches. Costs a search for each change or for
     /// each watched key, whichever are fewer.
-    pub(crate) fn notify(&self, writes: &Writes) {
+    pub fn notify(&self, writes: &Writes) {
         tell(&self.table, |table| table.touched(writes));
     }
 
     /// Ends the watches of all keys for which `written` is true. Calls `written` once for each
     /// watched key.
-    pub(crate) fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
+    pub fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
         tell(&self.table, |table| {
             table.by_key.keys().filter(|key| written(key)).cloned().collect()
         });
@@ -295,7 +306,7 @@ impl WatchTracker {
     }
 
     /// Ends all watches with an error, and also those that are made later.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut table = lock(&self.table);
         table.closed = true;
         table.by_age.clear();
@@ -305,8 +316,13 @@ impl WatchTracker {
     }
 
     /// How many watches there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         lock(&self.table).by_age.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 

@@ -89,7 +89,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Begins to watch a key.
+    /// Begins to watch a key. A [`WatchTracker`](super::WatchTracker) keeps watches until they are told.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the engine has no watches.

@@ -26,6 +26,8 @@ mod transaction;
 use self::transaction::RemoteTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
+pub use crate::contract::WatchTracker;
+
 pub use self::engine::{Changes, Engine, Page, RangeRead, Session};
 #[cfg(feature = "testsuite")]
 pub use self::simulated::SimulatedServer;
