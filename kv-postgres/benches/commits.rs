@@ -83,7 +83,8 @@ fn main() {
         &[][..],
         &["max_pred_locks_per_transaction=256"],
         &["max_pred_locks_per_transaction=1024"],
-        &["max_pred_locks_per_transaction=1024", "max_pred_locks_per_page=16"],
+        &["max_pred_locks_per_transaction=1024", "max_pred_locks_per_relation=4096"],
+        &["max_pred_locks_per_transaction=4096"],
         &["max_pred_locks_per_transaction=4096", "max_pred_locks_per_page=16"],
     ] {
         let Some(server) = Postgres::start(settings) else { return };

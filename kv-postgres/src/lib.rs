@@ -38,6 +38,7 @@ mod connection;
 mod error;
 mod pool;
 mod session;
+mod settings;
 mod sql;
 mod store;
 mod tls;

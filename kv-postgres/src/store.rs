@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::connection::Statement;
 use crate::pool::Pool;
 use crate::session::PostgresSession;
+use crate::settings;
 use crate::sql::OPTIONS;
 use crate::watches::Watching;
 
@@ -32,6 +33,7 @@ const CONNECTIONS: usize = 16;
 #[derive(Clone)]
 pub struct PostgresStore {
     db: RemoteDatabase<Postgres>,
+    warnings: Arc<[String]>,
 }
 
 /// How to open a [`PostgresStore`].
@@ -134,11 +136,19 @@ impl PostgresBuilder {
             opened = run("look again", &statements.look).or(created);
         }
         let opened = opened.map_err(|error| error.to_kv("cannot open the tables", &path));
+        let warnings = opened.and_then(|()| {
+            let warnings = settings::warnings(connection);
+            warnings.map_err(|error| error.to_kv("cannot look at the settings", &path))
+        });
         pool.give_back(checked);
-        opened?;
+        let warnings = warnings?;
+        for warning in &warnings {
+            tracing::warn!(server = %pool.address, "{warning}");
+        }
         let watching = Watching::new(Arc::clone(&pool), self.wait);
         let watching = pool.address.watches.then(|| Arc::new(watching));
-        Ok(PostgresStore { db: RemoteDatabase::new(Postgres { pool, wait: self.wait, watching }) })
+        let db = RemoteDatabase::new(Postgres { pool, wait: self.wait, watching });
+        Ok(PostgresStore { db, warnings: warnings.into() })
     }
 }
 
@@ -149,6 +159,21 @@ impl PostgresStore {
     /// See [`PostgresBuilder::open`].
     pub fn open(url: &str) -> Result<Self> {
         PostgresBuilder::default().open(url)
+    }
+
+    /// What should be set otherwise on the server, with what happens otherwise and the values that are recommended;
+    /// empty if all is well. Looked at when the store was opened, which also logs it as warnings of `tracing`.
+    /// Free.
+    ///
+    /// ```no_run
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let store = PostgresStore::open("postgres://ann@localhost/music")?;
+    /// store.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// How to open a store.
