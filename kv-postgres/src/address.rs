@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use permazen_kv::KvError;
 
+use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::tls::Tls;
 
@@ -64,8 +65,8 @@ pub(crate) struct Address {
     pub(crate) user: String,
     pub(crate) database: String,
     pub(crate) table: String,
-    /// What each connection says of the settings of its session.
-    pub(crate) options: String,
+    /// What is spoken with the server; `None` if it depends on the server.
+    pub(crate) dialect: Option<Dialect>,
     pub(crate) tls: Tls,
     /// Whether each transaction that only reads waits until it cannot fail.
     pub(crate) deferrable: bool,
@@ -118,7 +119,7 @@ impl Address {
             user: decoded(user, "the user")?,
             database: decoded(database, "the database")?,
             table: "KV".to_owned(),
-            options: String::new(),
+            dialect: None,
             tls: Tls::Off,
             deferrable: false,
             watches: false,
@@ -136,6 +137,13 @@ impl Address {
                 "deferrable" => {
                     address.deferrable =
                         switch(&value).ok_or_else(|| wrong("deferrable is on or off"))?;
+                }
+                "dialect" => {
+                    address.dialect = Some(match &value[..] {
+                        "postgres" => Dialect::Postgres,
+                        "portable" => Dialect::Portable,
+                        _ => return Err(wrong("dialect is postgres or portable")),
+                    });
                 }
                 "watches" => {
                     address.watches =
@@ -359,6 +367,16 @@ mod tests {
             let error = deferrable(wrong).unwrap_err().to_string();
             assert!(error.contains("deferrable is on or off"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_dialect_is_one_of_two() {
+        let dialect = |value: &str| Address::parse(&format!("postgres://ann@/db?{value}"));
+        assert_eq!(dialect("").unwrap().dialect, None);
+        assert_eq!(dialect("dialect=portable").unwrap().dialect, Some(Dialect::Portable));
+        assert_eq!(dialect("dialect=postgres").unwrap().dialect, Some(Dialect::Postgres));
+        let error = dialect("dialect=cockroach").unwrap_err().to_string();
+        assert!(error.contains("postgres or portable"), "{error}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use postgres_protocol::types::{ArrayDimension, array_to_sql};
 use rustls::{ClientConnection, StreamOwned};
 
 use crate::address::{Address, Host};
+use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
 use crate::tls::{Tls, encrypt};
 
@@ -145,6 +146,7 @@ pub(crate) struct Connection {
     status: u8,
     /// What this connection listens to, and nobody has taken yet.
     notified: VecDeque<String>,
+    server: Server,
 }
 
 impl fmt::Debug for Connection {
@@ -170,6 +172,7 @@ impl Connection {
             is_broken: false,
             status: b'I',
             notified: VecDeque::new(),
+            server: Server::default(),
         };
         connection.log_in(address, host)?;
         Ok(connection)
@@ -181,10 +184,8 @@ impl Connection {
             ("database", &address.database),
             ("client_encoding", "UTF8"),
             ("application_name", "permazen"),
-            ("options", &address.options),
         ];
-        let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
-        frontend::startup_message(given, &mut self.output)?;
+        frontend::startup_message(parameters, &mut self.output)?;
         self.send()?;
         let mut scram = None;
         loop {
@@ -227,11 +228,20 @@ impl Connection {
                 }
                 Message::ErrorResponse(body) => return Err(server_error(body.fields())?.into()),
                 Message::ReadyForQuery(_) => return Ok(()),
-                Message::BackendKeyData(_) | Message::ParameterStatus(_) => {}
+                Message::ParameterStatus(body) => {
+                    self.server =
+                        Server::shown_by(body.name()?, body.value()?).unwrap_or(self.server);
+                }
+                Message::BackendKeyData(_) => {}
                 Message::NoticeResponse(_) => {}
                 _ => return Err(unexpected()),
             }
         }
+    }
+
+    /// What the server calls itself.
+    pub(crate) fn server(&self) -> Server {
+        self.server
     }
 
     /// How long to wait for answers from now on.

@@ -31,10 +31,13 @@
 //!
 //! Connections to other machines are encrypted, and the certificate and name of the server are verified; see
 //! `sslmode` and `sslrootcert` on the guide's page about servers.
+//!
+//! `deferrable=on`, `watches=on` and `dialect=portable` are what [`PostgresBuilder`] has under the same names.
 #![deny(missing_docs)]
 
 mod address;
 mod connection;
+mod dialect;
 mod error;
 mod pool;
 mod session;

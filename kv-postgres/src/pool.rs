@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use permazen_kv::KvError;
 
 use crate::address::Address;
-use crate::connection::{Connection, Parameter};
+use crate::connection::{Connection, Parameter, Statement};
+use crate::dialect::{Dialect, Server};
 use crate::error::Failure;
 use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
 
@@ -40,6 +41,8 @@ pub(crate) struct Checked {
 pub(crate) struct Pool {
     pub(crate) address: Address,
     pub(crate) statements: Statements,
+    pub(crate) dialect: Dialect,
+    pub(crate) server: Server,
     most: usize,
     /// How long to wait for an answer.
     limit: Duration,
@@ -59,10 +62,28 @@ struct State {
 }
 
 impl Pool {
-    pub(crate) fn new(address: Address, most: usize, limit: Duration) -> Self {
-        let statements = Statements::new(&address.table);
+    /// The connections to a server, and the first of them, which shows what the server is.
+    ///
+    /// # Errors
+    /// See [`take`](Self::take).
+    pub(crate) fn new(
+        address: Address,
+        most: usize,
+        limit: Duration,
+    ) -> Result<(Self, Checked), KvError> {
+        let (dialect, server) = (address.dialect.unwrap_or_default(), Server::default());
+        let statements = Statements::new(&address.table, dialect, server);
         let (state, freed) = (Mutex::default(), Condvar::new());
-        Pool { address, statements, most, limit, state, freed }
+        let mut pool = Pool { address, statements, dialect, server, most, limit, state, freed };
+        let first = pool.take(limit)?;
+        pool.server = first.connection.server();
+        pool.dialect = pool.dialect_with(&first.connection);
+        pool.statements = Statements::new(&pool.address.table, pool.dialect, pool.server);
+        Ok((pool, first))
+    }
+
+    fn dialect_with(&self, connection: &Connection) -> Dialect {
+        self.address.dialect.unwrap_or(connection.server().dialect())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -159,7 +180,11 @@ impl Pool {
                 let left = until.saturating_duration_since(Instant::now());
                 let limit = left.max(ATTEMPT).min(self.limit);
                 let opened = Connection::open(&self.address, host, limit);
-                match opened.and_then(|mut connection| Ok((clock(&mut connection)?, connection))) {
+                let opened = opened.and_then(|mut connection| {
+                    let dialect = self.dialect_with(&connection);
+                    Ok((set_up(&mut connection, dialect)?, connection))
+                });
+                match opened {
                     Ok((server_time, mut connection)) => {
                         connection.set_limit(self.limit);
                         self.lock().host = at;
@@ -225,6 +250,14 @@ impl Pool {
         drop(state);
         self.freed.notify_one();
     }
+}
+
+/// Makes the settings of a session, and asks for the time of the server in milliseconds.
+fn set_up(connection: &mut Connection, dialect: Dialect) -> Result<i64, Failure> {
+    for sql in dialect.settings() {
+        connection.add(Statement { name: "", sql }, &[])?;
+    }
+    clock(connection)
 }
 
 /// The time of the server in milliseconds.

@@ -10,6 +10,7 @@ use permazen_kv::{KvError, Result};
 use rand::Rng;
 
 use crate::connection::{Answer, Connection, Parameter};
+use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::{Checked, Pool, number};
 use crate::sql::{
@@ -44,7 +45,7 @@ impl PostgresSession {
     /// A session that reads only can be certain.
     pub(crate) fn new(pool: Arc<Pool>, read_only: bool, is_certain: bool, wait: Duration) -> Self {
         let (held, asked) = (None, VecDeque::new());
-        let is_certain = is_certain && read_only;
+        let is_certain = is_certain && read_only && pool.dialect == Dialect::Postgres;
         PostgresSession { pool, held, read_only, wait, asked, is_certain, is_begun: false }
     }
 
@@ -201,6 +202,9 @@ impl Session for PostgresSession {
     fn share(&mut self) -> Result<()> {
         if self.is_certain && self.is_begun {
             return Ok(());
+        }
+        if self.pool.dialect == Dialect::Portable {
+            return Err(KvError::Unsupported("a snapshot in the portable dialect of SQL"));
         }
         if self.is_begun || !self.read_only {
             return Err(KvError::Unsupported("a snapshot of a transaction that has read"));
@@ -366,23 +370,32 @@ fn ask_what_became(
         };
         let left = until.saturating_duration_since(Instant::now());
         checked.connection.set_limit(left.max(Duration::from_millis(100)).min(pool.limit()));
-        let answer = checked.connection.run(pool.statements.ask(), &[Parameter::Bytes(token)]);
-        let found = answer.and_then(|answer| {
-            let row = answer.rows.first();
-            let column = |at: usize| number(row.and_then(|row| row.get(at)));
-            Ok((column(0)?, column(1)?))
-        });
+        let found = insert_token(pool, &mut checked.connection, token);
         match found {
             // Then others may have removed the token meanwhile.
             Ok((_, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
                 return Err(unknown("and too much time has passed to find out"));
             }
-            Ok((0, _)) => return Ok(()),
-            Ok(_) => {
+            Ok((false, _)) => return Ok(()),
+            Ok((true, _)) => {
                 return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
             }
             Err(_) if Instant::now() < until => {}
             Err(failure) => return Err(unknown(&format!("and the server cannot say: {failure}"))),
         }
     }
+}
+
+/// Inserts a token if it is not there. Returns whether it was not, and the time of the server.
+fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
+    connection.add(pool.statements.ask(), &[Parameter::Bytes(token)])?;
+    connection.add(CLOCK, &[])?;
+    connection.send_batch()?;
+    let answers = connection.answers()?;
+    let row = |at: usize| answers.get(at).and_then(|answer| answer.rows.first());
+    let is_new = match row(0) {
+        Some(asked) => number(asked.first())? != 0,
+        None => false,
+    };
+    Ok((is_new, number(row(1).and_then(|row| row.first()))?))
 }

@@ -5,11 +5,7 @@ use std::time::Duration;
 use permazen_kv::Direction;
 
 use crate::connection::Statement;
-
-/// The settings of a session. A table of a few rows would be read as a whole, which would make each
-/// transaction conflict with each other one.
-pub(crate) const OPTIONS: &str = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off \
-    -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c bytea_output=hex";
+use crate::dialect::{Dialect, Server};
 
 /// Whose lock a lost client holds: after so long without a word within a commit, the server ends its session.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
@@ -35,6 +31,8 @@ pub(crate) struct Statements {
     put: String,
     token: String,
     ask: String,
+    /// Whether an index lies in the order of a hash, on a server that has such.
+    pub(crate) count_hashes: String,
     sweep: String,
     listen: String,
     notify: String,
@@ -45,8 +43,14 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A text of SQL.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 impl Statements {
-    pub(crate) fn new(table: &str) -> Self {
+    pub(crate) fn new(table: &str, dialect: Dialect, server: Server) -> Self {
+        let name = literal(table);
         let channel = format!("{table}_watch");
         let tokens = quoted(&format!("{table}_commit"));
         let table = quoted(table);
@@ -71,11 +75,20 @@ impl Statements {
                 r#"SELECT "kv_key", "kv_value" FROM (SELECT "kv_key", "kv_value", sum(octet_length("kv_key") + octet_length("kv_value")) OVER (ORDER BY "kv_key" {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "before" FROM {table} WHERE {range} ORDER BY "kv_key" {order} LIMIT {pairs}) AS "page" WHERE "before" IS NULL OR "before" < {bytes} ORDER BY "kv_key" {order}"#
             )
         });
-        let millis = "(extract(epoch FROM clock_timestamp()) * 1000)::int8";
+        // Two arrays, side by side.
+        let pairs = match dialect {
+            Dialect::Postgres => "unnest($1, $2)",
+            Dialect::Portable => "ROWS FROM (unnest($1::BYTEA[]), unnest($2::BYTEA[]))",
+        };
+        // Without a word about it, YugabyteDB orders keys by a hash. Others do not know the word.
+        let columns = match server {
+            Server::Yugabyte => {
+                r#""kv_key" BYTEA NOT NULL, "kv_value" BYTEA NOT NULL, PRIMARY KEY ("kv_key" ASC)"#
+            }
+            _ => r#""kv_key" BYTEA PRIMARY KEY NOT NULL, "kv_value" BYTEA NOT NULL"#,
+        };
         Statements {
-            create_table: format!(
-                r#"CREATE TABLE IF NOT EXISTS {table} ("kv_key" BYTEA PRIMARY KEY NOT NULL, "kv_value" BYTEA NOT NULL)"#
-            ),
+            create_table: format!("CREATE TABLE IF NOT EXISTS {table} ({columns})"),
             create_tokens: format!(
                 r#"CREATE TABLE IF NOT EXISTS {tokens} ("token" BYTEA PRIMARY KEY NOT NULL, "at" TIMESTAMPTZ NOT NULL)"#
             ),
@@ -86,20 +99,29 @@ impl Statements {
             remove: format!(r#"DELETE FROM {table} WHERE "kv_key" = ANY($1)"#),
             remove_range: format!(r#"DELETE FROM {table} WHERE "kv_key" >= $1 AND "kv_key" < $2"#),
             remove_rest: format!(r#"DELETE FROM {table} WHERE "kv_key" >= $1"#),
-            insert: format!(
-                r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM unnest($1, $2)"#
-            ),
+            insert: format!(r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM {pairs}"#),
             put: format!(
-                r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM unnest($1, $2) ON CONFLICT ("kv_key") DO UPDATE SET "kv_value" = EXCLUDED."kv_value""#
+                r#"INSERT INTO {table} ("kv_key", "kv_value") SELECT * FROM {pairs} ON CONFLICT ("kv_key") DO UPDATE SET "kv_value" = EXCLUDED."kv_value""#
             ),
             token: format!(
                 r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp())"#
             ),
-            ask: format!(
-                r#"INSERT INTO {tokens} AS "there" ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING (xmax = 0)::int::int8, {millis}"#
+            ask: match dialect {
+                // It changes the row in vain, so that its own commit makes the answer durable.
+                Dialect::Postgres => format!(
+                    r#"INSERT INTO {tokens} AS "there" ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING (xmax = 0)::int::int8"#
+                ),
+                // What can be seen is durable where it has been agreed upon.
+                Dialect::Portable => format!(
+                    r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO NOTHING RETURNING 1::int8"#
+                ),
+            },
+            count_hashes: format!(
+                "SELECT count(*)::int8 FROM pg_indexes WHERE tablename = {name} \
+                 AND schemaname = ANY(current_schemas(false)) AND indexdef LIKE '% HASH)%'"
             ),
             listen: format!("LISTEN {}", quoted(&channel)),
-            notify: format!("SELECT pg_notify('{}', $1)", channel.replace('\'', "''")),
+            notify: format!("SELECT pg_notify({}, $1)", literal(&channel)),
             sweep: format!(
                 r#"DELETE FROM {tokens} WHERE "at" < clock_timestamp() - $1 * interval '1 minute'"#
             ),
@@ -146,7 +168,7 @@ impl Statements {
         Statement { name: "token", sql: &self.token }
     }
 
-    /// Whether the token is new, and the time of the server.
+    /// Whether the token is new. In the portable dialect there is a row only if it is.
     pub(crate) fn ask(&self) -> Statement<'_> {
         Statement { name: "ask", sql: &self.ask }
     }

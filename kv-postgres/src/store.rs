@@ -10,11 +10,12 @@ use permazen_kv::{
 };
 
 use crate::address::Address;
-use crate::connection::Statement;
-use crate::pool::Pool;
+use crate::connection::{Answer, Statement};
+use crate::dialect::{Dialect, Server};
+use crate::error::Failure;
+use crate::pool::{Pool, number};
 use crate::session::PostgresSession;
 use crate::settings;
-use crate::sql::OPTIONS;
 use crate::watches::Watching;
 
 /// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
@@ -44,12 +45,19 @@ pub struct PostgresBuilder {
     create: bool,
     deferrable: bool,
     watches: bool,
+    portable: bool,
 }
 
 impl Default for PostgresBuilder {
     fn default() -> Self {
-        let (create, deferrable, watches) = (true, false, false);
-        PostgresBuilder { connections: CONNECTIONS, wait: WAIT, create, deferrable, watches }
+        PostgresBuilder {
+            connections: CONNECTIONS,
+            wait: WAIT,
+            create: true,
+            deferrable: false,
+            watches: false,
+            portable: false,
+        }
     }
 }
 
@@ -113,6 +121,23 @@ impl PostgresBuilder {
         self
     }
 
+    /// Whether to ask the server only for what similar servers understand too: no watches, no certain
+    /// transactions, no snapshots, and no settings of the planner. Off unless set, but CockroachDB and
+    /// YugabyteDB are known by what they call themselves. The same as `dialect=portable` in the URL;
+    /// `dialect=postgres` forbids it.
+    ///
+    /// ```no_run
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let store = PostgresStore::builder().portable(true).open("postgres://ann@localhost/music")?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn portable(mut self, portable: bool) -> Self {
+        self.portable = portable;
+        self
+    }
+
     /// Opens the table that a URL names.
     ///
     /// # Errors
@@ -120,24 +145,32 @@ impl PostgresBuilder {
     /// are no tables and none may be created; retryable if no server answers in time.
     pub fn open(self, url: &str) -> Result<PostgresStore> {
         let mut address = Address::parse(url)?;
-        address.options = OPTIONS.to_owned();
         address.deferrable |= self.deferrable;
         address.watches |= self.watches;
-        let pool = Arc::new(Pool::new(address, self.connections, self.wait));
+        if self.portable {
+            address.dialect = Some(Dialect::Portable);
+        }
+        let (pool, mut checked) = Pool::new(address, self.connections, self.wait)?;
+        let (pool, connection) = (Arc::new(pool), &mut checked.connection);
         let (path, statements) = (pool.path(), &pool.statements);
-        let mut checked = pool.take(self.wait)?;
-        let connection = &mut checked.connection;
-        let mut run = |name, sql: &str| connection.run(Statement { name, sql }, &[]).map(drop);
+        check_options(&pool)?;
+        let mut run = |name, sql: &str| connection.run(Statement { name, sql }, &[]);
         let mut opened = run("look", &statements.look);
         if self.create && matches!(&opened, Err(error) if error.is_of("42P01")) {
             let created = run("create", &statements.create_table);
-            let created = created.and_then(|()| run("create tokens", &statements.create_tokens));
+            let created = created.and_then(|_| run("create tokens", &statements.create_tokens));
             // Two who create the tables at the same time can disturb each other.
             opened = run("look again", &statements.look).or(created);
         }
+        if opened.is_ok() && pool.server == Server::Yugabyte {
+            opened = run("count hashes", &statements.count_hashes).and_then(in_order);
+        }
         let opened = opened.map_err(|error| error.to_kv("cannot open the tables", &path));
-        let warnings = opened.and_then(|()| {
-            let warnings = settings::warnings(connection);
+        let warnings = opened.and_then(|_| {
+            let warnings = match pool.dialect {
+                Dialect::Postgres => settings::warnings(connection),
+                Dialect::Portable => Ok(Vec::new()),
+            };
             warnings.map_err(|error| error.to_kv("cannot look at the settings", &path))
         });
         pool.give_back(checked);
@@ -149,6 +182,33 @@ impl PostgresBuilder {
         let watching = pool.address.watches.then(|| Arc::new(watching));
         let db = RemoteDatabase::new(Postgres { pool, wait: self.wait, watching });
         Ok(PostgresStore { db, warnings: warnings.into() })
+    }
+}
+
+/// Refuses what the server cannot do.
+fn check_options(pool: &Pool) -> Result<()> {
+    let address = &pool.address;
+    let refused = [(address.watches, "watches=on"), (address.deferrable, "deferrable=on")];
+    match refused.into_iter().find(|(is_on, _)| *is_on) {
+        Some((_, option)) if pool.dialect == Dialect::Portable => Err(KvError::Open {
+            path: pool.path().into(),
+            reason: format!(
+                "{option} is not possible in the portable dialect of SQL: leave it out"
+            )
+            .into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a table whose keys do not lie in their order.
+fn in_order(hashes: Answer) -> std::result::Result<Answer, Failure> {
+    match number(hashes.rows.first().and_then(|row| row.first()))? {
+        0 => Ok(hashes),
+        _ => Err(Failure::other(
+            "the keys of the table lie in the order of a hash, so ranges of them cannot be read; \
+             make the table with PRIMARY KEY (\"kv_key\" ASC)",
+        )),
     }
 }
 
@@ -221,7 +281,9 @@ impl Engine for Postgres {
 
     fn capabilities(&self) -> Capabilities {
         let mut offered = Capabilities::none();
-        (offered.serializable, offered.concurrent_writers) = (true, true);
+        // CockroachDB is serializable, but not strictly. Of YugabyteDB nobody has measured it.
+        offered.serializable = self.pool.server == Server::Postgres;
+        offered.concurrent_writers = true;
         (offered.coarse_conflicts, offered.reorders_commits) = (true, true);
         (offered.persistent, offered.watches) = (true, self.watching.is_some());
         offered

@@ -28,3 +28,15 @@ fn watched() -> Fixture {
 }
 
 conformance!(watched, watched);
+
+/// What CockroachDB and YugabyteDB are asked, asked of PostgreSQL.
+fn portable() -> Fixture {
+    let Some(server) = Postgres::shared() else {
+        return Fixture::new(permazen_kv::memory::MemoryStore::new());
+    };
+    let url = format!("{}&dialect=portable", server.new_table());
+    let open = move || PostgresStore::open(&url).expect("a new table");
+    Fixture::new(open()).reopening(open)
+}
+
+conformance!(portable, portable);

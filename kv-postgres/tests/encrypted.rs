@@ -1,7 +1,7 @@
 //! Connections that are encrypted, to servers that prove who they are.
 #![allow(clippy::unwrap_used)]
 
-use permazen_kv::KvDatabaseExt;
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvTransaction, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
 
@@ -21,6 +21,11 @@ fn a_server_must_prove_who_it_is() {
     store.write(|tx| tx.put(b"key", &value)).unwrap();
     let read = store.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap();
     assert_eq!(read, value);
+    // Others write while somebody listens.
+    let watching = open("localhost", &format!("{own}&watches=on")).unwrap();
+    let watch = watching.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
+    watching.write(|tx| tx.put(b"key", b"")).unwrap();
+    assert!(watch.wait_timeout(wait).unwrap());
     assert!(open("localhost", "sslmode=require").is_ok());
     // A name that the certificate does not have, and a certificate that nobody trusts.
     let error = open("127.0.0.1", &own).unwrap_err();

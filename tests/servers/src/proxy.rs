@@ -33,6 +33,8 @@ struct Plan {
     /// On which message counted from now on which fault comes.
     fault: Option<(Way, usize, Fault)>,
     delay: Duration,
+    /// A parameter that the server does not have, as a message to each client that logs in.
+    announced: Vec<u8>,
     /// How many requests have gone to the server.
     requests: u64,
     /// Connections in which something has stalled, which must stay open.
@@ -94,6 +96,14 @@ impl Proxy {
         plan.fault.take().is_none()
     }
 
+    /// The server seems to announce this parameter when a client logs in, after its own.
+    pub fn announce(&self, name: &str, value: &str) {
+        let body = [name.as_bytes(), b"\0", value.as_bytes(), b"\0"].concat();
+        let len = u32::try_from(4 + body.len()).expect("a short parameter");
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).announced =
+            [b"S", &len.to_be_bytes()[..], &body].concat();
+    }
+
     /// How many batches of statements clients have sent since the last call.
     pub fn take_requests(&self) -> u64 {
         std::mem::take(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner).requests)
@@ -109,6 +119,7 @@ impl Proxy {
 fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
     let (mut input, mut is_first) = (Vec::new(), way == Way::There);
     let mut buffer = vec![0; 1 << 16];
+    let mut is_logged_in = false;
     loop {
         let read = from.read(&mut buffer)?;
         if read == 0 {
@@ -147,6 +158,11 @@ fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>)
                     while from.read(&mut buffer)? > 0 {}
                 }
                 return Ok(());
+            }
+            // The first `ReadyForQuery` ends the log-in.
+            if way == Way::Back && !is_logged_in && message.first() == Some(&b'Z') {
+                is_logged_in = true;
+                output.extend_from_slice(&plan.announced);
             }
             drop(plan);
             output.extend_from_slice(&message);

@@ -1,0 +1,79 @@
+//! Which SQL a server understands.
+
+/// A server, as it calls itself when a user logs in.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    #[default]
+    Postgres,
+    Cockroach,
+    Yugabyte,
+}
+
+impl Server {
+    /// What a parameter shows that the server sends when a user logs in. `None` if it shows nothing.
+    pub(crate) fn shown_by(name: &str, value: &str) -> Option<Server> {
+        match name {
+            "crdb_version" => Some(Server::Cockroach),
+            "server_version" if value.contains("-YB-") => Some(Server::Yugabyte),
+            _ => None,
+        }
+    }
+
+    /// What is spoken with it if nobody says.
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Server::Postgres => Dialect::Postgres,
+            Server::Cockroach | Server::Yugabyte => Dialect::Portable,
+        }
+    }
+}
+
+/// What is asked of a server.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// All that PostgreSQL has.
+    #[default]
+    Postgres,
+    /// What is also understood by servers that are similar.
+    Portable,
+}
+
+impl Dialect {
+    /// What each session sets. A table of a few rows would be read as a whole, which would make each transaction
+    /// conflict with each other one.
+    pub(crate) fn settings(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Postgres => &[
+                "SET default_transaction_isolation = 'read committed'",
+                "SET enable_seqscan = off",
+                "SET enable_bitmapscan = off",
+                "SET enable_sort = off",
+                "SET client_min_messages = warning",
+            ],
+            Dialect::Portable => &["SET default_transaction_isolation = 'read committed'"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_known_by_what_they_call_themselves() {
+        let of = Server::shown_by;
+        let cockroach = of("crdb_version", "CockroachDB CCL v23.2.0 (x86_64-pc-linux-gnu)");
+        assert_eq!(cockroach, Some(Server::Cockroach));
+        assert_eq!(of("server_version", "15.2-YB-2.25.0.0-b0"), Some(Server::Yugabyte));
+        assert_eq!(of("server_version", "15.14 (Debian 15.14-0+deb12u1)"), None);
+        assert_eq!(of("TimeZone", "-YB-"), None);
+        assert_eq!(Server::default().dialect(), Dialect::Postgres);
+        assert_eq!(Server::Cockroach.dialect(), Dialect::Portable);
+        assert_eq!(Server::Yugabyte.dialect(), Dialect::Portable);
+    }
+
+    #[test]
+    fn the_portable_dialect_has_no_settings_of_the_planner() {
+        assert!(Dialect::Portable.settings().iter().all(|set| !set.contains("enable")));
+    }
+}
