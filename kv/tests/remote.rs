@@ -198,6 +198,23 @@ fn many_writes_go_to_the_store_before_the_commit() {
 }
 
 #[test]
+fn what_the_store_has_taken_already_is_not_committed_by_one_who_only_reads() {
+    let (server, db) = database();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    let value = vec![7; 1 << 20];
+    for number in 0..70 {
+        tx.put(&key(number), &value).unwrap();
+    }
+    assert_eq!(server.take_requests(), 1);
+    // It cannot become one any more, and stays as it was.
+    let switched = tx.set_read_only();
+    assert!(matches!(switched, Err(KvError::IllegalState(_))), "{switched:?}");
+    assert!(!tx.is_read_only() && tx.get(&key(0)).unwrap().is_some());
+    tx.rollback();
+    assert_eq!(db.read(|tx| Ok(tx.scan(KeySpan::FULL, Direction::Forward)?.count())).unwrap(), 0);
+}
+
+#[test]
 fn a_snapshot_is_read_after_its_transaction_by_several_threads() {
     let (server, db) = database();
     fill(&server, 1_000, 10);

@@ -25,6 +25,8 @@ pub(super) struct RemoteTransaction<'db, E> {
     written: usize,
     /// Whether writes can go to the store before the commit.
     can_flush: bool,
+    /// Whether some have gone.
+    has_flushed: bool,
     is_read_only: bool,
     deadline: Deadline,
 }
@@ -43,6 +45,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             absent: BTreeSet::new(),
             written: 0,
             can_flush: !options.read_only && !is_tracked,
+            has_flushed: false,
             is_read_only: options.read_only,
             deadline: Deadline::new(options.timeout),
         })
@@ -75,6 +78,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
         self.written = 0;
         reader.forget()?;
         self.can_flush = reader.with_session(|session| session.flush(&changes))?;
+        self.has_flushed |= self.can_flush;
         if !self.can_flush {
             self.view.apply(&changes.writes)?;
             self.absent = changes.absent;
@@ -151,9 +155,16 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         self.is_read_only
     }
 
+    /// Not any more once the store has taken writes before the commit.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.view.base().check()?;
+        if self.has_flushed {
+            return Err(KvError::IllegalState(format!(
+                "the transaction has written more than {} MiB, which the store has taken already: roll it back instead",
+                MOST_WRITTEN >> 20
+            )));
+        }
         (self.is_read_only, self.can_flush) = (true, false);
         self.view.disable_read_tracking();
         Ok(())
