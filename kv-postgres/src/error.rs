@@ -99,7 +99,9 @@ impl ServerError {
             }
             (_, "42501") => open("the user needs SELECT, INSERT, UPDATE and DELETE on both tables"),
             (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
-            ("54", _) => failed("a key, a value or a transaction is larger than the server takes"),
+            ("54", _) => failed(
+                "a value, a transaction or the queue of notifications is larger than the server takes",
+            ),
             _ => failed(""),
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct PostgresSession {
     asked: VecDeque<(usize, Vec<RangeRead>)>,
     /// Its state is one that no conflict can make wrong. It waits for that when it begins.
     is_certain: bool,
+    /// The server has been asked to wait for that, and has not answered yet.
+    awaits_certainty: bool,
     is_begun: bool,
 }
 
@@ -46,7 +48,17 @@ impl PostgresSession {
     pub(crate) fn new(pool: Arc<Pool>, read_only: bool, is_certain: bool, wait: Duration) -> Self {
         let (held, asked) = (None, VecDeque::new());
         let is_certain = is_certain && read_only && pool.dialect == Dialect::Postgres;
-        PostgresSession { pool, held, read_only, wait, asked, is_certain, is_begun: false }
+        let awaits_certainty = false;
+        PostgresSession {
+            pool,
+            held,
+            read_only,
+            wait,
+            asked,
+            is_certain,
+            awaits_certainty,
+            is_begun: false,
+        }
     }
 
     /// An error, after which nothing is asked on this connection.
@@ -107,19 +119,20 @@ impl PostgresSession {
             connection.add(CLOCK, &[])?;
             connection.add(NO_LIMIT, &[])
         })?;
+        self.awaits_certainty = true;
         Ok(4)
     }
 
     /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
     fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
-        let is_certain = self.is_certain;
+        let awaits_certainty = std::mem::take(&mut self.awaits_certainty);
         let answers = self.with(what, |connection, pool| {
             let answers = connection.answers();
             connection.set_limit(pool.limit());
             answers
         });
         answers.map_err(|error| match error {
-            KvError::Timeout(why) if is_certain => KvError::Retry(format!(
+            KvError::Timeout(why) if awaits_certainty => KvError::Retry(format!(
                 "{why}; others write all the time, and what is read must be certain: wait longer (TxOptions::wait), \
                  or read without certainty"
             )),
