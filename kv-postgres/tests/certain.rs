@@ -99,7 +99,7 @@ fn it_costs_a_round_trip_less() {
         (&plain, certain(), true),
         (&deferrable, TxOptions::reading(), true),
     ] {
-        let store = PostgresStore::builder().wait(Duration::from_millis(500)).open(url).unwrap();
+        let store = PostgresStore::builder().wait(Duration::from_secs(2)).open(url).unwrap();
         store.read(|tx| tx.get(b"x").map(drop)).unwrap();
         // Its answer shows that all that was sent before has arrived.
         put(&store, &[b"x"]);

@@ -46,7 +46,7 @@ impl World {
     }
 
     fn try_open(&self) -> permazen_kv::Result<PostgresStore> {
-        PostgresStore::builder().wait(Duration::from_millis(300)).open(&self.url)
+        PostgresStore::builder().wait(Duration::from_secs(2)).open(&self.url)
     }
 
     /// Somebody else, in a transaction that has locked the table.
@@ -128,7 +128,7 @@ fn a_lock_that_others_hold() {
 /// 57014
 #[test]
 fn a_statement_that_takes_too_long() {
-    let Some(world) = World::new(&["SET statement_timeout = 100"]) else { return };
+    let Some(world) = World::new(&["SET statement_timeout = 500"]) else { return };
     let store = world.open();
     let mut other = world.locked();
     let error = get(&store);
@@ -156,7 +156,7 @@ fn a_connection_that_the_administrator_ends() {
 /// 25P03
 #[test]
 fn a_transaction_that_pauses_for_too_long() {
-    let settings = ["SET idle_in_transaction_session_timeout = 100"];
+    let settings = ["SET idle_in_transaction_session_timeout = 300"];
     let Some(world) = World::new(&settings) else { return };
     let store = world.open();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
