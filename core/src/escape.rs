@@ -8,6 +8,7 @@
 //! ```
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Whether a character could change how the text around it is shown: a control character, a
@@ -93,4 +94,29 @@ pub fn path_text(path: &Path) -> String {
         }
     }
     text
+}
+/// Where the first password is in a text with URLs of the form `scheme://user:password@server`. It must not be shown.
+///
+/// ```
+/// use permazen::escape::password_in;
+///
+/// assert_eq!(password_in(b"postgres://me:secret@server/db"), Some(14..20));
+/// assert_eq!(password_in(b"postgres://me@server:5432/db"), None);
+/// ```
+pub fn password_in(text: &[u8]) -> Option<Range<usize>> {
+    let mut from = 0;
+    while let Some(at) = text.get(from..)?.windows(3).position(|three| three == b"://") {
+        let start = from + at + 3;
+        let rest = text.get(start..)?;
+        let ends = |byte: &u8| matches!(byte, b'/' | b'?' | b'#') || byte.is_ascii_whitespace();
+        let server = rest.get(..rest.iter().position(ends).unwrap_or(rest.len()))?;
+        // A password may have an `@` that should have been written as `%40`: take the last one.
+        if let Some(end) = server.iter().rposition(|byte| *byte == b'@')
+            && let Some(colon) = server.get(..end)?.iter().position(|byte| *byte == b':')
+        {
+            return Some(start + colon + 1..start + end);
+        }
+        from = start;
+    }
+    None
 }

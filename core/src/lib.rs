@@ -68,6 +68,8 @@
 extern crate self as permazen;
 
 pub use permazen_kv as kv;
+#[cfg(feature = "postgres")]
+pub use permazen_kv_postgres as postgres;
 
 mod bytes;
 pub mod describe_key;

@@ -80,10 +80,10 @@ fn a_kind_that_is_not_compiled_in_names_its_feature() {
 
 #[test]
 fn an_unknown_kind_lists_those_there_are() {
-    let error = permazen::open("postgres://ann:secret@server/db").unwrap_err();
-    assert!(matches!(&error, OpenError::UnknownScheme { scheme } if scheme == "postgres"));
+    let error = permazen::open("mysql://ann:secret@server/db").unwrap_err();
+    assert!(matches!(&error, OpenError::UnknownScheme { scheme } if scheme == "mysql"));
     let text = error.to_string();
-    for expected in ["postgres: is no kind of store", "xml:PATH", "memory:", "write ./ before"] {
+    for expected in ["mysql: is no kind of store", "xml:PATH", "memory:", "write ./ before"] {
         assert!(text.contains(expected), "{text}");
     }
     assert!(!text.contains("secret"), "{text}");

@@ -303,9 +303,9 @@ fn urls_and_the_file_of_an_environment_are_taken() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.starts_with(&format!("Checking {path} (LMDB environment")), "{text}");
     }
-    let output = jsck(&["postgres:db"]).assert().code(2).get_output().clone();
+    let output = jsck(&["mysql:db"]).assert().code(2).get_output().clone();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.starts_with("jsck: postgres: is no kind of store"), "{text}");
+    assert!(text.starts_with("jsck: mysql: is no kind of store"), "{text}");
 }
 
 /// Repair changes the file and not the link to it, and respects the file's permissions.

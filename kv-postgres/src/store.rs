@@ -236,6 +236,11 @@ impl PostgresStore {
         &self.warnings
     }
 
+    /// What messages call it: its URL without the password and the parameters.
+    pub fn name(&self) -> String {
+        self.db.engine().pool.address.to_string()
+    }
+
     /// How to open a store.
     pub fn builder() -> PostgresBuilder {
         PostgresBuilder::default()

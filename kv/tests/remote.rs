@@ -215,6 +215,31 @@ fn what_the_store_has_taken_already_is_not_committed_by_one_who_only_reads() {
 }
 
 #[test]
+fn pending_writes_are_told_until_the_store_has_some_of_them() {
+    let (server, db) = database();
+    fill(&server, 100, 10);
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    assert!(tx.get(&key(1)).unwrap().is_some());
+    tx.put(&key(1), b"mine").unwrap();
+    tx.remove(&key(2)).unwrap();
+    let pending = tx.pending().unwrap();
+    assert!(pending.writes.touches(&key(1)) && pending.writes.touches(&key(2)));
+    let base = pending.base;
+    assert_eq!(base.get(&key(1)).unwrap().as_deref(), Some(&[1; 10][..]));
+    assert!(base.get(&key(2)).unwrap().is_some());
+    // Who still holds it does not keep the transaction from being committed, and reads nothing wrong then.
+    tx.commit().unwrap();
+    assert!(base.get(&key(50)).unwrap_err().is_stale());
+    assert!(server.store().snapshot().get(&key(2)).unwrap().is_none());
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    for number in 0..70 {
+        assert!(number > 60 || tx.pending().is_some());
+        tx.put(&key(number), &vec![0; 1 << 20]).unwrap();
+    }
+    assert!(tx.pending().is_none());
+}
+
+#[test]
 fn a_snapshot_is_read_after_its_transaction_by_several_threads() {
     let (server, db) = database();
     fill(&server, 1_000, 10);

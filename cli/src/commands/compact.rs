@@ -47,6 +47,9 @@ impl Compact {
         }
         let (kind, path) = opening.locate(database)?;
         match kind {
+            StoreKind::Postgres => {
+                return Err(Failure::new("a server makes its tables compact itself, with VACUUM"));
+            }
             StoreKind::Memory => {
                 return Err(Failure::new("memory: a store in memory has no file to make compact"));
             }

@@ -1,6 +1,6 @@
 //! `copy` and `backup`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ use crate::session::Session;
 /// and its pages are full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Copy {
-    /// The other store: lmdb:PATH, sqlite:PATH or xml:PATH, or the path of one that exists
+    /// The other store: lmdb:PATH, sqlite:PATH, xml:PATH or postgres://USER@HOST/DATABASE, or the path of one that exists
     target: OsString,
     /// Replace what the other store has
     #[arg(long)]
@@ -47,23 +47,29 @@ impl Copy {
                            xml:./- is a file of that name";
             return Err(Failure::new(message));
         }
-        if is_same(session, &path) {
-            let path = path_text(&path);
-            return Err(Failure::new(format!("{path}: this is the database itself")));
+        if kind.has_path() {
+            if is_same(session, &path) {
+                let path = path_text(&path);
+                return Err(Failure::new(format!("{path}: this is the database itself")));
+            }
+            file::refuse_own(&path, &path, session)?;
         }
-        file::refuse_own(&path, &path, session)?;
         let source = session.begin_reading_pairs()?;
         // A directory alone is no environment: it may be left from a copy that was killed.
         let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
-        let copied = match (found.symlink_metadata().is_ok(), kind) {
+        // What a server has is found when its table is opened.
+        let is_there = !kind.has_path() || found.symlink_metadata().is_ok();
+        // What messages call the other store, and how it is opened.
+        let name = if kind.has_path() { path.as_os_str() } else { &*self.target };
+        let copied = match (is_there, kind) {
             (false, _) => watched(&session.interrupt, |watch| {
                 Ok(Opening::new().create_from(&self.target, &*source, watch)?)
             })?,
             (true, StoreKind::Xml) => self.replace_dump(&path, &*source, session, out)?,
-            (true, _) => self.replace(kind, &path, &*source, session)?,
+            (true, _) => self.replace(kind, name, &*source, session)?,
         };
         session.interrupt.is_done();
-        let path = path_text(&path);
+        let path = path_text(Path::new(name));
         out.done(
             format_args!("Copied {} key/value pairs to {kind} {path}", copied.pairs),
             &json!({ "type": "written", "file": path, "pairs": copied.pairs }),
@@ -107,16 +113,17 @@ impl Copy {
     fn replace(
         &self,
         kind: StoreKind,
-        path: &Path,
+        name: &OsStr,
         source: &dyn KvRead,
         session: &Session,
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
-        let target = opening.open(path)?;
-        let mut kv =
-            session.patiently(|slice| target.begin(&TxOptions::writing().with_wait(slice)))?;
+        let target = opening.open(name)?;
+        let mut kv = session.patiently_with(&target, |slice| {
+            target.begin(&TxOptions::writing().with_wait(slice))
+        })?;
         if kv.at_least(&[], None)?.is_some() {
-            self.must_force(path)?;
+            self.must_force(target.name())?;
             remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
         }
         let copied = watched(&session.interrupt, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;

@@ -3,6 +3,7 @@
 use permazen::escape::path_text;
 use permazen::kv::KvDatabase;
 use permazen::layout;
+use permazen::open::StoreKind;
 use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value};
 
@@ -24,6 +25,8 @@ impl Info {
         let mut lines: Vec<Line> = vec![("Database", "kind", store.kind().to_string().into())];
         if let Some(path) = store.path() {
             lines.push(("Path", "path", path_text(path).into()));
+        } else if store.kind() == StoreKind::Postgres {
+            lines.push(("Server", "server", path_text(store.name()).into()));
         }
         let access = if session.options.write { "Read/Write" } else { "Read-Only" };
         lines.push(("Access", "access", access.into()));

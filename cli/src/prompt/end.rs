@@ -81,7 +81,7 @@ impl Work<'_, '_> {
         }
         // While a person thinks or others write, the transaction may become too old.
         if !yes && !options.yes {
-            let question = format!("{counts}; commit? [y/N] ");
+            let question = format!("{}; commit? [y/N] ", shown(&counts));
             if self.lines.agrees(&question, self.out)? != Some(true) {
                 output::note(WAIT);
                 return Ok(());
@@ -104,6 +104,10 @@ impl Work<'_, '_> {
         }
         let Some(open) = &pending.transaction else { return Ok(None) };
         let counts = counted(&open.transaction, &self.session.interrupt)?;
+        let Some(counts) = counts else {
+            // A server has some of so many changes already, and does not say which.
+            return Ok(Some(ChangeCounts::default()));
+        };
         if counts.is_empty() {
             pending.clear();
             return Ok(None);
@@ -133,7 +137,7 @@ impl Work<'_, '_> {
                     let counts = counts.json();
                     self.out.json_text(&format!("{{\"type\":\"committed\",\"changes\":{counts}}}"));
                 } else {
-                    self.out.say(format_args!("committed: {counts}"));
+                    self.out.say(format_args!("committed: {}", shown(counts)));
                 }
                 return Ok(());
             }
@@ -206,13 +210,25 @@ impl Work<'_, '_> {
     }
 }
 
+/// What a transaction has changed, in words. Nothing is counted only if the store does not say it.
+fn shown(counts: &ChangeCounts) -> String {
+    match counts.is_empty() {
+        true => "more changes than the store tells".to_owned(),
+        false => counts.to_string(),
+    }
+}
+
 /// Counts what a transaction has changed. Ctrl-C ends that, and what is counted then is not told.
-fn counted(transaction: &Transaction<'_>, interrupt: &Interrupt) -> Result<ChangeCounts, Failure> {
+/// `None` if the store does not say it.
+fn counted(
+    transaction: &Transaction<'_>,
+    interrupt: &Interrupt,
+) -> Result<Option<ChangeCounts>, Failure> {
     let stop = interrupt.flag();
     let counts =
         transaction.pending_changes(|changes| ChangeCounts::of(changes.stop_when(&stop)))?;
     interrupt.check().map_err(|failure| failure.but(WAIT))?;
-    Ok(counts.unwrap_or_default())
+    Ok(counts)
 }
 
 /// Shows changes. Returns whether there are some.
@@ -285,7 +301,7 @@ mod tests {
             (counts.map_err(|failure| failure.message), counter.take().reads())
         };
         let (counts, whole) = reads(false);
-        assert_eq!(counts.unwrap().to_string(), "Book: 1000 created");
+        assert_eq!(shown(&counts.unwrap().unwrap()), "Book: 1000 created");
         let (stopped, reads) = reads(true);
         assert_eq!(stopped.unwrap_err(), "interrupted; the changes still wait for `commit`");
         assert!(reads < 10 && whole >= 1000, "{reads} of {whole}");

@@ -11,7 +11,7 @@ use crate::output;
 /// After this time it is said that the program waits.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// How long to wait at a time before looking for Ctrl-C.
-const SLICE: Duration = Duration::from_millis(50);
+pub(super) const SLICE: Duration = Duration::from_millis(50);
 /// How long to pause if others are in the way and nothing can be waited for.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -22,6 +22,7 @@ const WAITING: &str = "waiting for others who use the database";
 pub(super) fn patiently<T, E: Into<Failure>>(
     interrupt: &Interrupt,
     wait: Duration,
+    slice: Duration,
     mut attempt: impl FnMut(Duration) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let start = Instant::now();
@@ -29,7 +30,7 @@ pub(super) fn patiently<T, E: Into<Failure>>(
     loop {
         interrupt.check()?;
         let left = wait.saturating_sub(start.elapsed());
-        let failure = match attempt(left.min(SLICE)) {
+        let failure = match attempt(left.min(slice)) {
             Ok(done) => return Ok(done),
             Err(error) => error.into(),
         };

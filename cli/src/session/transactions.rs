@@ -141,7 +141,20 @@ impl Session {
         &self,
         attempt: impl FnMut(Duration) -> Result<T, E>,
     ) -> Result<T, Failure> {
-        in_the_way::patiently(&self.interrupt, self.options.wait, attempt)
+        self.patiently_with(&self.kv, attempt)
+    }
+
+    /// The same for attempts on another store.
+    pub(crate) fn patiently_with<T, E: Into<Failure>>(
+        &self,
+        store: &dyn KvDatabase,
+        attempt: impl FnMut(Duration) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        let wait = self.options.wait;
+        // A store on a server waits for nobody when a transaction begins, but may have to ask later how a commit
+        // ended.
+        let slice = if store.capabilities().lazy_begin { wait } else { in_the_way::SLICE };
+        in_the_way::patiently(&self.interrupt, wait, slice, attempt)
     }
 
     /// Waits until nobody else writes. A commit after that need not wait, unless others are very quick;

@@ -147,8 +147,8 @@ fn a_database_that_is_not_there() {
     let db = Fixture::new();
     let missing = Ran::of(&mut program(&db.file("nosuch"), &["count Pet"])).failed(2);
     assert!(missing.ends_with("nosuch: No such file or directory\n"), "{missing}");
-    let other = Ran::of(&mut program("postgres://server/db".as_ref(), &["count Pet"])).failed(2);
-    assert!(other.starts_with("permazen: postgres: is no kind of store: lmdb:PATH"), "{other}");
+    let other = Ran::of(&mut program("mysql://server/db".as_ref(), &["count Pet"])).failed(2);
+    assert!(other.starts_with("permazen: mysql: is no kind of store: lmdb:PATH"), "{other}");
     std::fs::write(db.file("text"), "no database").unwrap();
     let text = Ran::of(&mut program(&db.file("text"), &["count Pet"])).failed(2);
     assert!(text.ends_with("no XML dump; --kind says what it is\n"), "{text}");

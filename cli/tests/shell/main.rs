@@ -11,5 +11,6 @@ mod others;
 mod pager;
 mod prompt;
 mod scripts;
+mod servers;
 mod stores;
 mod support;

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use permazen_kv::copy::{Compacted, Copied, Watch};
+#[cfg(feature = "postgres")]
+use permazen_kv::{KvDatabase as _, TxOptions, copy::copy_pairs};
 use permazen_kv::{KvError, KvRead, xml};
 
 use super::error::OpenError;
@@ -33,8 +35,8 @@ impl OpenStore {
     ///
     /// # Errors
     /// [`OpenError::Store`]: with [`KvError::Open`] if there is something at `target` already, with
-    /// [`KvError::Stopped`], with [`KvError::Unsupported`] for a store in memory, and with the errors of
-    /// the store.
+    /// [`KvError::Stopped`], with [`KvError::Unsupported`] for a store in memory or on a server, and with the
+    /// errors of the store.
     pub fn back_up(
         &self,
         target: impl AsRef<Path>,
@@ -57,7 +59,8 @@ impl Opening {
     /// it a snapshot or a read-only transaction, so that all pairs are of one state.
     ///
     /// The store gets its name when all of it is on disk; so it is there as a whole or not at all. Its
-    /// pages are full. Costs one scan of `from`.
+    /// pages are full. On a server, the table must be empty, and gets all pairs in one transaction. Costs one scan
+    /// of `from`.
     ///
     /// ```
     /// use permazen::kv::copy::Watch;
@@ -86,6 +89,7 @@ impl Opening {
         from: &dyn KvRead,
         watch: &mut Watch<'_>,
     ) -> Result<Copied, OpenError> {
+        let name = name.as_ref();
         let (kind, path) = self.clone().create(true).locate(name)?;
         match kind {
             #[cfg(feature = "lmdb")]
@@ -102,7 +106,19 @@ impl Opening {
             StoreKind::Memory => {
                 Err(KvError::Unsupported("a copy to a new store in memory").into())
             }
-            #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
+            #[cfg(feature = "postgres")]
+            StoreKind::Postgres => {
+                let store = self.clone().create(true).open(name)?;
+                let mut to = store.begin(&TxOptions::writing())?;
+                if to.at_least(&[], None)?.is_some() {
+                    let (path, reason) = (store.name().into(), "there are pairs in it".into());
+                    return Err(KvError::Open { path, reason }.into());
+                }
+                let copied = copy_pairs(from, &mut *to, watch)?;
+                to.commit()?;
+                Ok(copied)
+            }
+            #[cfg(not(all(feature = "lmdb", feature = "sqlite", feature = "postgres")))]
             kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
         }
     }
@@ -131,7 +147,7 @@ impl Opening {
     /// # Errors
     /// Those of [`locate`](Self::locate). [`OpenError::NotWritable`] for an XML dump. [`OpenError::Store`]:
     /// with [`KvError::Retry`] if others are in the way, with [`KvError::Stopped`], with
-    /// [`KvError::Full`], with [`KvError::Unsupported`] for a store in memory, and for an LMDB environment
+    /// [`KvError::Full`], with [`KvError::Unsupported`] for a store in memory or on a server, and for an LMDB environment
     /// on Windows. Nothing is changed then.
     #[cfg_attr(
         not(any(feature = "lmdb", feature = "sqlite")),
@@ -158,6 +174,9 @@ impl Opening {
             StoreKind::Xml => Err(OpenError::NotWritable { path: path.into() }),
             StoreKind::Memory => {
                 Err(KvError::Unsupported("making a store in memory compact").into())
+            }
+            StoreKind::Postgres => {
+                Err(KvError::Unsupported("making a table of a server compact").into())
             }
             #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
             kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),

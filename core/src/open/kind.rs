@@ -14,6 +14,8 @@ pub enum StoreKind {
     Xml,
     /// A store in memory.
     Memory,
+    /// A table on a PostgreSQL server.
+    Postgres,
 }
 
 /// A kind of store, what URLs call it, and what can be opened in that way.
@@ -26,7 +28,7 @@ pub(super) struct Scheme {
     pub(super) compiled: bool,
 }
 
-pub(super) const SCHEMES: [Scheme; 4] = [
+pub(super) const SCHEMES: [Scheme; 5] = [
     Scheme {
         kind: StoreKind::Lmdb,
         name: "lmdb",
@@ -49,10 +51,17 @@ pub(super) const SCHEMES: [Scheme; 4] = [
         feature: None,
         compiled: true,
     },
+    Scheme {
+        kind: StoreKind::Postgres,
+        name: "postgres",
+        form: "postgres://USER@HOST/DATABASE",
+        feature: Some("postgres"),
+        compiled: cfg!(feature = "postgres"),
+    },
 ];
 
 impl StoreKind {
-    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml` or `memory`.
+    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml`, `memory` or `postgres`.
     pub fn scheme(self) -> &'static str {
         self.entry().name
     }
@@ -62,13 +71,19 @@ impl StoreKind {
         self.entry().compiled
     }
 
+    /// Whether such a store is a file or a directory. Otherwise it has no path.
+    pub fn has_path(self) -> bool {
+        !matches!(self, StoreKind::Memory | StoreKind::Postgres)
+    }
+
     pub(super) fn entry(self) -> &'static Scheme {
-        let [lmdb, sqlite, xml, memory] = &SCHEMES;
+        let [lmdb, sqlite, xml, memory, postgres] = &SCHEMES;
         match self {
             StoreKind::Lmdb => lmdb,
             StoreKind::Sqlite => sqlite,
             StoreKind::Xml => xml,
             StoreKind::Memory => memory,
+            StoreKind::Postgres => postgres,
         }
     }
 }
@@ -81,6 +96,7 @@ impl fmt::Display for StoreKind {
             StoreKind::Sqlite => "SQLite file",
             StoreKind::Xml => "XML dump",
             StoreKind::Memory => "store in memory",
+            StoreKind::Postgres => "PostgreSQL table",
         })
     }
 }

@@ -7,6 +7,7 @@
 //! | `sqlite:PATH` | the SQLite file (feature `sqlite`) |
 //! | `xml:PATH` | the XML dump, as a store in memory that can only be read |
 //! | `memory:` | an empty store in memory |
+//! | `postgres://USER@HOST:PORT/DATABASE?table=KV` | the table on the PostgreSQL server (feature `postgres`); `docs/src/servers.md` has all of the URL |
 //!
 //! What stands before the first colon is the kind, so a path with a colon begins with `./` or `/`.
 //! The path after the colon is taken as it is; `lmdb:///data/db` is the same as `lmdb:/data/db`.
@@ -31,8 +32,8 @@
 //! tx.put(b"key", b"value")?;
 //! tx.commit()?;
 //!
-//! let error = permazen::open("postgres://server/db").unwrap_err();
-//! assert!(error.to_string().starts_with("postgres: is no kind of store"));
+//! let error = permazen::open("mysql://server/db").unwrap_err();
+//! assert!(error.to_string().starts_with("mysql: is no kind of store"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -41,6 +42,8 @@ mod detect;
 mod error;
 mod files;
 mod kind;
+#[cfg(feature = "postgres")]
+mod server;
 mod xml_dump;
 
 use std::ffi::{OsStr, OsString};
@@ -138,12 +141,15 @@ impl Opening {
     /// errors of [`StoreKind::detect`] for a path, [`OpenError::NotWritable`] if an XML dump is to
     /// be written, and the errors of opening a store of that kind.
     pub fn open(&self, name: impl AsRef<OsStr>) -> Result<OpenStore, OpenError> {
+        let name = name.as_ref();
         let (kind, path) = self.locate(name)?;
         let Scheme { feature, compiled, .. } = kind.entry();
         if let Some(feature) = feature.filter(|_| !compiled) {
             return Err(OpenError::NotCompiledIn { kind, feature });
         }
         let write = self.write || self.create;
+        #[cfg_attr(not(feature = "postgres"), expect(unused_mut, reason = "the others have paths"))]
+        let mut called = kind.entry().form.to_owned();
         let (store, files): (Arc<dyn KvDatabase>, Files) = match kind {
             #[cfg(feature = "lmdb")]
             StoreKind::Lmdb => {
@@ -173,20 +179,21 @@ impl Opening {
                 (dump.clone(), Files::Xml(dump))
             }
             StoreKind::Memory => (Arc::new(MemoryStore::new()), Files::None),
-            #[cfg(not(feature = "lmdb"))]
-            StoreKind::Lmdb => {
-                return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() });
+            #[cfg(feature = "postgres")]
+            StoreKind::Postgres => {
+                let server = server::Server::open(name, self)?;
+                called = server.store.name();
+                (Arc::new(server), Files::None)
             }
-            #[cfg(not(feature = "sqlite"))]
-            StoreKind::Sqlite => {
-                return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() });
-            }
+            #[cfg(not(all(feature = "lmdb", feature = "sqlite", feature = "postgres")))]
+            kind => return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
         };
-        let path = (kind != StoreKind::Memory).then_some(path);
-        Ok(OpenStore { store, files, kind, path, wait: self.wait })
+        let path = kind.has_path().then_some(path);
+        let name = path.clone().unwrap_or_else(|| PathBuf::from(called));
+        Ok(OpenStore { store, files, kind, path, name, wait: self.wait })
     }
 
-    /// Which kind of store `name` means, and its path, which is empty for a store in memory. The
+    /// Which kind of store `name` means, and its path, which is empty for a store in memory or on a server. The
     /// path of an LMDB environment is its directory. Opens no store.
     ///
     /// # Errors
@@ -194,6 +201,7 @@ impl Opening {
     /// [`StoreKind::detect`] for a path.
     pub fn locate(&self, name: impl AsRef<OsStr>) -> Result<(StoreKind, PathBuf), OpenError> {
         let (kind, path) = match self.kind {
+            Some(kind) if !kind.has_path() => (kind, PathBuf::new()),
             Some(kind) => (kind, PathBuf::from(name.as_ref())),
             None => self.parse(name.as_ref())?,
         };
@@ -212,9 +220,14 @@ impl Opening {
                 kind => Ok((kind?, path)),
             };
         };
-        let Some(known) = SCHEMES.iter().find(|known| known.name == scheme) else {
+        // PostgreSQL's own programs know both.
+        let of_scheme = if scheme == "postgresql" { "postgres" } else { &scheme };
+        let Some(known) = SCHEMES.iter().find(|known| known.name == of_scheme) else {
             return Err(OpenError::UnknownScheme { scheme });
         };
+        if known.kind == StoreKind::Postgres {
+            return Ok((known.kind, PathBuf::new()));
+        }
         if known.kind == StoreKind::Memory {
             return match rest.is_empty() {
                 true => Ok((known.kind, PathBuf::new())),
@@ -285,6 +298,7 @@ pub struct OpenStore {
     files: Files,
     kind: StoreKind,
     path: Option<PathBuf>,
+    name: PathBuf,
     wait: Option<Duration>,
 }
 
@@ -298,6 +312,9 @@ impl OpenStore {
     /// the same time, no lock is held before the commit, and each says what it has written
     /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was opened
     /// read-only; then its commit fails. What other programs commit meanwhile is noticed.
+    ///
+    /// A store on a server is returned as it is: all of its transactions are optimistic, and none can write if the
+    /// store was opened read-only.
     ///
     /// Open one for each store and keep it: transactions of the same one are checked against each
     /// other by what they wrote, without reading the store.
@@ -318,12 +335,27 @@ impl OpenStore {
     /// ```
     #[must_use]
     pub fn optimistic(self) -> OpenStore {
+        // Such transactions are all that a server has, and it finds their conflicts itself.
+        if self.store.capabilities().lazy_begin {
+            return self;
+        }
         OpenStore { store: Arc::new(OptimisticDatabase::new(self.store)), ..self }
     }
 
-    /// Where it is; `None` for a store in memory. For an LMDB environment, this is its directory.
+    /// Where it is; `None` for a store in memory or on a server. For an LMDB environment, this is its directory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// What messages call it: its path, `memory:`, or the URL of its server without the password.
+    ///
+    /// ```
+    /// let store = permazen::open("memory:")?;
+    /// assert_eq!(store.name().to_str(), Some("memory:"));
+    /// # Ok::<(), permazen::open::OpenError>(())
+    /// ```
+    pub fn name(&self) -> &Path {
+        &self.name
     }
 }
 
@@ -331,7 +363,7 @@ impl fmt::Debug for OpenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenStore")
             .field("kind", &self.kind)
-            .field("path", &self.path)
+            .field("name", &self.name)
             .finish_non_exhaustive()
     }
 }

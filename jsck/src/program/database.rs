@@ -36,15 +36,17 @@ impl<'s> Subject<'s> {
     pub(super) fn path(self) -> &'s Path {
         match self {
             Subject::Named(name) => Path::new(name),
-            Subject::Open(store) => store.path().unwrap_or(Path::new("memory:")),
+            Subject::Open(store) => store.name(),
         }
     }
 
-    /// The path beside which its files are: that of a URL is what comes after the kind.
+    /// The path beside which its files are: that of a URL is what comes after the kind. A store without files has
+    /// them in the current directory.
     pub(super) fn place(self) -> PathBuf {
         let path = self.path();
         match Opening::new().locate(path) {
-            Ok((_, located)) if !path.exists() && !located.as_os_str().is_empty() => located,
+            Ok((kind, _)) if !path.exists() && !kind.has_path() => kind.scheme().into(),
+            Ok((_, located)) if !path.exists() => located,
             _ => path.to_path_buf(),
         }
     }
@@ -84,7 +86,7 @@ pub(super) fn open(
     })?;
     if located.0 != StoreKind::Xml {
         let store = opening.open(name).map_err(unwrapped)?;
-        let path = store.path().unwrap_or(name).to_path_buf();
+        let path = store.name().to_path_buf();
         return Ok(Database { path, store: Store::Other(store) });
     }
     // A repair replaces the dump by a new file: replace the file itself, not a link to it.
@@ -163,7 +165,9 @@ impl Database {
                 return Err("interrupted; nothing was changed".into());
             }
             let left = wait.saturating_sub(start.elapsed());
-            match self.store().begin(&TxOptions::writing().with_wait(left.min(SLICE))) {
+            // A store on a server waits for nobody when it begins, but may have to ask later how a commit ended.
+            let slice = if self.store().capabilities().lazy_begin { left } else { left.min(SLICE) };
+            match self.store().begin(&TxOptions::writing().with_wait(slice)) {
                 Err(error) if error.is_retryable() && left.is_zero() => {
                     let what = format!(
                         "{}: another program is changing the database, and was waited for {wait:?}; \

@@ -23,6 +23,7 @@ mod undo;
 use std::io::Write;
 use std::path::Path;
 
+use permazen::escape::password_in;
 use permazen::kv::KvError;
 use permazen::open::OpenError;
 
@@ -125,6 +126,13 @@ pub fn without_numbers(message: &str) -> String {
 fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Result<u8, Failure> {
     let host = terminal.host;
     let options = args.options(host)?;
+    if let Subject::Named(name) = subject
+        && password_in(name.as_encoded_bytes()).is_some()
+    {
+        return Err("a password in an argument can be seen by others, and is refused: give it in PGPASSWORD or in \
+                    ~/.pgpass"
+            .into());
+    }
     let path = subject.path();
     let open = |write| database::open(subject, args.kind, write, host.wait());
     if let Some(file) = &args.apply_undo {

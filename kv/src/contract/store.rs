@@ -535,11 +535,12 @@ pub trait KvTransaction: KvWrite {
 
     /// What this transaction has written and not committed yet, and the content that it changes.
     /// For tools that show the changes before they are committed. Free. Reading the content costs
-    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked.
+    /// what a read of [`snapshot`](Self::snapshot) costs, and is not tracked, except by a server that tracks what it is
+    /// asked ([`Capabilities::lazy_begin`]).
     ///
     /// `None` if the store does not keep the writes apart from the content: transactions of LMDB,
     /// SQLite and the store in memory that write. Those of the optimistic engine do keep them, and
-    /// so do read-only transactions of LMDB and SQLite.
+    /// so do read-only transactions of LMDB and SQLite. Those of a server keep up to 64 MiB of them.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -579,7 +580,7 @@ pub struct Pending<'t> {
     /// The changes so far. Made in [`base`](Self::base), they lead to what the transaction sees.
     pub writes: &'t Writes,
     /// The content that they change: what the transaction saw when it began. It outlives the
-    /// transaction.
+    /// transaction; only the content of a store on a server ends with the commit of a transaction that writes.
     pub base: SharedRead,
 }
 

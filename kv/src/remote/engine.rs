@@ -76,8 +76,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Retryable if no connection was free in time.
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn Session>>;
 
-    /// What transactions offer. `timeouts`, `read_only_switch` and `lazy_begin` are always there, `snapshots`,
-    /// `untracked_reads`, `pending_writes` and `conflict_free_counters` never; what the engine says of these does
+    /// What transactions offer. `timeouts`, `read_only_switch`, `pending_writes` and `lazy_begin` are always there,
+    /// `snapshots`, `untracked_reads` and `conflict_free_counters` never; what the engine says of these does
     /// not count.
     fn capabilities(&self) -> Capabilities;
 

@@ -65,7 +65,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
             read_only_switch: true,
             snapshots: false,
             untracked_reads: false,
-            pending_writes: false,
+            pending_writes: true,
             conflict_free_counters: false,
             ..self.engine.capabilities()
         }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 
-use super::engine::{RangeRead, Session};
+use super::engine::{Changes, Page, RangeRead, Session};
 use super::known::{Known, Rest};
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, key};
@@ -38,6 +38,39 @@ struct State {
     under_way: VecDeque<Vec<RangeRead>>,
     /// Why nothing can be read any more.
     failure: Option<String>,
+}
+
+const ENDED: &str = "the transaction has been committed";
+
+/// Stands where the session was.
+struct Ended;
+
+impl Ended {
+    fn error<T>() -> Result<T> {
+        Err(KvError::Stale(ENDED.to_owned()))
+    }
+}
+
+impl Session for Ended {
+    fn ask(&mut self, _: &[RangeRead]) -> Result<()> {
+        Ended::error()
+    }
+
+    fn answer(&mut self) -> Result<Vec<Page>> {
+        Ended::error()
+    }
+
+    fn is_begun(&self) -> bool {
+        true
+    }
+
+    fn share(&mut self) -> Result<()> {
+        Ended::error()
+    }
+
+    fn commit(self: Box<Self>, _: Changes) -> Result<()> {
+        Ended::error()
+    }
 }
 
 impl fmt::Debug for Reader {
@@ -95,9 +128,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives up the reader.
-    pub(super) fn into_session(self) -> Box<dyn Session> {
-        self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).session
+    /// Gives up the session. Who still has the reader gets errors.
+    pub(super) fn end(&self) -> Box<dyn Session> {
+        let mut state = lock(&self.state);
+        state.failure = Some(ENDED.to_owned());
+        std::mem::replace(&mut state.session, Box::new(Ended))
     }
 
     /// The first pair of a span.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::{Changes, Engine, Session};
+use super::engine::{Changes, Engine};
 use super::reader::Reader;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
 use crate::{
-    KeySpan, KeyWatch, KvError, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions, key,
+    KeySpan, KeyWatch, KvError, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead,
+    TxOptions, key,
 };
 
 /// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
@@ -25,7 +26,7 @@ pub(super) struct RemoteTransaction<'db, E> {
     written: usize,
     /// Whether writes can go to the store before the commit.
     can_flush: bool,
-    /// Whether some have gone.
+    /// Whether the store has some of the writes. Then nobody can read what was there before them.
     has_flushed: bool,
     is_read_only: bool,
     deadline: Deadline,
@@ -109,13 +110,13 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
         self.view.writes().puts.contains_key(key)
     }
 
-    /// The session, if nobody else reads from it.
-    fn into_session(self) -> (Option<Box<dyn Session>>, Changes) {
+    /// The reader, and what is to be committed.
+    fn into_parts(self) -> (Arc<Reader>, Changes) {
         let tracks = self.engine.checks_reads() && !self.is_read_only;
         let (reader, reads, mut writes) = self.view.into_parts();
         writes.adjusts.clear();
         let changes = Changes { writes, absent: self.absent, reads: tracks.then_some(reads) };
-        (Arc::into_inner(reader).map(Reader::into_session), changes)
+        (reader, changes)
     }
 }
 
@@ -189,6 +190,13 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         })
     }
 
+    fn pending(&self) -> Option<Pending<'_>> {
+        (!self.is_read_only && !self.has_flushed).then(|| Pending {
+            writes: self.view.writes(),
+            base: Arc::clone(self.view.base()) as SharedRead,
+        })
+    }
+
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.reading()?;
         self.engine.watch(key)
@@ -199,22 +207,19 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         self.view.base().check()?;
         if self.is_read_only {
             let is_begun = self.view.base().is_begun();
-            let (session, _) = self.into_session();
             // What is shared has a state that is right whatever comes, and ends with its last holder.
-            return match session {
-                Some(session) if is_begun => session.commit(Changes::default()),
+            return match Arc::into_inner(self.into_parts().0) {
+                Some(reader) if is_begun => reader.end().commit(Changes::default()),
                 _ => Ok(()),
             };
         }
         self.add_up()?;
         let is_begun = self.view.base().is_begun();
-        let (session, changes) = self.into_session();
-        match session {
-            Some(session) if is_begun || !changes.is_empty() => session.commit(changes),
-            Some(_) => Ok(()),
-            None => {
-                Err(KvError::IllegalState("somebody else reads from the transaction".to_owned()))
-            }
+        let (reader, changes) = self.into_parts();
+        // Others may still hold what the transaction saw before its writes. It ends for them as well.
+        match is_begun || !changes.is_empty() {
+            true => reader.end().commit(changes),
+            false => Ok(()),
         }
     }
 

@@ -1,0 +1,117 @@
+//! The shell on a table of a server.
+
+use std::path::Path;
+use std::process::Command;
+
+use permazen::open::StoreKind;
+use permazen_test_servers::Postgres;
+
+use crate::prompt::Person;
+use crate::support::{Fixture, Ran, SCHEMA, program};
+
+fn run(store: &str, arguments: &[&str]) -> Ran {
+    Ran::of(&mut program(Path::new(store), arguments))
+}
+
+#[test]
+fn a_table_is_copied_queried_changed_checked_and_copied_back() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    let missing = run(&url, &["count Pet"]).failed(2);
+    assert!(missing.contains("tables"), "{missing}");
+    let copied = db.run(&["copy", &url]).done();
+    assert!(copied.contains("key/value pairs to PostgreSQL table postgres://"), "{copied}");
+    let twice = db.run(&["copy", &url]).failed(2);
+    assert!(twice.contains("there is something in it; --force replaces it"), "{twice}");
+    let again = db.run(&["copy", &url, "--force"]).done();
+    assert_eq!(again, copied);
+    let query = ["find Person columns name, age", "--raw"];
+    assert_eq!(run(&url, &query).done(), db.run(&query).done());
+    let refused = run(&url, &["set @1000000000000002 to age = 70"]).failed(2);
+    assert!(refused.contains("--write"), "{refused}");
+    run(&url, &["--write", "set @1000000000000002 to age = 70"]).done();
+    let changed = run(&url, &["--raw", "find @1000000000000002 columns age"]).done();
+    assert_eq!(changed, "70\n");
+    let info = run(&url, &["info"]).done();
+    assert!(info.contains("PostgreSQL table") && info.contains("postgres://"), "{info}");
+    assert_eq!(run(&url, &["check"]).code, 0);
+    let back = format!("lmdb:{}", db.file("back").display());
+    run(&url, &["copy", &back]).done();
+    let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
+    assert_eq!(dump(&back), dump(&url));
+    for (arguments, why) in
+        [(&["backup", "/tmp/x"][..], "a backup"), (&["--write", "compact"][..], "VACUUM")]
+    {
+        let failed = run(&url, arguments).failed(2);
+        assert!(failed.contains(why), "{failed}");
+    }
+}
+
+#[test]
+fn a_prompt_on_a_table() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    let mut person = Person::on(Path::new(&url), &["--write", "--yes", "--raw"]);
+    person.types("create Pet name = \"Tom\"");
+    let shown = person.types("count Pet");
+    assert!(shown.contains("]> count Pet\n2\n"), "{shown}");
+    // Others do not see it yet, and their writes do not wait.
+    assert_eq!(run(&url, &["--raw", "count Pet"]).done(), "1\n");
+    let committed = person.types("commit");
+    assert!(committed.contains("committed: Pet: 1 created"), "{committed}");
+    assert_eq!(person.leaves().code, 0);
+    assert_eq!(run(&url, &["--raw", "count Pet"]).done(), "2\n");
+}
+
+#[test]
+fn a_table_is_checked_and_repaired() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+    let found = run(&url, &["check"]);
+    assert_eq!(found.code, 1, "{}", found.err);
+    let mut repair = program(Path::new(&url), &["check", "--repair", "--yes", "--write"]);
+    let repaired = Ran::of(repair.current_dir(db.file("")));
+    assert_eq!(repaired.code, 1, "{}{}", repaired.out, repaired.err);
+    // The undo file is in the current directory.
+    let undo = std::fs::read_dir(db.file("")).unwrap().filter_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.starts_with("postgres.undo-").then_some(name)
+    });
+    assert_eq!(undo.count(), 1);
+    assert_eq!(run(&url, &["check"]).code, 0);
+}
+
+#[test]
+fn a_table_is_created() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.new_table();
+    let db = Fixture::new();
+    let schema = db.file("schema.xml");
+    std::fs::write(&schema, SCHEMA).unwrap();
+    let add = ["--create", "--yes", "schema", "add", schema.to_str().unwrap()];
+    let added = run(&url, &add);
+    assert_eq!(added.code, 0, "{added:?}");
+    run(&url, &["--write", "create Pet name = \"Tom\""]);
+    assert_eq!(run(&url, &["--raw", "find Pet columns name"]).done(), "Tom\n");
+}
+
+#[test]
+fn a_password_is_neither_taken_nor_shown() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.new_table().replacen("postgres://test@", "postgresql://test@", 1);
+    let store = permazen::open::Opening::new().create(true).open(&url).unwrap();
+    assert_eq!((store.kind(), store.path()), (StoreKind::Postgres, None));
+    let with_password = url.replacen("test@", "test:s3cret@", 1);
+    let store = permazen::open(&with_password).unwrap();
+    let name = store.name().to_str().unwrap();
+    assert!(name.starts_with("postgres://test@") && !name.contains("s3cret"), "{name}");
+    assert!(!format!("{store:?}").contains("s3cret"));
+    // The name leads to the store, if it is the usual table.
+    assert_eq!(permazen::open::Opening::new().locate(name).unwrap().0, StoreKind::Postgres);
+    let mut environment: Command = program(Path::new(&url), &["kv", "dump", "-"]);
+    environment.env("PGPASSWORD", "s3cret");
+    assert!(!Ran::of(&mut environment).done().contains("s3cret"));
+}
