@@ -54,7 +54,7 @@ impl Copy {
             }
             file::refuse_own(&path, &path, session)?;
         }
-        let source = session.begin_reading_pairs()?;
+        let source = session.begin_certain()?;
         // A directory alone is no environment: it may be left from a copy that was killed.
         let found = if kind == StoreKind::Lmdb { path.join("data.mdb") } else { path.clone() };
         // What a server has is found when its table is opened.

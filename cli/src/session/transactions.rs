@@ -120,6 +120,12 @@ impl Session {
         self.begin_pairs_with(&TxOptions::reading())
     }
 
+    /// The same for a copy: a server must not take back at the end what was read. It waits for those who write there
+    /// at that moment.
+    pub(crate) fn begin_certain(&self) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        self.begin_pairs_with(&TxOptions::reading().with_certainty())
+    }
+
     /// Begins a transaction of the key/value store, as [`begin`](Self::begin) does.
     ///
     /// # Errors

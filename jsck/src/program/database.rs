@@ -147,7 +147,9 @@ impl Database {
 
     /// Begins a transaction.
     pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
-        let options = if write { TxOptions::writing() } else { TxOptions::reading() };
+        // What a server only lets one see at first, and takes back at the end, is no finding.
+        let reading = TxOptions::reading().with_certainty();
+        let options = if write { TxOptions::writing() } else { reading };
         Ok(self.store().begin(&options)?)
     }
 
