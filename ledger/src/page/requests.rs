@@ -33,6 +33,8 @@ pub(super) struct Source {
     pub(super) number: u64,
     /// How long an answer may take.
     pub(super) limit: Duration,
+    /// How often a source had been set when this one was.
+    changes: u64,
 }
 
 /// What is asked of the source of a page at the moment.
@@ -152,8 +154,9 @@ impl Requests {
 
     pub(super) fn set_source(&self, source: Option<Source>) {
         let mut state = self.lock();
-        let former = std::mem::replace(&mut *state, State { source, ..State::default() });
-        state.changes = former.changes + 1;
+        let changes = state.changes + 1;
+        let source = source.map(|source| Source { changes, ..source });
+        let former = std::mem::replace(&mut *state, State { source, changes, ..State::default() });
         drop(state);
         self.changed.notify_all();
         // Its own code may run now.
@@ -164,13 +167,22 @@ impl Requests {
         self.lock().source.clone()
     }
 
-    /// Takes those of these pieces that nobody else gets.
-    pub(super) fn claim(self: &Arc<Self>, wanted: &[(Kind, Digest)]) -> Claimed<'_> {
+    /// Takes those of these pieces that nobody else gets. Who asks a former source takes all, and keeps nobody from
+    /// getting them too.
+    pub(super) fn claim(
+        self: &Arc<Self>,
+        wanted: &[(Kind, Digest)],
+        source: &Source,
+    ) -> Claimed<'_> {
         let mut state = self.lock();
+        let changes = source.changes;
+        if state.changes != changes {
+            return Claimed { requests: self, changes, pieces: wanted.to_vec() };
+        }
         let is_free = |(_, digest): &&(Kind, Digest)| !state.claimed.contains_key(digest);
         let pieces: Vec<_> = wanted.iter().filter(is_free).copied().collect();
         state.claimed.extend(pieces.iter().map(|(_, digest)| (*digest, Arc::default())));
-        Claimed { requests: self, changes: state.changes, pieces }
+        Claimed { requests: self, changes, pieces }
     }
 
     /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each answer only so
@@ -196,7 +208,9 @@ impl Requests {
     fn slot(self: &Arc<Self>, source: &Source, waits: bool) -> Result<Option<Slot>> {
         let until = source.until();
         let mut state = self.lock();
-        while state.running >= REQUESTS {
+        let changes = source.changes;
+        // What is asked of a former source takes no place from the others.
+        while state.changes == changes && state.running >= REQUESTS {
             if !waits {
                 return Ok(None);
             }
@@ -207,12 +221,22 @@ impl Requests {
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.running += 1;
-        Ok(Some(Slot { requests: Arc::clone(self), changes: state.changes }))
+        if state.changes == changes {
+            state.running += 1;
+        }
+        Ok(Some(Slot { requests: Arc::clone(self), changes }))
     }
 }
 
 impl Source {
+    pub(super) fn new(
+        asked: Arc<dyn ObjectSource>,
+        (page, number): (PageId, u64),
+        limit: Duration,
+    ) -> Self {
+        Source { asked, page, number, limit, changes: 0 }
+    }
+
     /// When an answer is late that is asked for now. A limit that is too long for the clock is a long one.
     fn until(&self) -> Instant {
         let now = Instant::now();

@@ -59,7 +59,7 @@ impl Page {
     /// what a former source has not answered.
     pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.page());
-        self.shared.requests.set_source(Some(Source { asked: source, page, number, limit }));
+        self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));
     }
 
     /// Takes the [source](Page::set_source) away. Requests that run are not ended.

@@ -155,7 +155,7 @@ impl PartOfValue<'_> {
             if missing.is_empty() {
                 return Ok(());
             }
-            let mut claimed = requests.claim(&missing);
+            let mut claimed = requests.claim(&missing, source);
             // Somebody may have written what was missing before it was claimed.
             if !claimed.pieces().is_empty() {
                 let missing: HashSet<_> =
