@@ -7,7 +7,7 @@ use permazen_kv::{
     KeySpan, KeyWatch, KvDatabase, KvDatabaseExt, KvError, KvTransaction, KvWrite, TxOptions,
 };
 use permazen_kv_postgres::PostgresStore;
-use permazen_test_servers::Postgres;
+use permazen_test_servers::{End, Postgres};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -111,7 +111,7 @@ fn without_a_server_nobody_watches_and_the_wait_is_bounded() {
         .open(&server.url())
         .unwrap();
     let before = watch(&store, b"key");
-    server.kill();
+    server.end(End::Immediate);
     assert!(before.wait_timeout(SOON).unwrap());
     let mut tx = store.begin(&TxOptions::reading()).unwrap();
     let error = tx.watch(b"key").unwrap_err();

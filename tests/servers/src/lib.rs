@@ -5,11 +5,13 @@
 #![deny(missing_docs)]
 #![allow(clippy::print_stderr, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod failover;
 mod postgres;
 mod proxy;
 
 use std::net::TcpListener;
 
+pub use failover::End;
 pub use postgres::{Postgres, Psql};
 pub use proxy::{Fault, Proxy, Way};
 

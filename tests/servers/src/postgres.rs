@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::{free_port, missing};
 
-/// Ends the server when its input ends, and removes its directory.
+/// Ends the server when its input ends, and removes its directory. With a line of input, it does neither: the server
+/// has ended.
 const SUPERVISOR: &str = r#"
 "$@" >"$DIRECTORY/log" 2>&1 &
 server=$!
-read -r _
+if read -r line; then wait $server; exit; fi
 kill -QUIT $server 2>/dev/null
 wait $server
 rm -rf "$DIRECTORY"
@@ -114,21 +115,8 @@ impl Postgres {
             missing("the programs of PostgreSQL (postgresql-15 of Debian)");
             return None;
         };
-        let directory =
-            tempfile::Builder::new().prefix("permazen-postgres-").tempdir().unwrap().keep();
-        if let Some((user, group)) = other_user() {
-            chown(&directory, Some(user), Some(group)).unwrap();
-        }
-        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
-        let mut server = Postgres {
-            directory,
-            programs,
-            port: free_port(),
-            settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
-            supervisor: None,
-            url: None,
-            tables: AtomicU64::new(0),
-        };
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut server = Self::nowhere(programs, settings);
         let mut init = server.program("initdb");
         init.args([
             "--username=test",
@@ -147,12 +135,33 @@ impl Postgres {
         Some(server)
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
+    /// Where its socket is.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A server with the same settings that has no data yet and does not run.
+    pub(crate) fn beside(&self) -> Postgres {
+        Self::nowhere(self.programs.clone(), self.settings.clone())
+    }
+
+    fn nowhere(programs: PathBuf, settings: Vec<String>) -> Postgres {
+        let directory =
+            tempfile::Builder::new().prefix("permazen-postgres-").tempdir().unwrap().keep();
+        if let Some((user, group)) = other_user() {
+            chown(&directory, Some(user), Some(group)).unwrap();
+        }
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        let (port, tables) = (free_port(), AtomicU64::new(0));
+        Postgres { directory, programs, port, settings, supervisor: None, url: None, tables }
+    }
+
     /// A program of the server, as a user who is not root.
-    fn program(&self, name: &str) -> Command {
+    pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
         command.current_dir(&self.directory).stdin(Stdio::null());
         if let Some((user, group)) = other_user() {
@@ -204,21 +213,10 @@ impl Postgres {
         drop(create.output());
     }
 
-    /// Kills the server at once, as a failure of its machine would.
-    pub fn kill(&mut self) {
-        let file = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
-        let process = file.lines().next().unwrap().to_owned();
-        let _ = Command::new("kill").args(["-QUIT", &process]).status();
-        let begun = Instant::now();
-        // Its supervisor waits for something else, so it can stay there as a process that has ended.
-        let stat = Path::new("/proc").join(&process).join("stat");
-        while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "the server does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // Its supervisor would remove the directory.
+    /// The server has ended. Its supervisor notices it, and leaves the directory.
+    pub(crate) fn leave_supervisor(&mut self) {
         if let Some(mut supervisor) = self.supervisor.take() {
-            let _ = supervisor.kill();
+            let _ = supervisor.stdin.take().map(|mut input| input.write_all(b"ended\n"));
             let _ = supervisor.wait();
         }
     }
@@ -294,6 +292,8 @@ impl Drop for Postgres {
             // The end of its input ends it.
             drop(supervisor.stdin.take());
             let _ = supervisor.wait();
+        } else if self.url.is_none() {
+            let _ = fs::remove_dir_all(&self.directory);
         }
     }
 }

@@ -1,0 +1,85 @@
+//! A program whose clock is wrong. The server's clock alone decides.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use permazen_test_servers::{Fault, Postgres, Proxy, Way};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::bank::{self, Outcome, Records};
+use crate::child::{Process, say};
+
+/// The work of the process: a transfer whenever it is told the name of one.
+pub(crate) fn work(url: &str) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    say(&format!("clock {}", now.as_secs()));
+    let (_, db) = bank::open(url);
+    let accounts = bank::accounts(&db).unwrap();
+    let mut rng = StdRng::seed_from_u64(1);
+    for name in std::io::stdin().lines() {
+        let name = name.unwrap();
+        if name == "look" {
+            bank::accounts(&db).unwrap();
+            say("looked");
+            continue;
+        }
+        let outcome = bank::transfer(&db, &accounts, &name, &mut rng);
+        say(&format!("outcome {}", outcome as usize));
+    }
+}
+
+#[test]
+fn a_program_an_hour_ahead_is_told_the_truth() {
+    if !Path::new("/usr/bin/faketime").exists() {
+        assert!(std::env::var_os("CI").is_none(), "in CI this must be there: faketime");
+        println!("skipped: faketime is not here (package faketime of Debian)");
+        return;
+    }
+    // Watches and other tables are not asked for, so this is a server of its own.
+    let Some(server) = Postgres::start(&[]) else { return };
+    bank::found(&server.url());
+    // One that is to be removed, and one that only a wrong clock would remove.
+    server.sql(
+        r#"INSERT INTO "KV_commit" VALUES ('old', now() - interval '70 minutes'), ('new', now() - interval '50 minutes')"#,
+    );
+    let proxy = Proxy::new(server.port());
+    let url = server.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let mut faketime = Command::new("faketime");
+    // What is measured with the clock that nobody sets stays right.
+    faketime.args(["-m", "-f", "+1h"]).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    let mut ahead = Process::start_under(faketime, &["clock", &url]);
+    let clock: u64 = ahead.hear("clock ").parse().unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    assert!((3_500..3_700).contains(&(clock - now)), "{clock} {now}");
+    let mut records = Records::default();
+    let mut answers_lost = 0;
+    for way in [Way::There, Way::Back] {
+        for at in 0.. {
+            assert!(at < 200, "it does not end");
+            ahead.tell("look");
+            ahead.hear("looked");
+            let name = format!("{way:?} {at}");
+            proxy.fail(way, at, Fault::Lose);
+            ahead.tell(&name);
+            let outcome = match &ahead.hear("outcome ")[..] {
+                "0" => Outcome::Committed,
+                "1" => Outcome::Failed,
+                _ => Outcome::Unknown,
+            };
+            let has_come = proxy.end_fault();
+            records.add(&name, outcome);
+            if !has_come {
+                break;
+            }
+            answers_lost += usize::from(outcome == Outcome::Committed);
+        }
+    }
+    assert!(records.unknown.is_empty(), "{:?}", records.unknown);
+    assert!(records.check(&server.url()).is_empty());
+    println!("an hour ahead: {}, {answers_lost} of lost answers", records.summary());
+    assert!(answers_lost > 3 && records.failed.len() > 10, "{}", records.summary());
+    let left = r#"SELECT string_agg(convert_from("token", 'UTF8'), ' ') FROM "KV_commit" WHERE octet_length("token") = 3"#;
+    assert_eq!(server.sql(left), "new");
+}

@@ -1,0 +1,98 @@
+//! PostgreSQL servers that end at once, and standbys that take their place.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::postgres::Postgres;
+
+/// How a server ends at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// As `pg_ctl stop -m immediate` does it: each process of the server is told to end.
+    Immediate,
+    /// `kill -9` of all its processes, as when the machine fails.
+    Killed,
+    /// `kill -9` of the first process alone. The others notice it, each in its time.
+    Beheaded,
+}
+
+impl Postgres {
+    /// Ends the server at once. [`run`](Postgres::run) starts it again.
+    pub fn end(&mut self, how: End) {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).expect("it runs");
+        let first = file.lines().next().expect("its process").to_owned();
+        let others = children(&first);
+        match how {
+            End::Immediate => signal("-QUIT", std::slice::from_ref(&first)),
+            End::Killed => {
+                signal("-KILL", std::slice::from_ref(&first));
+                signal("-KILL", &others);
+            }
+            End::Beheaded => signal("-KILL", std::slice::from_ref(&first)),
+        }
+        let begun = Instant::now();
+        let is_there = |process: &String| {
+            let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat"));
+            // Its supervisor waits for something else, so it can stay there as a process that has ended.
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while is_there(&first) || others.iter().any(is_there) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the server does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.leave_supervisor();
+    }
+
+    /// A new server that repeats what this one does, and that commits wait for from now on.
+    pub fn start_standby(&self) -> Postgres {
+        // The standby has it too, when it takes the place.
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        let mut standby = self.beside();
+        standby.follow(self);
+        self.sql("SELECT pg_reload_conf()");
+        self.wait_for_standby();
+        standby
+    }
+
+    /// Makes this server, which must not run, a standby of another one, with nothing of what it had.
+    pub fn follow(&mut self, primary: &Postgres) {
+        let _ = fs::remove_dir_all(self.data());
+        let mut copy = self.program("pg_basebackup");
+        copy.arg("-h").arg(primary.directory()).args(["-p", &primary.port().to_string()]);
+        copy.args(["-U", "test", "-c", "fast", "-X", "stream", "-R", "--no-sync", "-D"]);
+        copy.arg(self.data());
+        let output = copy.output().expect("pg_basebackup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.run();
+    }
+
+    /// Waits until commits wait for a standby.
+    pub fn wait_for_standby(&self) {
+        self.wait_until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'");
+    }
+
+    /// Makes a standby a server that writes. The one before must have ended.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("SELECT pg_promote(true, 60)"), "t", "it stays a standby");
+    }
+}
+
+fn signal(which: &str, processes: &[String]) {
+    // Those that have ended meanwhile are named as errors.
+    let _ = Command::new("kill").arg(which).args(processes).output();
+}
+
+/// The processes that a process has started.
+fn children(process: &str) -> Vec<String> {
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_child = |name: &String| {
+        let stat = fs::read_to_string(Path::new("/proc").join(name).join("stat")).ok();
+        // The name before the parenthesis can have spaces.
+        let rest = stat.as_deref().and_then(|stat| stat.rsplit_once(") "));
+        rest.and_then(|(_, rest)| rest.split(' ').nth(1)) == Some(process)
+    };
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && is_child(name)).collect()
+}
