@@ -156,3 +156,25 @@ fn an_index_is_read_in_pages_and_its_objects_64_at_a_time() {
     let (inside, end) = world.read(all);
     assert!(inside <= 16 && end == 1, "{inside}");
 }
+
+/// What was asked ahead can fail as well. The transaction then runs again, whichever request it was.
+#[test]
+fn an_iteration_that_loses_its_connection_runs_again() {
+    let world = World::new(600);
+    for requests in 0..14 {
+        world.server.fail_after(requests);
+        let ages = world.db.read(|tx| {
+            let mut ages = 0;
+            for person in &tx.all::<Person>()? {
+                ages += person?.age()?;
+            }
+            Ok(ages)
+        });
+        assert_eq!(ages.unwrap(), 2_700, "{requests}");
+        let names = world.db.read(|tx| {
+            let people = tx.all::<Person>()?;
+            people.iter().rev().map(|person| person?.name()).collect::<permazen::Result<Vec<_>>>()
+        });
+        assert_eq!(names.unwrap().len(), 600, "{requests}");
+    }
+}

@@ -262,19 +262,30 @@ impl<'t> Ahead<'t> {
         Box::new(Ahead { tx, ids: ids.iter(), left: 0 })
     }
 
-    /// Another object is about to come.
-    fn step(&mut self, next: impl FnMut(&mut Ids<'t>) -> Option<crate::object::Result<ObjId>>) {
+    /// Another object is about to come. Fails if the transaction must run again; then no read says so any more.
+    fn step(
+        &mut self,
+        next: impl FnMut(&mut Ids<'t>) -> Option<crate::object::Result<ObjId>>,
+    ) -> crate::object::Result<()> {
         if self.left == 0 {
-            // An error comes again, to who reads the objects.
             let ids = std::iter::repeat_with({
                 let (ids, mut next) = (&mut self.ids, next);
                 move || next(ids)
             });
-            let ids: Vec<ObjId> = ids.map_while(|id| id?.ok()).take(AHEAD).collect();
-            self.tx.core().prefetch_objects(&ids);
+            let mut asked = Vec::with_capacity(AHEAD);
+            for id in ids.map_while(|id| id).take(AHEAD) {
+                match id {
+                    Ok(id) => asked.push(id),
+                    Err(error) if error.is_retryable() => return Err(error),
+                    // It comes again, to who reads the objects.
+                    Err(_) => break,
+                }
+            }
+            self.tx.core().prefetch_objects(&asked);
             self.left = AHEAD;
         }
         self.left -= 1;
+        Ok(())
     }
 }
 
@@ -288,8 +299,10 @@ impl<'t, T: Target> Iterator for ObjsIter<'t, T> {
     type Item = Result<T::Live<'t>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.step(Iterator::next);
+        if let Some(ahead) = &mut self.ahead
+            && let Err(error) = ahead.step(Iterator::next)
+        {
+            return Some(Err(error.into()));
         }
         self.ids.next().map(|id| self.live(id))
     }
@@ -297,8 +310,10 @@ impl<'t, T: Target> Iterator for ObjsIter<'t, T> {
 
 impl<T: Target> DoubleEndedIterator for ObjsIter<'_, T> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.step(DoubleEndedIterator::next_back);
+        if let Some(ahead) = &mut self.ahead
+            && let Err(error) = ahead.step(DoubleEndedIterator::next_back)
+        {
+            return Some(Err(error.into()));
         }
         self.ids.next_back().map(|id| self.live(id))
     }
