@@ -12,7 +12,7 @@ use rand::Rng;
 use crate::connection::{Answer, Connection, Parameter};
 use crate::dialect::Dialect;
 use crate::error::Failure;
-use crate::pool::{Checked, Pool, number};
+use crate::pool::{Checked, FIRST_PAUSE, LONGEST_PAUSE, Pool, number};
 use crate::sql::{
     BEGIN, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, IF_LOST, NO_LIMIT, TOKEN_MINUTES,
     limit_statements,
@@ -377,6 +377,7 @@ fn ask_what_became(
 ) -> Result<()> {
     let unknown = |why: &str| KvError::OutcomeUnknown(format!("{lost}; {why}"));
     let until = Instant::now() + wait;
+    let mut pause = FIRST_PAUSE;
     loop {
         let Ok(mut checked) = pool.open(until) else {
             return Err(unknown("and the server cannot be asked"));
@@ -393,7 +394,13 @@ fn ask_what_became(
             Ok((true, _)) => {
                 return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
             }
-            Err(_) if Instant::now() < until => {}
+            // This one cannot say, as a standby cannot. Another one may, or the same one soon.
+            Err(_) if Instant::now() < until => {
+                drop(checked);
+                pool.forget_server();
+                std::thread::sleep(pause);
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
             Err(failure) => return Err(unknown(&format!("and the server cannot say: {failure}"))),
         }
     }

@@ -131,3 +131,31 @@ fn without_a_server_the_outcome_is_unknown_and_the_wait_is_bounded() {
     assert!(store.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
+
+/// A standby answers, and cannot say what became of a commit. The server before it comes back.
+#[test]
+fn a_standby_is_not_asked_for_ever() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    let standby = server.start_standby();
+    let proxy = Proxy::new(server.port());
+    let url =
+        format!("postgres://test@127.0.0.1:{},127.0.0.1:{}/test", proxy.port(), standby.port());
+    let store = PostgresStore::builder().wait(Duration::from_secs(20)).open(&url).unwrap();
+    for fault in [Fault::Lose, Fault::CutAfter] {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.get(b"key").unwrap();
+        tx.put(b"key", b"").unwrap();
+        // Of the commit nothing more is heard, and for a while there is only the standby.
+        proxy.fail(Way::There, 0, fault);
+        let done = std::thread::scope(|scope| {
+            let done = scope.spawn(|| tx.commit());
+            // It is away for as long as a restart takes.
+            server.end(End::Immediate);
+            server.run();
+            done.join().unwrap()
+        });
+        assert!(proxy.end_fault());
+        let error = done.unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+    }
+}
