@@ -37,7 +37,6 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
         println!("skipped: faketime is not here (package faketime of Debian)");
         return;
     }
-    // Watches and other tables are not asked for, so this is a server of its own.
     let Some(server) = Postgres::start(&[]) else { return };
     bank::found(&server.url());
     // One that is to be removed, and one that only a wrong clock would remove.
@@ -76,6 +75,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
             answers_lost += usize::from(outcome == Outcome::Committed);
         }
     }
+    ahead.stop();
     assert!(records.unknown.is_empty(), "{:?}", records.unknown);
     assert!(records.check(&server.url()).is_empty());
     println!("an hour ahead: {}, {answers_lost} of lost answers", records.summary());

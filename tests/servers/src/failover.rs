@@ -49,6 +49,8 @@ impl Postgres {
     pub fn start_standby(&self) -> Postgres {
         // The standby has it too, when it takes the place.
         self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        // It comes back soon after this one does.
+        self.sql("ALTER SYSTEM SET wal_retrieve_retry_interval = '100ms'");
         let mut standby = self.beside();
         standby.follow(self);
         self.sql("SELECT pg_reload_conf()");
