@@ -126,7 +126,7 @@ fn a_server_that_ends_at_once_loses_no_acknowledged_commit() {
 fn a_standby_has_all_acknowledged_commits() {
     let Some(mut primary) = Postgres::start(SETTINGS) else { return };
     bank::open(&primary.url());
-    let mut standby = primary.start_standby();
+    let Some(mut standby) = primary.start_standby() else { return };
     let url =
         format!("postgres://test@127.0.0.1:{},127.0.0.1:{}/test", primary.port(), standby.port());
     let world = World::new(&url, 3);

@@ -45,8 +45,14 @@ impl Postgres {
         self.leave_supervisor();
     }
 
-    /// A new server that repeats what this one does, and that commits wait for from now on.
-    pub fn start_standby(&self) -> Postgres {
+    /// A new server that repeats what this one does, and that commits wait for from now on. `None` if the program
+    /// for it did not come with the server.
+    pub fn start_standby(&self) -> Option<Postgres> {
+        // One of another version does not do.
+        if !self.has("pg_basebackup") {
+            eprintln!("skipped: the programs of the server are without pg_basebackup");
+            return None;
+        }
         // The standby has it too, when it takes the place.
         self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
         // It comes back soon after this one does.
@@ -55,7 +61,7 @@ impl Postgres {
         standby.follow(self);
         self.sql("SELECT pg_reload_conf()");
         self.wait_for_standby();
-        standby
+        Some(standby)
     }
 
     /// Makes this server, which must not run, a standby of another one, with nothing of what it had.

@@ -162,12 +162,23 @@ impl Postgres {
 
     /// A program of the server, as a user who is not root.
     pub(crate) fn program(&self, name: &str) -> Command {
-        let mut command = Command::new(self.programs.join(name));
+        let mut command = Command::new(self.path_of(name));
         command.current_dir(&self.directory).stdin(Stdio::null());
         if let Some((user, group)) = other_user() {
             command.uid(user).gid(group);
         }
         command
+    }
+
+    /// Whether a program came with the server.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.programs.join(name).exists()
+    }
+
+    /// Where a program is. Some who pack the server leave out those that only ask it; others then do.
+    fn path_of(&self, name: &str) -> PathBuf {
+        let own = self.has(name).then(|| self.programs.clone());
+        own.or_else(installed).unwrap_or_default().join(name)
     }
 
     /// Starts the server, which must not run, and waits until it answers.
@@ -334,6 +345,11 @@ fn programs() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("PERMAZEN_POSTGRES_PROGRAMS") {
         return Some(PathBuf::from(given));
     }
+    installed()
+}
+
+/// Where the newest ones are that the system has.
+fn installed() -> Option<PathBuf> {
     let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .ok()?
         .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
