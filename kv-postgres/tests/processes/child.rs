@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{bank, clock};
+use crate::{bank, clock, together};
 
 const ROLE: &str = "PERMAZEN_POSTGRES_ROLE";
 
@@ -107,6 +107,9 @@ fn child() {
             bank::work(url, Path::new(directory), name, threads.parse().unwrap());
         }
         ["clock", url] => clock::work(url),
+        ["together", url, number, seconds] => {
+            together::work(url, number.parse().unwrap(), seconds.parse().unwrap());
+        }
         _ => panic!("no role {words:?}"),
     }
 }

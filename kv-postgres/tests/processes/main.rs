@@ -6,3 +6,4 @@ mod bank;
 mod child;
 mod clock;
 mod kills;
+mod together;
