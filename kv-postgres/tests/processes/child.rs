@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{bank, clock, together};
+use crate::{bank, clock, interleavings, together};
 
 const ROLE: &str = "PERMAZEN_POSTGRES_ROLE";
 
@@ -107,6 +107,9 @@ fn child() {
             bank::work(url, Path::new(directory), name, threads.parse().unwrap());
         }
         ["clock", url] => clock::work(url),
+        ["interleavings", url, case, program] => {
+            interleavings::work(url, case.parse().unwrap(), program.parse().unwrap());
+        }
         ["together", url, number, seconds] => {
             together::work(url, number.parse().unwrap(), seconds.parse().unwrap());
         }

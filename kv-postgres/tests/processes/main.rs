@@ -5,5 +5,6 @@
 mod bank;
 mod child;
 mod clock;
+mod interleavings;
 mod kills;
 mod together;
