@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{bank, clock, interleavings, together};
+use crate::{bank, clock, histories, interleavings, together};
 
 const ROLE: &str = "PERMAZEN_POSTGRES_ROLE";
 
@@ -110,6 +110,7 @@ fn child() {
         ["interleavings", url, case, program] => {
             interleavings::work(url, case.parse().unwrap(), program.parse().unwrap());
         }
+        ["histories", url, process] => histories::work(url, process.parse().unwrap()),
         ["together", url, number, seconds] => {
             together::work(url, number.parse().unwrap(), seconds.parse().unwrap());
         }

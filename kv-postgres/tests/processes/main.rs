@@ -5,6 +5,7 @@
 mod bank;
 mod child;
 mod clock;
+mod histories;
 mod interleavings;
 mod kills;
 mod together;
