@@ -1,0 +1,371 @@
+//! The members of a cluster, asked in turn.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use permazen_kv::{KvError, Result};
+use rustls::ClientConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::address::Address;
+use crate::error::{Failure, ServerError, code};
+use crate::http::{Answer, Connection};
+use crate::tls;
+use crate::wire::{Done, Header, LogIn, LoggedIn, Refusal, Txn};
+
+pub(crate) const TXN: &str = "/v3/kv/txn";
+pub(crate) const WATCH: &str = "/v3/watch";
+const STATUS: &str = "/v3/maintenance/status";
+const LOG_IN: &str = "/v3/auth/authenticate";
+
+/// So many connections to each member stay open while nobody uses them.
+const IDLE: usize = 16;
+
+/// If there are other members, one gets no more time than this.
+const ATTEMPT: Duration = Duration::from_secs(4);
+
+/// The pauses between attempts to reach a cluster: the first one, and the longest.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+type Tried<T> = std::result::Result<T, Failure>;
+
+/// The members of a cluster, and the connections to them.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) address: Address,
+    config: Option<Arc<ClientConfig>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Of each member.
+    idle: Vec<Vec<Connection>>,
+    /// The member that answered last.
+    host: usize,
+    /// That the user is logged in.
+    token: Option<Arc<str>>,
+    /// The latest revision that any member has said.
+    revision: i64,
+    /// The number of the cluster, once it is known.
+    cluster: Option<i64>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+/// A question that was sent and not answered yet.
+pub(crate) struct UnderWay {
+    connection: Connection,
+    host: usize,
+    /// When it is given up.
+    until: Instant,
+}
+
+impl Client {
+    pub(crate) fn new(address: Address) -> Result<Self> {
+        let config = tls::config(&address.tls, address.own.as_ref());
+        let config = config.map_err(|failure| failure.to_kv("cannot encrypt", &address.path()))?;
+        let idle = address.hosts.iter().map(|_| Vec::new()).collect();
+        let state = Mutex::new(State { idle, ..State::default() });
+        Ok(Client { address, config, state })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.address.path()
+    }
+
+    /// The latest revision that is known.
+    pub(crate) fn revision(&self) -> i64 {
+        self.lock().revision
+    }
+
+    /// The member to ask first.
+    pub(crate) fn host(&self) -> usize {
+        self.lock().host
+    }
+
+    /// Another member is asked first from now on, if this one was.
+    pub(crate) fn avoid(&self, host: usize) {
+        let mut state = self.lock();
+        if state.host == host {
+            state.host = (host + 1) % self.address.hosts.len().max(1);
+        }
+        // What is open to it is as doubtful.
+        let idle = state.idle.get_mut(host).map(std::mem::take);
+        drop(state);
+        drop(idle);
+    }
+
+    /// When one attempt of a request is given up that has time until then.
+    fn attempt_until(&self, until: Instant) -> Instant {
+        match self.address.hosts.len() {
+            1 => until,
+            _ => until.min(Instant::now() + ATTEMPT),
+        }
+    }
+
+    /// A connection to a member, with the right to ask.
+    fn connect(&self, host: usize, until: Instant) -> Tried<Connection> {
+        loop {
+            let idle = self.lock().idle.get_mut(host).and_then(Vec::pop);
+            match idle {
+                Some(connection) if connection.is_fresh() => return Ok(connection),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let Some(host) = self.address.hosts.get(host) else {
+            return Err(Failure::other("there is no such member"));
+        };
+        Connection::open(host, self.config.clone(), until)
+    }
+
+    fn give_back(&self, host: usize, connection: Connection) {
+        if let Some(idle) = self.lock().idle.get_mut(host).filter(|idle| idle.len() < IDLE) {
+            idle.push(connection);
+        }
+    }
+
+    /// What shows that the user is logged in, if there is one.
+    fn token(&self, host: usize, until: Instant) -> Tried<Option<Arc<str>>> {
+        let Some(user) = &self.address.user else { return Ok(None) };
+        if let Some(token) = &self.lock().token {
+            return Ok(Some(Arc::clone(token)));
+        }
+        let Some(password) = self.address.password() else {
+            // A certificate can say who the user is.
+            return match self.address.own {
+                Some(_) => Ok(None),
+                None => Err(Failure::other(
+                    "the user has no password: name it in the URL or in ETCD_PASSWORD",
+                )),
+            };
+        };
+        let body = encoded(&LogIn { name: user, password: &password })?;
+        let mut connection = self.connect(host, until)?;
+        connection.send(LOG_IN, None, &body, until).map_err(not_sent)?;
+        let answer = connection.receive(until).map_err(not_sent)?;
+        self.give_back(host, connection);
+        let answer = match parsed::<LoggedIn>(&answer) {
+            // Then anybody is welcome.
+            Err(Failure::Server(error))
+                if error.code == code::PRECONDITION && error.message.contains("not enabled") =>
+            {
+                return Ok(None);
+            }
+            Err(Failure::Server(error)) if !error.is_logged_out() => {
+                // Whatever was to be done has not been tried.
+                let failure = Failure::from(error);
+                return Err(if failure.may_pass() { not_sent(failure) } else { failure });
+            }
+            answer => answer?,
+        };
+        if answer.token.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            return Err(Failure::other("the server has sent a strange token"));
+        }
+        let token: Arc<str> = answer.token.into();
+        self.lock().token = Some(Arc::clone(&token));
+        Ok(Some(token))
+    }
+
+    /// Sends a question to a member, and does not wait for the answer.
+    pub(crate) fn send(
+        &self,
+        host: usize,
+        path: &str,
+        body: &[u8],
+        until: Instant,
+    ) -> Tried<UnderWay> {
+        let until = self.attempt_until(until);
+        let token = self.token(host, until)?;
+        let mut connection = self.connect(host, until)?;
+        connection.send(path, token.as_deref(), body, until)?;
+        Ok(UnderWay { connection, host, until })
+    }
+
+    /// Waits for the answer to a question.
+    pub(crate) fn receive<T: DeserializeOwned>(&self, under_way: UnderWay) -> Tried<T> {
+        let UnderWay { mut connection, host, until } = under_way;
+        let answer = connection.receive(until)?;
+        self.give_back(host, connection);
+        let parsed = parsed(&answer);
+        if let Err(Failure::Server(error)) = &parsed
+            && error.is_logged_out()
+        {
+            self.lock().token = None;
+        }
+        parsed
+    }
+
+    /// Asks one member.
+    pub(crate) fn ask_one<T: DeserializeOwned>(
+        &self,
+        host: usize,
+        path: &str,
+        body: &[u8],
+        until: Instant,
+    ) -> Tried<T> {
+        let ask = || self.send(host, path, body, until).and_then(|sent| self.receive(sent));
+        match ask() {
+            // Sessions end by themselves; nothing was done.
+            Err(Failure::Server(error)) if error.is_logged_out() && self.address.user.is_some() => {
+                ask()
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks members in turn, again and again, until one answers or the time is over. Only for what can be asked twice.
+    pub(crate) fn ask<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &[u8],
+        until: Instant,
+    ) -> Tried<(usize, T)> {
+        let mut pauses = Pauses::new(until);
+        loop {
+            let mut last = Failure::other("the URL names no member");
+            for _ in 0..self.address.hosts.len() {
+                let host = self.host();
+                match self.ask_one(host, path, body, until) {
+                    Ok(answer) => return Ok((host, answer)),
+                    Err(failure) if failure.may_pass() => {
+                        tracing::debug!(server = %self.address, host, %failure, "a member does not answer");
+                        self.avoid(host);
+                        last = failure;
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+            if !pauses.pause() {
+                return Err(last);
+            }
+        }
+    }
+
+    /// A transaction that only reads, or may be made twice.
+    pub(crate) fn txn(&self, txn: &Txn, until: Instant) -> Tried<(usize, Done)> {
+        let (host, done) = self.ask::<Done>(TXN, &encoded(txn)?, until)?;
+        self.note(done.header)?;
+        Ok((host, done))
+    }
+
+    /// Notes what an answer says of the cluster.
+    pub(crate) fn note(&self, header: Header) -> Tried<()> {
+        let mut state = self.lock();
+        let cluster = *state.cluster.get_or_insert(header.cluster_id);
+        if cluster != header.cluster_id {
+            return Err(Failure::garbled(
+                "a member of another cluster has answered: the URL must name members of one; if it was \
+                 restored from a backup, open the store again",
+            ));
+        }
+        state.revision = state.revision.max(header.revision);
+        Ok(())
+    }
+
+    /// A connection on which answers to one question come as long as it is open.
+    pub(crate) fn stream(
+        &self,
+        host: usize,
+        path: &str,
+        body: &[u8],
+        until: Instant,
+    ) -> Tried<Connection> {
+        let UnderWay { mut connection, until, .. } = self.send(host, path, body, until)?;
+        let status = connection.receive_head(until)?;
+        if status == 200 {
+            return Ok(connection);
+        }
+        let mut body = Vec::new();
+        while connection.chunk(&mut body, until)? {}
+        let failure = refusal(&Answer { status, body });
+        if failure.server().is_some_and(ServerError::is_logged_out) {
+            self.lock().token = None;
+        }
+        Err(failure)
+    }
+
+    /// What a member says of itself.
+    pub(crate) fn status<T: DeserializeOwned>(&self, until: Instant) -> Tried<T> {
+        Ok(self.ask(STATUS, b"{}", until)?.1)
+    }
+}
+
+/// Pauses between attempts, until the time is over.
+pub(crate) struct Pauses {
+    next: Duration,
+    until: Instant,
+}
+
+impl Pauses {
+    pub(crate) fn new(until: Instant) -> Self {
+        Pauses { next: FIRST_PAUSE, until }
+    }
+
+    /// Waits a moment. False if the time is over.
+    pub(crate) fn pause(&mut self) -> bool {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::sleep(self.next.min(left));
+        self.next = (2 * self.next).min(LONGEST_PAUSE);
+        true
+    }
+}
+
+/// What failed before a request was sent.
+fn not_sent(failure: Failure) -> Failure {
+    match failure {
+        Failure::Lost(error) => Failure::Unreachable(error),
+        Failure::Server(error) => Failure::Unreachable(std::io::Error::other(error)),
+        Failure::Garbled(what) => Failure::Other(what),
+        other => other,
+    }
+}
+
+pub(crate) fn encoded(value: &impl Serialize) -> Tried<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| Failure::other(error.to_string()))
+}
+
+/// The answer, or the error that came instead.
+pub(crate) fn parsed<T: DeserializeOwned>(answer: &Answer) -> Tried<T> {
+    if answer.status == 200 {
+        return serde_json::from_slice(&answer.body).map_err(|error| {
+            Failure::garbled(format!("the server has sent what is no answer: {error}"))
+        });
+    }
+    Err(refusal(answer))
+}
+
+pub(crate) fn refusal(answer: &Answer) -> Failure {
+    if let Ok(Refusal { error, message, code }) = serde_json::from_slice(&answer.body)
+        && code != 0
+    {
+        let message = if message.is_empty() { error } else { message };
+        return ServerError { code, message }.into();
+    }
+    let text = String::from_utf8_lossy(&answer.body);
+    let text: String =
+        text.chars().filter(|c| !c.is_control()).take(200).collect::<String>().trim().to_owned();
+    match answer.status {
+        // Something between here and the cluster cannot reach it.
+        500..=599 => std::io::Error::other(format!("{} {text}", answer.status)).into(),
+        404 => Failure::garbled(
+            "there is no gateway: etcd 3.4 or later has one, unless --enable-grpc-gateway is false",
+        ),
+        status => Failure::garbled(format!("the server has answered {status} {text}")),
+    }
+}

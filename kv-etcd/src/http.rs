@@ -1,0 +1,347 @@
+//! Requests over HTTP/1.1: one connection, on which a question can be sent before its answer is awaited.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+
+use crate::address::Host;
+use crate::error::Failure;
+use crate::tls::encrypt;
+
+/// So many bytes are read at once.
+const READ: usize = 1 << 16;
+
+/// The head of an answer has no more bytes and no more fields than this.
+const LONGEST_HEAD: usize = 1 << 16;
+const MOST_FIELDS: usize = 64;
+
+/// No wait is shorter, for a wait of nothing would never end.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+enum Socket {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Socket {
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Socket::Plain(socket) => socket,
+            Socket::Encrypted(stream) => &stream.sock,
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Plain(socket) => socket.read(into),
+            Socket::Encrypted(stream) => stream.read(into),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Socket::Plain(socket) => socket.write_all(bytes),
+            Socket::Encrypted(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+}
+
+/// How long the body of an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Known(usize),
+    Chunks,
+    ToTheEnd,
+}
+
+/// The answer to a request.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A connection to a member.
+pub(crate) struct Connection {
+    socket: Socket,
+    host: String,
+    /// What was read and not yet used, from `start` on.
+    input: Vec<u8>,
+    start: usize,
+    /// Whether it can be used for another request.
+    is_reusable: bool,
+}
+
+/// Ends a connection that another thread waits on.
+pub(crate) type Closer = Box<dyn FnOnce() + Send>;
+
+/// What is left until then.
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+fn too_late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+}
+
+fn malformed(what: &str) -> Failure {
+    Failure::garbled(format!("what answers does not speak HTTP as etcd does: {what}"))
+}
+
+impl Connection {
+    /// Connects until then.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`] if nobody answers.
+    pub(crate) fn open(
+        host: &Host,
+        config: Option<Arc<ClientConfig>>,
+        until: Instant,
+    ) -> Result<Self, Failure> {
+        let addresses = (&host.name[..], host.port).to_socket_addrs();
+        let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+        for address in addresses.map_err(Failure::Unreachable)? {
+            match TcpStream::connect_timeout(&address, left(until).max(SHORTEST)) {
+                Ok(socket) => {
+                    let set = socket.set_nodelay(true).and_then(|()| limit(&socket, until));
+                    set.map_err(Failure::Unreachable)?;
+                    let socket = match config {
+                        None => Socket::Plain(socket),
+                        Some(config) => {
+                            Socket::Encrypted(Box::new(encrypt(socket, &host.name, config)?))
+                        }
+                    };
+                    let (host, input) = (host.to_string(), Vec::new());
+                    return Ok(Connection { socket, host, input, start: 0, is_reusable: true });
+                }
+                Err(error) => failure = error,
+            }
+        }
+        Err(Failure::Unreachable(failure))
+    }
+
+    /// Whether another request can be sent on it: the server has neither closed it nor sent what nobody has asked for.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let socket = self.socket.tcp();
+        if !self.is_reusable || self.start < self.input.len() || socket.set_nonblocking(true).is_err()
+        {
+            return false;
+        }
+        // Encrypted connections get messages about sessions, which nobody has asked for.
+        let is_quiet = match socket.peek(&mut [0]) {
+            Ok(bytes) => bytes > 0 && matches!(self.socket, Socket::Encrypted(_)),
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        socket.set_nonblocking(false).is_ok() && is_quiet
+    }
+
+    /// Ends it from another thread.
+    pub(crate) fn closer(&self) -> io::Result<Closer> {
+        let socket = self.socket.tcp().try_clone()?;
+        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+    }
+
+    /// Sends a request.
+    pub(crate) fn send(
+        &mut self,
+        path: &str,
+        token: Option<&str>,
+        body: &[u8],
+        until: Instant,
+    ) -> Result<(), Failure> {
+        let mut request = Vec::with_capacity(body.len() + 256);
+        let host = &self.host;
+        write!(
+            request,
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Grpc-Metadata-hasleader: true\r\nContent-Length: {}\r\n",
+            body.len()
+        )?;
+        if let Some(token) = token {
+            write!(request, "Authorization: {token}\r\n")?;
+        }
+        request.extend_from_slice(b"\r\n");
+        request.extend_from_slice(body);
+        self.is_reusable = false;
+        limit(self.socket.tcp(), until)?;
+        self.socket.write_all(&request).map_err(in_time)?;
+        Ok(())
+    }
+
+    /// Waits for the answer to the request.
+    pub(crate) fn receive(&mut self, until: Instant) -> Result<Answer, Failure> {
+        let head = self.head(until)?;
+        let mut body = Vec::new();
+        match head.length {
+            Length::Known(length) => {
+                while self.input.len() - self.start < length {
+                    self.read(until)?;
+                }
+                body.extend_from_slice(&self.input[self.start..self.start + length]);
+                self.start += length;
+            }
+            Length::Chunks => while self.chunk(&mut body, until)? {},
+            Length::ToTheEnd => loop {
+                match self.read(until) {
+                    Ok(()) => {}
+                    Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                    Err(failure) => return Err(failure),
+                }
+            },
+        }
+        if head.length == Length::ToTheEnd {
+            body.extend_from_slice(&self.input[self.start..]);
+        }
+        self.is_reusable = head.keeps && head.length != Length::ToTheEnd;
+        Ok(Answer { status: head.status, body })
+    }
+
+    /// Waits for the head of an answer that comes piece by piece. An error is received whole.
+    pub(crate) fn receive_head(&mut self, until: Instant) -> Result<u16, Failure> {
+        let head = self.head(until)?;
+        match head.length {
+            Length::Chunks => Ok(head.status),
+            _ => Err(malformed("the answer comes as a whole")),
+        }
+    }
+
+    /// Adds the next piece of the answer to `body`. False if there are no more.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if none comes in time; it can be waited for again.
+    pub(crate) fn chunk(&mut self, body: &mut Vec<u8>, until: Instant) -> Result<bool, Failure> {
+        loop {
+            let input = &self.input[self.start..];
+            match httparse::parse_chunk_size(input) {
+                Ok(httparse::Status::Complete((at, length))) => {
+                    let length = usize::try_from(length).map_err(|_| malformed("a long piece"))?;
+                    let end = at + length;
+                    if length == 0 {
+                        if self.trailer(at)? {
+                            return Ok(false);
+                        }
+                    } else if input.len() >= end + 2 {
+                        body.extend_from_slice(&input[at..end]);
+                        self.start += end + 2;
+                        return Ok(true);
+                    }
+                }
+                Ok(httparse::Status::Partial) => {}
+                Err(_) => return Err(malformed("the length of a piece")),
+            }
+            self.read(until)?;
+        }
+    }
+
+    /// Whether all that comes after the last piece is there; then it is used up.
+    fn trailer(&mut self, at: usize) -> Result<bool, Failure> {
+        let input = &self.input[self.start + at..];
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        match httparse::parse_headers(input, &mut fields) {
+            Ok(httparse::Status::Complete((len, _))) => {
+                self.start += at + len;
+                Ok(true)
+            }
+            Ok(httparse::Status::Partial) => Ok(false),
+            Err(_) => Err(malformed("the end of an answer")),
+        }
+    }
+
+    fn head(&mut self, until: Instant) -> Result<Head, Failure> {
+        loop {
+            if let Some((head, len)) = Head::parse(&self.input[self.start..])? {
+                self.start += len;
+                // Such an answer comes before the one that counts.
+                if head.status != 100 {
+                    return Ok(head);
+                }
+                continue;
+            }
+            if self.input.len() - self.start > LONGEST_HEAD {
+                return Err(malformed("a long head"));
+            }
+            self.read(until)?;
+        }
+    }
+
+    /// Reads more.
+    fn read(&mut self, until: Instant) -> Result<(), Failure> {
+        if self.start > 0 {
+            self.input.drain(..self.start);
+            self.start = 0;
+        }
+        if left(until).is_zero() {
+            return Err(too_late().into());
+        }
+        limit(self.socket.tcp(), until)?;
+        let used = self.input.len();
+        self.input.resize(used + READ, 0);
+        let read = self.socket.read(&mut self.input[used..]).map_err(in_time);
+        self.input.truncate(used + *read.as_ref().unwrap_or(&0));
+        match read? {
+            0 => {
+                let what = "the server has closed it";
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, what).into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn limit(socket: &TcpStream, until: Instant) -> io::Result<()> {
+    let left = Some(left(until).max(SHORTEST));
+    socket.set_read_timeout(left)?;
+    socket.set_write_timeout(left)
+}
+
+/// What the system calls it when the time is over.
+fn in_time(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_late(),
+        _ => error,
+    }
+}
+
+/// The head of an answer.
+struct Head {
+    status: u16,
+    length: Length,
+    /// Whether the connection stays open.
+    keeps: bool,
+}
+
+impl Head {
+    /// The head, if all of it is there, and its length.
+    fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let len = match response.parse(input) {
+            Ok(httparse::Status::Complete(len)) => len,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(error) => return Err(malformed(&error.to_string())),
+        };
+        let status = response.code.unwrap_or_default();
+        let (mut length, mut keeps) = (Length::ToTheEnd, response.version == Some(1));
+        for field in response.headers.iter() {
+            let value = std::str::from_utf8(field.value).unwrap_or_default().trim();
+            match &field.name.to_ascii_lowercase()[..] {
+                "content-length" if length != Length::Chunks => {
+                    let number = value.parse().map_err(|_| malformed("the length"))?;
+                    length = Length::Known(number);
+                }
+                "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => {
+                    length = Length::Chunks;
+                }
+                "transfer-encoding" => return Err(malformed("the encoding")),
+                "connection" => keeps &= !value.eq_ignore_ascii_case("close"),
+                _ => {}
+            }
+        }
+        if matches!(status, 100 | 204 | 304) {
+            length = Length::Known(0);
+        }
+        Ok(Some((Head { status, length, keeps }, len)))
+    }
+}
