@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use permazen_kv::{KvError, Result};
+use permazen_kv::Result;
 use rustls::ClientConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,6 +37,8 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub(crate) struct Client {
     pub(crate) address: Address,
     config: Option<Arc<ClientConfig>>,
+    /// How long to wait for an answer.
+    limit: Duration,
     state: Mutex<State>,
 }
 
@@ -69,12 +71,12 @@ pub(crate) struct UnderWay {
 }
 
 impl Client {
-    pub(crate) fn new(address: Address) -> Result<Self> {
+    pub(crate) fn new(address: Address, limit: Duration) -> Result<Self> {
         let config = tls::config(&address.tls, address.own.as_ref());
         let config = config.map_err(|failure| failure.to_kv("cannot encrypt", &address.path()))?;
         let idle = address.hosts.iter().map(|_| Vec::new()).collect();
         let state = Mutex::new(State { idle, ..State::default() });
-        Ok(Client { address, config, state })
+        Ok(Client { address, config, limit, state })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -107,11 +109,13 @@ impl Client {
         drop(idle);
     }
 
-    /// When one attempt of a request is given up that has time until then.
+    /// When one attempt of a request is given up that has time until then. Each gets a little time, also if nobody wants
+    /// to wait.
     fn attempt_until(&self, until: Instant) -> Instant {
+        let little = Instant::now() + ATTEMPT.min(self.limit);
         match self.address.hosts.len() {
-            1 => until,
-            _ => until.min(Instant::now() + ATTEMPT),
+            1 => until.max(little),
+            _ => little,
         }
     }
 

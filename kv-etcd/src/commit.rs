@@ -105,9 +105,8 @@ impl Plan {
             Compare::absent(token.clone()),
         ];
         compare.extend(self.absent.iter().map(|key| Compare::absent(layout.data(key))));
-        let exactly = |(key, revision): (&Vec<u8>, &i64)| {
-            Compare::written_at(layout.data(key), *revision)
-        };
+        let exactly =
+            |(key, revision): (&Vec<u8>, &i64)| Compare::written_at(layout.data(key), *revision);
         compare.extend(self.tombstones.iter().map(exactly));
         compare.extend(self.reads.iter().map(|span| {
             let end = (!span.is_single_key()).then(|| layout.data_end(span.max));
@@ -167,13 +166,15 @@ impl Plan {
         let mut found = done.found().map(|found| found.kvs.into_iter().next());
         let horizon = found.next().flatten();
         let token = found.next().flatten();
-        if token.is_some_and(|token| matches!(Token::parse(&token.value), Some(Token::Committed(_))))
+        if token
+            .is_some_and(|token| matches!(Token::parse(&token.value), Some(Token::Committed(_))))
         {
             return Ok(Outcome::Committed);
         }
         let horizon = horizon.and_then(|record| Horizon::parse(&record.value));
         let Some(horizon) = horizon else {
-            let reason = "the horizon of the store is gone: have its keys been removed? Open it again";
+            let reason =
+                "the horizon of the store is gone: have its keys been removed? Open it again";
             return Err(KvError::Open { path: shared.client.path().into(), reason: reason.into() });
         };
         if horizon.revision > self.base {
@@ -267,7 +268,9 @@ fn check_reads(session: &EtcdSession, reads: &KeyRanges) -> Result<()> {
         return Ok(());
     }
     Err(failed(TooLarge {
-        what: format!("has read {count} pairs or more, which etcd would all compare when it commits"),
+        what: format!(
+            "has read {count} pairs or more, which etcd would all compare when it commits"
+        ),
         limit: format!("at most {most} may be"),
         flag: "EtcdBuilder::most_checked",
     }))

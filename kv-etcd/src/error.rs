@@ -203,12 +203,33 @@ mod tests {
     const ERRORS: [(i64, &str, &str, &str, bool, bool); 15] = [
         (3, "etcdserver: duplicate key given in txn request", "store", "", true, false),
         (3, "etcdserver: user name is empty", "open", "name one in the URL", true, false),
-        (3, "etcdserver: authentication failed, invalid user ID or password", "open", "the password", true, false),
+        (
+            3,
+            "etcdserver: authentication failed, invalid user ID or password",
+            "open",
+            "the password",
+            true,
+            false,
+        ),
         (7, "etcdserver: permission denied", "open", "read and write all keys", true, false),
-        (8, "etcdserver: mvcc: database space exceeded", "full", "--quota-backend-bytes", false, false),
+        (
+            8,
+            "etcdserver: mvcc: database space exceeded",
+            "full",
+            "--quota-backend-bytes",
+            false,
+            false,
+        ),
         (8, "etcdserver: too many requests", "retry", "", true, true),
         (9, "etcdserver: authentication is not enabled", "store", "", true, false),
-        (11, "etcdserver: mvcc: required revision has been compacted", "retry", "--auto-compaction-retention", true, false),
+        (
+            11,
+            "etcdserver: mvcc: required revision has been compacted",
+            "retry",
+            "--auto-compaction-retention",
+            true,
+            false,
+        ),
         (11, "etcdserver: mvcc: required revision is a future revision", "retry", "", true, true),
         (14, "etcdserver: request timed out", "retry", "", false, true),
         (14, "etcdserver: leader changed", "retry", "", false, true),
@@ -233,7 +254,11 @@ mod tests {
             let text = error.to_string();
             assert_eq!(kind, expected, "{message}: {text}");
             assert!(text.contains("cannot read") && text.contains(advice), "{text}");
-            assert_eq!((failure.is_definite(), failure.may_pass()), (is_definite, may_pass), "{message}");
+            assert_eq!(
+                (failure.is_definite(), failure.may_pass()),
+                (is_definite, may_pass),
+                "{message}"
+            );
         }
     }
 }

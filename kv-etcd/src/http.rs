@@ -125,7 +125,9 @@ impl Connection {
     /// Whether another request can be sent on it: the server has neither closed it nor sent what nobody has asked for.
     pub(crate) fn is_fresh(&self) -> bool {
         let socket = self.socket.tcp();
-        if !self.is_reusable || self.start < self.input.len() || socket.set_nonblocking(true).is_err()
+        if !self.is_reusable
+            || self.start < self.input.len()
+            || socket.set_nonblocking(true).is_err()
         {
             return false;
         }
@@ -186,7 +188,9 @@ impl Connection {
             Length::ToTheEnd => loop {
                 match self.read(until) {
                     Ok(()) => {}
-                    Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                    Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                        break;
+                    }
                     Err(failure) => return Err(failure),
                 }
             },

@@ -109,7 +109,7 @@ impl EtcdBuilder {
     /// [`KvError::InvalidArgument`] if the URL is wrong; [`KvError::Open`] if the cluster refuses the user, or if there
     /// is no store and none may be begun; retryable if no member answers in time.
     pub fn open(self, url: &str) -> Result<EtcdStore> {
-        let client = Client::new(Address::parse(url)?)?;
+        let client = Client::new(Address::parse(url)?, self.wait)?;
         let layout = Layout::new(&client.address.prefix);
         let (most_checked, distance) = (self.most_checked, self.distance);
         let shared = Arc::new(Shared { client, layout, most_checked, distance });
@@ -252,7 +252,8 @@ impl Engine for Etcd {
     /// Of the whole cluster, as one of its members has it.
     fn statistics(&self) -> Result<Statistics> {
         let status = self.shared.client.status::<Status>(Instant::now() + self.wait);
-        let status = status.map_err(|failure| self.shared.error("cannot ask for figures", &failure))?;
+        let status =
+            status.map_err(|failure| self.shared.error("cannot ask for figures", &failure))?;
         let bytes = |bytes: i64| u64::try_from(bytes).ok();
         let mut figures = Statistics::default();
         figures.file_bytes = bytes(status.db_size);

@@ -125,9 +125,8 @@ type Written = (Vec<u8>, i64);
 fn there(shared: &Shared, keys: Vec<Written>, until: Instant) -> Tried<Vec<Written>> {
     let mut there = Vec::new();
     for some in keys.chunks(shared.max_txn_ops()) {
-        let get = |(key, _): &Written| {
-            Op::Range(Range { keys_only: true, ..Range::of(key.clone()) })
-        };
+        let get =
+            |(key, _): &Written| Op::Range(Range { keys_only: true, ..Range::of(key.clone()) });
         let txn = Txn { success: some.iter().map(get).collect(), ..Txn::default() };
         let (_, done) = shared.client.txn(&txn, until)?;
         for ((key, revision), found) in some.iter().zip(done.found()) {

@@ -69,9 +69,9 @@ pub(crate) fn config(tls: &Tls, own: Option<&Own>) -> Result<Option<Arc<ClientCo
     let builder = builder.map_err(|error| Failure::other(error.to_string()))?;
     let builder = match tls {
         Tls::Off => return Ok(None),
-        Tls::Unverified => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+        Tls::Unverified => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        }
         Tls::Verified { roots } => builder.with_root_certificates(trusted(roots.as_deref())?),
     };
     let Some(own) = own else { return Ok(Some(Arc::new(builder.with_no_client_auth()))) };

@@ -65,7 +65,10 @@ impl fmt::Debug for Watching {
 impl Watching {
     pub(crate) fn new(shared: Arc<Shared>, wait: Duration) -> Self {
         let (tracker, state) = (WatchTracker::default(), Mutex::default());
-        Watching { inner: Arc::new(Inner { shared, tracker, state, changed: Condvar::new() }), wait }
+        Watching {
+            inner: Arc::new(Inner { shared, tracker, state, changed: Condvar::new() }),
+            wait,
+        }
     }
 
     /// Begins to watch a key. Waits until somebody listens.

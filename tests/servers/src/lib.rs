@@ -5,12 +5,14 @@
 #![deny(missing_docs)]
 #![allow(clippy::print_stderr, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod etcd;
 mod failover;
 mod postgres;
 mod proxy;
 
 use std::net::TcpListener;
 
+pub use etcd::Etcd;
 pub use failover::End;
 pub use postgres::{Postgres, Psql};
 pub use proxy::{Fault, Proxy, Way};

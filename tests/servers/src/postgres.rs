@@ -360,7 +360,7 @@ fn installed() -> Option<PathBuf> {
 }
 
 /// The user and group that run servers if this process is root.
-fn other_user() -> Option<(u32, u32)> {
+pub(crate) fn other_user() -> Option<(u32, u32)> {
     let mine = fs::metadata("/proc/self").ok()?;
     if std::os::unix::fs::MetadataExt::uid(&mine) != 0 {
         return None;

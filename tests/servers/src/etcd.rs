@@ -1,0 +1,214 @@
+//! An etcd cluster.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::postgres::other_user;
+use crate::{free_port, missing};
+
+/// Ends the server when its input ends.
+const SUPERVISOR: &str = r#"
+"$@" >>"$LOG" 2>&1 &
+server=$!
+echo $server
+read -r line
+kill -KILL $server 2>/dev/null
+wait $server
+"#;
+
+/// The members of a cluster, which end with the process that started them.
+#[derive(Debug)]
+pub struct Etcd {
+    directory: Option<tempfile::TempDir>,
+    members: Vec<Member>,
+    args: Vec<String>,
+    /// The cluster of somebody else.
+    url: Option<String>,
+    prefixes: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Member {
+    port: u16,
+    peer: u16,
+    /// The program that ends it, and its process.
+    running: Mutex<Option<(Child, String)>>,
+}
+
+impl Etcd {
+    /// The cluster of one member that all tests of a process share: that of `PERMAZEN_TEST_ETCD`, or a new one that
+    /// takes large transactions. `None` if there is none; then it has been said why.
+    pub fn shared() -> Option<&'static Etcd> {
+        static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
+        let start = || match std::env::var("PERMAZEN_TEST_ETCD") {
+            Ok(url) => Some(Etcd {
+                directory: None,
+                members: Vec::new(),
+                args: Vec::new(),
+                url: Some(url),
+                prefixes: AtomicU64::new(0),
+            }),
+            Err(_) => Etcd::start(1, &["--max-txn-ops=100000", "--max-request-bytes=67108864"]),
+        };
+        SHARED.get_or_init(start).as_ref()
+    }
+
+    /// A new cluster with so many members, which get these arguments. `None` if the program is not there.
+    pub fn start(members: usize, args: &[&str]) -> Option<Etcd> {
+        if Command::new("etcd").arg("--version").output().is_err() {
+            missing("etcd (etcd-server of Debian)");
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        if let Some((user, group)) = other_user() {
+            chown(directory.path(), Some(user), Some(group)).unwrap();
+        }
+        let member = |_| Member { port: free_port(), peer: free_port(), running: Mutex::new(None) };
+        let cluster = Etcd {
+            directory: Some(directory),
+            members: (0..members).map(member).collect(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            url: None,
+            prefixes: AtomicU64::new(0),
+        };
+        (0..members).for_each(|member| cluster.run(member));
+        (0..members).for_each(|member| cluster.await_health(member));
+        Some(cluster)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.as_ref().unwrap().path().to_owned()
+    }
+
+    fn run(&self, at: usize) {
+        let member = &self.members[at];
+        let url = |port: u16| format!("http://127.0.0.1:{port}");
+        let peers = self.members.iter().enumerate();
+        let peers: Vec<String> =
+            peers.map(|(at, one)| format!("m{at}={}", url(one.peer))).collect();
+        let log = self.path().join(format!("log{at}"));
+        fs::File::options().create(true).append(true).open(&log).unwrap();
+        let mut run = Command::new("sh");
+        run.args(["-c", SUPERVISOR, "sh", "etcd", "--name", &format!("m{at}")]);
+        run.arg("--data-dir").arg(self.path().join(format!("m{at}")));
+        for (flag, port) in [("client", member.port), ("peer", member.peer)] {
+            run.args([format!("--listen-{flag}-urls"), url(port)]);
+        }
+        run.args(["--advertise-client-urls", &url(member.port)]);
+        run.args(["--initial-advertise-peer-urls", &url(member.peer)]);
+        run.args(["--initial-cluster", &peers.join(",")]);
+        run.args(&self.args).current_dir(self.path()).env("LOG", &log);
+        if let Some((user, group)) = other_user() {
+            chown(&log, Some(user), Some(group)).unwrap();
+            run.uid(user).gid(group);
+        }
+        let mut child = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        *member.running.lock().unwrap() = Some((child, line.trim().to_owned()));
+    }
+
+    /// The body of an answer, if there is one.
+    fn ask(&self, member: usize, method: &str, path: &str) -> Option<String> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.members[member].port)).ok()?;
+        socket.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+        write!(
+            socket,
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{{}}"
+        )
+        .ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        answer.contains("200 OK").then_some(answer)
+    }
+
+    fn await_health(&self, member: usize) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.ask(member, "GET", "/health").is_some_and(|text| text.contains("\"true\"")) {
+            let log = || fs::read_to_string(self.path().join(format!("log{member}")));
+            assert!(Instant::now() < until, "etcd does not start: {:?}", log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The URL of a store of which there is nothing yet.
+    pub fn new_prefix(&self) -> String {
+        let number = self.prefixes.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("test-{}-{number}", std::process::id());
+        if let Some(url) = &self.url {
+            return format!("{}/{prefix}", url.trim_end_matches('/'));
+        }
+        let hosts = self.members.iter().map(|member| format!("127.0.0.1:{}", member.port));
+        format!("etcd://{}/{prefix}", hosts.collect::<Vec<_>>().join(","))
+    }
+
+    /// The ports on which the members serve clients.
+    pub fn endpoints(&self) -> Vec<u16> {
+        self.members.iter().map(|member| member.port).collect()
+    }
+
+    /// Ends a member at once.
+    pub fn kill(&self, member: usize) {
+        if let Some((mut child, _)) = self.members[member].running.lock().unwrap().take() {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+    }
+
+    /// Starts a member again that was killed, and waits until it is healthy.
+    pub fn restart(&self, member: usize) {
+        self.run(member);
+        self.await_health(member);
+    }
+
+    fn signal(&self, member: usize, signal: &str) {
+        let running = self.members[member].running.lock().unwrap();
+        let (_, process) = running.as_ref().expect("it runs");
+        assert!(Command::new("kill").args([signal, process]).status().unwrap().success());
+    }
+
+    /// A member does nothing until it is resumed.
+    pub fn pause(&self, member: usize) {
+        self.signal(member, "-STOP");
+    }
+
+    /// A member that was paused goes on.
+    pub fn resume(&self, member: usize) {
+        self.signal(member, "-CONT");
+    }
+
+    /// The member that leads.
+    pub fn leader(&self) -> usize {
+        let until = Instant::now() + Duration::from_secs(60);
+        let field = |text: &str, name: &str| -> Option<String> {
+            Some(text.split_once(&format!("\"{name}\":\""))?.1.split('"').next()?.to_owned())
+        };
+        loop {
+            for member in 0..self.members.len() {
+                if self.members[member].running.lock().unwrap().is_some()
+                    && let Some(text) = self.ask(member, "POST", "/v3/maintenance/status")
+                    && let Some(own) = field(&text, "member_id")
+                    && field(&text, "leader") == Some(own)
+                {
+                    return member;
+                }
+            }
+            assert!(Instant::now() < until, "nobody leads");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        (0..self.members.len()).for_each(|member| self.kill(member));
+    }
+}
