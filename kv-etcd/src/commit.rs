@@ -86,8 +86,9 @@ impl Plan {
             absent.iter().for_each(|key| reads.add_key(key));
             absent.clear();
         }
-        let reads = merged(reads, most - OWN - absent.len());
-        check_reads(session, &reads)?;
+        let few = merged(reads.clone(), most - OWN - absent.len());
+        check_reads(session, &few, few.len() < reads.len())?;
+        let reads = few;
         let mut token = [0; 16];
         rand::rng().fill_bytes(&mut token);
         // Who has read nothing depends on no state, but on the horizon: any revision does that is not too old.
@@ -259,20 +260,29 @@ fn prove_absent(session: &mut EtcdSession, absent: &BTreeSet<Vec<u8>>) -> Result
     }
 }
 
-/// Refuses to compare so many pairs that the cluster would do nothing else for long.
-fn check_reads(session: &EtcdSession, reads: &KeyRanges) -> Result<()> {
+/// Refuses to compare so many pairs that the cluster would do nothing else for long. How many lie between the ranges that
+/// were read is asked of etcd.
+fn check_reads(session: &mut EtcdSession, reads: &KeyRanges, are_merged: bool) -> Result<()> {
     let most = session.shared.most_checked;
-    let Some(seen) = &session.seen else { return Ok(()) };
-    let count: usize = reads.iter().map(|span| seen.keys_in(span).take(most + 1).count()).sum();
+    let count = match &session.seen {
+        _ if are_merged => session.count(reads)?,
+        Some(seen) => reads.iter().map(|span| seen.keys_in(span).take(most + 1).count()).sum(),
+        None => 0,
+    };
     if count <= most {
         return Ok(());
     }
+    let what = match are_merged {
+        true => "has read so many ranges that etcd would compare",
+        false => "has read",
+    };
     Err(failed(TooLarge {
-        what: format!(
-            "has read {count} pairs or more, which etcd would all compare when it commits"
-        ),
-        limit: format!("at most {most} may be"),
-        flag: "EtcdBuilder::most_checked",
+        what: format!("{what} {count} pairs or more when it commits"),
+        limit: format!("it does nothing else meanwhile, so at most {most} may be"),
+        flag: match are_merged {
+            true => "--max-txn-ops of the server, and max_txn_ops in the URL",
+            false => "EtcdBuilder::most_checked",
+        },
     }))
 }
 

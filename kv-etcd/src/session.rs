@@ -278,6 +278,22 @@ impl EtcdSession {
         Ok(keys)
     }
 
+    /// How many pairs and tombstones lie in these ranges.
+    pub(crate) fn count(&mut self, ranges: &KeyRanges) -> Result<usize> {
+        let reads: Vec<RangeRead> =
+            ranges.iter().map(|span| RangeRead::new(span, Direction::Forward, 1, 1)).collect();
+        let mut count = 0;
+        for some in reads.chunks(self.shared.max_txn_ops()) {
+            let ranges = some.iter().map(|read| Range { count_only: true, ..self.range(read, 0) });
+            let body = self.encoded(ranges)?;
+            let sent = self.shared.client.send(self.host, TXN, &body, self.until());
+            for found in self.receive(Part::UnderWay { sent, body })?.found() {
+                count += usize::try_from(found.count).unwrap_or_default();
+            }
+        }
+        Ok(count)
+    }
+
     /// Forgets the questions whose answers do not matter any more.
     pub(crate) fn end_reading(&mut self) {
         self.asked.clear();

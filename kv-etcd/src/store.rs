@@ -29,7 +29,7 @@ const WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many pairs a commit may compare.
-const MOST_CHECKED: usize = 20_000;
+const MOST_CHECKED: usize = 100_000;
 
 /// How many revisions lie between two horizons.
 const DISTANCE: i64 = 20_000;
@@ -71,14 +71,14 @@ impl EtcdBuilder {
         self
     }
 
-    /// How many pairs a transaction that writes may have read; 20,000 unless set. When it commits, etcd compares each of
+    /// How many pairs a transaction that writes may have read; 100,000 unless set. When it commits, etcd compares each of
     /// them, and no member does anything else meanwhile. A transaction with more gets an error
     /// ([`TooLarge`](crate::TooLarge)).
     ///
     /// ```no_run
     /// use permazen_kv_etcd::EtcdStore;
     ///
-    /// let store = EtcdStore::builder().most_checked(100_000).open("etcd://localhost/music")?;
+    /// let store = EtcdStore::builder().most_checked(500_000).open("etcd://localhost/music")?;
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
     #[must_use]

@@ -40,6 +40,7 @@ fn circles_between_files_are_those_the_map_names() {
     let crates = [
         ("kv", "kv/src"),
         ("kv-postgres", "kv-postgres/src"),
+        ("kv-etcd", "kv-etcd/src"),
         ("core", "core/src"),
         ("cli", "cli/src"),
         ("jsck", "jsck/src"),
