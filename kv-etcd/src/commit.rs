@@ -1,7 +1,7 @@
 //! Commits, each one transaction of etcd, and what became of one that nobody has answered.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use permazen_kv::remote::Changes;
 use permazen_kv::{KeyRanges, KeySpan, KvError, Result};
@@ -47,11 +47,11 @@ pub(crate) fn commit(mut session: EtcdSession, changes: Changes) -> Result<()> {
     session.end_reading();
     let mut plan = Plan::new(&mut session, changes)?;
     let shared = &*session.shared;
-    let until = session.until();
-    if let Outcome::HasTombstones(tombstones) = plan.run(shared, until)? {
+    let wait = session.wait;
+    if let Outcome::HasTombstones(tombstones) = plan.run(shared, wait)? {
         plan.absent.retain(|key| !tombstones.contains_key(key));
         plan.tombstones.extend(tombstones);
-        if let Outcome::HasTombstones(_) = plan.run(shared, until)? {
+        if let Outcome::HasTombstones(_) = plan.run(shared, wait)? {
             return Err(others());
         }
     }
@@ -123,7 +123,8 @@ impl Plan {
         Txn { compare, success, failure }
     }
 
-    fn run(&self, shared: &Shared, until: Instant) -> Result<Outcome> {
+    fn run(&self, shared: &Shared, wait: Duration) -> Result<Outcome> {
+        let until = Instant::now() + wait;
         let txn = self.txn(shared);
         let client = &shared.client;
         let body = encoded(&txn).map_err(|failure| shared.error(WHAT, &failure))?;
@@ -153,6 +154,7 @@ impl Plan {
                 Err(failure) => {
                     client.avoid(host);
                     let lost = shared.error(WHAT, &failure);
+                    let until = Instant::now() + wait;
                     return self.ask_what_became(shared, &lost, until).map(|()| Outcome::Committed);
                 }
             }

@@ -165,9 +165,11 @@ fn without_a_cluster_the_outcome_is_unknown_and_the_wait_is_bounded() {
     assert!(error.is_outcome_unknown(), "{error}");
     cluster.kill(0);
     // Nobody listens, so nothing was sent.
-    let error = store.write(|tx| tx.put(b"key", b"")).unwrap_err();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", b"").unwrap();
+    let error = tx.commit().unwrap_err();
     assert!(error.is_retryable(), "{error}");
-    let error = store.read(|tx| tx.get(b"key").map(drop)).unwrap_err();
+    let error = store.begin(&TxOptions::reading()).unwrap().get(b"key").unwrap_err();
     assert!(error.is_retryable(), "{error}");
     cluster.restart(0);
     store.write(|tx| tx.put(b"key", b"")).unwrap();

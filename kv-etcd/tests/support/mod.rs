@@ -8,7 +8,7 @@ use std::thread;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// It does not arrive, and the connection is cut.
     Lost,
     /// It is carried out, and the connection is cut before the answer.
@@ -40,14 +40,14 @@ struct Shared {
 
 /// A port that leads to a member.
 #[derive(Debug)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
 }
 
 impl Proxy {
     /// A proxy before the server at a port of the loopback device. Its threads end with the process.
-    pub fn new(server: u16) -> Proxy {
+    pub(crate) fn new(server: u16) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared::default());
@@ -67,27 +67,27 @@ impl Proxy {
     }
 
     /// The same URL through the proxy.
-    pub fn url(&self, url: &str, server: u16) -> String {
+    pub(crate) fn url(&self, url: &str, server: u16) -> String {
         url.replace(&format!(":{server}"), &format!(":{}", self.port))
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// The fault comes at the request after so many.
-    pub fn fail(&self, requests: usize, fault: Fault) {
+    pub(crate) fn fail(&self, requests: usize, fault: Fault) {
         self.shared.plan.lock().unwrap().fault = Some((requests, fault));
     }
 
     /// Waits until the fault has come.
-    pub fn await_fault(&self) {
+    pub(crate) fn await_fault(&self) {
         let plan = self.shared.plan.lock().unwrap();
         drop(self.shared.changed.wait_while(plan, |plan| !plan.is_on).unwrap());
     }
 
     /// Ends the fault, and waits for what is late. Returns whether the fault has come.
-    pub fn end_fault(&self) -> bool {
+    pub(crate) fn end_fault(&self) -> bool {
         let mut plan = self.shared.plan.lock().unwrap();
         let has_come = plan.fault.take().is_none();
         plan.is_on = false;
@@ -97,12 +97,12 @@ impl Proxy {
     }
 
     /// The answers to late requests since the last call.
-    pub fn take_late(&self) -> Vec<String> {
+    pub(crate) fn take_late(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.plan.lock().unwrap().late)
     }
 
     /// How many requests have come since the last call.
-    pub fn take_requests(&self) -> usize {
+    pub(crate) fn take_requests(&self) -> usize {
         std::mem::take(&mut self.shared.plan.lock().unwrap().requests).len()
     }
 }
