@@ -4,7 +4,7 @@
 //! |---|---|
 //! | prefix `:d` key | 1 and the value, or 0 alone: a tombstone, where a key was removed |
 //! | prefix `:t` token | `c` and the keys that the commit has removed; `a` if somebody has asked for the commit in vain |
-//! | prefix `:h` | the horizon: two revisions in 8 bytes each. Tombstones and tokens before the first one may be missing; the second one will be the first |
+//! | prefix `:h` | the horizon: two revisions in 8 bytes each. Tombstones and tokens up to the first one may be missing; the second one will be the first |
 
 use bytes::Bytes;
 
@@ -85,7 +85,7 @@ pub(crate) fn value_of(stored: &Bytes) -> Option<Bytes> {
 /// Where the tombstones and tokens end that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Horizon {
-    /// What was written before this revision may be missing.
+    /// What was written up to this revision may be missing.
     pub(crate) revision: i64,
     /// What this will be when the horizon is raised.
     pub(crate) next: i64,

@@ -1,7 +1,7 @@
 //! Removes tombstones and tokens that nobody needs any more.
 //!
 //! The horizon is a revision. Who began before it cannot commit any more, so nobody needs the tombstones and tokens that
-//! were written before it: first the horizon is raised, then they are removed. A tombstone is where a token says that its
+//! were written up to it: first the horizon is raised, then they are removed. A tombstone is where a token says that its
 //! commit has removed a key, at the revision of the token; it goes before the token does.
 
 use std::time::{Duration, Instant};
@@ -90,13 +90,13 @@ fn sweep_some(
     until: Instant,
 ) -> Tried<(u64, bool)> {
     // A limit of 0 would be none.
-    if horizon <= 1 {
+    if horizon < 1 {
         return Ok((0, true));
     }
     let range = Range {
         range_end: Some(shared.layout.tokens().1),
         limit: TOKENS,
-        max_mod_revision: Some(horizon - 1),
+        max_mod_revision: Some(horizon),
         ..Range::of(from.clone())
     };
     let txn = Txn { success: vec![Op::Range(range)], ..Txn::default() };

@@ -201,3 +201,17 @@ fn message_len(input: &[u8]) -> Option<usize> {
     let len = body + len.unwrap_or(0);
     (input.len() >= len).then_some(len)
 }
+
+/// Asks a member something without a store.
+pub(crate) fn post(port: u16, path: &str, token: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let len = body.len();
+    write!(socket, "POST /v3/{path} HTTP/1.0\r\nContent-Length: {len}\r\n").unwrap();
+    if !token.is_empty() {
+        write!(socket, "Authorization: {token}\r\n").unwrap();
+    }
+    write!(socket, "\r\n{body}").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}

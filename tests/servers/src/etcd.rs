@@ -110,7 +110,8 @@ impl Etcd {
             chown(&log, Some(user), Some(group)).unwrap();
             run.uid(user).gid(group);
         }
-        let mut child = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         *member.running.lock().unwrap() = Some((child, line.trim().to_owned()));
