@@ -11,9 +11,10 @@ use crate::client::{Pauses, TXN, encoded};
 use crate::error::{Failure, ServerError, TooLarge};
 use crate::layout::{Horizon, Token, alive, tombstone, value_of};
 use crate::merge::merged;
-use crate::session::{EtcdSession, MAX_TXN_OPS, Shared};
+use crate::reading::Reading;
+use crate::shared::{MAX_TXN_OPS, Shared};
 use crate::sweep;
-use crate::wire::{Compare, Done, Op, Range, Txn};
+use crate::wire::{Compare, Done, Op, Txn};
 
 const WHAT: &str = "cannot commit";
 
@@ -43,7 +44,7 @@ enum Outcome {
 }
 
 /// Makes the changes.
-pub(crate) fn commit(mut session: EtcdSession, changes: Changes) -> Result<()> {
+pub(crate) fn commit(mut session: Reading, changes: Changes) -> Result<()> {
     session.end_reading();
     let mut plan = Plan::new(&mut session, changes)?;
     let shared = &*session.shared;
@@ -64,7 +65,7 @@ fn others() -> KvError {
 }
 
 impl Plan {
-    fn new(session: &mut EtcdSession, changes: Changes) -> Result<Self> {
+    fn new(session: &mut Reading, changes: Changes) -> Result<Self> {
         let Changes { writes, mut absent, reads } = changes;
         let mut reads = reads.unwrap_or_default();
         let spans: Vec<KeySpan<'_>> =
@@ -253,7 +254,7 @@ impl Plan {
 }
 
 /// Reads keys that must be absent and were not read.
-fn prove_absent(session: &mut EtcdSession, absent: &BTreeSet<Vec<u8>>) -> Result<()> {
+fn prove_absent(session: &mut Reading, absent: &BTreeSet<Vec<u8>>) -> Result<()> {
     let ends: Vec<Vec<u8>> = absent.iter().map(|key| permazen_kv::key::next_key(key)).collect();
     let spans = absent.iter().zip(&ends).map(|(key, end)| KeySpan::new(key, Some(end)));
     match session.keys_of(&spans.collect::<Vec<_>>())?.first() {
@@ -264,7 +265,7 @@ fn prove_absent(session: &mut EtcdSession, absent: &BTreeSet<Vec<u8>>) -> Result
 
 /// Refuses to compare so many pairs that the cluster would do nothing else for long. How many lie between the ranges that
 /// were read is asked of etcd.
-fn check_reads(session: &mut EtcdSession, reads: &KeyRanges, are_merged: bool) -> Result<()> {
+fn check_reads(session: &mut Reading, reads: &KeyRanges, are_merged: bool) -> Result<()> {
     let most = session.shared.most_checked;
     let count = match &session.seen {
         _ if are_merged => session.count(reads)?,
@@ -308,9 +309,4 @@ fn too_large(error: &ServerError, txn: &Txn) -> Option<KvError> {
             flag: "--max-request-bytes of the server",
         })
     })
-}
-
-/// The range that has the horizon.
-pub(crate) fn horizon_range(shared: &Shared) -> Range {
-    Range::of(shared.layout.horizon())
 }

@@ -1,372 +1,47 @@
-//! A transaction: what it reads, all of it at one revision.
+//! A transaction: what it reads, and its commit.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::Bytes;
+use permazen_kv::Result;
 use permazen_kv::remote::{Changes, Page, RangeRead, Session};
-use permazen_kv::{Direction, KeyRanges, KeySpan, KvError, Result, key};
 
-use crate::client::{Client, TXN, UnderWay, encoded};
 use crate::commit;
-use crate::error::Failure;
-use crate::layout::{Layout, value_of};
-use crate::wire::{Done, Found, Op, Range, Txn};
-
-/// How many operations etcd takes in one transaction unless it is told otherwise.
-pub(crate) const MAX_TXN_OPS: usize = 128;
-
-/// The keys that were read are forgotten when they take more bytes than this. Then they may be read again.
-const MOST_SEEN: usize = 32 << 20;
-
-/// What a key takes beside its bytes.
-const KEY: usize = 64;
-
-/// Where only removed keys lie, a page grows to so many.
-const LARGEST_GAP: usize = 1 << 12;
-
-/// What transactions share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) client: Client,
-    pub(crate) layout: Layout,
-    /// How many pairs a commit may compare.
-    pub(crate) most_checked: usize,
-    /// How many revisions lie between two horizons.
-    pub(crate) distance: i64,
-}
-
-impl Shared {
-    pub(crate) fn error(&self, what: &str, failure: &Failure) -> KvError {
-        failure.to_kv(what, &self.client.path())
-    }
-
-    /// How many operations the servers take for certain.
-    pub(crate) fn max_txn_ops(&self) -> usize {
-        self.client.address.max_txn_ops.unwrap_or(MAX_TXN_OPS)
-    }
-}
-
-/// The keys that a transaction has read.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Those that are there.
-    keys: BTreeSet<Bytes>,
-    /// Of each key in here it is known whether it is there.
-    ranges: KeyRanges,
-    bytes: usize,
-}
-
-impl Seen {
-    fn note(&mut self, span: KeySpan<'_>, keys: impl Iterator<Item = Bytes>) {
-        if self.bytes > MOST_SEEN {
-            *self = Seen::default();
-        }
-        self.ranges.add(span);
-        for key in keys {
-            self.bytes += key.len() + KEY;
-            self.keys.insert(key);
-        }
-    }
-
-    /// Whether a key was absent for certain.
-    pub(crate) fn lacks(&self, key: &[u8]) -> bool {
-        self.ranges.contains(key) && !self.keys.contains(key)
-    }
-
-    /// Whether all of a span was read.
-    fn contains(&self, span: KeySpan<'_>) -> bool {
-        self.ranges.overlapping(span).any(|range| {
-            range.min <= span.min
-                && match (range.max, span.max) {
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                    (Some(max), Some(end)) => end <= max,
-                }
-        })
-    }
-
-    /// The keys of a span that are there, as far as it was read.
-    pub(crate) fn keys_in(&self, span: KeySpan<'_>) -> impl Iterator<Item = &Bytes> {
-        let end = span.max.map_or(Unbounded, Excluded);
-        let range = (Included(span.min), end);
-        (!span.is_empty()).then(|| self.keys.range::<[u8], _>(range)).into_iter().flatten()
-    }
-}
+use crate::reading::Reading;
+use crate::shared::Shared;
 
 /// A transaction.
-pub(crate) struct EtcdSession {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) wait: Duration,
-    /// The revision at which it reads, once it has read.
-    pub(crate) base: Option<i64>,
-    /// The member that has this revision.
-    host: usize,
-    asked: VecDeque<Asked>,
-    /// What was read, if it may be needed when the transaction commits.
-    pub(crate) seen: Option<Seen>,
-    /// How many pairs have come, and their bytes.
-    pairs: usize,
-    bytes: usize,
-}
-
-/// Questions without an answer.
-struct Asked {
-    reads: Vec<RangeRead>,
-    parts: Vec<Part>,
-}
-
-/// A request for some of the questions.
-enum Part {
-    Done(Done),
-    UnderWay { sent: std::result::Result<UnderWay, Failure>, body: Vec<u8> },
-}
+pub(crate) struct EtcdSession(Reading);
 
 impl EtcdSession {
     pub(crate) fn new(shared: Arc<Shared>, read_only: bool, wait: Duration) -> Self {
-        let host = shared.client.host();
-        let seen = (!read_only).then(Seen::default);
-        let (base, asked) = (None, VecDeque::new());
-        EtcdSession { shared, wait, base, host, asked, seen, pairs: 0, bytes: 0 }
+        EtcdSession(Reading::new(shared, read_only, wait))
     }
-
-    pub(crate) fn until(&self) -> Instant {
-        Instant::now() + self.wait
-    }
-
-    fn error(&self, failure: &Failure) -> KvError {
-        self.shared.error("cannot read", failure)
-    }
-
-    /// A question, at the revision of the transaction if it has one.
-    fn range(&self, read: &RangeRead, limit: usize) -> Range {
-        let layout = &self.shared.layout;
-        let (revision, serializable) = (self.base, self.base.is_some());
-        let mut range = Range { revision, serializable, ..Range::of(layout.data(&read.min)) };
-        if !read.span().is_single_key() {
-            range.range_end = Some(layout.data_end(read.max.as_deref()));
-            range.limit = limit;
-            if read.direction == Direction::Reverse {
-                (range.sort_order, range.sort_target) = (Some("DESCEND"), Some("KEY"));
-            }
-        }
-        range
-    }
-
-    /// How many pairs to ask for. etcd counts pairs and not bytes, so the pairs that came before tell how long they are.
-    fn limit(&self, read: &RangeRead) -> usize {
-        let average = self.bytes / self.pairs.max(1);
-        match (2 * read.bytes).checked_div(average) {
-            Some(fitting) => read.pairs.min(fitting.max(1)),
-            None => read.pairs,
-        }
-    }
-
-    fn encoded(&self, ranges: impl Iterator<Item = Range>) -> Result<Vec<u8>> {
-        let success = ranges.map(Op::Range).collect();
-        encoded(&Txn { success, ..Txn::default() }).map_err(|failure| self.error(&failure))
-    }
-
-    fn send(&self, reads: &[RangeRead]) -> Result<Part> {
-        let body = self.encoded(reads.iter().map(|read| self.range(read, self.limit(read))))?;
-        let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-        Ok(Part::UnderWay { sent, body })
-    }
-
-    /// Waits for the answer to a request. The first one fixes the revision.
-    fn receive(&mut self, part: Part) -> Result<Done> {
-        let client = &self.shared.client;
-        let (sent, body) = match part {
-            Part::Done(done) => return Ok(done),
-            Part::UnderWay { sent, body } => (sent, body),
-        };
-        let (host, done) = match sent.and_then(|sent| client.receive::<Done>(sent)) {
-            Ok(done) => (self.host, done),
-            Err(failure)
-                if failure.may_pass()
-                    || failure.server().is_some_and(|error| error.is_logged_out()) =>
-            {
-                tracing::debug!(server = %client.address, host = self.host, %failure, "a member does not answer");
-                if failure.may_pass() {
-                    client.avoid(self.host);
-                }
-                client.ask(TXN, &body, self.until()).map_err(|failure| self.error(&failure))?
-            }
-            Err(failure) => return Err(self.error(&failure)),
-        };
-        client.note(done.header).map_err(|failure| self.error(&failure))?;
-        self.host = host;
-        self.base.get_or_insert(done.header.revision);
-        Ok(done)
-    }
-
-    /// Asks, and waits for the answer.
-    fn read_now(&mut self, range: Range) -> Result<Done> {
-        let body = self.encoded([range].into_iter())?;
-        let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-        self.receive(Part::UnderWay { sent, body })
-    }
-
-    /// Waits for the first answer if it has not come yet, for it fixes the revision.
-    fn settle(&mut self) -> Result<()> {
-        if self.base.is_some() {
-            return Ok(());
-        }
-        let Some(mut oldest) = self.asked.pop_front() else { return Ok(()) };
-        let parts = std::mem::take(&mut oldest.parts);
-        for part in parts {
-            oldest.parts.push(Part::Done(self.receive(part)?));
-        }
-        self.asked.push_front(oldest);
-        Ok(())
-    }
-
-    /// The page that was asked for. If all that has come of it was removed, asks on.
-    fn page(&mut self, read: &RangeRead, mut found: Found) -> Result<Page> {
-        let mut rest = read.clone();
-        loop {
-            let is_last = !found.more || rest.span().is_single_key();
-            let last = found.kvs.last().map(|record| self.shared.layout.key_of(&record.key));
-            let mut pairs = Vec::with_capacity(found.kvs.len());
-            for record in found.kvs {
-                self.pairs += 1;
-                self.bytes += record.key.len() + record.value.len();
-                if let Some(value) = value_of(&record.value) {
-                    pairs.push((self.shared.layout.key_of(&record.key), value));
-                }
-            }
-            let (covered, after) = split(&rest, last.filter(|_| !is_last));
-            if let Some(seen) = &mut self.seen {
-                seen.note(covered.span(), pairs.iter().map(|(key, _)| key.clone()));
-            }
-            if is_last || !pairs.is_empty() {
-                return Ok(Page { pairs, is_last });
-            }
-            rest = after;
-            rest.pairs = (2 * rest.pairs).clamp(16, LARGEST_GAP);
-            let range = self.range(&rest, rest.pairs);
-            found = self.read_now(range)?.found().next().unwrap_or_default();
-        }
-    }
-
-    /// Reads the keys of these spans that it has not read yet. Returns all that are there.
-    pub(crate) fn keys_of(&mut self, spans: &[KeySpan<'_>]) -> Result<BTreeSet<Bytes>> {
-        let (mut keys, mut unread) = (BTreeSet::new(), Vec::new());
-        for span in spans {
-            match &self.seen {
-                Some(seen) if seen.contains(*span) => keys.extend(seen.keys_in(*span).cloned()),
-                _ => unread.push(RangeRead::new(*span, Direction::Forward, 1 << 10, 1 << 20)),
-            }
-        }
-        while !unread.is_empty() {
-            self.ask(&unread)?;
-            let pages = self.answer()?;
-            let mut left = Vec::new();
-            for (read, page) in unread.into_iter().zip(pages) {
-                let last = page.pairs.last().map(|(key, _)| key.clone());
-                keys.extend(page.pairs.into_iter().map(|(key, _)| key));
-                if !page.is_last {
-                    let mut after = split(&read, last).1;
-                    after.pairs = 1 << 14;
-                    left.push(after);
-                }
-            }
-            unread = left;
-        }
-        Ok(keys)
-    }
-
-    /// How many pairs and tombstones lie in these ranges.
-    pub(crate) fn count(&mut self, ranges: &KeyRanges) -> Result<usize> {
-        let reads: Vec<RangeRead> =
-            ranges.iter().map(|span| RangeRead::new(span, Direction::Forward, 1, 1)).collect();
-        let mut count = 0;
-        for some in reads.chunks(self.shared.max_txn_ops()) {
-            let ranges = some.iter().map(|read| Range { count_only: true, ..self.range(read, 0) });
-            let body = self.encoded(ranges)?;
-            let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-            for found in self.receive(Part::UnderWay { sent, body })?.found() {
-                count += usize::try_from(found.count).unwrap_or_default();
-            }
-        }
-        Ok(count)
-    }
-
-    /// Forgets the questions whose answers do not matter any more.
-    pub(crate) fn end_reading(&mut self) {
-        self.asked.clear();
-    }
-}
-
-/// The part of a range up to the last key that has come, and the rest of it. Without such a key, all of it has come.
-fn split(read: &RangeRead, last: Option<Bytes>) -> (RangeRead, RangeRead) {
-    let (mut covered, mut after) = (read.clone(), read.clone());
-    match (last, read.direction) {
-        (Some(last), Direction::Forward) => {
-            let next = key::next_key(&last);
-            covered.max = Some(next.clone());
-            after.min = next;
-        }
-        (Some(last), Direction::Reverse) => {
-            covered.min = last.to_vec();
-            after.max = Some(last.to_vec());
-        }
-        (None, _) => (after.min, after.max) = (Vec::new(), Some(Vec::new())),
-    }
-    (covered, after)
 }
 
 impl Session for EtcdSession {
     fn ask(&mut self, reads: &[RangeRead]) -> Result<()> {
-        self.settle()?;
-        let mut parts = Vec::new();
-        for some in reads.chunks(self.shared.max_txn_ops()) {
-            let mut part = self.send(some)?;
-            if self.base.is_none() && some.len() < reads.len() {
-                part = Part::Done(self.receive(part)?);
-            }
-            parts.push(part);
-        }
-        self.asked.push_back(Asked { reads: reads.to_vec(), parts });
-        Ok(())
+        self.0.ask(reads)
     }
 
     fn answer(&mut self) -> Result<Vec<Page>> {
-        let Some(Asked { reads, parts }) = self.asked.pop_front() else {
-            return Err(KvError::IllegalState("nothing was asked".to_owned()));
-        };
-        let mut found = Vec::with_capacity(reads.len());
-        for part in parts {
-            found.extend(self.receive(part)?.found());
-        }
-        if found.len() != reads.len() {
-            let failure = Failure::garbled("the server has not answered each question");
-            return Err(self.error(&failure));
-        }
-        reads.iter().zip(found).map(|(read, found)| self.page(read, found)).collect()
+        self.0.answer()
     }
 
     fn is_begun(&self) -> bool {
-        self.base.is_some() || !self.asked.is_empty()
+        self.0.is_begun()
     }
 
     /// What was read once can be read again, unless it is compacted.
     fn share(&mut self) -> Result<()> {
-        self.settle()?;
-        if self.base.is_none() {
-            let horizon = Range::of(self.shared.layout.horizon());
-            self.read_now(horizon)?;
-        }
-        Ok(())
+        self.0.fix()
     }
 
     fn commit(self: Box<Self>, changes: Changes) -> Result<()> {
         // What was only read was so at one revision.
         match changes.is_empty() {
             true => Ok(()),
-            false => commit::commit(*self, changes),
+            false => commit::commit(self.0, changes),
         }
     }
 }

@@ -11,10 +11,10 @@ use permazen_kv::{
 
 use crate::address::Address;
 use crate::client::Client;
-use crate::commit::horizon_range;
 use crate::error::Failure;
 use crate::layout::{Horizon, Layout};
-use crate::session::{EtcdSession, Shared};
+use crate::session::EtcdSession;
+use crate::shared::Shared;
 use crate::sweep;
 use crate::watches::Watching;
 use crate::wire::{Compare, Op, Status, Txn};
@@ -130,7 +130,7 @@ fn find_horizon(
     create: bool,
     until: Instant,
 ) -> std::result::Result<bool, Failure> {
-    let get = || vec![Op::Range(horizon_range(shared))];
+    let get = || vec![shared.horizon()];
     let txn = Txn { success: get(), ..Txn::default() };
     let (_, done) = shared.client.txn(&txn, until)?;
     let revision = done.header.revision;

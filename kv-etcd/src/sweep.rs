@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use permazen_kv::Result;
 use rand::Rng;
 
-use crate::commit::horizon_range;
 use crate::error::Failure;
 use crate::layout::{Horizon, Token};
-use crate::session::Shared;
+use crate::shared::Shared;
 use crate::wire::{Compare, Delete, Done, Op, Range, Record, Txn};
 
 /// So many tokens are read at once.
@@ -60,7 +59,7 @@ pub(crate) fn sweep(shared: &Shared, wait: Duration) -> Result<u64> {
 /// Raises the horizon, if so many revisions have passed since that was done last. Returns where it is.
 fn raise(shared: &Shared, distance: i64, until: Instant) -> Tried<i64> {
     let key = shared.layout.horizon();
-    let txn = Txn { success: vec![Op::Range(horizon_range(shared))], ..Txn::default() };
+    let txn = Txn { success: vec![shared.horizon()], ..Txn::default() };
     let (_, done) = shared.client.txn(&txn, until)?;
     let revision = done.header.revision;
     let record = done.found().next().and_then(|found| found.kvs.into_iter().next());

@@ -11,11 +11,10 @@ use permazen_kv::remote::WatchTracker;
 use permazen_kv::{KeyWatch, KvError, Result, Writes};
 
 use crate::client::{FIRST_PAUSE, LONGEST_PAUSE, TXN, WATCH, encoded};
-use crate::commit::horizon_range;
 use crate::error::Failure;
 use crate::http::{Closer, Connection};
-use crate::session::Shared;
-use crate::wire::{Done, Events, Op, Told, Txn, Watch, WatchRange};
+use crate::shared::Shared;
+use crate::wire::{Done, Events, Told, Txn, Watch, WatchRange};
 
 /// If nothing is heard for so long, the member is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(10);
@@ -237,7 +236,7 @@ impl Inner {
 
     /// Whether a member is still part of the cluster.
     fn look(&self, host: usize) -> Tried<()> {
-        let success = vec![Op::Range(horizon_range(&self.shared))];
+        let success = vec![self.shared.horizon()];
         let body = encoded(&Txn { success, ..Txn::default() })?;
         let until = Instant::now() + ATTEMPT;
         self.shared.client.ask_one::<Done>(host, TXN, &body, until).map(drop)

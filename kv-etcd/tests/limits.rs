@@ -1,5 +1,5 @@
 //! The limits of servers as they come, and of what a commit compares.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used)]
 
 mod support;
 
@@ -11,7 +11,7 @@ use permazen_test_servers::Etcd;
 
 fn too_large(error: &KvError) -> &TooLarge {
     match error {
-        KvError::Store { source, .. } => source.downcast_ref().expect("it is too large"),
+        KvError::Store { source, .. } => source.downcast_ref().unwrap(),
         other => unreachable!("{other}"),
     }
 }
