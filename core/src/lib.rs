@@ -68,6 +68,8 @@
 extern crate self as permazen;
 
 pub use permazen_kv as kv;
+#[cfg(feature = "etcd")]
+pub use permazen_kv_etcd as etcd;
 #[cfg(feature = "postgres")]
 pub use permazen_kv_postgres as postgres;
 

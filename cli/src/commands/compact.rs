@@ -50,6 +50,11 @@ impl Compact {
             StoreKind::Postgres => {
                 return Err(Failure::new("a server makes its tables compact itself, with VACUUM"));
             }
+            StoreKind::Etcd => {
+                return Err(Failure::new(
+                    "etcd makes itself compact, with `etcdctl compact` and `etcdctl defrag`",
+                ));
+            }
             StoreKind::Memory => {
                 return Err(Failure::new("memory: a store in memory has no file to make compact"));
             }

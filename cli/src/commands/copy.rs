@@ -26,7 +26,8 @@ use crate::session::Session;
 /// and its pages are full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Copy {
-    /// The other store: lmdb:PATH, sqlite:PATH, xml:PATH or postgres://USER@HOST/DATABASE, or the path of one that exists
+    /// The other store: lmdb:PATH, sqlite:PATH, xml:PATH, postgres://USER@HOST/DATABASE or
+    /// etcd://HOST/PREFIX, or the path of one that exists
     target: OsString,
     /// Replace what the other store has
     #[arg(long)]

@@ -25,7 +25,7 @@ impl Info {
         let mut lines: Vec<Line> = vec![("Database", "kind", store.kind().to_string().into())];
         if let Some(path) = store.path() {
             lines.push(("Path", "path", path_text(path).into()));
-        } else if store.kind() == StoreKind::Postgres {
+        } else if matches!(store.kind(), StoreKind::Postgres | StoreKind::Etcd) {
             lines.push(("Server", "server", path_text(store.name()).into()));
         }
         let access = if session.options.write { "Read/Write" } else { "Read-Only" };

@@ -1,10 +1,10 @@
-//! The shell on a table of a server.
+//! The shell on stores of servers.
 
 use std::path::Path;
 use std::process::Command;
 
 use permazen::open::StoreKind;
-use permazen_test_servers::Postgres;
+use permazen_test_servers::{Etcd, Postgres};
 
 use crate::prompt::Person;
 use crate::support::{Fixture, Ran, SCHEMA, program};
@@ -114,4 +114,39 @@ fn a_password_is_neither_taken_nor_shown() {
     let mut environment: Command = program(Path::new(&url), &["kv", "dump", "-"]);
     environment.env("PGPASSWORD", "s3cret");
     assert!(!Ran::of(&mut environment).done().contains("s3cret"));
+}
+
+#[test]
+fn a_prefix_of_a_cluster_is_used_as_a_table() {
+    let Some(cluster) = Etcd::shared() else { return };
+    let (db, url) = (Fixture::new(), cluster.new_prefix());
+    let missing = run(&url, &["count Pet"]).failed(2);
+    assert!(missing.contains("no store under this prefix"), "{missing}");
+    let copied = db.run(&["copy", &url]).done();
+    assert!(copied.contains("key/value pairs to etcd prefix etcd://"), "{copied}");
+    assert_eq!(db.run(&["copy", &url, "--force"]).done(), copied);
+    let query = ["find Person columns name, age", "--raw"];
+    assert_eq!(run(&url, &query).done(), db.run(&query).done());
+    run(&url, &["--write", "set @1000000000000002 to age = 70"]).done();
+    let changed = run(&url, &["--raw", "find @1000000000000002 columns age"]).done();
+    assert_eq!(changed, "70\n");
+    let info = run(&url, &["info"]).done();
+    assert!(info.contains("etcd prefix") && info.contains("etcd://"), "{info}");
+    assert_eq!(run(&url, &["check"]).code, 0);
+    let back = format!("lmdb:{}", db.file("back").display());
+    run(&url, &["copy", &back]).done();
+    let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
+    assert_eq!(dump(&back), dump(&url));
+    for (arguments, why) in
+        [(&["backup", "/tmp/x"][..], "a backup"), (&["--write", "compact"][..], "etcdctl")]
+    {
+        let failed = run(&url, arguments).failed(2);
+        assert!(failed.contains(why), "{failed}");
+    }
+    let store = permazen::open(&url).unwrap();
+    assert_eq!((store.kind(), store.path()), (StoreKind::Etcd, None));
+    let name = store.name().to_str().unwrap();
+    assert_eq!(permazen::open::Opening::new().locate(name).unwrap().0, StoreKind::Etcd);
+    // Who opens it to read writes nothing, not even what a store begins with.
+    assert!(permazen::open(&cluster.new_prefix()).is_err());
 }

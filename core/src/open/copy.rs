@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use permazen_kv::copy::{Compacted, Copied, Watch};
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "etcd", feature = "postgres"))]
 use permazen_kv::{KvDatabase as _, TxOptions, copy::copy_pairs};
 use permazen_kv::{KvError, KvRead, xml};
 
@@ -82,7 +82,8 @@ impl Opening {
     /// Those of [`locate`](Self::locate), and [`OpenError::NoKind`] if the name does not say which kind
     /// of store to make. [`OpenError::Store`]: with [`KvError::Open`] if there is something at that path
     /// already, with [`KvError::Stopped`], with [`KvError::KeyTooLong`] for a key that the store cannot
-    /// hold, with [`KvError::Unsupported`] for a store in memory, and with the errors of reading `from`.
+    /// hold, with [`KvError::Unsupported`] for a store in memory, if there is more than a server takes in one
+    /// transaction, and with the errors of reading `from`.
     pub fn create_from(
         &self,
         name: impl AsRef<OsStr>,
@@ -107,20 +108,36 @@ impl Opening {
                 Err(KvError::Unsupported("a copy to a new store in memory").into())
             }
             #[cfg(feature = "postgres")]
-            StoreKind::Postgres => {
-                let store = self.clone().create(true).open(name)?;
-                let mut to = store.begin(&TxOptions::writing())?;
-                if to.at_least(&[], None)?.is_some() {
-                    let (path, reason) = (store.name().into(), "there are pairs in it".into());
-                    return Err(KvError::Open { path, reason }.into());
-                }
-                let copied = copy_pairs(from, &mut *to, watch)?;
-                to.commit()?;
-                Ok(copied)
-            }
-            #[cfg(not(all(feature = "lmdb", feature = "sqlite", feature = "postgres")))]
+            StoreKind::Postgres => self.fill(name, from, watch),
+            #[cfg(feature = "etcd")]
+            StoreKind::Etcd => self.fill(name, from, watch),
+            #[cfg(not(all(
+                feature = "etcd",
+                feature = "lmdb",
+                feature = "postgres",
+                feature = "sqlite"
+            )))]
             kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
         }
+    }
+
+    /// Puts all pairs into a store on servers in which there are none, in one transaction.
+    #[cfg(any(feature = "etcd", feature = "postgres"))]
+    fn fill(
+        &self,
+        name: &OsStr,
+        from: &dyn KvRead,
+        watch: &mut Watch<'_>,
+    ) -> Result<Copied, OpenError> {
+        let store = self.clone().create(true).open(name)?;
+        let mut to = store.begin(&TxOptions::writing())?;
+        if to.at_least(&[], None)?.is_some() {
+            let (path, reason) = (store.name().into(), "there are pairs in it".into());
+            return Err(KvError::Open { path, reason }.into());
+        }
+        let copied = copy_pairs(from, &mut *to, watch)?;
+        to.commit()?;
+        Ok(copied)
     }
 }
 
@@ -177,6 +194,9 @@ impl Opening {
             }
             StoreKind::Postgres => {
                 Err(KvError::Unsupported("making a table of a server compact").into())
+            }
+            StoreKind::Etcd => {
+                Err(KvError::Unsupported("making a part of a cluster compact").into())
             }
             #[cfg(not(all(feature = "lmdb", feature = "sqlite")))]
             kind => Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),

@@ -16,6 +16,8 @@ pub enum StoreKind {
     Memory,
     /// A table on a PostgreSQL server.
     Postgres,
+    /// The keys under a prefix in an etcd cluster.
+    Etcd,
 }
 
 /// A kind of store, what URLs call it, and what can be opened in that way.
@@ -28,7 +30,7 @@ pub(super) struct Scheme {
     pub(super) compiled: bool,
 }
 
-pub(super) const SCHEMES: [Scheme; 5] = [
+pub(super) const SCHEMES: [Scheme; 6] = [
     Scheme {
         kind: StoreKind::Lmdb,
         name: "lmdb",
@@ -58,10 +60,17 @@ pub(super) const SCHEMES: [Scheme; 5] = [
         feature: Some("postgres"),
         compiled: cfg!(feature = "postgres"),
     },
+    Scheme {
+        kind: StoreKind::Etcd,
+        name: "etcd",
+        form: "etcd://HOST,HOST2,HOST3/PREFIX",
+        feature: Some("etcd"),
+        compiled: cfg!(feature = "etcd"),
+    },
 ];
 
 impl StoreKind {
-    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml`, `memory` or `postgres`.
+    /// What stands before the colon of a URL: `lmdb`, `sqlite`, `xml`, `memory`, `postgres` or `etcd`.
     pub fn scheme(self) -> &'static str {
         self.entry().name
     }
@@ -73,17 +82,18 @@ impl StoreKind {
 
     /// Whether such a store is a file or a directory. Otherwise it has no path.
     pub fn has_path(self) -> bool {
-        !matches!(self, StoreKind::Memory | StoreKind::Postgres)
+        !matches!(self, StoreKind::Memory | StoreKind::Postgres | StoreKind::Etcd)
     }
 
     pub(super) fn entry(self) -> &'static Scheme {
-        let [lmdb, sqlite, xml, memory, postgres] = &SCHEMES;
+        let [lmdb, sqlite, xml, memory, postgres, etcd] = &SCHEMES;
         match self {
             StoreKind::Lmdb => lmdb,
             StoreKind::Sqlite => sqlite,
             StoreKind::Xml => xml,
             StoreKind::Memory => memory,
             StoreKind::Postgres => postgres,
+            StoreKind::Etcd => etcd,
         }
     }
 }
@@ -97,6 +107,7 @@ impl fmt::Display for StoreKind {
             StoreKind::Xml => "XML dump",
             StoreKind::Memory => "store in memory",
             StoreKind::Postgres => "PostgreSQL table",
+            StoreKind::Etcd => "etcd prefix",
         })
     }
 }

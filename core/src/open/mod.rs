@@ -8,6 +8,7 @@
 //! | `xml:PATH` | the XML dump, as a store in memory that can only be read |
 //! | `memory:` | an empty store in memory |
 //! | `postgres://USER@HOST:PORT/DATABASE?table=KV` | the table on the PostgreSQL server (feature `postgres`); `docs/src/servers.md` has all of the URL |
+//! | `etcd://HOST:PORT,HOST2/PREFIX?tls=on` | the keys under a prefix in an etcd cluster (feature `etcd`); the same page has all of the URL |
 //!
 //! What stands before the first colon is the kind, so a path with a colon begins with `./` or `/`.
 //! The path after the colon is taken as it is; `lmdb:///data/db` is the same as `lmdb:/data/db`.
@@ -42,7 +43,7 @@ mod detect;
 mod error;
 mod files;
 mod kind;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "etcd", feature = "postgres"))]
 mod server;
 mod xml_dump;
 
@@ -148,7 +149,10 @@ impl Opening {
             return Err(OpenError::NotCompiledIn { kind, feature });
         }
         let write = self.write || self.create;
-        #[cfg_attr(not(feature = "postgres"), expect(unused_mut, reason = "the others have paths"))]
+        #[cfg_attr(
+            not(any(feature = "etcd", feature = "postgres")),
+            expect(unused_mut, reason = "the others have paths")
+        )]
         let mut called = kind.entry().form.to_owned();
         let (store, files): (Arc<dyn KvDatabase>, Files) = match kind {
             #[cfg(feature = "lmdb")]
@@ -181,11 +185,22 @@ impl Opening {
             StoreKind::Memory => (Arc::new(MemoryStore::new()), Files::None),
             #[cfg(feature = "postgres")]
             StoreKind::Postgres => {
-                let server = server::Server::open(name, self)?;
-                called = server.store.name();
+                let server = server::postgres(name, self)?;
+                called.clone_from(&server.name);
                 (Arc::new(server), Files::None)
             }
-            #[cfg(not(all(feature = "lmdb", feature = "sqlite", feature = "postgres")))]
+            #[cfg(feature = "etcd")]
+            StoreKind::Etcd => {
+                let server = server::etcd(name, self)?;
+                called.clone_from(&server.name);
+                (Arc::new(server), Files::None)
+            }
+            #[cfg(not(all(
+                feature = "etcd",
+                feature = "lmdb",
+                feature = "postgres",
+                feature = "sqlite"
+            )))]
             kind => return Err(OpenError::NotCompiledIn { kind, feature: kind.scheme() }),
         };
         let path = kind.has_path().then_some(path);
@@ -225,7 +240,7 @@ impl Opening {
         let Some(known) = SCHEMES.iter().find(|known| known.name == of_scheme) else {
             return Err(OpenError::UnknownScheme { scheme });
         };
-        if known.kind == StoreKind::Postgres {
+        if matches!(known.kind, StoreKind::Postgres | StoreKind::Etcd) {
             return Ok((known.kind, PathBuf::new()));
         }
         if known.kind == StoreKind::Memory {

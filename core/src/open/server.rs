@@ -3,39 +3,67 @@
 use std::ffi::OsStr;
 
 use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions};
-use permazen_kv_postgres::PostgresStore;
 
 use super::kind::StoreKind;
 use super::{OpenError, Opening};
 
-/// A table of a server.
+/// A store on servers, which may be open for reading only.
 #[derive(Debug)]
-pub(super) struct Server {
-    pub(super) store: PostgresStore,
-    pub(super) read_only: bool,
+pub(super) struct Server<S> {
+    store: S,
+    pub(super) name: String,
+    read_only: bool,
 }
 
-impl Server {
-    /// Opens the table that a URL names. What is missing is only created if `opening` says so.
-    pub(super) fn open(url: &OsStr, opening: &Opening) -> Result<Server, OpenError> {
-        let form = StoreKind::Postgres.entry().form;
-        let url = url.to_str().ok_or(OpenError::Url { form, reason: "the URL is not Unicode" })?;
-        let mut builder = PostgresStore::builder().create(opening.create);
-        if let Some(wait) = opening.wait {
-            builder = builder.wait(wait);
-        }
-        let store = builder.open(url)?;
-        Ok(Server { store, read_only: !(opening.write || opening.create) })
+impl<S> Server<S> {
+    fn new(store: S, name: String, opening: &Opening) -> Self {
+        Server { store, name, read_only: !(opening.write || opening.create) }
     }
 }
 
-impl KvDatabase for Server {
+/// The URL as text.
+fn text(url: &OsStr, kind: StoreKind) -> Result<&str, OpenError> {
+    let form = kind.entry().form;
+    url.to_str().ok_or(OpenError::Url { form, reason: "the URL is not Unicode" })
+}
+
+/// Opens the table that a URL names. What is missing is only created if `opening` says so.
+#[cfg(feature = "postgres")]
+pub(super) fn postgres(
+    url: &OsStr,
+    opening: &Opening,
+) -> Result<Server<permazen_kv_postgres::PostgresStore>, OpenError> {
+    let mut builder = permazen_kv_postgres::PostgresStore::builder().create(opening.create);
+    if let Some(wait) = opening.wait {
+        builder = builder.wait(wait);
+    }
+    let store = builder.open(text(url, StoreKind::Postgres)?)?;
+    let name = store.name();
+    Ok(Server::new(store, name, opening))
+}
+
+/// Opens the prefix of an etcd cluster that a URL names. A store is only begun if `opening` says so.
+#[cfg(feature = "etcd")]
+pub(super) fn etcd(
+    url: &OsStr,
+    opening: &Opening,
+) -> Result<Server<permazen_kv_etcd::EtcdStore>, OpenError> {
+    let mut builder = permazen_kv_etcd::EtcdStore::builder().create(opening.create);
+    if let Some(wait) = opening.wait {
+        builder = builder.wait(wait);
+    }
+    let store = builder.open(text(url, StoreKind::Etcd)?)?;
+    let name = store.name();
+    Ok(Server::new(store, name, opening))
+}
+
+impl<S: KvDatabase> KvDatabase for Server<S> {
     fn begin<'db>(
         &'db self,
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
         if self.read_only && !options.read_only {
-            let name = self.store.name();
+            let name = &self.name;
             return Err(KvError::IllegalState(format!(
                 "{name}: open for reading only, so only read-only transactions can begin"
             )));
