@@ -103,6 +103,38 @@ fn a_late_commit_comes_too_late() {
     assert!(world.direct.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
 }
 
+/// Who asks what became of a commit, and hears nothing, asks again.
+#[test]
+fn an_answer_to_the_question_can_be_lost_too() {
+    let Some(cluster) = Etcd::shared() else { return };
+    let Some(world) = World::new(cluster, Duration::from_secs(10)) else { return };
+    for (fault, takes_place) in [(Fault::Lost, false), (Fault::NoAnswer, true)] {
+        let key = format!("{fault:?}").into_bytes();
+        let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
+        tx.put(&key, b"").unwrap();
+        world.proxy.fail_twice(fault, Fault::NoAnswer);
+        let done = tx.commit();
+        assert!(world.proxy.end_fault());
+        assert_eq!(world.keys().contains(&key), takes_place);
+        match done {
+            Ok(()) => assert!(takes_place),
+            Err(error) => assert!(error.is_retryable() && !takes_place, "{error}"),
+        }
+    }
+}
+
+/// A connection that was closed while nobody used it disturbs no commit.
+#[test]
+fn a_server_that_was_started_again_is_no_lost_commit() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
+    cluster.kill(0);
+    cluster.restart(0);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", b"").unwrap();
+    tx.commit().unwrap();
+}
+
 /// A request that stays on its way is one that is lost, after the time to wait.
 #[test]
 fn what_stalls_is_given_up_in_time() {

@@ -24,6 +24,8 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 struct Plan {
     fault: Option<(usize, Fault)>,
+    /// The fault that comes at the request after that one.
+    then: Option<Fault>,
     /// Whether the fault has come, and is not over.
     is_on: bool,
     requests: Vec<String>,
@@ -80,6 +82,12 @@ impl Proxy {
         self.shared.plan.lock().unwrap().fault = Some((requests, fault));
     }
 
+    /// Two faults at two requests, one after the other.
+    pub(crate) fn fail_twice(&self, first: Fault, second: Fault) {
+        let mut plan = self.shared.plan.lock().unwrap();
+        (plan.fault, plan.then) = (Some((0, first)), Some(second));
+    }
+
     /// Waits until the fault has come.
     pub(crate) fn await_fault(&self) {
         let plan = self.shared.plan.lock().unwrap();
@@ -128,7 +136,7 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
             None => None,
         };
         if fault.is_some() {
-            plan.fault = None;
+            plan.fault = plan.then.take().map(|fault| (0, fault));
             plan.is_on = true;
             plan.late_under_way += usize::from(fault == Some(Fault::Late));
             shared.changed.notify_all();
