@@ -30,6 +30,8 @@ pub struct Etcd {
     directory: Option<tempfile::TempDir>,
     members: Vec<Member>,
     args: Vec<String>,
+    /// A port of the first member that takes encrypted connections alone.
+    encrypted: Option<u16>,
     /// The cluster of somebody else.
     url: Option<String>,
     prefixes: AtomicU64,
@@ -53,6 +55,7 @@ impl Etcd {
                 directory: None,
                 members: Vec::new(),
                 args: Vec::new(),
+                encrypted: None,
                 url: Some(url),
                 prefixes: AtomicU64::new(0),
             }),
@@ -63,6 +66,42 @@ impl Etcd {
 
     /// A new cluster with so many members, which get these arguments. `None` if the program is not there.
     pub fn start(members: usize, args: &[&str]) -> Option<Etcd> {
+        Self::start_after(members, args, |_| true)
+    }
+
+    /// A new cluster of one member with another port that takes encrypted connections alone, with a certificate for
+    /// `localhost`.
+    pub fn start_with_certificate(args: &[&str]) -> Option<Etcd> {
+        Self::start_after(1, args, |cluster| {
+            let mut make = Command::new("openssl");
+            make.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
+            make.args(["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.crt"]);
+            make.args(["-addext", "subjectAltName=DNS:localhost"]);
+            make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+            make.current_dir(cluster.path()).stdin(Stdio::null());
+            if let Some((user, group)) = other_user() {
+                make.uid(user).gid(group);
+            }
+            let Ok(output) = make.output() else {
+                missing("openssl, which makes certificates");
+                return false;
+            };
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            cluster.encrypted = Some(free_port());
+            true
+        })
+    }
+
+    /// The certificate and the port of a cluster that was started with one.
+    pub fn certificate(&self) -> (PathBuf, u16) {
+        (self.path().join("server.crt"), self.encrypted.expect("it was started with one"))
+    }
+
+    fn start_after(
+        members: usize,
+        args: &[&str],
+        prepare: impl FnOnce(&mut Etcd) -> bool,
+    ) -> Option<Etcd> {
         if Command::new("etcd").arg("--version").output().is_err() {
             missing("etcd (etcd-server of Debian)");
             return None;
@@ -72,13 +111,17 @@ impl Etcd {
             chown(directory.path(), Some(user), Some(group)).unwrap();
         }
         let member = |_| Member { port: free_port(), peer: free_port(), running: Mutex::new(None) };
-        let cluster = Etcd {
+        let mut cluster = Etcd {
             directory: Some(directory),
             members: (0..members).map(member).collect(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            encrypted: None,
             url: None,
             prefixes: AtomicU64::new(0),
         };
+        if !prepare(&mut cluster) {
+            return None;
+        }
         (0..members).for_each(|member| cluster.run(member));
         (0..members).for_each(|member| cluster.await_health(member));
         Some(cluster)
@@ -99,9 +142,12 @@ impl Etcd {
         let mut run = Command::new("sh");
         run.args(["-c", SUPERVISOR, "sh", "etcd", "--name", &format!("m{at}")]);
         run.arg("--data-dir").arg(self.path().join(format!("m{at}")));
-        for (flag, port) in [("client", member.port), ("peer", member.peer)] {
-            run.args([format!("--listen-{flag}-urls"), url(port)]);
+        let mut clients = url(member.port);
+        if let Some(port) = self.encrypted {
+            clients.push_str(&format!(",https://127.0.0.1:{port}"));
+            run.args(["--cert-file", "server.crt", "--key-file", "server.key"]);
         }
+        run.args(["--listen-client-urls", &clients, "--listen-peer-urls", &url(member.peer)]);
         run.args(["--advertise-client-urls", &url(member.port)]);
         run.args(["--initial-advertise-peer-urls", &url(member.peer)]);
         run.args(["--initial-cluster", &peers.join(",")]);
