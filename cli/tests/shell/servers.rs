@@ -148,5 +148,5 @@ fn a_prefix_of_a_cluster_is_used_as_a_table() {
     let name = store.name().to_str().unwrap();
     assert_eq!(permazen::open::Opening::new().locate(name).unwrap().0, StoreKind::Etcd);
     // Who opens it to read writes nothing, not even what a store begins with.
-    assert!(permazen::open(&cluster.new_prefix()).is_err());
+    assert!(permazen::open(cluster.new_prefix()).is_err());
 }
