@@ -241,7 +241,7 @@ fn elements_are_converted_exactly_or_the_move_is_refused() {
             .read(|tx| only::<collections::Item>(tx).load().map(|item| item.tags))
     };
     assert_eq!(tags(&["3", "-1", "3"]).unwrap(), [3, -1, 3]);
-    assert_eq!(tags(&[]).unwrap(), []);
+    assert!(tags(&[]).unwrap().is_empty());
     assert_eq!(losses(tags(&["3", "three"])), [("tags".to_owned(), "\"three\"".to_owned())]);
     // Read as a number and written again, it would be another text.
     assert_eq!(losses(tags(&["03"])), [("tags".to_owned(), "\"03\"".to_owned())]);

@@ -184,7 +184,7 @@ mod tests {
         let decimal = convert::<BINARY, DECIMAL>(&digits);
         assert_eq!(decimal, convert_leaf::<BINARY, DECIMAL>(&digits));
         assert_eq!(convert::<DECIMAL, BINARY>(&decimal), digits);
-        assert_eq!(convert::<DECIMAL, BINARY>(&[]), []);
-        assert_eq!(convert::<DECIMAL, BINARY>(&[0; 100]), []);
+        assert!(convert::<DECIMAL, BINARY>(&[]).is_empty());
+        assert!(convert::<DECIMAL, BINARY>(&[0; 100]).is_empty());
     }
 }
