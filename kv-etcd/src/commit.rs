@@ -76,7 +76,10 @@ impl Plan {
         spans.iter().for_each(|span| reads.add(*span));
         let single = writes.removes.iter().filter(|span| span.is_single_key());
         removed.extend(single.map(|span| span.min.to_vec()));
-        let is_known = |key: &[u8]| session.seen.as_ref().is_some_and(|seen| seen.lacks(key));
+        // What was read ahead says nothing of the state at the commit, unless the commit compares it.
+        let is_known = |key: &[u8]| {
+            reads.contains(key) && session.seen.as_ref().is_some_and(|seen| seen.lacks(key))
+        };
         removed.retain(|key| {
             !writes.puts.contains_key(key) && !absent.contains(key) && !is_known(key)
         });
