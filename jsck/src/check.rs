@@ -71,7 +71,7 @@ pub fn check_database(
     sink: &mut dyn FnMut(&Finding),
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
-    let kv = database.begin(&TxOptions::reading())?;
+    let kv = database.begin(&TxOptions::reading().with_certainty())?;
     let entries = database.statistics().ok().and_then(|statistics| statistics.entries);
     let threads = match entries {
         Some(entries) if entries < WORTH_THREADS => 1,

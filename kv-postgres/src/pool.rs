@@ -131,6 +131,23 @@ impl Pool {
         }
     }
 
+    /// A connection for somebody who can do without it, at once or not at all: half of all are kept for those who
+    /// cannot.
+    pub(crate) fn take_spare(&self) -> Option<Checked> {
+        let mut state = self.lock();
+        let in_use = state.count.saturating_sub(state.idle.len());
+        if 2 * in_use >= self.most {
+            return None;
+        }
+        if let Some(idle) = state.idle.pop() {
+            drop(state);
+            return self.checked(idle);
+        }
+        state.count += 1;
+        drop(state);
+        self.open(Instant::now()).inspect_err(|_| self.leave()).ok()
+    }
+
     /// A connection that was idle, if it still works.
     fn checked(&self, mut idle: Checked) -> Option<Checked> {
         let is_ready = self.prepare(&mut idle);

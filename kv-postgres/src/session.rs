@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use permazen_kv::remote::{Changes, Page, RangeRead, Session};
+use permazen_kv::remote::{Changes, Page, RangeRead, Session, Siblings};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
 
-use crate::connection::{Answer, Connection, Parameter};
+use crate::connection::{Answer, Connection, Parameter, Statement};
 use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::{Checked, FIRST_PAUSE, LONGEST_PAUSE, Pool, number};
 use crate::sql::{
-    BEGIN, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, IF_LOST, NO_LIMIT, TOKEN_MINUTES,
-    limit_statements,
+    BEGIN, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT, IF_LOST, NO_LIMIT,
+    TOKEN_MINUTES, import, limit_statements,
 };
 use crate::watches::describe;
 
@@ -41,6 +41,8 @@ pub(crate) struct PostgresSession {
     /// The server has been asked to wait for that, and has not answered yet.
     awaits_certainty: bool,
     is_begun: bool,
+    /// Under which name others can read its state.
+    exported: Option<String>,
 }
 
 impl PostgresSession {
@@ -58,6 +60,27 @@ impl PostgresSession {
             is_certain,
             awaits_certainty,
             is_begun: false,
+            exported: None,
+        }
+    }
+
+    /// One more session that reads a state which has been exported, if a connection is to spare.
+    fn beside(pool: &Arc<Pool>, wait: Duration, exported: &str) -> Option<Box<dyn Session>> {
+        let mut session = PostgresSession::new(Arc::clone(pool), true, true, wait);
+        session.held = Some(pool.take_spare()?);
+        session.is_begun = true;
+        let imported = session.with("cannot read beside others", |connection, _| {
+            connection.add(BEGIN_BESIDE, &[])?;
+            connection.add(Statement { name: "", sql: &import(exported) }, &[])?;
+            connection.send_batch()?;
+            connection.answers().map(drop)
+        });
+        match imported {
+            Ok(()) => Some(Box::new(session)),
+            Err(error) => {
+                tracing::debug!(%error, "threads take turns");
+                None
+            }
         }
     }
 
@@ -214,7 +237,7 @@ impl Session for PostgresSession {
     /// Before the first question, or if it is certain. Waits until no transaction that writes can be in conflict.
     fn share(&mut self) -> Result<()> {
         if self.is_certain && self.is_begun {
-            return Ok(());
+            return self.export();
         }
         if self.pool.dialect == Dialect::Portable {
             return Err(KvError::Unsupported("a snapshot in the portable dialect of SQL"));
@@ -224,8 +247,12 @@ impl Session for PostgresSession {
         }
         self.is_certain = true;
         self.begin()?;
-        self.with("cannot begin", |connection, _| connection.send_batch())?;
-        self.answers("cannot begin").map(drop)
+        self.export()
+    }
+
+    fn siblings(&self) -> Option<Siblings> {
+        let (pool, wait, exported) = (Arc::clone(&self.pool), self.wait, self.exported.clone()?);
+        Some(Box::new(move || PostgresSession::beside(&pool, wait, &exported)))
     }
 
     fn flush(&mut self, changes: &Changes) -> Result<bool> {
@@ -281,6 +308,21 @@ impl Session for PostgresSession {
 }
 
 impl PostgresSession {
+    /// Lets others read the state. What was added to the batch goes before it.
+    fn export(&mut self) -> Result<()> {
+        if self.exported.is_some() {
+            return Ok(());
+        }
+        self.with("cannot export what is read", |connection, _| {
+            connection.add(EXPORT, &[])?;
+            connection.send_batch()
+        })?;
+        let answers = self.answers("cannot export what is read")?;
+        let name = answers.last().and_then(|answer| answer.rows.first()?.first());
+        self.exported = name.map(|name| String::from_utf8_lossy(name).into_owned());
+        Ok(())
+    }
+
     /// Gives the connection back. An error if the server has rolled back.
     fn is_committed(&mut self, answers: &[Answer]) -> Result<()> {
         let last = answers.last();

@@ -207,6 +207,20 @@ pub(crate) const BEGIN_CERTAIN: Statement<'static> = Statement {
     sql: "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
 };
 
+/// Gives the state of a transaction a name, under which others can read it.
+pub(crate) const EXPORT: Statement<'static> =
+    Statement { name: "export", sql: "SELECT pg_export_snapshot()" };
+
+/// Of a state that no conflict can make wrong, this level reads nothing that is not serializable. Only the level
+/// above it can wait for such a state, and then it cannot take one that has been exported.
+pub(crate) const BEGIN_BESIDE: Statement<'static> =
+    Statement { name: "begin beside", sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
+
+/// Takes the state that has been exported under this name.
+pub(crate) fn import(name: &str) -> String {
+    format!("SET TRANSACTION SNAPSHOT {}", literal(name))
+}
+
 /// Limits how long each statement of the transaction takes, until [`NO_LIMIT`].
 pub(crate) fn limit_statements(sql: &mut String, limit: Duration) -> Statement<'_> {
     let millis = limit.as_millis().clamp(1, i32::MAX as u128);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -412,4 +412,38 @@ fn the_store_is_a_database_for_many_threads() {
     });
     let value = server.store().snapshot().get(&key(0)).unwrap().unwrap().into_owned();
     assert_eq!(value, 200_i64.to_be_bytes());
+}
+
+#[test]
+fn threads_read_a_snapshot_at_once_and_see_one_state() {
+    let (server, db) = database();
+    fill(&server, 2_000, 100);
+    let snapshot = db.begin(&TxOptions::reading()).unwrap().snapshot().unwrap();
+    db.write(|tx| tx.remove_span(KeySpan::new(&key(0), Some(&key(1_000))))).unwrap();
+    server.take_requests();
+    server.set_delay(Duration::from_millis(200));
+    let all_ready = Barrier::new(4);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                all_ready.wait();
+                assert!(snapshot.get(&key(7)).unwrap().is_some());
+                if all_ready.wait().is_leader() {
+                    // While one thread waits for the answer, the others ask for themselves.
+                    assert!(server.take_requests() > 1);
+                    server.set_delay(Duration::ZERO);
+                }
+                all_ready.wait();
+                assert!(snapshot.prefetch(&[KeySpan::new(&key(500), Some(&key(510)))]));
+                assert!(snapshot.get(&key(505)).unwrap().is_some());
+                for direction in [Direction::Forward, Direction::Reverse] {
+                    assert_eq!(snapshot.scan(KeySpan::FULL, direction).unwrap().count(), 2_000);
+                }
+            });
+        }
+    });
+    assert_eq!(
+        db.read(|tx| Ok(tx.scan(KeySpan::FULL, Direction::Forward)?.count())).unwrap(),
+        1_000
+    );
 }

@@ -106,6 +106,9 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+/// Makes one more session that reads the same state, begun and all; `None` if that is not possible now.
+pub type Siblings = Box<dyn Fn() -> Option<Box<dyn Session>> + Send + Sync>;
+
 /// A transaction of an [`Engine`]. All of its answers come from one state. Dropping it rolls back.
 ///
 /// After an error nothing more is asked of it.
@@ -126,11 +129,18 @@ pub trait Session: Send {
     fn is_begun(&self) -> bool;
 
     /// Fixes the state that a read-only transaction sees, so that it can also be read when the transaction has
-    /// ended, whatever the outcome of its commit.
+    /// ended, whatever the outcome of its commit. No answers are awaited then.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if that is not possible, or not any more.
     fn share(&mut self) -> Result<()>;
+
+    /// What makes more sessions of the state that was [shared](Self::share), so that several threads read it
+    /// at once. It is used as long as this session is there. `None`, the default, if there can be no others: then
+    /// the threads take turns.
+    fn siblings(&self) -> Option<Siblings> {
+        None
+    }
 
     /// Makes changes that only this transaction sees until it commits, so that they take no more memory here.
     /// False if the engine cannot do that.

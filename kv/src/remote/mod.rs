@@ -13,14 +13,17 @@
 //!
 //! What it keeps of the store is limited to about 32 MiB.
 //!
-//! `engine.rs` is what an engine supplies; `reader.rs` asks and remembers, in `known.rs`; `transaction.rs` is the
-//! transaction over it. `simulated.rs` is an engine in memory for tests.
+//! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
+//! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
+//! over it. `simulated.rs` is an engine in memory for tests.
 
 mod engine;
 mod known;
+mod lanes;
 mod reader;
 #[cfg(feature = "testsuite")]
 mod simulated;
+mod state;
 mod transaction;
 
 use self::transaction::RemoteTransaction;
@@ -28,7 +31,7 @@ use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptio
 
 pub use crate::contract::WatchTracker;
 
-pub use self::engine::{Changes, Engine, Page, RangeRead, Session};
+pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
 #[cfg(feature = "testsuite")]
 pub use self::simulated::SimulatedServer;
 

@@ -1,15 +1,15 @@
 //! Reads of one transaction: from what it knows, else from the store.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 
 use super::engine::{Changes, Page, RangeRead, Session};
-use super::known::{Known, Rest};
+use super::known::Rest;
+use super::lanes::Lanes;
+use super::state::{State, starts};
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, key};
 
@@ -25,19 +25,8 @@ const MOST_WANTED: usize = 1024;
 
 /// What a transaction reads. All of it comes from one state of the store.
 pub(super) struct Reader {
-    state: Mutex<State>,
+    lanes: Lanes,
     max_key_len: usize,
-}
-
-struct State {
-    session: Box<dyn Session>,
-    known: Known,
-    /// What will be read soon. It travels with the next question.
-    wanted: Vec<RangeRead>,
-    /// The questions of the requests that have no answer yet.
-    under_way: VecDeque<Vec<RangeRead>>,
-    /// Why nothing can be read any more.
-    failure: Option<String>,
 }
 
 const ENDED: &str = "the transaction has been committed";
@@ -81,30 +70,28 @@ impl fmt::Debug for Reader {
 
 impl Reader {
     pub(super) fn new(session: Box<dyn Session>, max_key_len: usize) -> Self {
-        let (known, wanted) = (Known::default(), Vec::new());
-        let state = State { session, known, wanted, under_way: VecDeque::new(), failure: None };
-        Reader { state: Mutex::new(state), max_key_len }
+        Reader { lanes: Lanes::new(State::new(session)), max_key_len }
     }
 
     /// Fails if something has failed before.
     pub(super) fn check(&self) -> Result<()> {
-        lock(&self.state).check()
+        lock(&self.lanes.first).check()
     }
 
     /// Whether the store was asked.
     pub(super) fn is_begun(&self) -> bool {
-        lock(&self.state).session.is_begun()
+        lock(&self.lanes.first).session.is_begun()
     }
 
     /// Whether a key is there, if that is known.
     pub(super) fn knows(&self, key: &[u8]) -> Option<bool> {
-        lock(&self.state).known.get(key).map(|value| value.is_some())
+        lock(&self.lanes.first).known.get(key).map(|value| value.is_some())
     }
 
     /// Notes that no key begins with `prefix`.
     pub(super) fn learn_gap(&self, prefix: &[u8]) {
         let max = key::after_prefix(prefix);
-        lock(&self.state).known.learn_gap(KeySpan::new(prefix, max.as_deref()));
+        lock(&self.lanes.first).known.learn_gap(KeySpan::new(prefix, max.as_deref()));
     }
 
     /// Does something with the session. After an error nothing can be read any more.
@@ -112,15 +99,31 @@ impl Reader {
         &self,
         act: impl FnOnce(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let mut state = lock(&self.state);
+        let mut state = lock(&self.lanes.first);
         state.check()?;
         let result = act(&mut *state.session);
         state.note(result)
     }
 
+    /// Fixes the state, so that it can be read when the transaction has ended, by several threads at once if the
+    /// store can do that.
+    pub(super) fn share(&self) -> Result<()> {
+        let mut state = lock(&self.lanes.first);
+        state.check()?;
+        while !state.under_way.is_empty() {
+            state.arrive()?;
+        }
+        let shared = state.session.share();
+        state.note(shared)?;
+        if let Some(siblings) = state.session.siblings() {
+            self.lanes.allow_others(siblings);
+        }
+        Ok(())
+    }
+
     /// Forgets all that was read, because the store has changed for this transaction.
     pub(super) fn forget(&self) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = lock(&self.lanes.first);
         while !state.under_way.is_empty() {
             state.arrive()?;
         }
@@ -130,7 +133,7 @@ impl Reader {
 
     /// Gives up the session. Who still has the reader gets errors.
     pub(super) fn end(&self) -> Box<dyn Session> {
-        let mut state = lock(&self.state);
+        let mut state = lock(&self.lanes.first);
         state.failure = Some(ENDED.to_owned());
         std::mem::replace(&mut state.session, Box::new(Ended))
     }
@@ -138,7 +141,7 @@ impl Reader {
     /// The first pair of a span.
     fn nearest(&self, span: KeySpan<'_>, direction: Direction) -> Result<Option<Pair<'_>>> {
         let mut rest = Rest::of(span);
-        let mut state = lock(&self.state);
+        let mut state = self.lanes.choose();
         loop {
             if rest.span().is_empty() {
                 state.check()?;
@@ -154,91 +157,13 @@ impl Reader {
     }
 }
 
-impl State {
-    fn check(&self) -> Result<()> {
-        match &self.failure {
-            Some(failure) => {
-                Err(KvError::Stale(format!("an earlier operation has failed in it: {failure}")))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn note<T>(&mut self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result
-            && !error.is_caller_error()
-        {
-            self.failure = Some(error.to_string());
-        }
-        result
-    }
-
-    /// Makes known the start of what is asked for.
-    fn need(&mut self, read: &RangeRead) -> Result<()> {
-        self.check()?;
-        while !self.known.begins(read.span(), read.direction) {
-            let starts = |other: &RangeRead| starts(other, read);
-            if self.under_way.iter().flatten().any(starts) {
-                self.arrive()?;
-                continue;
-            }
-            let mut reads = std::mem::take(&mut self.wanted);
-            if !reads.iter().any(starts) {
-                reads.push(read.clone());
-            }
-            self.ask(reads)?;
-            // What was said to be needed soon begins where this does, but may end before.
-            while !self.under_way.is_empty() {
-                self.arrive()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn ask(&mut self, reads: Vec<RangeRead>) -> Result<()> {
-        let asked = self.session.ask(&reads);
-        self.note(asked)?;
-        self.under_way.push_back(reads);
-        Ok(())
-    }
-
-    /// Waits for the oldest answer.
-    fn arrive(&mut self) -> Result<()> {
-        let Some(reads) = self.under_way.pop_front() else { return Ok(()) };
-        let answer = self.session.answer();
-        let pages = self.note(answer)?;
-        for (read, page) in reads.iter().zip(pages) {
-            self.known.learn(read, page);
-        }
-        Ok(())
-    }
-}
-
-/// Whether the answer to one question says something of the first key of another one.
-fn starts(read: &RangeRead, other: &RangeRead) -> bool {
-    let (span, wanted) = (read.span(), other.span());
-    match (read.direction, other.direction) {
-        // It may end before it comes so far, unless it is of one key or begins there.
-        (Direction::Forward, Direction::Forward) => {
-            span.min == wanted.min || (read.pairs > 1 && span.contains(wanted.min))
-        }
-        (Direction::Reverse, Direction::Reverse) => {
-            span.max == wanted.max
-                || (read.pairs > 1
-                    && span.min < wanted.max.unwrap_or(span.min)
-                    && key::compare_max(wanted.max, span.max).is_le())
-        }
-        _ => false,
-    }
-}
-
 fn owned(bytes: &Bytes) -> Blob<'static> {
     Cow::Owned(bytes.to_vec())
 }
 
 impl KvRead for Reader {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        let mut state = lock(&self.state);
+        let mut state = self.lanes.choose();
         loop {
             if let Some(value) = state.known.get(key) {
                 state.check()?;
@@ -286,7 +211,7 @@ impl KvRead for Reader {
     }
 
     fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.lanes.choose();
         for span in spans {
             let forward = Direction::Forward;
             let is_there = |reads: &[RangeRead]| reads.iter().any(|read| read.span() == *span);
@@ -326,7 +251,7 @@ impl<'r> Pages<'r> {
     }
 
     fn page(&mut self) -> Result<Vec<(Bytes, Bytes)>> {
-        let mut state = lock(&self.reader.state);
+        let mut state = self.reader.lanes.choose();
         let read = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
         let is_known = state.known.begins(read.span(), self.direction);
         state.need(&read)?;

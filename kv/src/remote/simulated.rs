@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::engine::{Changes, Engine, Page, RangeRead, Session};
+use super::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
 use crate::memory::MemoryStore;
 use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
@@ -156,6 +156,15 @@ impl Session for SimulatedSession {
     fn share(&mut self) -> Result<()> {
         self.view();
         Ok(())
+    }
+
+    fn siblings(&self) -> Option<Siblings> {
+        let (server, state) = (self.server.clone(), self.view.as_ref()?.base().clone());
+        Some(Box::new(move || {
+            let view = Some(MutableView::new(Arc::clone(&state)));
+            let server = server.clone();
+            Some(Box::new(SimulatedSession { server, view, answers: VecDeque::new() }))
+        }))
     }
 
     fn flush(&mut self, changes: &Changes) -> Result<bool> {

@@ -183,7 +183,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
             return Err(KvError::Unsupported("a snapshot of a transaction that writes"));
         }
         let reader = self.view.base();
-        reader.with_session(|session| session.share())?;
+        reader.share()?;
         Ok(match self.view.writes().is_empty() {
             true => Arc::clone(reader) as SharedRead,
             false => Arc::new(self.view.copy_changes()),

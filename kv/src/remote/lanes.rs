@@ -1,0 +1,84 @@
+//! The sessions that read a shared state, so that a thread need not wait for the answer to another one.
+
+use std::iter;
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::thread;
+
+use super::engine::Siblings;
+use super::state::State;
+use crate::store_parts::lock::lock;
+
+/// No more sessions than this are made beside the first one.
+const MOST: usize = 15;
+
+/// The first session, and those that were made because it was busy.
+pub(super) struct Lanes {
+    pub(super) first: Mutex<State>,
+    others: OnceLock<Others>,
+}
+
+struct Others {
+    make: Siblings,
+    /// Filled from the start.
+    lanes: Box<[OnceLock<Mutex<State>>]>,
+}
+
+impl Lanes {
+    pub(super) fn new(first: State) -> Self {
+        Lanes { first: Mutex::new(first), others: OnceLock::new() }
+    }
+
+    /// From now on there can be others.
+    pub(super) fn allow_others(&self, make: Siblings) {
+        let lanes = || (0..MOST).map(|_| OnceLock::new()).collect();
+        self.others.get_or_init(|| Others { make, lanes: lanes() });
+    }
+
+    /// A session that nobody uses now; the one that this thread has used last, if there are several: what it has
+    /// read, and what is under way for it, is there. Waits for the first one if all are busy and no more can be made.
+    pub(super) fn choose(&self) -> MutexGuard<'_, State> {
+        let Some(others) = self.others.get() else { return lock(&self.first) };
+        let me = thread::current().id();
+        let mut free = None;
+        for (is_first, lane) in iter::once((true, &self.first)).chain(others.made()) {
+            let state = match lane.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => continue,
+            };
+            if state.user == Some(me) && state.check().is_ok() {
+                return state;
+            }
+            // The connection of another one may be lost. The others still read the same state.
+            if free.is_none() && (is_first || state.check().is_ok()) {
+                free = Some(state);
+            }
+        }
+        let mut chosen = match free {
+            Some(state) => state,
+            None => others.another().unwrap_or_else(|| lock(&self.first)),
+        };
+        chosen.user = Some(me);
+        chosen
+    }
+}
+
+impl Others {
+    fn made(&self) -> impl Iterator<Item = (bool, &Mutex<State>)> {
+        self.lanes.iter().map_while(OnceLock::get).map(|lane| (false, lane))
+    }
+
+    /// One more, if there is room for it.
+    fn another(&self) -> Option<MutexGuard<'_, State>> {
+        self.lanes.iter().find(|place| place.get().is_none())?;
+        let mut made = Mutex::new(State::new((self.make)()?));
+        for place in &self.lanes {
+            // Others may fill places at the same time.
+            match place.set(made) {
+                Ok(()) => return place.get().map(lock),
+                Err(again) => made = again,
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,111 @@
+//! What is asked in one session: what is known from it, what is under way, and why nothing can be asked any more.
+
+use std::collections::VecDeque;
+use std::thread::ThreadId;
+
+use super::engine::{RangeRead, Session};
+use super::known::Known;
+use crate::{Direction, KvError, Result, key};
+
+/// A session, and what is known from it.
+pub(super) struct State {
+    pub(super) session: Box<dyn Session>,
+    pub(super) known: Known,
+    /// What will be read soon. It travels with the next question.
+    pub(super) wanted: Vec<RangeRead>,
+    /// The questions of the requests that have no answer yet.
+    pub(super) under_way: VecDeque<Vec<RangeRead>>,
+    /// Why nothing can be read any more.
+    pub(super) failure: Option<String>,
+    /// The thread that has used it last, if threads can have different ones.
+    pub(super) user: Option<ThreadId>,
+}
+
+impl State {
+    pub(super) fn new(session: Box<dyn Session>) -> Self {
+        State {
+            session,
+            known: Known::default(),
+            wanted: Vec::new(),
+            under_way: VecDeque::new(),
+            failure: None,
+            user: None,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match &self.failure {
+            Some(failure) => {
+                Err(KvError::Stale(format!("an earlier operation has failed in it: {failure}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn note<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result
+            && !error.is_caller_error()
+        {
+            self.failure = Some(error.to_string());
+        }
+        result
+    }
+
+    /// Makes known the start of what is asked for.
+    pub(super) fn need(&mut self, read: &RangeRead) -> Result<()> {
+        self.check()?;
+        while !self.known.begins(read.span(), read.direction) {
+            let starts = |other: &RangeRead| starts(other, read);
+            if self.under_way.iter().flatten().any(starts) {
+                self.arrive()?;
+                continue;
+            }
+            let mut reads = std::mem::take(&mut self.wanted);
+            if !reads.iter().any(starts) {
+                reads.push(read.clone());
+            }
+            self.ask(reads)?;
+            // What was said to be needed soon begins where this does, but may end before.
+            while !self.under_way.is_empty() {
+                self.arrive()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask(&mut self, reads: Vec<RangeRead>) -> Result<()> {
+        let asked = self.session.ask(&reads);
+        self.note(asked)?;
+        self.under_way.push_back(reads);
+        Ok(())
+    }
+
+    /// Waits for the oldest answer.
+    pub(super) fn arrive(&mut self) -> Result<()> {
+        let Some(reads) = self.under_way.pop_front() else { return Ok(()) };
+        let answer = self.session.answer();
+        let pages = self.note(answer)?;
+        for (read, page) in reads.iter().zip(pages) {
+            self.known.learn(read, page);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the answer to one question says something of the first key of another one.
+pub(super) fn starts(read: &RangeRead, other: &RangeRead) -> bool {
+    let (span, wanted) = (read.span(), other.span());
+    match (read.direction, other.direction) {
+        // It may end before it comes so far, unless it is of one key or begins there.
+        (Direction::Forward, Direction::Forward) => {
+            span.min == wanted.min || (read.pairs > 1 && span.contains(wanted.min))
+        }
+        (Direction::Reverse, Direction::Reverse) => {
+            span.max == wanted.max
+                || (read.pairs > 1
+                    && span.min < wanted.max.unwrap_or(span.min)
+                    && key::compare_max(wanted.max, span.max).is_le())
+        }
+        _ => false,
+    }
+}
