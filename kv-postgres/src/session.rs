@@ -298,8 +298,10 @@ impl Session for PostgresSession {
         };
         match send() {
             Ok(answers) => self.is_committed(&answers),
-            Err(failure) if failure.is_lost() => {
-                let lost = self.failed("cannot commit", failure);
+            // A server that says it does not know is as good as one that says nothing.
+            Err(failure) if failure.is_lost() || failure.is_of("40003") => {
+                let lost = format!("cannot commit: {failure}");
+                self.failed("cannot commit", failure);
                 ask_what_became(&self.pool, self.wait, &token, server_time, &lost)
             }
             Err(failure) => Err(self.failed("cannot commit", failure)),
@@ -415,7 +417,7 @@ fn ask_what_became(
     wait: Duration,
     token: &[u8],
     server_time: i64,
-    lost: &KvError,
+    lost: &str,
 ) -> Result<()> {
     let unknown = |why: &str| KvError::OutcomeUnknown(format!("{lost}; {why}"));
     let until = Instant::now() + wait;
