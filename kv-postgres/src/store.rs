@@ -21,6 +21,10 @@ use crate::watches::Watching;
 /// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
 const MAX_KEY: usize = 2_692;
 
+/// The longest value. A column, a parameter and a message each have less than 1 GiB, and a parameter has the values of
+/// several pairs.
+const MAX_VALUE: usize = 1_000 << 20;
+
 /// How long to wait for a server, a connection, or an answer.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -296,6 +300,10 @@ impl Engine for Postgres {
 
     fn max_key_len(&self) -> usize {
         MAX_KEY
+    }
+
+    fn max_value_len(&self) -> usize {
+        MAX_VALUE
     }
 
     fn watch(&self, key: &[u8]) -> Result<KeyWatch> {

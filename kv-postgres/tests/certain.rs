@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use permazen_kv::copy::{Watch, copy_pairs};
 use permazen_kv::{
-    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvTransaction, KvWrite, TxOptions,
+    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite,
+    TxOptions,
 };
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
@@ -142,4 +143,29 @@ fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
     copy_pairs(&*shared, &mut *to, &mut Watch::default()).unwrap();
     to.commit().unwrap();
     assert_eq!(copy.statistics().unwrap().entries, Some(2));
+}
+
+/// 57014 also ends a wait for certainty, but later it means what it says.
+#[test]
+fn a_read_that_takes_too_long_after_the_wait_is_a_time_out() {
+    let Some((server, _turn)) = own_server() else { return };
+    let user = format!("slow{}", std::process::id());
+    server.sql(&format!("CREATE ROLE {user} LOGIN SUPERUSER"));
+    server.sql(&format!("ALTER ROLE {user} SET statement_timeout = 500"));
+    let url = server.new_table();
+    let (table, store) = (
+        url.rsplit_once('=').unwrap().1.to_owned(),
+        PostgresStore::open(&url.replace("test@", &format!("{user}@"))).unwrap(),
+    );
+    put(&store, &[b"x"]);
+    let tx = store.begin(&certain()).unwrap();
+    // It has waited, and has not touched the table yet.
+    let snapshot = tx.snapshot().unwrap();
+    let mut other = server.session();
+    other.run(&format!("BEGIN; LOCK TABLE \"{table}\" IN ACCESS EXCLUSIVE MODE"));
+    let error = snapshot.get(b"x").unwrap_err();
+    assert!(matches!(error, KvError::Timeout(_)) && !error.is_retryable(), "{error}");
+    assert!(error.to_string().contains("statement_timeout"), "{error}");
+    other.run("ROLLBACK");
+    store.read(|tx| tx.get(b"x").map(drop)).unwrap();
 }

@@ -212,6 +212,14 @@ impl KvError {
         let start = Hex(key.get(..16).unwrap_or(key)).to_string().into();
         KvError::KeyTooLong { len: key.len(), max, start }
     }
+
+    /// The error for a value that is longer than a store's `max`.
+    pub(crate) fn value_too_long(key: &[u8], len: usize, max: usize) -> KvError {
+        let key = Hex(key.get(..32).unwrap_or(key));
+        KvError::InvalidArgument(format!(
+            "the value of key {key} has {len} bytes, and this store takes at most {max}: divide it among several keys"
+        ))
+    }
 }
 
 impl From<Conflict> for KvError {

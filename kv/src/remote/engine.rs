@@ -84,6 +84,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// The longest key in bytes.
     fn max_key_len(&self) -> usize;
 
+    /// The longest value in bytes. A longer one is refused when it is put. Unless the engine says so, there is no
+    /// limit here, and the store finds out when the transaction commits.
+    fn max_value_len(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether a commit needs to know what was read. Without that, the store finds conflicts itself.
     fn checks_reads(&self) -> bool {
         false

@@ -129,6 +129,10 @@ impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
     pass_on!(self => self.writing(64)?; remove, remove_span, adjust_counter);
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let max = self.engine.max_value_len();
+        if value.len() > max {
+            return Err(KvError::value_too_long(key, value.len(), max));
+        }
         self.writing(key.len() + value.len() + 64)?.put(key, value)
     }
 
