@@ -120,7 +120,7 @@ impl Parameter<'_> {
 /// The answer to one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// The columns of each row. No column is null.
+    /// The columns of each row, without those that are null.
     pub(crate) rows: Vec<Vec<Bytes>>,
     /// What was done, as the server says it.
     pub(crate) tag: String,
@@ -336,7 +336,7 @@ impl Connection {
                     let mut columns = Vec::with_capacity(2);
                     let mut ranges = row.ranges();
                     while let Some(range) = ranges.next()? {
-                        columns.push(range.map_or_else(Bytes::new, |range| bytes.slice(range)));
+                        columns.extend(range.map(|range| bytes.slice(range)));
                     }
                     answer.rows.push(columns);
                 }

@@ -40,7 +40,7 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// What each session sets. A table of a few rows would be read as a whole, which would make each transaction
-    /// conflict with each other one.
+    /// conflict with each other one. What that makes seem costly is not worth being compiled.
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Dialect::Postgres => &[
@@ -48,6 +48,7 @@ impl Dialect {
                 "SET enable_seqscan = off",
                 "SET enable_bitmapscan = off",
                 "SET enable_sort = off",
+                "SET jit = off",
                 "SET client_min_messages = warning",
             ],
             Dialect::Portable => &["SET default_transaction_isolation = 'read committed'"],

@@ -1,6 +1,7 @@
 //! Connections that transactions take turns with.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,8 @@ pub(crate) struct Pool {
     limit: Duration,
     state: Mutex<State>,
     freed: Condvar,
+    /// Whether values have turned up that are too long to be asked for without care.
+    pub(crate) has_long_values: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +77,18 @@ impl Pool {
         let (dialect, server) = (address.dialect.unwrap_or_default(), Server::default());
         let statements = Statements::new(&address.table, dialect, server);
         let (state, freed) = (Mutex::default(), Condvar::new());
-        let mut pool = Pool { address, statements, dialect, server, most, limit, state, freed };
+        let has_long_values = AtomicBool::new(false);
+        let mut pool = Pool {
+            address,
+            statements,
+            dialect,
+            server,
+            most,
+            limit,
+            state,
+            freed,
+            has_long_values,
+        };
         let first = pool.take(limit)?;
         pool.server = first.connection.server();
         pool.dialect = pool.dialect_with(&first.connection);

@@ -1,7 +1,9 @@
 //! A transaction on the server.
 
 use std::collections::VecDeque;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -23,6 +25,11 @@ use crate::watches::describe;
 const WORTH_A_BUFFER: usize = 1 << 15;
 
 type Done<T> = std::result::Result<T, Failure>;
+
+/// A page of so many pairs is asked for without counting their bytes, as long as no value turns out to be long. All
+/// answers to a request then have at most so many bytes of values.
+const FEW: usize = 256;
+const AT_ONCE: usize = 64 << 20;
 
 /// One statement writes at most so many bytes.
 const PORTION: usize = 4 << 20;
@@ -172,8 +179,8 @@ impl PostgresSession {
     }
 }
 
-/// Adds a question to the batch.
-fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead) -> Done<()> {
+/// Adds a question to the batch, of so many questions that are asked at once.
+fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead, questions: usize) -> Done<()> {
     let (statements, span) = (&pool.statements, read.span());
     if span.is_single_key() {
         return connection.add(statements.get(), &[Parameter::Bytes(span.min)]);
@@ -185,27 +192,44 @@ fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead) -> Done<()> {
         return connection.add(statements.first(read.direction, ends), &parameters);
     }
     let limit = |limit: usize| Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX));
-    parameters.extend([limit(read.pairs), limit(read.bytes)]);
-    connection.add(statements.page(read.direction, ends), &parameters)
+    let is_short = read.pairs <= FEW && !pool.has_long_values.load(Ordering::Relaxed);
+    let (statement, bytes) = match is_short {
+        true => {
+            let longest = AT_ONCE / read.pairs.saturating_mul(questions).max(1);
+            (statements.short_page(read.direction, ends), longest)
+        }
+        false => (statements.page(read.direction, ends), read.bytes),
+    };
+    parameters.extend([limit(read.pairs), limit(bytes)]);
+    connection.add(statement, &parameters)
 }
 
 /// The page that the server has sent.
-fn page(read: &RangeRead, answer: Answer) -> Done<Page> {
+fn page(pool: &Pool, read: &RangeRead, answer: Answer) -> Done<Page> {
     let mut pairs = Vec::with_capacity(answer.rows.len());
-    let mut bytes = 0;
+    let (mut bytes, mut is_whole) = (0, true);
     for row in answer.rows {
-        let Ok([key, value]) = <[Bytes; 2]>::try_from(row) else {
-            return Err(Failure::other("the server has sent no pair"));
-        };
-        bytes += key.len() + value.len();
-        pairs.push((key, value));
+        match <[Bytes; 2]>::try_from(row) {
+            Ok([key, value]) => {
+                bytes += key.len() + value.len();
+                pairs.push((key, value));
+            }
+            // A long value has not come. From now on, nobody asks without the care that such values need.
+            Err(row) if row.len() == 1 => {
+                pool.has_long_values.store(true, Ordering::Relaxed);
+                is_whole = false;
+                break;
+            }
+            Err(_) => return Err(Failure::other("the server has sent no pair")),
+        }
     }
     // They lie in the buffer of the connection. A few of them must not keep all of it.
     if bytes < WORTH_A_BUFFER {
         let copy = Bytes::copy_from_slice;
         pairs.iter_mut().for_each(|(key, value)| (*key, *value) = (copy(key), copy(value)));
     }
-    let is_last = read.span().is_single_key() || (pairs.len() < read.pairs && bytes < read.bytes);
+    let is_short = pairs.len() < read.pairs && bytes < read.bytes;
+    let is_last = is_whole && (read.span().is_single_key() || is_short);
     Ok(Page { pairs, is_last })
 }
 
@@ -213,7 +237,7 @@ impl Session for PostgresSession {
     fn ask(&mut self, reads: &[RangeRead]) -> Result<()> {
         let before = self.begin()?;
         self.with("cannot read", |connection, pool| {
-            reads.iter().try_for_each(|read| ask(connection, pool, read))?;
+            reads.iter().try_for_each(|read| ask(connection, pool, read, reads.len()))?;
             connection.send_batch()
         })?;
         self.asked.push_back((before, reads.to_vec()));
@@ -225,8 +249,9 @@ impl Session for PostgresSession {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };
         let answers = self.answers("cannot read")?.into_iter().skip(before);
-        let pages: Done<_> =
-            reads.iter().zip(answers).map(|(read, answer)| page(read, answer)).collect();
+        let pool = &self.pool;
+        let pages = reads.iter().zip(answers).map(|(read, answer)| page(pool, read, answer));
+        let pages: Done<_> = pages.collect();
         pages.map_err(|failure| self.failed("cannot read", failure))
     }
 
@@ -359,7 +384,15 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
         Some(value) if !is_removed(key) => &value[..],
         _ => &[],
     };
+    // Nothing is there that begins with such a key. To insert costs the server half as much as to put.
+    let is_below_new = |key: &[u8]| {
+        let before = changes.absent.range::<[u8], _>((Unbounded, Excluded(key))).next_back();
+        before.is_some_and(|new| key.starts_with(new)) && !is_removed(key)
+    };
+    let is_inserted = |key: &[u8]| !changes.absent.contains(key) && is_below_new(key);
     let new = changes.absent.iter().map(|key| (&key[..], value(key)));
+    let below_new = writes.puts.iter().filter(|(key, _)| is_inserted(key));
+    let new = new.chain(below_new.map(|(key, value)| (&key[..], &value[..])));
     for (keys, values) in portions(new) {
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
         connection.add(statements.insert(), &parameters)?;
@@ -380,7 +413,8 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
     for (keys, _) in portions(single.into_iter()) {
         connection.add(statements.remove(), &[Parameter::Many(&keys)])?;
     }
-    let is_put = |key: &[u8]| !changes.absent.contains(key) || is_removed(key);
+    let is_put =
+        |key: &[u8]| is_removed(key) || !(changes.absent.contains(key) || is_inserted(key));
     let puts = writes.puts.iter().filter(|(key, _)| is_put(key));
     for (keys, values) in portions(puts.map(|(key, value)| (&key[..], &value[..]))) {
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions};
+use permazen_kv::{
+    Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
+};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
 
@@ -54,8 +56,48 @@ fn a_long_value_is_written_and_read() {
     tx.commit().unwrap();
     let tx = store.begin(&TxOptions::reading()).unwrap();
     assert!(tx.get(&[30; 2_692]).unwrap().unwrap() == value);
-    assert_eq!(
-        tx.scan(permazen_kv::KeySpan::FULL, permazen_kv::Direction::Forward).unwrap().count(),
-        31
-    );
+    assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 31);
+}
+
+/// A few pairs are asked for without counting their bytes, until a long value turns up.
+#[test]
+fn long_values_among_short_ones_come_in_their_order() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.new_table();
+    // With 64 questions at once, a value of more than 4 KiB is a long one; alone, one of more than 256 KiB.
+    for (at, len) in [(0_u32, 5_000), (3, 5_000), (700, 300_000), (999, 300_000)] {
+        for others in [0, 100] {
+            let store = PostgresStore::open(&url).unwrap();
+            let value = |number: u32| vec![number as u8; if number == at { len } else { others }];
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            for number in 0..1_000_u32 {
+                tx.put(&number.to_be_bytes(), &value(number)).unwrap();
+            }
+            tx.commit().unwrap();
+            for direction in [Direction::Forward, Direction::Reverse] {
+                // Another program: it has met no long value yet.
+                let store = PostgresStore::open(&url).unwrap();
+                for _ in 0..2 {
+                    let tx = store.begin(&TxOptions::reading()).unwrap();
+                    let keys: Vec<_> = (0..1_000_u32).step_by(10).map(u32::to_be_bytes).collect();
+                    let spans = keys.iter().zip(keys.iter().skip(1));
+                    let spans: Vec<_> =
+                        spans.map(|(min, max)| KeySpan::new(min, Some(max))).collect();
+                    tx.prefetch(&spans[..64]);
+                    assert_eq!(tx.get(&7_u32.to_be_bytes()).unwrap().unwrap(), value(7));
+                    let pairs = tx.scan(KeySpan::FULL, direction).unwrap();
+                    let pairs: Vec<_> = pairs.map(Result::unwrap).collect();
+                    let number = |at: usize| match direction {
+                        Direction::Forward => at as u32,
+                        Direction::Reverse => 999 - at as u32,
+                    };
+                    assert_eq!(pairs.len(), 1_000);
+                    for (at, (key, found)) in pairs.iter().enumerate() {
+                        assert_eq!(key[..], number(at).to_be_bytes());
+                        assert_eq!(found[..], value(number(at)));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -248,3 +248,36 @@ fn a_server_one_of_whose_processes_is_killed() {
     }
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
+
+/// 23505 also for a key below one that must be new: nothing should be there.
+#[test]
+fn what_is_below_a_new_key_must_be_new_too() {
+    let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
+    let store = open(&server.new_table());
+    let create = |key: &[u8]| {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        assert!(tx.put_new(key, b"").unwrap());
+        tx.put(&[key, b"field"].concat(), b"1").unwrap();
+        tx.put(&[key, b"other"].concat(), b"2").unwrap();
+        tx.remove(&[key, b"other"].concat()).unwrap();
+        tx.put(b"entry", key).unwrap();
+        tx.commit()
+    };
+    create(b"a").unwrap();
+    create(b"b").unwrap();
+    store.write(|tx| tx.put(b"cfield", b"left over")).unwrap();
+    let error = create(b"c").unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("23505"), "{error}");
+    // What was removed and put again is not taken for new.
+    store
+        .write(|tx| {
+            tx.remove_span(permazen_kv::KeySpan::new(b"c", Some(b"d")))?;
+            assert!(tx.put_new(b"c", b"")?);
+            tx.put(b"cfield", b"3")
+        })
+        .unwrap();
+    let read = |key: &[u8]| store.read(|tx| Ok(tx.get(key)?.map(|v| v.into_owned()))).unwrap();
+    assert_eq!(read(b"afield").as_deref(), Some(&b"1"[..]));
+    assert_eq!((read(b"aother"), read(b"entry").as_deref()), (None, Some(&b"b"[..])));
+    assert_eq!(read(b"cfield").as_deref(), Some(&b"3"[..]));
+}

@@ -38,7 +38,8 @@ impl RangeRead {
     }
 }
 
-/// The answer to a [`RangeRead`].
+/// The answer to a [`RangeRead`]. It can be empty although it is not the last one: then the engine answers better when
+/// it is asked again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     /// The pairs, in the order of the direction.

@@ -101,6 +101,7 @@ impl Known {
                     Direction::Reverse => KeySpan::new(last, span.max),
                 });
             }
+            (None, _) if !page.is_last => {}
             _ => self.ranges.add(span),
         }
         for (key, value) in page.pairs {
