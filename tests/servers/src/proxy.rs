@@ -2,9 +2,10 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::free_port;
 
@@ -116,7 +117,8 @@ impl Proxy {
 }
 
 /// Carries messages one way until the connection ends.
-fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
+fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
+    let mut line = Line { to, late: None };
     let (mut input, mut is_first) = (Vec::new(), way == Way::There);
     let mut buffer = vec![0; 1 << 16];
     let mut is_logged_in = false;
@@ -152,7 +154,7 @@ fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>)
                 if fault == Fault::CutAfter {
                     output.extend_from_slice(&message);
                 }
-                to.write_all(&output)?;
+                line.carry(output, delay)?;
                 if fault == Fault::Stall {
                     // Reads on, so that nobody waits for room.
                     while from.read(&mut buffer)? > 0 {}
@@ -167,11 +169,55 @@ fn carry(way: Way, mut from: &TcpStream, mut to: &TcpStream, plan: &Mutex<Plan>)
             drop(plan);
             output.extend_from_slice(&message);
         }
-        if !delay.is_zero() {
-            thread::sleep(delay);
-        }
-        to.write_all(&output)?;
+        line.carry(output, delay)?;
     }
+}
+
+/// What is to be written, and when; and the thread that does it.
+type Late = (Sender<(Instant, Vec<u8>)>, JoinHandle<()>);
+
+/// One way to the other end.
+struct Line<'l> {
+    to: &'l TcpStream,
+    /// Writes what is late. Much can be on its way at the same time.
+    late: Option<Late>,
+}
+
+impl Line<'_> {
+    fn carry(&mut self, bytes: Vec<u8>, delay: Duration) -> io::Result<()> {
+        if delay.is_zero() && self.late.is_none() {
+            let mut to = self.to;
+            return to.write_all(&bytes);
+        }
+        let (sender, _) = match &mut self.late {
+            Some(late) => late,
+            empty => empty.insert(late_writer(self.to.try_clone()?)),
+        };
+        let sent = sender.send((Instant::now() + delay, bytes));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        if let Some((sender, writer)) = self.late.take() {
+            drop(sender);
+            let _ = writer.join();
+        }
+    }
+}
+
+fn late_writer(mut to: TcpStream) -> Late {
+    let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
+    let write = move || {
+        for (due, bytes) in receiver {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            if to.write_all(&bytes).is_err() {
+                return;
+            }
+        }
+    };
+    (sender, thread::spawn(write))
 }
 
 fn message_len(input: &[u8], is_first: bool) -> Option<usize> {
