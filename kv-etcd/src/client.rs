@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use permazen_kv::Result;
+use permazen_kv::remote::Pauses;
 use rustls::ClientConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,10 +26,6 @@ const IDLE: usize = 16;
 
 /// If there are other members, one gets no more time than this.
 const ATTEMPT: Duration = Duration::from_secs(4);
-
-/// The pauses between attempts to reach a cluster: the first one, and the longest.
-pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 type Tried<T> = std::result::Result<T, Failure>;
 
@@ -237,7 +234,7 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<(usize, T)> {
-        let mut pauses = Pauses::new(until);
+        let mut pauses = Pauses::new();
         loop {
             let mut last = Failure::other("the URL names no member");
             for _ in 0..self.address.hosts.len() {
@@ -252,7 +249,7 @@ impl Client {
                     Err(failure) => return Err(failure),
                 }
             }
-            if !pauses.pause() {
+            if !pauses.sleep_until(until) {
                 return Err(last);
             }
         }
@@ -304,29 +301,6 @@ impl Client {
     /// What a member says of itself.
     pub(crate) fn status<T: DeserializeOwned>(&self, until: Instant) -> Tried<T> {
         Ok(self.ask(STATUS, b"{}", until)?.1)
-    }
-}
-
-/// Pauses between attempts, until the time is over.
-pub(crate) struct Pauses {
-    next: Duration,
-    until: Instant,
-}
-
-impl Pauses {
-    pub(crate) fn new(until: Instant) -> Self {
-        Pauses { next: FIRST_PAUSE, until }
-    }
-
-    /// Waits a moment. False if the time is over.
-    pub(crate) fn pause(&mut self) -> bool {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        std::thread::sleep(self.next.min(left));
-        self.next = (2 * self.next).min(LONGEST_PAUSE);
-        true
     }
 }
 

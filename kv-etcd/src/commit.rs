@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::Changes;
+use permazen_kv::remote::{Changes, Pauses};
 use permazen_kv::{KeyRanges, KeySpan, KvError, Result};
 use rand::Rng;
 
-use crate::client::{Pauses, TXN, encoded};
+use crate::client::{TXN, encoded};
 use crate::error::{Failure, ServerError, TooLarge};
 use crate::layout::{Horizon, Token, alive, tombstone, value_of};
 use crate::merge::merged;
@@ -132,7 +132,7 @@ impl Plan {
         let txn = self.txn(shared);
         let client = &shared.client;
         let body = encoded(&txn).map_err(|failure| shared.error(WHAT, &failure))?;
-        let mut pauses = Pauses::new(until);
+        let mut pauses = Pauses::new();
         loop {
             let host = client.host();
             let done = client.ask_one::<Done>(host, TXN, &body, until);
@@ -149,7 +149,7 @@ impl Plan {
                     }
                     if failure.may_pass() {
                         client.avoid(host);
-                        if pauses.pause() {
+                        if pauses.sleep_until(until) {
                             continue;
                         }
                     }

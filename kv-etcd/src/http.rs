@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use permazen_kv::remote::Closer;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::address::Host;
@@ -73,9 +74,6 @@ pub(crate) struct Connection {
     /// Whether it can be used for another request.
     is_reusable: bool,
 }
-
-/// Ends a connection that another thread waits on.
-pub(crate) type Closer = Box<dyn FnOnce() + Send>;
 
 /// What is left until then.
 fn left(until: Instant) -> Duration {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::{Engine, RemoteDatabase, Session};
+use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
 use permazen_kv::{
     Capabilities, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
@@ -16,7 +16,7 @@ use crate::layout::{Horizon, Layout};
 use crate::session::EtcdSession;
 use crate::shared::Shared;
 use crate::sweep;
-use crate::watches::Watching;
+use crate::watches::Puts;
 use crate::wire::{Compare, Op, Status, Txn};
 
 /// The longest key.
@@ -118,7 +118,7 @@ impl EtcdBuilder {
             let reason = "there is no store under this prefix";
             return Err(KvError::Open { path: shared.client.path().into(), reason: reason.into() });
         }
-        let watching = Arc::new(Watching::new(Arc::clone(&shared), self.wait));
+        let watching = Arc::new(WatchListener::new(Puts(Arc::clone(&shared)), self.wait));
         let db = RemoteDatabase::new(Etcd { shared, wait: self.wait, watching });
         Ok(EtcdStore { db })
     }
@@ -219,7 +219,7 @@ impl KvDatabase for EtcdStore {
 struct Etcd {
     shared: Arc<Shared>,
     wait: Duration,
-    watching: Arc<Watching>,
+    watching: Arc<WatchListener<Puts>>,
 }
 
 impl Engine for Etcd {

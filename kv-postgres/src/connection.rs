@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
+use permazen_kv::remote::Closer;
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -31,9 +32,6 @@ const BYTEA_ARRAY: u32 = 1001;
 
 /// So many bytes are read from the socket at once.
 const READ: usize = 1 << 16;
-
-/// Ends a connection that another thread waits on.
-pub(crate) type Closer = Box<dyn FnOnce() + Send>;
 
 /// What a connection is made of.
 trait Socket: Read + Write + Send {

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use permazen_kv::KvError;
+use permazen_kv::remote::Pauses;
 
 use crate::address::Address;
 use crate::connection::{Connection, Parameter, Statement};
@@ -21,10 +22,6 @@ const SWEEP: Duration = Duration::from_secs(600);
 
 /// An attempt to connect gets so much time, also if there is none left for another one.
 const ATTEMPT: Duration = Duration::from_secs(3);
-
-/// The pauses between attempts to reach a server: the first one, and the longest.
-pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection, and when its server was last heard.
 #[derive(Debug)]
@@ -197,7 +194,7 @@ impl Pool {
 
     /// A new connection to a host that answers. Tries until then.
     pub(crate) fn open(&self, until: Instant) -> Result<Checked, KvError> {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::new();
         let mut failure = None;
         loop {
             let (first, age) = {
@@ -232,12 +229,11 @@ impl Pool {
                     }
                 }
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if let Some(failure) = failure.take().filter(|_| left.is_zero()) {
+            if !pauses.sleep_until(until)
+                && let Some(failure) = failure.take()
+            {
                 return Err(failure);
             }
-            std::thread::sleep(pause.min(left));
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
 

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use permazen_kv::remote::{Changes, Page, RangeRead, Session, Siblings};
+use permazen_kv::remote::{Changes, Page, Pauses, RangeRead, Session, Siblings};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
 
 use crate::connection::{Answer, Connection, Parameter, Statement};
 use crate::dialect::Dialect;
 use crate::error::Failure;
-use crate::pool::{Checked, FIRST_PAUSE, LONGEST_PAUSE, Pool, number};
+use crate::pool::{Checked, Pool, number};
 use crate::sql::{
     BEGIN, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT, IF_LOST, NO_LIMIT,
     TOKEN_MINUTES, import, limit_statements,
@@ -455,7 +455,7 @@ fn ask_what_became(
 ) -> Result<()> {
     let unknown = |why: &str| KvError::OutcomeUnknown(format!("{lost}; {why}"));
     let until = Instant::now() + wait;
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Pauses::new();
     loop {
         let Ok(mut checked) = pool.open(until) else {
             return Err(unknown("and the server cannot be asked"));
@@ -476,8 +476,7 @@ fn ask_what_became(
             Err(_) if Instant::now() < until => {
                 drop(checked);
                 pool.forget_server();
-                std::thread::sleep(pause);
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                pauses.sleep_until(until);
             }
             Err(failure) => return Err(unknown(&format!("and the server cannot say: {failure}"))),
         }

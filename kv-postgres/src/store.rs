@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use permazen_kv::remote::{Engine, RemoteDatabase, Session};
+use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
 use permazen_kv::{
     Capabilities, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
@@ -16,7 +16,7 @@ use crate::error::Failure;
 use crate::pool::{Pool, number};
 use crate::session::PostgresSession;
 use crate::settings;
-use crate::watches::Watching;
+use crate::watches::Notifications;
 
 /// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
 const MAX_KEY: usize = 2_692;
@@ -182,7 +182,7 @@ impl PostgresBuilder {
         for warning in &warnings {
             tracing::warn!(server = %pool.address, "{warning}");
         }
-        let watching = Watching::new(Arc::clone(&pool), self.wait);
+        let watching = WatchListener::new(Notifications(Arc::clone(&pool)), self.wait);
         let watching = pool.address.watches.then(|| Arc::new(watching));
         let db = RemoteDatabase::new(Postgres { pool, wait: self.wait, watching });
         Ok(PostgresStore { db, warnings: warnings.into() })
@@ -277,7 +277,7 @@ struct Postgres {
     pool: Arc<Pool>,
     wait: Duration,
     /// If keys can be watched.
-    watching: Option<Arc<Watching>>,
+    watching: Option<Arc<WatchListener<Notifications>>>,
 }
 
 impl Engine for Postgres {

@@ -1,17 +1,13 @@
 //! Watches of keys: each commit notifies what it has changed, and one connection listens.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::WatchTracker;
-use permazen_kv::{KeyWatch, KvError, Result, Writes};
+use permazen_kv::Writes;
+use permazen_kv::remote::{Closer, Heard, News, NoNews};
 
-use crate::connection::{Closer, Connection};
-use crate::error::Failure;
-use crate::pool::{FIRST_PAUSE, LONGEST_PAUSE, Pool};
+use crate::connection::Connection;
+use crate::pool::Pool;
 use crate::sql::CLOCK;
 
 /// If the listener hears nothing for so long, it asks whether the server is still there.
@@ -23,181 +19,38 @@ const MOST: usize = 7_900;
 /// That everything may have changed.
 const EVERYTHING: &str = "*";
 
-/// The watches of a store. The first one starts to listen; it ends when this is dropped, and so do they.
-pub(crate) struct Watching {
-    shared: Arc<Shared>,
-    wait: Duration,
-}
+/// What a server notifies.
+pub(crate) struct Notifications(pub(crate) Arc<Pool>);
 
-struct Shared {
-    pool: Arc<Pool>,
-    tracker: WatchTracker,
-    state: Mutex<State>,
-    changed: Condvar,
-}
+impl News for Notifications {
+    type Connection = Connection;
 
-#[derive(Default)]
-struct State {
-    phase: Phase,
-    /// Why nobody listens.
-    failure: Option<String>,
-    closer: Option<Closer>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// Nobody has watched yet.
-    #[default]
-    Off,
-    Connecting,
-    Listening,
-    Over,
-}
-
-impl fmt::Debug for Watching {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watching").field("phase", &self.shared.lock().phase).finish_non_exhaustive()
-    }
-}
-
-impl Watching {
-    /// The watches of the store that has these connections.
-    pub(crate) fn new(pool: Arc<Pool>, wait: Duration) -> Self {
-        let (tracker, state) = (WatchTracker::default(), Mutex::default());
-        Watching {
-            shared: Arc::new(Shared { pool, tracker, state, changed: Condvar::new() }),
-            wait,
-        }
+    fn name(&self) -> String {
+        self.0.address.to_string()
     }
 
-    /// Begins to watch a key. Waits until somebody listens.
-    ///
-    /// # Errors
-    /// Retryable if nobody can listen in time.
-    pub(crate) fn watch(&self, key: &[u8]) -> Result<KeyWatch> {
-        // It is there before it is known that somebody listens: whatever comes after that ends it.
-        let watch = self.shared.tracker.watch(key);
-        let until = Instant::now() + self.wait;
-        let mut state = self.shared.lock();
-        if state.phase == Phase::Off {
-            let shared = Arc::clone(&self.shared);
-            let listener = thread::Builder::new().name("permazen-postgres-watches".to_owned());
-            listener.spawn(move || shared.listen()).map_err(|error| KvError::Store {
-                context: "cannot start the thread that listens to what others commit".into(),
-                source: Box::new(error),
-            })?;
-            state.phase = Phase::Connecting;
-        }
-        while state.phase != Phase::Listening {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let why = state.failure.as_deref().unwrap_or("no answer in time");
-                return Err(KvError::Retry(format!(
-                    "cannot listen to what others commit on {}: {why}",
-                    self.shared.pool.address
-                )));
-            }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(watch)
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.phase = Phase::Over;
-        let closer = state.closer.take();
-        drop(state);
-        if let Some(close) = closer {
-            close();
-        }
-        self.shared.changed.notify_all();
-        self.shared.tracker.close();
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Listens until the store is dropped.
-    fn listen(&self) {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.connect() {
-                Ok(Some(mut connection)) => {
-                    pause = FIRST_PAUSE;
-                    let failure = self.follow(&mut connection);
-                    let mut state = self.lock();
-                    if state.phase == Phase::Over {
-                        return;
-                    }
-                    state.phase = Phase::Connecting;
-                    state.failure = Some(failure.to_string());
-                    drop(state);
-                    tracing::debug!(server = %self.pool.address, %failure, "nobody listens");
-                    // Nobody knows what was changed meanwhile.
-                    self.tell(None);
-                }
-                Ok(None) => return,
-                Err(error) => self.lock().failure = Some(error.to_string()),
-            }
-            let state = self.lock();
-            if state.phase == Phase::Over {
-                return;
-            }
-            drop(self.changed.wait_timeout(state, pause));
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// A connection that listens. `None` if the store was dropped.
-    fn connect(&self) -> Result<Option<Connection>> {
-        let mut connection = self.pool.open(Instant::now())?.connection;
+    fn connect(&self) -> Result<(Connection, Closer), NoNews> {
+        let pool = &self.0;
+        let mut connection = pool.open(Instant::now())?.connection;
         let listening =
-            connection.run(self.pool.statements.listen(), &[]).and_then(|_| connection.closer());
+            connection.run(pool.statements.listen(), &[]).and_then(|_| connection.closer());
         let closer = listening.map_err(|failure| {
             // Another host may be the one that writes.
-            self.pool.forget_server();
-            failure.to_kv("cannot listen to what others commit", &self.pool.path())
+            pool.forget_server();
+            failure.to_kv("cannot listen to what others commit", &pool.path())
         })?;
-        let mut state = self.lock();
-        if state.phase == Phase::Over {
-            return Ok(None);
-        }
-        (state.phase, state.closer) = (Phase::Listening, Some(closer));
-        drop(state);
-        self.changed.notify_all();
-        Ok(Some(connection))
+        Ok((connection, closer))
     }
 
-    /// Tells what comes, until the connection is lost.
-    fn follow(&self, connection: &mut Connection) -> Failure {
-        loop {
-            let heard = match connection.notification(QUIET) {
-                Ok(None) => connection.run(CLOCK, &[]).map(|_| None),
-                heard => heard,
-            };
-            match heard {
-                Ok(None) => {}
-                Ok(Some(payload)) => self.tell(parse(&payload).as_ref()),
-                Err(failure) => return failure,
-            }
-        }
-    }
-
-    /// Ends the watches of what was written; `None` is everything.
-    fn tell(&self, writes: Option<&Writes>) {
-        let told = catch_unwind(AssertUnwindSafe(|| match writes {
-            Some(writes) => self.tracker.notify(writes),
-            None => self.tracker.notify_where(|_| true),
-        }));
-        if told.is_err() {
-            tracing::warn!("a program has panicked when a watch woke it");
-        }
+    fn hear(&self, connection: &mut Connection) -> Result<Heard, NoNews> {
+        let heard = match connection.notification(QUIET) {
+            Ok(None) => connection.run(CLOCK, &[]).map(|_| None),
+            heard => heard,
+        };
+        Ok(match heard? {
+            None => Heard::Nothing,
+            Some(payload) => parse(&payload).map_or(Heard::Anything, Heard::Writes),
+        })
     }
 }
 

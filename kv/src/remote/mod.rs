@@ -15,11 +15,14 @@
 //!
 //! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
 //! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it. `simulated.rs` is an engine in memory for tests.
+//! over it. `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts; both are for engines.
+//! `simulated.rs` is an engine in memory for tests.
 
 mod engine;
 mod known;
 mod lanes;
+mod listener;
+mod pauses;
 mod reader;
 #[cfg(feature = "testsuite")]
 mod simulated;
@@ -32,6 +35,8 @@ use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptio
 pub use crate::contract::WatchTracker;
 
 pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
+pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
+pub use self::pauses::Pauses;
 #[cfg(feature = "testsuite")]
 pub use self::simulated::SimulatedServer;
 
