@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use permazen_kv::KvError;
+use permazen_kv::remote::{ServerHost, ServerUrl};
 
 use crate::tls::{Own, Tls};
 
@@ -13,34 +14,10 @@ const PORT: u16 = 2379;
 /// The prefix, unless the URL names one.
 const PREFIX: &str = "permazen";
 
-/// Where a member listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Host {
-    pub(crate) name: String,
-    pub(crate) port: u16,
-}
-
-impl Host {
-    /// Whether what is sent stays on this machine.
-    fn is_local(&self) -> bool {
-        self.name == "localhost"
-            || self.name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    }
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name.contains(':') {
-            true => write!(f, "[{}]:{}", self.name, self.port),
-            false => write!(f, "{}:{}", self.name, self.port),
-        }
-    }
-}
-
 /// Who asks which members for which keys.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<ServerHost>,
     pub(crate) user: Option<String>,
     /// The keys of the store begin with this and a colon.
     pub(crate) prefix: String,
@@ -64,7 +41,7 @@ impl fmt::Display for Address {
         if let Some(user) = &self.user {
             write!(f, "{user}@")?;
         }
-        let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
+        let hosts: Vec<String> = self.hosts.iter().map(ServerHost::to_string).collect();
         write!(f, "{}/{}", hosts.join(","), self.prefix)
     }
 }
@@ -82,19 +59,8 @@ impl Address {
         };
         let rest = url.strip_prefix("etcd://");
         let rest = rest.ok_or_else(|| wrong("the URL does not begin with etcd://"))?;
-        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password can have any of these, but must then be escaped.
-        let (place, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
-        let (user, password) = match who.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (who, None),
-        };
-        let decoded = |text: &str, what: &str| {
-            decode(text)
-                .ok_or_else(|| wrong(&format!("{what} has a % without two digits after it")))
-        };
-        let prefix = match decoded(prefix, "the prefix")? {
+        let url = ServerUrl::parse(rest, "the prefix").map_err(|what| wrong(&what))?;
+        let prefix = match url.path {
             prefix if prefix.is_empty() => PREFIX.to_owned(),
             prefix => prefix,
         };
@@ -102,24 +68,20 @@ impl Address {
         if prefix.contains(':') {
             return Err(wrong("the prefix has a colon, which ends it in the keys"));
         }
-        let user = decoded(user, "the user")?;
-        let password = password.map(|password| decoded(password, "the password")).transpose()?;
-        if password.is_some() && user.is_empty() {
+        if url.password.is_some() && url.user.is_empty() {
             return Err(wrong("there is a password without a user"));
         }
         let mut address = Address {
             hosts: Vec::new(),
-            user: Some(user).filter(|user| !user.is_empty()),
+            user: Some(url.user).filter(|user| !user.is_empty()),
             prefix,
             tls: Tls::Off,
             own: None,
             max_txn_ops: None,
-            password,
+            password: url.password,
         };
         let (mut mode, mut roots, mut certificate, mut key) = (None, None, None, None);
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let value = decoded(value, "a parameter")?;
+        for (name, value) in url.parameters {
             match name {
                 "tls" => mode = Some(value),
                 "cacert" => roots = Some(PathBuf::from(value)),
@@ -133,7 +95,7 @@ impl Address {
                 _ => return Err(wrong(&format!("there is no parameter {name:?}"))),
             }
         }
-        let hosts = if hosts.is_empty() { "localhost" } else { hosts };
+        let hosts = if url.hosts.is_empty() { "localhost" } else { url.hosts };
         for host in hosts.split(',') {
             let host = host_of(host).ok_or_else(|| wrong("a host or its port is wrong"))?;
             address.hosts.push(host);
@@ -146,7 +108,7 @@ impl Address {
         let needs_tls = roots.is_some() || address.own.is_some();
         address.tls = match mode.as_deref() {
             // What does not leave this machine need not be encrypted.
-            None if !needs_tls && address.hosts.iter().all(Host::is_local) => Tls::Off,
+            None if !needs_tls && address.hosts.iter().all(ServerHost::is_local) => Tls::Off,
             Some("off") if !needs_tls => Tls::Off,
             Some("unverified") => Tls::Unverified,
             None | Some("on") => Tls::Verified { roots },
@@ -167,39 +129,14 @@ impl Address {
     }
 }
 
-fn host_of(text: &str) -> Option<Host> {
-    let (name, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (name, rest) = rest.split_once(']')?;
-            (name, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-        }
-        None => match text.split_once(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (text, None),
-        },
-    };
+fn host_of(text: &str) -> Option<ServerHost> {
+    let (name, port) = ServerUrl::host(text)?;
     // It is sent in the head of each request.
-    let is_plain = |byte: u8| byte.is_ascii_graphic();
-    let name = decode(name).filter(|name| !name.is_empty() && name.bytes().all(is_plain))?;
-    let port = port.map_or(Ok(PORT), str::parse).ok()?;
-    Some(Host { name, port })
-}
-
-/// Text of a URL without its escapes.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                bytes.push((high * 16 + low) as u8);
-            }
-            other => bytes.push(other),
-        }
+    if !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
     }
-    String::from_utf8(bytes).ok()
+    let port = port.map_or(Ok(PORT), str::parse).ok()?;
+    Some(ServerHost { name, port })
 }
 
 #[cfg(test)]
@@ -207,8 +144,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn host(name: &str, port: u16) -> Host {
-        Host { name: name.to_owned(), port }
+    fn host(name: &str, port: u16) -> ServerHost {
+        ServerHost { name: name.to_owned(), port }
     }
 
     #[test]

@@ -5,10 +5,9 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::Closer;
+use permazen_kv::remote::{Closer, ServerHost};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use crate::address::Host;
 use crate::error::Failure;
 use crate::tls::encrypt;
 
@@ -94,7 +93,7 @@ impl Connection {
     /// # Errors
     /// [`Failure::Unreachable`] if nobody answers.
     pub(crate) fn open(
-        host: &Host,
+        host: &ServerHost,
         config: Option<Arc<ClientConfig>>,
         until: Instant,
     ) -> Result<Self, Failure> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use permazen_kv::KvError;
+use permazen_kv::remote::{ServerHost, ServerUrl};
 
 use crate::dialect::Dialect;
 use crate::error::Failure;
@@ -12,10 +13,7 @@ use crate::tls::Tls;
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Host {
-    Name {
-        name: String,
-        port: u16,
-    },
+    Name(ServerHost),
     /// A socket in the file system.
     #[cfg(unix)]
     Path(PathBuf),
@@ -25,10 +23,7 @@ impl Host {
     /// Whether what is sent stays on this machine.
     fn is_local(&self) -> bool {
         match self {
-            Host::Name { name, .. } => {
-                name == "localhost"
-                    || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-            }
+            Host::Name(host) => host.is_local(),
             #[cfg(unix)]
             Host::Path(_) => true,
         }
@@ -37,7 +32,7 @@ impl Host {
     /// The name and port under which the file of passwords has it.
     fn in_file(&self) -> (&str, String) {
         match self {
-            Host::Name { name, port } => (name, port.to_string()),
+            Host::Name(host) => (&host.name, host.port.to_string()),
             #[cfg(unix)]
             Host::Path(path) => {
                 let port = path.extension().map(|port| port.to_string_lossy().into_owned());
@@ -50,8 +45,7 @@ impl Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Host::Name { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
-            Host::Name { name, port } => write!(f, "{name}:{port}"),
+            Host::Name(host) => write!(f, "{host}"),
             #[cfg(unix)]
             Host::Path(path) => write!(f, "{}", path.display()),
         }
@@ -102,33 +96,20 @@ impl Address {
         };
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| wrong("the URL does not begin with postgres://"))?;
-        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password can have any of these, but must then be escaped.
-        let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
-        let (user, password) = match who.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (who, None),
-        };
-        let decoded = |text: &str, what: &str| {
-            decode(text)
-                .ok_or_else(|| wrong(&format!("{what} has a % without two digits after it")))
-        };
+        let url = ServerUrl::parse(rest, "the database").map_err(|what| wrong(&what))?;
         let mut address = Address {
             hosts: Vec::new(),
-            user: decoded(user, "the user")?,
-            database: decoded(database, "the database")?,
+            user: url.user,
+            database: url.path,
             table: "KV".to_owned(),
             dialect: None,
             tls: Tls::Off,
             deferrable: false,
             watches: false,
-            password: password.map(|password| decoded(password, "the password")).transpose()?,
+            password: url.password,
         };
         let (mut mode, mut roots, mut path) = (None, None, None);
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let value = decoded(value, "a parameter")?;
+        for (name, value) in url.parameters {
             match name {
                 "table" => address.table = value,
                 "user" => address.user = value,
@@ -165,9 +146,11 @@ impl Address {
             return Err(wrong("the name of the table has 1 to 56 bytes"));
         }
         if let Some(path) = path {
-            address.hosts.push(socket(&path, hosts).ok_or_else(|| wrong("host= is no directory"))?);
+            address
+                .hosts
+                .push(socket(&path, url.hosts).ok_or_else(|| wrong("host= is no directory"))?);
         } else {
-            let hosts = if hosts.is_empty() { "localhost" } else { hosts };
+            let hosts = if url.hosts.is_empty() { "localhost" } else { url.hosts };
             for host in hosts.split(',') {
                 let host = host_of(host).ok_or_else(|| wrong("a host or its port is wrong"))?;
                 address.hosts.push(host);
@@ -259,23 +242,13 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 fn host_of(text: &str) -> Option<Host> {
-    let (name, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (name, rest) = rest.split_once(']')?;
-            (name, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-        }
-        None => match text.split_once(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (text, None),
-        },
-    };
-    let name = decode(name).filter(|name| !name.is_empty())?;
+    let (name, port) = ServerUrl::host(text)?;
     #[cfg(unix)]
     if name.starts_with('/') {
         return socket(&name, &format!(":{}", port.unwrap_or("5432")));
     }
     let port = port.map_or(Ok(5432), str::parse).ok()?;
-    Some(Host::Name { name, port })
+    Some(Host::Name(ServerHost { name, port }))
 }
 
 /// The socket of a server in a directory; the port is that of `:port`.
@@ -303,30 +276,13 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Text of a URL without its escapes.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                bytes.push((high * 16 + low) as u8);
-            }
-            other => bytes.push(other),
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn name(name: &str, port: u16) -> Host {
-        Host::Name { name: name.to_owned(), port }
+        Host::Name(ServerHost { name: name.to_owned(), port })
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
-use permazen_kv::remote::Closer;
+use permazen_kv::remote::{Closer, ServerHost};
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -499,7 +499,7 @@ fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, F
     match host {
         #[cfg(unix)]
         Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
-        Host::Name { name, port } => {
+        Host::Name(ServerHost { name, port }) => {
             let until = Instant::now() + limit;
             let mut failure = io::Error::from(io::ErrorKind::NotFound);
             for address in (&name[..], *port).to_socket_addrs()? {

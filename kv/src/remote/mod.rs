@@ -15,9 +15,11 @@
 //!
 //! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
 //! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it. `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts; both are for engines.
+//! over it. `address.rs` reads URLs, `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts;
+//! these are for engines.
 //! `simulated.rs` is an engine in memory for tests.
 
+mod address;
 mod engine;
 mod known;
 mod lanes;
@@ -34,6 +36,7 @@ use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptio
 
 pub use crate::contract::WatchTracker;
 
+pub use self::address::{ServerHost, ServerUrl};
 pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
 pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
 pub use self::pauses::Pauses;

@@ -1,0 +1,142 @@
+//! Where servers are: the parts of their URLs.
+
+use std::fmt;
+
+/// The parts of a URL of servers: `user:password@host:port,other/path?name=value` after the scheme.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerUrl<'u> {
+    /// Empty if the URL names none.
+    pub user: String,
+    /// The password.
+    pub password: Option<String>,
+    /// The hosts, separated by commas, as they are written: see [`ServerUrl::host`].
+    pub hosts: &'u str,
+    /// What comes after the slash; empty if there is nothing.
+    pub path: String,
+    /// Names and values, in their order.
+    pub parameters: Vec<(&'u str, String)>,
+}
+
+/// Without the password.
+impl fmt::Debug for ServerUrl<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerUrl")
+            .field("user", &self.user)
+            .field("hosts", &self.hosts)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'u> ServerUrl<'u> {
+    /// Divides what comes after the scheme and its `://`. All parts can be left out. `path` says in an error what the
+    /// path of such a URL is.
+    ///
+    /// # Errors
+    /// Which part has a `%` without two digits after it. It never shows a password.
+    ///
+    /// ```
+    /// use permazen_kv::remote::ServerUrl;
+    ///
+    /// let url = ServerUrl::parse("ann:p%40ss@db1:5433,[::1]/music?watches=on", "the database")?;
+    /// assert_eq!((&url.user[..], url.password.as_deref()), ("ann", Some("p@ss")));
+    /// assert_eq!((url.hosts, &url.path[..]), ("db1:5433,[::1]", "music"));
+    /// assert_eq!(url.parameters, [("watches", "on".to_owned())]);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn parse(text: &'u str, path: &str) -> Result<Self, String> {
+        let (text, parameters) = text.split_once('?').unwrap_or((text, ""));
+        // A password can have any of these, but must then be escaped.
+        let (place, rest) = text.split_once('/').unwrap_or((text, ""));
+        let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
+        let (user, password) = match who.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (who, None),
+        };
+        let decoded = |text: &str, what: &str| {
+            decode(text).ok_or_else(|| format!("{what} has a % without two digits after it"))
+        };
+        let parameters = parameters.split('&').filter(|parameter| !parameter.is_empty());
+        Ok(ServerUrl {
+            user: decoded(user, "the user")?,
+            path: decoded(rest, path)?,
+            password: password.map(|password| decoded(password, "the password")).transpose()?,
+            hosts,
+            parameters: parameters
+                .map(|parameter| {
+                    let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+                    Ok((name, decoded(value, "a parameter")?))
+                })
+                .collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// The name and the port of one host as it is written: `name:port` or `[name]:port`, both without a port as well.
+    /// `None` if it is neither, or has no name.
+    ///
+    /// ```
+    /// use permazen_kv::remote::ServerUrl;
+    ///
+    /// assert_eq!(ServerUrl::host("[::1]:7"), Some(("::1".to_owned(), Some("7"))));
+    /// assert_eq!(ServerUrl::host("db"), Some(("db".to_owned(), None)));
+    /// assert_eq!(ServerUrl::host(":7"), None);
+    /// ```
+    pub fn host(text: &str) -> Option<(String, Option<&str>)> {
+        let (name, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (name, rest) = rest.split_once(']')?;
+                (name, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+            }
+            None => match text.split_once(':') {
+                Some((name, port)) => (name, Some(port)),
+                None => (text, None),
+            },
+        };
+        let name = decode(name).filter(|name| !name.is_empty())?;
+        Some((name, port))
+    }
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerHost {
+    /// Its name or number.
+    pub name: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl ServerHost {
+    /// Whether what is sent stays on this machine.
+    pub fn is_local(&self) -> bool {
+        self.name == "localhost"
+            || self.name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// `name:port`, or `[name]:port` if the name has colons.
+impl fmt::Display for ServerHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.contains(':') {
+            true => write!(f, "[{}]:{}", self.name, self.port),
+            false => write!(f, "{}:{}", self.name, self.port),
+        }
+    }
+}
+
+/// Text of a URL without its escapes.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                bytes.push((high * 16 + low) as u8);
+            }
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
