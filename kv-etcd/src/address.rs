@@ -4,9 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use permazen_kv::KvError;
-use permazen_kv::remote::{ServerHost, ServerUrl};
-
-use crate::tls::{Own, Tls};
+use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
 
 /// The port of etcd, unless the URL names another one.
 const PORT: u16 = 2379;
@@ -22,7 +20,7 @@ pub(crate) struct Address {
     /// The keys of the store begin with this and a colon.
     pub(crate) prefix: String,
     pub(crate) tls: Tls,
-    pub(crate) own: Option<Own>,
+    pub(crate) own: Option<OwnCertificate>,
     /// How many operations the servers take in one transaction, if that is known.
     pub(crate) max_txn_ops: Option<usize>,
     password: Option<String>,
@@ -101,7 +99,7 @@ impl Address {
             address.hosts.push(host);
         }
         address.own = match (certificate, key) {
-            (Some(certificate), Some(key)) => Some(Own { certificate, key }),
+            (Some(certificate), Some(key)) => Some(OwnCertificate { certificate, key }),
             (None, None) => None,
             _ => return Err(wrong("cert and key belong together")),
         };

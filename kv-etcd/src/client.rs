@@ -5,15 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use permazen_kv::Result;
-use permazen_kv::remote::Pauses;
-use rustls::ClientConfig;
+use permazen_kv::remote::{Encryption, Pauses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::address::Address;
 use crate::error::{Failure, ServerError, code};
 use crate::http::{Answer, Connection};
-use crate::tls;
 use crate::wire::{Done, Header, LogIn, LoggedIn, Refusal, Txn};
 
 pub(crate) const TXN: &str = "/v3/kv/txn";
@@ -33,7 +31,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) address: Address,
-    config: Option<Arc<ClientConfig>>,
+    encryption: Option<Encryption>,
     /// How long to wait for an answer.
     limit: Duration,
     state: Mutex<State>,
@@ -69,11 +67,12 @@ pub(crate) struct UnderWay {
 
 impl Client {
     pub(crate) fn new(address: Address, limit: Duration) -> Result<Self> {
-        let config = tls::config(&address.tls, address.own.as_ref());
-        let config = config.map_err(|failure| failure.to_kv("cannot encrypt", &address.path()))?;
+        let encryption = Encryption::new(&address.tls, address.own.as_ref(), "cacert");
+        let encryption = encryption
+            .map_err(|error| Failure::from(error).to_kv("cannot encrypt", &address.path()))?;
         let idle = address.hosts.iter().map(|_| Vec::new()).collect();
         let state = Mutex::new(State { idle, ..State::default() });
-        Ok(Client { address, config, limit, state })
+        Ok(Client { address, encryption, limit, state })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -129,7 +128,7 @@ impl Client {
         let Some(host) = self.address.hosts.get(host) else {
             return Err(Failure::other("there is no such member"));
         };
-        Connection::open(host, self.config.clone(), until)
+        Connection::open(host, self.encryption.as_ref(), until)
     }
 
     fn give_back(&self, host: usize, connection: Connection) {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::KvError;
+use permazen_kv::remote::TlsError;
 
 /// What etcd calls the kinds of its errors.
 pub(crate) mod code {
@@ -139,6 +140,16 @@ pub(crate) enum Failure {
     /// Another reason, which does not pass by itself. Nothing was sent.
     #[error("{0}")]
     Other(String),
+}
+
+/// Nothing was sent before a connection is encrypted.
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Refused(what) => Failure::Other(what),
+            TlsError::Lost(error) => Failure::Unreachable(error),
+        }
+    }
 }
 
 impl Failure {

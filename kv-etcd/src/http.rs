@@ -2,14 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::{Closer, ServerHost};
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost};
 
 use crate::error::Failure;
-use crate::tls::encrypt;
 
 /// So many bytes are read at once.
 const READ: usize = 1 << 16;
@@ -23,14 +20,14 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 enum Socket {
     Plain(TcpStream),
-    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Encrypted(Box<EncryptedStream>),
 }
 
 impl Socket {
     fn tcp(&self) -> &TcpStream {
         match self {
             Socket::Plain(socket) => socket,
-            Socket::Encrypted(stream) => &stream.sock,
+            Socket::Encrypted(stream) => stream.socket(),
         }
     }
 
@@ -94,7 +91,7 @@ impl Connection {
     /// [`Failure::Unreachable`] if nobody answers.
     pub(crate) fn open(
         host: &ServerHost,
-        config: Option<Arc<ClientConfig>>,
+        encryption: Option<&Encryption>,
         until: Instant,
     ) -> Result<Self, Failure> {
         let addresses = (&host.name[..], host.port).to_socket_addrs();
@@ -104,10 +101,10 @@ impl Connection {
                 Ok(socket) => {
                     let set = socket.set_nodelay(true).and_then(|()| limit(&socket, until));
                     set.map_err(Failure::Unreachable)?;
-                    let socket = match config {
+                    let socket = match encryption {
                         None => Socket::Plain(socket),
-                        Some(config) => {
-                            Socket::Encrypted(Box::new(encrypt(socket, &host.name, config)?))
+                        Some(encryption) => {
+                            Socket::Encrypted(Box::new(encryption.begin(socket, &host.name)?))
                         }
                     };
                     let (host, input) = (host.to_string(), Vec::new());

@@ -69,7 +69,6 @@ mod session;
 mod shared;
 mod store;
 mod sweep;
-mod tls;
 mod watches;
 mod wire;
 

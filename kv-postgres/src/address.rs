@@ -4,11 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use permazen_kv::KvError;
-use permazen_kv::remote::{ServerHost, ServerUrl};
+use permazen_kv::remote::{ServerHost, ServerUrl, Tls};
 
 use crate::dialect::Dialect;
 use crate::error::Failure;
-use crate::tls::Tls;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,19 +10,17 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
-use permazen_kv::remote::{Closer, ServerHost};
+use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost, Tls};
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use postgres_protocol::types::{ArrayDimension, array_to_sql};
-use rustls::{ClientConnection, StreamOwned};
 
 use crate::address::{Address, Host};
 use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
-use crate::tls::{Tls, encrypt};
 
 /// The type numbers of the server.
 const BYTEA: u32 = 17;
@@ -485,13 +483,13 @@ impl Drop for Connection {
     }
 }
 
-impl Socket for StreamOwned<ClientConnection, TcpStream> {
+impl Socket for EncryptedStream {
     fn closer(&self) -> io::Result<Closer> {
-        self.sock.closer()
+        self.socket().closer()
     }
 
     fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.sock.limit(limit)
+        self.socket().limit(limit)
     }
 }
 
@@ -505,19 +503,34 @@ fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, F
             for address in (&name[..], *port).to_socket_addrs()? {
                 let left = until.saturating_duration_since(Instant::now());
                 match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
-                    Ok(socket) => {
+                    Ok(mut socket) => {
                         socket.set_nodelay(true)?;
                         socket.limit(left.max(Duration::from_millis(1)))?;
-                        return Ok(match tls {
-                            Tls::Off => Box::new(socket),
-                            tls => Box::new(encrypt(socket, name, tls)?),
-                        });
+                        let Some(encryption) = Encryption::new(tls, None, "sslrootcert")? else {
+                            return Ok(Box::new(socket));
+                        };
+                        ask_to_encrypt(&mut socket)?;
+                        return Ok(Box::new(encryption.begin(socket, name)?));
                     }
                     Err(error) => failure = error,
                 }
             }
             Err(failure.into())
         }
+    }
+}
+
+/// Asks the server to encrypt.
+fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    socket.write_all(&request)?;
+    // One byte and no more: what comes after it must be encrypted.
+    let mut answer = [0];
+    socket.read_exact(&mut answer)?;
+    match &answer {
+        b"S" => Ok(()),
+        _ => Err(Failure::other("the server does not encrypt connections; see sslmode")),
     }
 }
 

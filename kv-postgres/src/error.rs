@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::KvError;
+use permazen_kv::remote::TlsError;
 
 /// An error that the server has sent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,6 +124,15 @@ pub(crate) enum Failure {
 impl From<ServerError> for Failure {
     fn from(error: ServerError) -> Self {
         Failure::Server(Box::new(error))
+    }
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Refused(what) => Failure::Other(what),
+            TlsError::Lost(error) => Failure::Lost(error),
+        }
     }
 }
 

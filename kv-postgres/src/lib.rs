@@ -44,7 +44,6 @@ mod session;
 mod settings;
 mod sql;
 mod store;
-mod tls;
 mod watches;
 
 pub use error::ServerError;

@@ -16,8 +16,6 @@ mod error;
 mod single;
 #[path = "../../src/sql.rs"]
 mod sql;
-#[path = "../../src/tls.rs"]
-mod tls;
 mod workers;
 
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@
 //!
 //! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
 //! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it. `address.rs` reads URLs, `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts;
+//! over it. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts;
 //! these are for engines.
 //! `simulated.rs` is an engine in memory for tests.
 
@@ -29,6 +29,8 @@ mod reader;
 #[cfg(feature = "testsuite")]
 mod simulated;
 mod state;
+#[cfg(feature = "tls")]
+mod tls;
 mod transaction;
 
 use self::transaction::RemoteTransaction;
@@ -42,6 +44,8 @@ pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
 pub use self::pauses::Pauses;
 #[cfg(feature = "testsuite")]
 pub use self::simulated::SimulatedServer;
+#[cfg(feature = "tls")]
+pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 
 /// The database of an [`Engine`].
 ///

@@ -1,0 +1,213 @@
+//! Encrypted connections, to servers that prove who they are.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    StreamOwned,
+};
+
+/// Where systems keep the certificates that they trust.
+const SYSTEM: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// How connections are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tls {
+    /// Not at all.
+    Off,
+    /// The server must have a certificate for its name.
+    Verified {
+        /// A file with those whom to trust; `None` for those that the system trusts.
+        roots: Option<PathBuf>,
+    },
+    /// It is not known who the server is.
+    Unverified,
+}
+
+/// How this program proves who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnCertificate {
+    /// A file with its certificate.
+    pub certificate: PathBuf,
+    /// A file with its key.
+    pub key: PathBuf,
+}
+
+/// Why a connection is not encrypted.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file or a certificate is wrong, which does not pass by itself.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection is lost.
+    #[error(transparent)]
+    Lost(#[from] io::Error),
+}
+
+/// Encrypts connections.
+#[derive(Debug, Clone)]
+pub struct Encryption {
+    config: Arc<ClientConfig>,
+}
+
+/// A connection that is encrypted.
+#[derive(Debug)]
+pub struct EncryptedStream(StreamOwned<ClientConnection, TcpStream>);
+
+impl EncryptedStream {
+    /// What it goes through. Nothing may be read from it or written to it directly.
+    pub fn socket(&self) -> &TcpStream {
+        &self.0.sock
+    }
+}
+
+impl Read for EncryptedStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Write for EncryptedStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Encryption {
+    /// What connections are encrypted with; `None` if they are not. `parameter` is what the URL calls the file with
+    /// those whom to trust, for an error that says what to do.
+    ///
+    /// # Errors
+    /// [`TlsError::Refused`] if there is something wrong with a file.
+    pub fn new(
+        tls: &Tls,
+        own: Option<&OwnCertificate>,
+        parameter: &str,
+    ) -> Result<Option<Self>, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_safe_default_protocol_versions();
+        let builder = builder.map_err(|error| TlsError::Refused(error.to_string()))?;
+        let builder = match tls {
+            Tls::Off => return Ok(None),
+            Tls::Unverified => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            }
+            Tls::Verified { roots } => {
+                builder.with_root_certificates(trusted(roots.as_deref(), parameter)?)
+            }
+        };
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some(OwnCertificate { certificate, key }) => {
+                let certificates = CertificateDer::pem_file_iter(certificate)
+                    .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                    .map_err(|error| wrong(certificate, error))?;
+                let own_key =
+                    PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error))?;
+                let config = builder.with_client_auth_cert(certificates, own_key);
+                config.map_err(|error| wrong(certificate, error))?
+            }
+        };
+        Ok(Some(Encryption { config: Arc::new(config) }))
+    }
+
+    /// Encrypts from now on what goes to the server of this name.
+    ///
+    /// # Errors
+    /// [`TlsError::Refused`] if the server does not prove who it is.
+    pub fn begin(&self, mut socket: TcpStream, name: &str) -> Result<EncryptedStream, TlsError> {
+        let server = ServerName::try_from(name.to_owned());
+        let server =
+            server.map_err(|_| TlsError::Refused(format!("{name} is no name of a server")))?;
+        let connection = ClientConnection::new(Arc::clone(&self.config), server);
+        let mut connection = connection.map_err(|error| TlsError::Refused(error.to_string()))?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket).map_err(|error| match error.kind() {
+                // A certificate does not get better when it is looked at again.
+                io::ErrorKind::InvalidData => TlsError::Refused(error.to_string()),
+                _ => TlsError::Lost(error),
+            })?;
+        }
+        Ok(EncryptedStream(StreamOwned::new(connection, socket)))
+    }
+}
+
+fn wrong(file: &Path, what: impl ToString) -> TlsError {
+    TlsError::Refused(format!("{}: {}", file.display(), what.to_string()))
+}
+
+/// The certificates in a file, or those that the system trusts.
+fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsError> {
+    let system = || SYSTEM.iter().map(Path::new).find(|path| path.exists());
+    let Some(file) = file.or_else(system) else {
+        return Err(TlsError::Refused(format!(
+            "no certificates of this system were found: name a file in {parameter}"
+        )));
+    };
+    let read = CertificateDer::pem_file_iter(file).map_err(|error| wrong(file, error))?;
+    let mut store = RootCertStore::empty();
+    // Some systems have certificates among theirs that nobody can read.
+    store.add_parsable_certificates(read.filter_map(Result::ok));
+    if store.is_empty() {
+        return Err(wrong(file, "there is no certificate in it"));
+    }
+    Ok(store)
+}
+
+/// Takes every certificate.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
