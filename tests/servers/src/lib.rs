@@ -7,6 +7,7 @@
 
 mod etcd;
 mod failover;
+pub mod objects;
 mod postgres;
 mod proxy;
 
