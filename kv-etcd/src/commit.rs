@@ -90,9 +90,9 @@ impl Plan {
             absent.iter().for_each(|key| reads.add_key(key));
             absent.clear();
         }
-        let few = merged(reads.clone(), most - OWN - absent.len());
-        check_reads(session, &few, few.len() < reads.len())?;
-        let reads = few;
+        let count = reads.len();
+        let reads = merged(reads, most - OWN - absent.len());
+        check_reads(session, &reads, reads.len() < count)?;
         let mut token = [0; 16];
         rand::rng().fill_bytes(&mut token);
         // Who has read nothing depends on no state, but on the horizon: any revision does that is not too old.

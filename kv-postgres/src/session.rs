@@ -1,7 +1,7 @@
 //! A transaction on the server.
 
 use std::collections::VecDeque;
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -379,21 +379,17 @@ impl Drop for PostgresSession {
 fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()> {
     let (statements, writes) = (&pool.statements, &changes.writes);
     let is_removed = |key: &[u8]| writes.removes.contains(key);
-    // A key that must be new is inserted first, even if it is removed again.
-    let value = |key: &Vec<u8>| match writes.puts.get(key) {
-        Some(value) if !is_removed(key) => &value[..],
-        _ => &[],
-    };
-    // Nothing is there that begins with such a key. To insert costs the server half as much as to put.
-    let is_below_new = |key: &[u8]| {
-        let before = changes.absent.range::<[u8], _>((Unbounded, Excluded(key))).next_back();
+    // Nothing is there that begins with a key that must be new. To insert costs the server half as much as to put.
+    let is_new = |key: &[u8]| {
+        let before = changes.absent.range::<[u8], _>((Unbounded, Included(key))).next_back();
         before.is_some_and(|new| key.starts_with(new)) && !is_removed(key)
     };
-    let is_inserted = |key: &[u8]| !changes.absent.contains(key) && is_below_new(key);
-    let new = changes.absent.iter().map(|key| (&key[..], value(key)));
-    let below_new = writes.puts.iter().filter(|(key, _)| is_inserted(key));
-    let new = new.chain(below_new.map(|(key, value)| (&key[..], &value[..])));
-    for (keys, values) in portions(new) {
+    let pairs = writes.puts.iter().map(|(key, value)| (&key[..], &value[..]));
+    let (inserted, put): (Vec<_>, Vec<_>) = pairs.partition(|(key, _)| is_new(key));
+    // A key that must be new is inserted first, even if it is removed again.
+    let gone = |key: &&Vec<u8>| is_removed(key) || !writes.puts.contains_key(*key);
+    let gone = changes.absent.iter().filter(gone).map(|key| (&key[..], &[][..]));
+    for (keys, values) in portions(gone.chain(inserted)) {
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
         connection.add(statements.insert(), &parameters)?;
     }
@@ -413,10 +409,7 @@ fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()
     for (keys, _) in portions(single.into_iter()) {
         connection.add(statements.remove(), &[Parameter::Many(&keys)])?;
     }
-    let is_put =
-        |key: &[u8]| is_removed(key) || !(changes.absent.contains(key) || is_inserted(key));
-    let puts = writes.puts.iter().filter(|(key, _)| is_put(key));
-    for (keys, values) in portions(puts.map(|(key, value)| (&key[..], &value[..]))) {
+    for (keys, values) in portions(put.into_iter()) {
         let parameters = [Parameter::Many(&keys), Parameter::Many(&values)];
         connection.add(statements.put(), &parameters)?;
     }

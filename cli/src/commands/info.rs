@@ -3,7 +3,6 @@
 use permazen::escape::path_text;
 use permazen::kv::KvDatabase;
 use permazen::layout;
-use permazen::open::StoreKind;
 use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value};
 
@@ -25,7 +24,7 @@ impl Info {
         let mut lines: Vec<Line> = vec![("Database", "kind", store.kind().to_string().into())];
         if let Some(path) = store.path() {
             lines.push(("Path", "path", path_text(path).into()));
-        } else if matches!(store.kind(), StoreKind::Postgres | StoreKind::Etcd) {
+        } else if store.kind().is_on_servers() {
             lines.push(("Server", "server", path_text(store.name()).into()));
         }
         let access = if session.options.write { "Read/Write" } else { "Read-Only" };

@@ -82,7 +82,12 @@ impl StoreKind {
 
     /// Whether such a store is a file or a directory. Otherwise it has no path.
     pub fn has_path(self) -> bool {
-        !matches!(self, StoreKind::Memory | StoreKind::Postgres | StoreKind::Etcd)
+        self != StoreKind::Memory && !self.is_on_servers()
+    }
+
+    /// Whether such a store lies on servers, which its URL names.
+    pub fn is_on_servers(self) -> bool {
+        matches!(self, StoreKind::Postgres | StoreKind::Etcd)
     }
 
     pub(super) fn entry(self) -> &'static Scheme {

@@ -240,7 +240,7 @@ impl Opening {
         let Some(known) = SCHEMES.iter().find(|known| known.name == of_scheme) else {
             return Err(OpenError::UnknownScheme { scheme });
         };
-        if matches!(known.kind, StoreKind::Postgres | StoreKind::Etcd) {
+        if known.kind.is_on_servers() {
             return Ok((known.kind, PathBuf::new()));
         }
         if known.kind == StoreKind::Memory {
