@@ -1,5 +1,6 @@
 //! An etcd cluster.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -23,6 +24,11 @@ read -r line
 kill -KILL $server 2>/dev/null
 wait $server
 "#;
+
+/// The program `etcd`: that of `PERMAZEN_ETCD_PROGRAM`, or the one that the system finds.
+fn program() -> OsString {
+    std::env::var_os("PERMAZEN_ETCD_PROGRAM").unwrap_or_else(|| "etcd".into())
+}
 
 /// The members of a cluster, which end with the process that started them.
 #[derive(Debug)]
@@ -102,8 +108,8 @@ impl Etcd {
         args: &[&str],
         prepare: impl FnOnce(&mut Etcd) -> bool,
     ) -> Option<Etcd> {
-        if Command::new("etcd").arg("--version").output().is_err() {
-            missing("etcd (etcd-server of Debian)");
+        if Command::new(program()).arg("--version").output().is_err() {
+            missing("etcd (etcd-server of Debian, or PERMAZEN_ETCD_PROGRAM)");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -140,7 +146,8 @@ impl Etcd {
         let log = self.path().join(format!("log{at}"));
         fs::File::options().create(true).append(true).open(&log).unwrap();
         let mut run = Command::new("sh");
-        run.args(["-c", SUPERVISOR, "sh", "etcd", "--name", &format!("m{at}")]);
+        run.args(["-c", SUPERVISOR, "sh"]).arg(program());
+        run.args(["--name", &format!("m{at}")]);
         run.arg("--data-dir").arg(self.path().join(format!("m{at}")));
         let mut clients = url(member.port);
         if let Some(port) = self.encrypted {
