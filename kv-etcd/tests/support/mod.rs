@@ -28,6 +28,8 @@ struct Plan {
     then: Option<Fault>,
     /// Whether the fault has come, and is not over.
     is_on: bool,
+    /// Whether what is carried out in spite of it was carried out.
+    has_acted: bool,
     requests: Vec<String>,
     /// The answers to requests that were late.
     late: Vec<String>,
@@ -88,17 +90,17 @@ impl Proxy {
         (plan.fault, plan.then) = (Some((0, first)), Some(second));
     }
 
-    /// Waits until the fault has come.
+    /// Waits until the fault has come, and the request was carried out if it is one that is.
     pub(crate) fn await_fault(&self) {
         let plan = self.shared.plan.lock().unwrap();
-        drop(self.shared.changed.wait_while(plan, |plan| !plan.is_on).unwrap());
+        drop(self.shared.changed.wait_while(plan, |plan| !plan.has_acted).unwrap());
     }
 
     /// Ends the fault, and waits for what is late. Returns whether the fault has come.
     pub(crate) fn end_fault(&self) -> bool {
         let mut plan = self.shared.plan.lock().unwrap();
         let has_come = plan.fault.take().is_none();
-        plan.is_on = false;
+        (plan.is_on, plan.has_acted) = (false, false);
         self.shared.changed.notify_all();
         drop(self.shared.changed.wait_while(plan, |plan| plan.late_under_way > 0).unwrap());
         has_come
@@ -138,6 +140,7 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
         if fault.is_some() {
             plan.fault = plan.then.take().map(|fault| (0, fault));
             plan.is_on = true;
+            plan.has_acted = fault != Some(Fault::StallBack);
             plan.late_under_way += usize::from(fault == Some(Fault::Late));
             shared.changed.notify_all();
         }
@@ -160,6 +163,10 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
                 server.write_all(&request)?;
                 message(server, &mut back)?;
                 if fault == Fault::StallBack {
+                    let mut plan = shared.plan.lock().unwrap();
+                    plan.has_acted = plan.is_on;
+                    shared.changed.notify_all();
+                    drop(plan);
                     until_over();
                 }
                 return Ok(());
