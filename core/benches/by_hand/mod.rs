@@ -139,6 +139,13 @@ impl ByHand {
         count
     }
 
+    /// The first person with this name.
+    pub(crate) fn first_by_name(&self, txn: &RoTxn<'_>, name: &str) -> Option<ObjId> {
+        let min = [&[ZERO, 13], &text_bytes(name)[..]].concat();
+        let (key, _) = self.pairs.get_greater_than_or_equal_to(txn, &min).unwrap()?;
+        Some(ObjId::from_bytes(key.strip_prefix(&min[..])?.try_into().unwrap()).unwrap())
+    }
+
     pub(crate) fn delete(&self, txn: &mut RwTxn<'_>, id: ObjId) {
         let (min, max) = (object_key(id, &[]), after(id));
         let mut entries = Vec::new();
