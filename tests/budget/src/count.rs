@@ -6,6 +6,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{env, fs};
 
+/// Says which operations to count, and is set for the run under callgrind.
+pub(crate) const RUN: &str = "PERMAZEN_BUDGET_RUN";
+const ALL: &str = "all";
+
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// The allocator of the system, which counts what it is asked for. A `realloc` counts as well.
@@ -43,6 +47,9 @@ pub(crate) struct Counted {
 /// Runs `body`, which does an operation `times` times. Its instructions are counted from outside, by the
 /// name of [`body_that_is_counted`]; the rest is printed.
 pub(crate) fn operation(name: &str, times: usize, mut body: impl FnMut()) {
+    if env::var(RUN).is_ok_and(|wanted| wanted != ALL && wanted != name) {
+        return body();
+    }
     let before = ALLOCATIONS.load(Relaxed);
     body_that_is_counted(&mut body);
     println!("{name}\t{times}\t{}", ALLOCATIONS.load(Relaxed) - before);
@@ -68,7 +75,7 @@ pub(crate) fn under_callgrind() -> Vec<Counted> {
         .arg(format!("--dump-after={counted}"))
         .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(env::current_exe().unwrap())
-        .env("PERMAZEN_BUDGET_RUN", "1")
+        .env(RUN, ALL)
         .output()
         .expect("valgrind is needed: apt-get install valgrind");
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -25,8 +25,7 @@ use std::process::ExitCode;
 static ALLOCATOR: count::Counting = count::Counting;
 
 fn main() -> ExitCode {
-    // Set for the run under valgrind.
-    if env::var_os("PERMAZEN_BUDGET_RUN").is_some() {
+    if env::var_os(count::RUN).is_some() {
         work::run();
         return ExitCode::SUCCESS;
     }

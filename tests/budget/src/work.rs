@@ -74,6 +74,11 @@ pub(crate) fn run() {
     work.by_hand(&path("by-hand"));
 }
 
+/// What was read is used, so that the compiler cannot leave it out.
+fn use_it<T>(read: &permazen::Result<T>) {
+    black_box(read.as_ref().unwrap());
+}
+
 struct Work {
     store: &'static str,
     db: Permazen,
@@ -170,7 +175,7 @@ impl Work {
         });
         self.read("ask whether an object exists", |person, _| assert!(person.exists().unwrap()));
         self.scan("iterate over all objects", OBJECTS, |tx| {
-            tx.all::<Person>().unwrap().iter().map(|person| black_box(person.unwrap())).count()
+            tx.all::<Person>().unwrap().iter().inspect(use_it).count()
         });
         self.scan("count all objects", OBJECTS, |tx| tx.all::<Person>().unwrap().count().unwrap());
     }
@@ -191,7 +196,12 @@ impl Work {
         });
         let ages = |tx: &Tx, each: &dyn Fn(Obj<'_, Person>)| {
             let index = tx.index(Person::AGE).unwrap();
-            index.objects().map(|person| each(person.unwrap())).count()
+            let mut ages = 0;
+            for person in index.objects() {
+                each(person.unwrap());
+                ages += 1;
+            }
+            ages
         };
         self.scan("index of ints: handles", OBJECTS, |tx| {
             ages(tx, &|person| {
@@ -199,18 +209,18 @@ impl Work {
             })
         });
         self.scan("index of ints: values and handles", OBJECTS, |tx| {
-            tx.index(Person::AGE).unwrap().iter().map(|entry| black_box(entry.unwrap())).count()
+            tx.index(Person::AGE).unwrap().iter().inspect(use_it).count()
         });
         self.scan("index of strings: handles", OBJECTS, |tx| {
             let index = tx.index(Person::NAME).unwrap();
-            index.objects().map(|person| black_box(person.unwrap())).count()
+            index.objects().inspect(use_it).count()
         });
         self.scan("index of strings: values and handles", OBJECTS, |tx| {
-            tx.index(Person::NAME).unwrap().iter().map(|entry| black_box(entry.unwrap())).count()
+            tx.index(Person::NAME).unwrap().iter().inspect(use_it).count()
         });
         self.scan("index of strings: IDs, without types", OBJECTS, |tx| {
             let index = tx.index_by_name("Person", "name").unwrap();
-            index.ids().map(|id| black_box(id.unwrap())).count()
+            index.ids().inspect(|id| assert!(id.is_ok())).count()
         });
         self.scan("index of strings: count", OBJECTS, |tx| {
             tx.index(Person::NAME).unwrap().count().unwrap()
@@ -222,7 +232,7 @@ impl Work {
         });
         self.scan("referrers of an object", TIMES, |tx| {
             let owner = tx.get(self.owner).unwrap();
-            owner.referrers(Club::OWNER).unwrap().iter().map(|club| club.unwrap()).count()
+            owner.referrers(Club::OWNER).unwrap().iter().inspect(use_it).count()
         });
     }
 
