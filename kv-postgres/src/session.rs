@@ -438,7 +438,8 @@ fn portions<'p>(
     })
 }
 
-/// Finds out whether a commit took place of which no answer came: whoever inserts its token second is too late.
+/// Finds out whether a commit took place of which no answer came: whoever inserts its token second is too late. Can be
+/// asked again and again.
 fn ask_what_became(
     pool: &Pool,
     wait: Duration,
@@ -455,14 +456,13 @@ fn ask_what_became(
         };
         let left = until.saturating_duration_since(Instant::now());
         checked.connection.set_limit(left.max(Duration::from_millis(100)).min(pool.limit()));
-        let found = insert_token(pool, &mut checked.connection, token);
-        match found {
+        match insert_token(pool, &mut checked.connection, token) {
+            Ok((true, _)) => return Ok(()),
             // Then others may have removed the token meanwhile.
-            Ok((_, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
+            Ok((false, now)) if now - server_time > TOKEN_MINUTES * 60_000 / 2 => {
                 return Err(unknown("and too much time has passed to find out"));
             }
-            Ok((false, _)) => return Ok(()),
-            Ok((true, _)) => {
+            Ok((false, _)) => {
                 return Err(KvError::Retry(format!("{lost}, and the commit did not take place")));
             }
             // This one cannot say, as a standby cannot. Another one may, or the same one soon.
@@ -476,16 +476,14 @@ fn ask_what_became(
     }
 }
 
-/// Inserts a token if it is not there. Returns whether it was not, and the time of the server.
+/// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the time of the server.
 fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
     connection.add(pool.statements.ask(), &[Parameter::Bytes(token)])?;
     connection.add(CLOCK, &[])?;
     connection.send_batch()?;
     let answers = connection.answers()?;
-    let row = |at: usize| answers.get(at).and_then(|answer| answer.rows.first());
-    let is_new = match row(0) {
-        Some(asked) => number(asked.first())? != 0,
-        None => false,
+    let said = |at: usize| {
+        number(answers.get(at).and_then(|answer| answer.rows.first()).and_then(|row| row.first()))
     };
-    Ok((is_new, number(row(1).and_then(|row| row.first()))?))
+    Ok((said(0)? == 0, said(1)?))
 }

@@ -100,9 +100,9 @@ impl Statements {
         Statements {
             create_table: format!("CREATE TABLE IF NOT EXISTS {table} ({columns})"),
             create_tokens: format!(
-                r#"CREATE TABLE IF NOT EXISTS {tokens} ("token" BYTEA PRIMARY KEY NOT NULL, "at" TIMESTAMPTZ NOT NULL)"#
+                r#"CREATE TABLE IF NOT EXISTS {tokens} ("token" BYTEA PRIMARY KEY NOT NULL, "at" TIMESTAMPTZ NOT NULL, "asked" BOOLEAN NOT NULL DEFAULT false)"#
             ),
-            look: format!(r#"SELECT 1::int8 FROM {table}, {tokens} LIMIT 0"#),
+            look: format!(r#"SELECT "asked" FROM {table}, {tokens} LIMIT 0"#),
             get: format!(r#"SELECT "kv_key", "kv_value" FROM {table} WHERE "kv_key" = $1"#),
             first,
             page,
@@ -117,16 +117,11 @@ impl Statements {
             token: format!(
                 r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp())"#
             ),
-            ask: match dialect {
-                // It changes the row in vain, so that its own commit makes the answer durable.
-                Dialect::Postgres => format!(
-                    r#"INSERT INTO {tokens} AS "there" ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING (xmax = 0)::int::int8"#
-                ),
-                // What can be seen is durable where it has been agreed upon.
-                Dialect::Portable => format!(
-                    r#"INSERT INTO {tokens} ("token", "at") VALUES ($1, clock_timestamp()) ON CONFLICT ("token") DO NOTHING RETURNING 1::int8"#
-                ),
-            },
+            // Who asks leaves a mark, for the answer can be lost, and then the question comes again. It changes the row in
+            // vain, so that its own commit makes the answer durable.
+            ask: format!(
+                r#"INSERT INTO {tokens} AS "there" ("token", "at", "asked") VALUES ($1, clock_timestamp(), true) ON CONFLICT ("token") DO UPDATE SET "at" = "there"."at" RETURNING "asked"::int::int8"#
+            ),
             count_hashes: format!(
                 "SELECT count(*)::int8 FROM pg_indexes WHERE tablename = {name} \
                  AND schemaname = ANY(current_schemas(false)) AND indexdef LIKE '% HASH)%'"
@@ -185,7 +180,7 @@ impl Statements {
         Statement { name: "token", sql: &self.token }
     }
 
-    /// Whether the token is new. In the portable dialect there is a row only if it is.
+    /// Whether the token is there because somebody asked, and not because of the commit.
     pub(crate) fn ask(&self) -> Statement<'_> {
         Statement { name: "ask", sql: &self.ask }
     }

@@ -86,6 +86,40 @@ fn a_lost_connection_has_a_true_outcome() {
     assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
 }
 
+/// The commit is lost, or its answer, and so is what comes after it: the question what became of it, or its answer.
+#[test]
+fn a_lost_question_does_not_change_the_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(10)) else { return };
+    let mut expected = BTreeSet::new();
+    let mut came = [0, 0];
+    // Of the commit, the first message, or its answer.
+    for (is_sent, first) in [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate() {
+        for way in [Way::There, Way::Back] {
+            for at in 0.. {
+                assert!(at < 200, "it does not end");
+                let key = format!("{first:?} {way:?} {at}").into_bytes();
+                let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
+                assert!(tx.get(&key).unwrap().is_none());
+                tx.put(&key, b"").unwrap();
+                world.proxy.fail_in_turn([*first, (way, at, Fault::Lose)]);
+                let done = tx.commit();
+                let has_come = world.proxy.end_fault();
+                match done {
+                    Ok(()) => drop(expected.insert(key)),
+                    Err(error) => assert!(error.is_retryable(), "{first:?} {way:?} {at}: {error}"),
+                }
+                assert_eq!(world.keys(), expected, "{first:?} {way:?} {at}");
+                if !has_come {
+                    break;
+                }
+                came[is_sent] += 1;
+            }
+        }
+    }
+    assert!(came.into_iter().all(|came| came > 20), "{came:?}");
+}
+
 /// A message that stays on its way is one that is lost, after the time to wait.
 #[test]
 fn what_stalls_is_given_up_in_time() {

@@ -1,5 +1,6 @@
 //! A proxy before a PostgreSQL server that loses and delays messages.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Sender};
@@ -31,8 +32,8 @@ pub enum Fault {
 
 #[derive(Debug, Default)]
 struct Plan {
-    /// On which message counted from now on which fault comes.
-    fault: Option<(Way, usize, Fault)>,
+    /// On which message counted from now on the first fault comes. Each other one is counted from the one before.
+    faults: VecDeque<(Way, usize, Fault)>,
     delay: Duration,
     /// A parameter that the server does not have, as a message to each client that logs in.
     announced: Vec<u8>,
@@ -84,17 +85,22 @@ impl Proxy {
 
     /// The fault comes at the message after so many that go this way.
     pub fn fail(&self, way: Way, messages: usize, fault: Fault) {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner).fault =
-            Some((way, messages, fault));
+        self.fail_in_turn([(way, messages, fault)]);
     }
 
-    /// Whether the fault has come. It does not come any more, and what has stalled is cut.
+    /// The same for several faults. Each is counted from the one before, whatever the connection.
+    pub fn fail_in_turn(&self, faults: impl IntoIterator<Item = (Way, usize, Fault)>) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).faults =
+            faults.into_iter().collect();
+    }
+
+    /// Whether all faults have come. None comes any more, and what has stalled is cut.
     pub fn end_fault(&self) -> bool {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         for stalled in plan.stalled.drain(..) {
             let _ = stalled.shutdown(Shutdown::Both);
         }
-        plan.fault.take().is_none()
+        std::mem::take(&mut plan.faults).is_empty()
     }
 
     /// The server seems to announce this parameter when a client logs in, after its own.
@@ -137,7 +143,7 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
             // The message `Sync` ends a batch.
             plan.requests += u64::from(way == Way::There && message == [b'S', 0, 0, 0, 4]);
             delay = plan.delay;
-            let fault = match &mut plan.fault {
+            let fault = match plan.faults.front_mut() {
                 Some((on, 0, fault)) if *on == way => Some(*fault),
                 Some((on, left, _)) if *on == way => {
                     *left -= 1;
@@ -146,7 +152,7 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
                 _ => None,
             };
             if let Some(fault) = fault {
-                plan.fault = None;
+                plan.faults.pop_front();
                 if fault == Fault::Stall {
                     plan.stalled.extend(from.try_clone());
                 }
