@@ -56,7 +56,7 @@ pub(crate) fn commit(mut session: Reading, changes: Changes) -> Result<()> {
             return Err(others());
         }
     }
-    sweep::now_and_then(shared);
+    sweep::now_and_then(shared, wait);
     Ok(())
 }
 

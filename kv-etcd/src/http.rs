@@ -15,6 +15,9 @@ const READ: usize = 1 << 16;
 const LONGEST_HEAD: usize = 1 << 16;
 const MOST_FIELDS: usize = 64;
 
+/// No piece of an answer is longer.
+const LONGEST_PIECE: usize = 1 << 30;
+
 /// No wait is shorter, for a wait of nothing would never end.
 const SHORTEST: Duration = Duration::from_millis(1);
 
@@ -214,7 +217,9 @@ impl Connection {
             let input = &self.input[self.start..];
             match httparse::parse_chunk_size(input) {
                 Ok(httparse::Status::Complete((at, length))) => {
-                    let length = usize::try_from(length).map_err(|_| malformed("a long piece"))?;
+                    let length =
+                        usize::try_from(length).ok().filter(|&length| length <= LONGEST_PIECE);
+                    let length = length.ok_or_else(|| malformed("a long piece"))?;
                     let end = at + length;
                     if length == 0 {
                         if self.trailer(at)? {

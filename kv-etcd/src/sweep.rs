@@ -20,17 +20,17 @@ const TOKENS: usize = 1 << 10;
 /// One of so many commits sweeps. So all of them together remove as much as they make, whoever makes them.
 const SELDOM: u32 = 256;
 
-/// How long it may take when a commit does it.
+/// How long it may take when a commit does it, unless that has less time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Tried<T> = std::result::Result<T, Failure>;
 
 /// Sweeps a little, after one of many commits.
-pub(crate) fn now_and_then(shared: &Shared) {
+pub(crate) fn now_and_then(shared: &Shared, wait: Duration) {
     if !rand::rng().next_u32().is_multiple_of(SELDOM) {
         return;
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + PATIENCE.min(wait);
     let swept = raise(shared, shared.distance, until)
         .and_then(|horizon| sweep_some(shared, horizon, &mut shared.layout.tokens().0, until));
     if let Err(failure) = swept {

@@ -25,16 +25,19 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub(crate) struct Stream {
     connection: Connection,
     host: usize,
-    /// What has come of the next message.
+    /// What has come of the next message, and how much of it has no end of a line.
     text: Vec<u8>,
+    searched: usize,
 }
 
 impl Stream {
     /// The next message, one line of JSON.
     fn next(&mut self, until: Instant) -> Tried<Events> {
         loop {
-            if let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.text.drain(..=end).collect();
+            let rest = self.text.get(self.searched..).unwrap_or_default();
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.text.drain(..=self.searched + end).collect();
+                self.searched = 0;
                 let told: Told = serde_json::from_slice(&line)
                     .map_err(|error| Failure::garbled(error.to_string()))?;
                 return match told {
@@ -43,6 +46,7 @@ impl Stream {
                     _ => Err(Failure::garbled("the watch was ended")),
                 };
             }
+            self.searched = self.text.len();
             if !self.connection.chunk(&mut self.text, until)? {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
@@ -66,7 +70,7 @@ impl Puts {
         let body = encoded(&Watch { create_request })?;
         let until = Instant::now() + ATTEMPT;
         let connection = self.0.client.stream(host, WATCH, &body, until)?;
-        let mut stream = Stream { connection, host, text: Vec::new() };
+        let mut stream = Stream { connection, host, text: Vec::new(), searched: 0 };
         while !stream.next(until)?.created {}
         let closer = stream.connection.closer()?;
         Ok((stream, closer))
