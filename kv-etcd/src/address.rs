@@ -108,6 +108,9 @@ impl Address {
             // What does not leave this machine need not be encrypted.
             None if !needs_tls && address.hosts.iter().all(ServerHost::is_local) => Tls::Off,
             Some("off") if !needs_tls => Tls::Off,
+            Some("unverified") if roots.is_some() => {
+                return Err(wrong("cacert is of no use with tls=unverified"));
+            }
             Some("unverified") => Tls::Unverified,
             None | Some("on") => Tls::Verified { roots },
             Some("off") => return Err(wrong("certificates are of no use with tls=off")),
@@ -199,6 +202,9 @@ mod tests {
             "etcd://ann:secret@localhost/db?tls=maybe",
             "etcd://ann:secret@localhost/db?tls=off&cacert=/ca",
             "etcd://ann:secret@localhost/db?cert=/c",
+            "etcd://ann:secret@localhost/db?tls=unverified&cacert=/ca",
+            "etcd://ann:1/secret@localhost/db",
+            "etcd://ann:1?secret@localhost/db",
             "etcd://ann:secret@localhost/db?max_txn_ops=7",
             "etcd://ann:secret@localhost/db?nothing=1",
         ] {

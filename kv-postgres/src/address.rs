@@ -141,6 +141,9 @@ impl Address {
         if address.database.is_empty() {
             address.database.clone_from(&address.user);
         }
+        if address.user.contains('\0') || address.database.contains('\0') {
+            return Err(wrong("the user or the database has a byte of 0"));
+        }
         if address.table.is_empty() || address.table.contains('\0') || address.table.len() > 56 {
             return Err(wrong("the name of the table has 1 to 56 bytes"));
         }
@@ -158,6 +161,9 @@ impl Address {
         address.tls = match mode.as_deref() {
             // What does not leave this machine need not be encrypted.
             None if roots.is_none() && address.hosts.iter().all(Host::is_local) => Tls::Off,
+            Some("disable" | "require") if roots.is_some() => {
+                return Err(wrong("sslrootcert is of no use without sslmode=verify-full"));
+            }
             Some("disable") => Tls::Off,
             Some("require") => Tls::Unverified,
             None | Some("verify-full") => Tls::Verified { roots },
@@ -360,6 +366,14 @@ mod tests {
             "postgres://ann:secret@localhost/db?table=",
             "postgres://ann:secret@localhost/db?sslmode=prefer",
             "postgres://ann:secret@localhost/db?nothing=1",
+            "postgres://ann:1/secret@localhost/db",
+            "postgres://ann:1?secret@localhost/db",
+            "postgres://ann:p@ss/secret@localhost/db",
+            "postgres://ann:p@ss?table=secret@localhost/db",
+            "postgres://a%00n:secret@localhost/db",
+            "postgres://ann:secret@localhost/d%00b",
+            "postgres://ann:secret@localhost/db?sslmode=require&sslrootcert=/ca",
+            "postgres://ann:secret@localhost/db?sslmode=disable&sslrootcert=/ca",
             "postgres://ann:secret@localhost/db?host=run",
         ] {
             let error = Address::parse(url).unwrap_err();

@@ -33,7 +33,7 @@ impl<'u> ServerUrl<'u> {
     /// path of such a URL is.
     ///
     /// # Errors
-    /// Which part has a `%` without two digits after it. It never shows a password.
+    /// Which part has a `%` without two digits after it, or an `@` in its wrong place. It never shows a password.
     ///
     /// ```
     /// use permazen_kv::remote::ServerUrl;
@@ -46,8 +46,15 @@ impl<'u> ServerUrl<'u> {
     /// ```
     pub fn parse(text: &'u str, path: &str) -> Result<Self, String> {
         let (text, parameters) = text.split_once('?').unwrap_or((text, ""));
-        // A password can have any of these, but must then be escaped.
         let (place, rest) = text.split_once('/').unwrap_or((text, ""));
+        // A password can have any of these, but must then be escaped. Otherwise its end would be taken for the path, and be
+        // shown.
+        if rest.contains('@') || parameters.contains('@') {
+            return Err(
+                "there is an @ after the hosts: write it as %40; in a password, so are @, / and ?"
+                    .to_owned(),
+            );
+        }
         let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
         let (user, password) = match who.split_once(':') {
             Some((user, password)) => (user, Some(password)),
