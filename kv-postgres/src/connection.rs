@@ -2,15 +2,12 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-#[cfg(unix)]
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
-use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost, Tls};
+use permazen_kv::remote::Closer;
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -21,6 +18,7 @@ use postgres_protocol::types::{ArrayDimension, array_to_sql};
 use crate::address::{Address, Host};
 use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
+use crate::socket::{Socket, connect};
 
 /// The type numbers of the server.
 const BYTEA: u32 = 17;
@@ -31,38 +29,11 @@ const BYTEA_ARRAY: u32 = 1001;
 /// So many bytes are read from the socket at once.
 const READ: usize = 1 << 16;
 
-/// What a connection is made of.
-trait Socket: Read + Write + Send {
-    fn closer(&self) -> io::Result<Closer>;
+/// No message of a server is longer.
+const LONGEST: u32 = 1 << 30;
 
-    /// How long a read or write waits.
-    fn limit(&self, limit: Duration) -> io::Result<()>;
-}
-
-impl Socket for TcpStream {
-    fn closer(&self) -> io::Result<Closer> {
-        let socket = self.try_clone()?;
-        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
-    }
-
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
-        self.set_write_timeout(Some(limit))
-    }
-}
-
-#[cfg(unix)]
-impl Socket for UnixStream {
-    fn closer(&self) -> io::Result<Closer> {
-        let socket = self.try_clone()?;
-        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
-    }
-
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
-        self.set_write_timeout(Some(limit))
-    }
-}
+/// When nothing more can be sent for so long, it is looked whether answers have come.
+const CONGESTED: Duration = Duration::from_millis(10);
 
 /// A statement that each connection prepares when it is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,17 +326,18 @@ impl Connection {
                     self.status = body.status();
                     return match error {
                         Some(error) => Err(error.into()),
-                        None => Ok(answers),
+                        None if answers.len() == count => Ok(answers),
+                        None => {
+                            Err(self.lost(strange("the server has not answered each statement")))
+                        }
                     };
                 }
                 Message::NotificationResponse(body) => {
                     self.notified.push_back(body.message()?.to_owned());
                 }
                 Message::ParameterStatus(_) => {}
-                _ => {
-                    self.is_broken = true;
-                    return Err(unexpected());
-                }
+                // Nobody knows what the server has done.
+                _ => return Err(self.lost(strange(UNEXPECTED))),
             }
         }
     }
@@ -421,11 +393,48 @@ impl Connection {
     }
 
     fn send(&mut self) -> Result<(), Failure> {
-        let sent = self.socket.limit(self.limit.max(Duration::from_millis(1)));
-        let sent = sent.and_then(|()| self.socket.write_all(&self.output));
-        let sent = sent.and_then(|()| self.socket.flush());
+        let sent = self.send_all();
         self.output.clear();
         sent.map_err(|error| self.lost(error))
+    }
+
+    /// Sends what was added. A server that takes no more of it may wait itself, until somebody takes its answers; so they
+    /// are taken meanwhile.
+    fn send_all(&mut self) -> io::Result<()> {
+        let (mut sent, mut until) = (0, Instant::now() + self.limit);
+        loop {
+            self.socket.limit(CONGESTED)?;
+            let rest = self.output.get(sent..).unwrap_or_default();
+            let done = match rest.is_empty() {
+                true => self.socket.flush().map(|()| 0),
+                false => self.socket.write(rest),
+            };
+            match done {
+                Ok(_) if rest.is_empty() => return Ok(()),
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => (sent, until) = (sent + bytes, Instant::now() + self.limit),
+                Err(error) if is_pause(&error) && Instant::now() < until => {
+                    if let Err(error) = self.read_some()
+                        && !is_pause(&error)
+                    {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads what has come, or comes next.
+    fn read_some(&mut self) -> io::Result<()> {
+        let old = self.input.len();
+        self.input.resize(old + READ, 0);
+        let read = self.socket.read(self.input.get_mut(old..).unwrap_or_default());
+        self.input.truncate(old + read.as_ref().copied().unwrap_or(0));
+        match read? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
     }
 
     fn receive(&mut self) -> Result<Message, Failure> {
@@ -436,6 +445,12 @@ impl Connection {
     /// The next message; `None` if there is none until then.
     fn receive_until(&mut self, until: Instant) -> Result<Option<Message>, Failure> {
         loop {
+            // Room is made for a message before it comes.
+            if let Some(&[_, a, b, c, d]) = self.input.first_chunk()
+                && u32::from_be_bytes([a, b, c, d]) > LONGEST
+            {
+                return Err(self.lost(strange("the server has begun a message that is too long")));
+            }
             match Message::parse(&mut self.input) {
                 Ok(Some(message)) => return Ok(Some(message)),
                 Ok(None) => {}
@@ -445,23 +460,9 @@ impl Connection {
             if left.is_zero() {
                 return Ok(None);
             }
-            let old = self.input.len();
-            self.input.resize(old + READ, 0);
-            let place = self.input.get_mut(old..).unwrap_or_default();
-            let read = self.socket.limit(left).and_then(|()| self.socket.read(place));
-            self.input.truncate(old + read.as_ref().copied().unwrap_or(0));
-            match read {
-                Ok(0) => {
-                    let ended = io::Error::from(io::ErrorKind::UnexpectedEof);
-                    return Err(self.lost(ended));
-                }
-                Ok(_) => {}
-                Err(error) => match error.kind() {
-                    io::ErrorKind::Interrupted => {}
-                    // The time is over.
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {}
-                    _ => return Err(self.lost(error)),
-                },
+            match self.socket.limit(left).and_then(|()| self.read_some()) {
+                Err(error) if !is_pause(&error) => return Err(self.lost(error)),
+                _ => {}
             }
         }
     }
@@ -483,59 +484,21 @@ impl Drop for Connection {
     }
 }
 
-impl Socket for EncryptedStream {
-    fn closer(&self) -> io::Result<Closer> {
-        self.socket().closer()
-    }
-
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.socket().limit(limit)
-    }
-}
-
-fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
-    match host {
-        #[cfg(unix)]
-        Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
-        Host::Name(ServerHost { name, port }) => {
-            let until = Instant::now() + limit;
-            let mut failure = io::Error::from(io::ErrorKind::NotFound);
-            for address in (&name[..], *port).to_socket_addrs()? {
-                let left = until.saturating_duration_since(Instant::now());
-                match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
-                    Ok(mut socket) => {
-                        socket.set_nodelay(true)?;
-                        socket.limit(left.max(Duration::from_millis(1)))?;
-                        let Some(encryption) = Encryption::new(tls, None, "sslrootcert")? else {
-                            return Ok(Box::new(socket));
-                        };
-                        ask_to_encrypt(&mut socket)?;
-                        return Ok(Box::new(encryption.begin(socket, name)?));
-                    }
-                    Err(error) => failure = error,
-                }
-            }
-            Err(failure.into())
-        }
-    }
-}
-
-/// Asks the server to encrypt.
-fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
-    let mut request = BytesMut::new();
-    frontend::ssl_request(&mut request);
-    socket.write_all(&request)?;
-    // One byte and no more: what comes after it must be encrypted.
-    let mut answer = [0];
-    socket.read_exact(&mut answer)?;
-    match &answer {
-        b"S" => Ok(()),
-        _ => Err(Failure::other("the server does not encrypt connections; see sslmode")),
-    }
-}
+const UNEXPECTED: &str = "the server has sent a message that nobody expects here";
 
 fn unexpected() -> Failure {
-    Failure::other("the server has sent a message that nobody expects here")
+    Failure::other(UNEXPECTED)
+}
+
+/// What a server has sent that does not keep to the protocol.
+fn strange(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Whether nothing has gone wrong, but the time is over.
+fn is_pause(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
 fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
@@ -545,6 +508,8 @@ fn server_error(mut fields: ErrorFields<'_>) -> io::Result<ServerError> {
         match field.type_() {
             b'C' => error.code = value,
             b'M' => error.message = value,
+            // Some who stand before a server send only this one, which others translate.
+            b'S' if error.severity.is_empty() => error.severity = value,
             b'V' => error.severity = value,
             b'D' => error.detail = value,
             b'n' => error.constraint = value,

@@ -25,9 +25,12 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Whether the connection ends with it.
+    /// Whether the connection ends with it, here or behind somebody who stands between.
     pub(crate) fn ends_connection(&self) -> bool {
-        matches!(&self.severity[..], "FATAL" | "PANIC") || self.code.starts_with("57P")
+        let class = self.code.get(..2).unwrap_or_default();
+        matches!(&self.severity[..], "FATAL" | "PANIC")
+            || class == "08"
+            || (class == "57" && self.code != "57014")
     }
 
     /// Whether it is the warning that a commit did not wait for its replica.
@@ -266,6 +269,8 @@ mod tests {
         assert!(
             error("57P01", "FATAL").ends_connection() && error("25P03", "FATAL").ends_connection()
         );
+        assert!(error("08006", "ERROR").ends_connection());
+        assert!(error("57000", "ERROR").ends_connection());
         assert!(
             !error("40001", "ERROR").ends_connection()
                 && !error("57014", "ERROR").ends_connection()

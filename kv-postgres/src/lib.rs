@@ -42,6 +42,7 @@ mod error;
 mod pool;
 mod session;
 mod settings;
+mod socket;
 mod sql;
 mod store;
 mod watches;

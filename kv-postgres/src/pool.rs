@@ -14,7 +14,8 @@ use crate::dialect::{Dialect, Server};
 use crate::error::Failure;
 use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
 
-/// A connection that was not used for so long is asked whether it still works.
+/// A connection that has not said the time for so long is asked for it. So it is known that it works, and the time of a
+/// connection that is always in use does not become old.
 const DOUBTFUL: Duration = Duration::from_secs(30);
 
 /// How often each process removes old tokens.
@@ -29,7 +30,8 @@ pub(crate) struct Checked {
     pub(crate) connection: Connection,
     /// The server's clock then, in milliseconds.
     pub(crate) server_time: i64,
-    used: Instant,
+    /// When that was.
+    heard: Instant,
     /// All of an age end together when their server is gone.
     age: u64,
 }
@@ -172,14 +174,19 @@ impl Pool {
 
     fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
         idle.connection.set_limit(self.limit);
-        // The answer to the end of the transaction before.
+        // The answers that nobody has awaited, and that to the end of the transaction before. What a transaction was
+        // refused does not matter to the next one.
         while idle.connection.is_waiting() {
-            idle.connection.answers()?;
+            match idle.connection.answers() {
+                Err(Failure::Server(_)) if !idle.connection.is_broken() => {}
+                answers => drop(answers?),
+            }
         }
         if !idle.connection.is_idle() {
             return Err(Failure::other("a transaction is still open"));
         }
-        if idle.used.elapsed() > DOUBTFUL {
+        if idle.heard.elapsed() > DOUBTFUL {
+            idle.heard = Instant::now();
             idle.server_time = clock(&mut idle.connection)?;
         }
         let mut state = self.lock();
@@ -216,7 +223,7 @@ impl Pool {
                     Ok((server_time, mut connection)) => {
                         connection.set_limit(self.limit);
                         self.lock().host = at;
-                        return Ok(Checked { connection, server_time, used: Instant::now(), age });
+                        return Ok(Checked { connection, server_time, heard: Instant::now(), age });
                     }
                     Err(error) => {
                         let what = format!("cannot connect to {host}");
@@ -252,7 +259,6 @@ impl Pool {
             self.leave();
             return;
         }
-        checked.used = Instant::now();
         state.idle.push(checked);
         drop(state);
         self.freed.notify_one();
@@ -297,4 +303,45 @@ fn clock(connection: &mut Connection) -> Result<i64, Failure> {
 pub(crate) fn number(column: Option<&bytes::Bytes>) -> Result<i64, Failure> {
     let bytes = column.and_then(|column| <[u8; 8]>::try_from(&column[..]).ok());
     bytes.map(i64::from_be_bytes).ok_or_else(|| Failure::other("the server has sent no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::sql::BEGIN;
+
+    const WAIT: Duration = Duration::from_secs(30);
+
+    fn pool() -> Option<(Pool, Checked)> {
+        let url = permazen_test_servers::Postgres::shared()?.new_table();
+        crate::PostgresStore::open(&url).unwrap();
+        Some(Pool::new(Address::parse(&url).unwrap(), 1, WAIT).unwrap())
+    }
+
+    /// It is what the age of a token is judged by.
+    #[test]
+    fn a_connection_that_is_always_in_use_knows_the_time() {
+        let Some((pool, mut checked)) = pool() else { return };
+        (checked.server_time, checked.heard) = (0, Instant::now() - 2 * DOUBTFUL);
+        pool.give_back(checked);
+        assert!(pool.take(WAIT).unwrap().server_time > 0);
+    }
+
+    #[test]
+    fn a_connection_on_which_something_was_refused_is_used_again() {
+        let Some((pool, mut checked)) = pool() else { return };
+        let connection = &mut checked.connection;
+        let id = |connection: &mut Connection| {
+            let id = Statement { name: "", sql: "SELECT pg_backend_pid()::int8" };
+            number(connection.run(id, &[]).unwrap().rows[0].first()).unwrap()
+        };
+        let first = id(connection);
+        // Nobody awaits the answers.
+        connection.add(BEGIN, &[]).unwrap();
+        connection.add(Statement { name: "", sql: "SELECT 1 / 0" }, &[]).unwrap();
+        connection.send_batch().unwrap();
+        pool.give_back(checked);
+        assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
+    }
 }

@@ -94,7 +94,9 @@ fn a_lost_question_does_not_change_the_outcome() {
     let mut expected = BTreeSet::new();
     let mut came = [0, 0];
     // Of the commit, the first message, or its answer.
-    for (is_sent, first) in [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate() {
+    for (is_sent, first) in
+        [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate()
+    {
         for way in [Way::There, Way::Back] {
             for at in 0.. {
                 assert!(at < 200, "it does not end");
@@ -118,6 +120,35 @@ fn a_lost_question_does_not_change_the_outcome() {
         }
     }
     assert!(came.into_iter().all(|came| came > 20), "{came:?}");
+}
+
+/// A server that does not keep to the protocol says nothing of a commit.
+#[test]
+fn strange_answers_have_a_true_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(1)) else { return };
+    let mut expected = BTreeSet::new();
+    for fault in [Fault::Omit, Fault::Replace] {
+        for at in 0.. {
+            assert!(at < 200, "it does not end");
+            let key = format!("{fault:?} {at}").into_bytes();
+            let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
+            assert!(tx.get(&key).unwrap().is_none());
+            tx.put(&key, b"").unwrap();
+            world.proxy.fail(Way::Back, at, fault);
+            let done = tx.commit();
+            let has_come = world.proxy.end_fault();
+            match done {
+                Ok(()) => drop(expected.insert(key)),
+                Err(error) => assert!(error.is_retryable(), "{fault:?} {at}: {error}"),
+            }
+            assert_eq!(world.keys(), expected, "{fault:?} {at}");
+            if !has_come {
+                assert!(at > 6, "{at}");
+                break;
+            }
+        }
+    }
 }
 
 /// A message that stays on its way is one that is lost, after the time to wait.

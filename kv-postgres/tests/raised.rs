@@ -57,12 +57,13 @@ fn kind(error: &KvError) -> &'static str {
 
 /// Each state: what it becomes, and a word of what to do.
 const STATES: [(&str, &str, &str); 33] = [
-    ("08000", "retry", "must be retried"),
-    ("08001", "retry", "must be retried"),
-    ("08003", "retry", "must be retried"),
-    ("08004", "retry", "must be retried"),
-    ("08006", "retry", "must be retried"),
-    ("08P01", "retry", "must be retried"),
+    // The connection, or one behind somebody who stands between: the store asks what became of the commit.
+    ("08000", "retry", "the commit did not take place"),
+    ("08001", "retry", "the commit did not take place"),
+    ("08003", "retry", "the commit did not take place"),
+    ("08004", "retry", "the commit did not take place"),
+    ("08006", "retry", "the commit did not take place"),
+    ("08P01", "retry", "the commit did not take place"),
     ("0A000", "retry", "name all hosts"),
     ("22021", "store", ""),
     ("23505", "retry", "another transaction was first"),

@@ -14,6 +14,8 @@ mod dialect;
 #[path = "../../src/error.rs"]
 mod error;
 mod single;
+#[path = "../../src/socket.rs"]
+mod socket;
 #[path = "../../src/sql.rs"]
 mod sql;
 mod workers;

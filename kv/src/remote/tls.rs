@@ -73,9 +73,22 @@ impl EncryptedStream {
     }
 }
 
+/// What could not be written yet does not keep anybody from reading.
 impl Read for EncryptedStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into)
+        let StreamOwned { conn, sock } = &mut self.0;
+        loop {
+            match conn.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            conn.read_tls(sock)?;
+            if let Err(error) = conn.process_new_packets() {
+                // The other end is told, if it can be.
+                let _ = conn.write_tls(sock);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        }
     }
 }
 

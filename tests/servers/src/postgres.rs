@@ -240,6 +240,12 @@ impl Postgres {
         }
     }
 
+    /// The URL of the database through its socket in the file system; `None` if this is the server of somebody else.
+    pub fn socket_url(&self) -> Option<String> {
+        let (directory, port) = (self.directory.display(), self.port);
+        self.url.is_none().then(|| format!("postgres://test@:{port}/test?host={directory}"))
+    }
+
     /// The URL of a table that nobody has had.
     pub fn new_table(&self) -> String {
         let number = self.tables.fetch_add(1, Ordering::Relaxed);

@@ -26,6 +26,10 @@ pub enum Fault {
     Lose,
     /// The message arrives, and nothing after it.
     CutAfter,
+    /// The message is lost, and the connection goes on.
+    Omit,
+    /// Another message comes in its place, which nobody expects there, and the connection goes on.
+    Replace,
     /// The message and all after it stay on their way, and the connection is not cut.
     Stall,
 }
@@ -122,6 +126,9 @@ impl Proxy {
     }
 }
 
+/// That no rows come, which a server only says when it is asked.
+const UNEXPECTED: &[u8] = &[b'n', 0, 0, 0, 4];
+
 /// Carries messages one way until the connection ends.
 fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> io::Result<()> {
     let mut line = Line { to, late: None };
@@ -151,8 +158,18 @@ fn carry(way: Way, mut from: &TcpStream, to: &TcpStream, plan: &Mutex<Plan>) -> 
                 }
                 _ => None,
             };
-            if let Some(fault) = fault {
+            if fault.is_some() {
                 plan.faults.pop_front();
+            }
+            match fault {
+                Some(Fault::Omit) => continue,
+                Some(Fault::Replace) => {
+                    output.extend_from_slice(UNEXPECTED);
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(fault) = fault {
                 if fault == Fault::Stall {
                     plan.stalled.extend(from.try_clone());
                 }

@@ -1,0 +1,99 @@
+//! What a connection goes through: TCP, encrypted or not, or a socket of the file system.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost, Tls};
+use postgres_protocol::message::frontend;
+
+use crate::address::Host;
+use crate::error::Failure;
+
+/// What a connection is made of.
+pub(crate) trait Socket: Read + Write + Send {
+    fn closer(&self) -> io::Result<Closer>;
+
+    /// How long a read or write waits.
+    fn limit(&self, limit: Duration) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn closer(&self) -> io::Result<Closer> {
+        let socket = self.try_clone()?;
+        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+    }
+
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+#[cfg(unix)]
+impl Socket for UnixStream {
+    fn closer(&self) -> io::Result<Closer> {
+        let socket = self.try_clone()?;
+        Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+    }
+
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+impl Socket for EncryptedStream {
+    fn closer(&self) -> io::Result<Closer> {
+        self.socket().closer()
+    }
+
+    fn limit(&self, limit: Duration) -> io::Result<()> {
+        self.socket().limit(limit)
+    }
+}
+
+/// Connects to a host within this time.
+pub(crate) fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
+    match host {
+        #[cfg(unix)]
+        Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
+        Host::Name(ServerHost { name, port }) => {
+            let until = Instant::now() + limit;
+            let mut failure = io::Error::from(io::ErrorKind::NotFound);
+            for address in (&name[..], *port).to_socket_addrs()? {
+                let left = until.saturating_duration_since(Instant::now());
+                match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
+                    Ok(mut socket) => {
+                        socket.set_nodelay(true)?;
+                        socket.limit(left.max(Duration::from_millis(1)))?;
+                        let Some(encryption) = Encryption::new(tls, None, "sslrootcert")? else {
+                            return Ok(Box::new(socket));
+                        };
+                        ask_to_encrypt(&mut socket)?;
+                        return Ok(Box::new(encryption.begin(socket, name)?));
+                    }
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure.into())
+        }
+    }
+}
+
+/// Asks the server to encrypt.
+fn ask_to_encrypt(socket: &mut TcpStream) -> Result<(), Failure> {
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    socket.write_all(&request)?;
+    // One byte and no more: what comes after it must be encrypted.
+    let mut answer = [0];
+    socket.read_exact(&mut answer)?;
+    match &answer {
+        b"S" => Ok(()),
+        _ => Err(Failure::other("the server does not encrypt connections; see sslmode")),
+    }
+}

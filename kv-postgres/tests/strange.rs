@@ -1,0 +1,75 @@
+//! Servers that are none, and requests and answers that are long.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::Postgres;
+
+/// A port at which each connection gets these bytes, and then nothing.
+fn always(answer: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 1 << 10]);
+            let _ = client.write_all(answer);
+            // It stays open until the client has had enough.
+            thread::spawn(move || while client.read(&mut [0]).is_ok_and(|read| read > 0) {});
+        }
+    });
+    port
+}
+
+#[test]
+fn whatever_answers_the_error_says_so() {
+    let answers: [&'static [u8]; 17] = [
+        b"",
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+        b"R\xff\xff\xff\xff",
+        b"R\x7f\xff\xff\xff\0\0\0\0",
+        b"R\0\0\0\0",
+        b"R\0\0\0\x08",
+        b"R\0\0\0\x04",
+        b"\0\0\0\0\0\0\0\0",
+        b"?\0\0\0\x04",
+        // A kind of log-in that nobody knows; one without a kind; one that goes on before it has begun, or has no number.
+        b"R\0\0\0\x08\0\0\0\x63",
+        b"R\0\0\0\x09\0\0\0\x0a\0",
+        b"R\0\0\0\x09\0\0\0\x0b?",
+        b"R\0\0\0\x16\0\0\0\x0aSCRAM-SHA-256\0\0R\0\0\0\x09\0\0\0\x0b?",
+        // An error without an end, a parameter without a value, and the end of a log-in with nothing after it.
+        b"E\0\0\0\x08SERR",
+        b"S\0\0\0\x06a\0",
+        b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I",
+        b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05IZ\0\0\0\x05ID\0\0\0\x0c\xff\xff\x7f\xff\xff\xff\0\0",
+    ];
+    for answer in answers {
+        let url = format!("postgres://ann:secret@127.0.0.1:{}/db", always(answer));
+        let opening = PostgresStore::builder().wait(Duration::from_millis(100));
+        let error = opening.open(&url).unwrap_err().to_string();
+        assert!(error.contains("cannot connect") && !error.contains("secret"), "{error}");
+    }
+}
+
+/// The server has no room for answers that nobody takes, and then takes no more statements.
+#[test]
+fn a_commit_of_many_statements_ends() {
+    let Some(url) = Postgres::shared().and_then(Postgres::socket_url) else { return };
+    let wait = Duration::from_secs(5);
+    let store = PostgresStore::builder().wait(wait).open(&format!("{url}&table=many")).unwrap();
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    for number in 0..60_000_u32 {
+        let min = number.to_be_bytes();
+        tx.remove_span(KeySpan::new(&min, Some(&[&min[..], b"\x01"].concat()))).unwrap();
+    }
+    tx.remove(b"key").unwrap();
+    tx.commit().unwrap();
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 0);
+}
