@@ -12,6 +12,8 @@ mod postgres;
 mod proxy;
 
 use std::net::TcpListener;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use etcd::Etcd;
 pub use failover::End;
@@ -24,8 +26,16 @@ fn missing(what: &str) {
     eprintln!("skipped: {what}");
 }
 
-/// A port of the loopback device that nobody uses.
+/// A port of the loopback device that nobody uses. It is none of those that the system gives to connections and to who
+/// asks for any port, for one of these can be taken before the server has it.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
+    const PORTS: Range<u32> = 10_000..32_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Other programs with the same wish begin elsewhere.
+    let first = std::process::id().wrapping_mul(97);
+    let mut ports = PORTS.map(|_| {
+        let number = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        u16::try_from(PORTS.start + number % (PORTS.end - PORTS.start)).expect("a port")
+    });
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
