@@ -1,7 +1,7 @@
 //! The same transactions as SQL that somebody has written by hand: the same rows are read and written through the same
 //! client, in as few batches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -57,8 +57,7 @@ pub(crate) struct ByHand {
     sql: Sql,
     /// Whether each commit bears a token, as those of the store do.
     pub(crate) has_tokens: bool,
-    /// Whether it also writes with the statements of the store, which put what may be there already, and frees the locks
-    /// of a program that is lost.
+    /// Whether it also frees the locks of a program that is lost, as the store does.
     pub(crate) is_careful: bool,
 }
 
@@ -181,16 +180,8 @@ impl ByHand {
         self.begin(false)?;
         if self.is_careful {
             self.connection.add(IF_LOST, &[])?;
-            // An object must be new, and with it what begins with its key.
-            let ids: HashSet<&[u8]> =
-                rows.iter().map(|(key, _)| &key[..]).filter(|key| key.len() == 8).collect();
-            let (objects, others): (Rows, Rows) =
-                rows.iter().cloned().partition(|(key, _)| ids.contains(&key[..8.min(key.len())]));
-            self.put(&objects, true)?;
-            self.put(&others, false)?;
-        } else {
-            self.put(rows, true)?;
         }
+        self.put(rows, true)?;
         self.commit()
     }
 

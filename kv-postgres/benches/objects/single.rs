@@ -150,10 +150,9 @@ fn compare(world: &mut World<'_>, url: &str) {
         |(_, rows)| by_hand.create(rows).unwrap(),
     );
     by_hand.has_tokens = false;
-    for (what, is_careful) in [
-        ("create 1,000", false),
-        ("the same, with tokens and the store's statements by hand", true),
-    ] {
+    for (what, is_careful) in
+        [("create 1,000", false), ("the same, with the store's statements by hand", true)]
+    {
         (by_hand.has_tokens, by_hand.is_careful) = (is_careful, is_careful);
         world.line(
             what,

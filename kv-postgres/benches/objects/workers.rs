@@ -133,7 +133,7 @@ pub(crate) fn table(server: &Postgres) {
         || creates_by_hand(16, true, false),
     );
     line(
-        "16 create, with tokens and the store's statements by hand",
+        "16 create, with the store's statements by hand",
         || creates(&url, 16),
         || creates_by_hand(16, true, true),
     );

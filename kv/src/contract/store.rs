@@ -240,7 +240,8 @@ pub trait KvWrite: KvRead {
     /// `false`, and changes nothing, if it is there. Costs one descent, or a get and a put.
     ///
     /// A store that is far away may find out only when the transaction commits; then the commit is
-    /// [`KvError::Retry`]. Until then it may take for granted that there is no key that begins with `key` either.
+    /// [`KvError::Retry`]. It may take for granted that there is no key either that begins or ends with `key`, as
+    /// nobody has used such an ID: if there is one, and it is put, the commit can be [`KvError::Retry`] too.
     ///
     /// # Errors
     /// The errors of [`get`](KvRead::get) and of [`put`](KvWrite::put).
