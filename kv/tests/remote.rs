@@ -66,6 +66,22 @@ fn nothing_is_asked_twice() {
     assert_eq!(server.take_requests(), 1);
 }
 
+/// The first parts of a large answer are still there when its last part has come.
+#[test]
+fn a_large_answer_is_used_whole() {
+    let (server, db) = database();
+    let count = 12;
+    fill(&server, count, 4 << 20);
+    let tx = db.begin(&TxOptions::reading()).unwrap();
+    let keys: Vec<_> = (0..count).map(|number| (key(number), key(number + 1))).collect();
+    let spans = keys.iter().map(|(key, next)| KeySpan::new(key, Some(next)));
+    tx.prefetch(&spans.collect::<Vec<_>>());
+    for (key, _) in &keys {
+        assert!(tx.get(key).unwrap().is_some());
+    }
+    assert_eq!(server.take_requests(), 1);
+}
+
 #[test]
 fn own_writes_travel_with_the_commit() {
     let (server, db) = database();

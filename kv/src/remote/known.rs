@@ -2,22 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::engine::{Page, RangeRead};
 use crate::{Direction, KeyRanges, KeySpan, key};
 
-/// If it takes more bytes than this, all of it is forgotten. The store answers the same again.
+/// If it takes more bytes than this, all of it is forgotten before the next answer. The store answers the same again.
 const MOST: usize = 32 << 20;
 
 /// What a pair takes beside its bytes.
-const PAIR: usize = 128;
+const PAIR: usize = 80;
+
+type Pairs = Arc<Vec<(Bytes, Bytes)>>;
 
 /// Pairs and gaps that were read.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    pairs: BTreeMap<Bytes, Bytes>,
+    /// Adjacent pairs in ascending order, by the first key of each. No two of these overlap.
+    runs: BTreeMap<Bytes, Pairs>,
     /// Of each key in here it is known whether it is there.
     ranges: KeyRanges,
     bytes: usize,
@@ -25,8 +30,12 @@ pub(super) struct Known {
 
 impl Known {
     /// The value of a key, if it is known: `Some(None)` if it is absent.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Option<Bytes>> {
-        self.ranges.contains(key).then(|| self.pairs.get(key).cloned())
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&Bytes>> {
+        self.ranges.contains(key).then(|| {
+            let run = self.run_up_to(key)?;
+            let at = run.binary_search_by(|(other, _)| (**other).cmp(key)).ok()?;
+            run.get(at).map(|(_, value)| value)
+        })
     }
 
     /// Whether the first key of a span is known, seen from where the direction begins. An empty span is known.
@@ -38,6 +47,11 @@ impl Known {
     pub(super) fn contains(&self, span: KeySpan<'_>) -> bool {
         let whole = |range: KeySpan<'_>| key::compare_max(range.max, span.max).is_ge();
         span.is_empty() || self.ranges.find(span.min).is_some_and(whole)
+    }
+
+    /// The last run that begins with this key or before it.
+    fn run_up_to(&self, key: &[u8]) -> Option<&Pairs> {
+        self.runs.range::<[u8], _>((Unbounded, Included(key))).next_back().map(|(_, run)| run)
     }
 
     /// The part of a span that is known from its start.
@@ -55,43 +69,67 @@ impl Known {
         }
     }
 
-    /// The first pairs of a span whose start is known, at most `most`, and what of the span comes after them.
+    /// The first pairs of a span whose start is known, at most `most`, and what of the span comes after them. They can
+    /// be fewer although more are known.
     pub(super) fn take(
         &self,
         span: KeySpan<'_>,
         direction: Direction,
         most: usize,
-    ) -> (Vec<(Bytes, Bytes)>, Rest) {
+    ) -> (Taken, Rest) {
         let Some(part) = self.known_part(span, direction) else {
-            return (Vec::new(), Rest::of(span));
+            return (Taken::default(), Rest::of(span));
         };
-        let end = part.max.map_or(Unbounded, Excluded);
-        let range = self.pairs.range::<[u8], _>((Included(part.min), end));
-        let owned = |(key, value): (&Bytes, &Bytes)| (key.clone(), value.clone());
-        let taken: Vec<_> = match direction {
-            Direction::Forward => range.take(most).map(owned).collect(),
-            Direction::Reverse => range.rev().take(most).map(owned).collect(),
+        let after_part = || match (direction, part.max) {
+            (Direction::Forward, Some(min)) => Rest::of(KeySpan::new(min, span.max)),
+            (Direction::Forward, None) => Rest::empty(),
+            (Direction::Reverse, _) => Rest::of(KeySpan::new(span.min, Some(part.min))),
         };
-        let last = taken.last().filter(|_| taken.len() == most).map(|(key, _)| key);
-        let rest = match (direction, last) {
-            (Direction::Forward, Some(last)) => {
-                Rest::of(KeySpan::new(&key::next_key(last), span.max))
-            }
-            (Direction::Reverse, Some(last)) => Rest::of(KeySpan::new(span.min, Some(last))),
-            (Direction::Forward, None) => match part.max {
-                Some(min) => Rest::of(KeySpan::new(min, span.max)),
-                None => Rest::empty(),
-            },
-            (Direction::Reverse, None) => Rest::of(KeySpan::new(span.min, Some(part.min))),
+        let taken = self.first_run(part, direction).map(|run| run.at_most(most, direction));
+        let Some(taken) = taken else { return (Taken::default(), after_part()) };
+        let mut rest = Rest::of(span);
+        match (direction, taken.pairs()) {
+            (Direction::Forward, [.., (last, _)]) => rest.min = key::next_key(last),
+            (Direction::Reverse, [(first, _), ..]) => rest.max = Some(first.to_vec()),
+            (_, []) => {}
+        }
+        // This saves asking for what is known to be the end.
+        let left = match direction {
+            Direction::Forward => KeySpan::new(&rest.min, part.max),
+            Direction::Reverse => KeySpan::new(part.min, rest.max.as_deref()),
         };
-        (taken, rest)
+        match self.first_run(left, direction) {
+            Some(_) => (taken, rest),
+            None => (taken, after_part()),
+        }
     }
 
-    /// Notes an answer.
-    pub(super) fn learn(&mut self, read: &RangeRead, page: Page) {
+    /// The first pairs of a span, as far as they are in one run. `None` if there are none.
+    fn first_run(&self, span: KeySpan<'_>, direction: Direction) -> Option<Taken> {
+        if span.is_empty() {
+            return None;
+        }
+        let end = span.max.map_or(Unbounded, Excluded);
+        let of_span = |run: &Pairs| Some(Taken::of(run, span)).filter(|taken| !taken.is_empty());
+        let after = match direction {
+            Direction::Forward => match self.run_up_to(span.min).and_then(of_span) {
+                Some(taken) => return Some(taken),
+                None => self.runs.range::<[u8], _>((Excluded(span.min), end)).next(),
+            },
+            Direction::Reverse => self.runs.range::<[u8], _>((Unbounded, end)).next_back(),
+        };
+        after.and_then(|(_, run)| of_span(run))
+    }
+
+    /// Makes room for an answer.
+    pub(super) fn make_room(&mut self) {
         if self.bytes > MOST {
             self.forget();
         }
+    }
+
+    /// Notes a page of an answer.
+    pub(super) fn learn(&mut self, read: &RangeRead, page: Page) {
         let span = read.span();
         match (page.pairs.last(), read.direction) {
             (Some((last, _)), _) if !page.is_last => {
@@ -104,9 +142,33 @@ impl Known {
             (None, _) if !page.is_last => {}
             _ => self.ranges.add(span),
         }
-        for (key, value) in page.pairs {
-            self.bytes += key.len() + value.len() + PAIR;
-            self.pairs.insert(key, value);
+        let mut pairs = page.pairs;
+        if read.direction == Direction::Reverse {
+            pairs.reverse();
+        }
+        self.bytes +=
+            pairs.iter().map(|(key, value)| key.len() + value.len() + PAIR).sum::<usize>();
+        let (Some((first, _)), Some((last, _))) = (pairs.first(), pairs.last()) else { return };
+        let is_known = |run: &Pairs, key: &[u8]| run.last().is_some_and(|(last, _)| key <= &**last);
+        let overlaps = self.run_up_to(last).is_some_and(|run| is_known(run, first));
+        if !overlaps {
+            self.add_run(pairs);
+            return;
+        }
+        // The pairs of a run are all that there are between its first and its last one. Others come between runs.
+        let mut new = Vec::new();
+        for pair in pairs {
+            match self.run_up_to(&pair.0).is_some_and(|run| is_known(run, &pair.0)) {
+                true => self.add_run(std::mem::take(&mut new)),
+                false => new.push(pair),
+            }
+        }
+        self.add_run(new);
+    }
+
+    fn add_run(&mut self, pairs: Vec<(Bytes, Bytes)>) {
+        if let Some((first, _)) = pairs.first() {
+            self.runs.insert(first.clone(), Arc::new(pairs));
         }
     }
 
@@ -118,6 +180,57 @@ impl Known {
     /// Nothing is known any more.
     pub(super) fn forget(&mut self) {
         *self = Known::default();
+    }
+}
+
+/// Pairs of a run.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    run: Pairs,
+    places: Range<usize>,
+}
+
+impl Taken {
+    /// The pairs of a run that are in a span.
+    fn of(run: &Pairs, span: KeySpan<'_>) -> Self {
+        let mut places = 0..run.len();
+        if run.first().is_some_and(|(first, _)| **first < *span.min) {
+            places.start = run.partition_point(|(key, _)| **key < *span.min);
+        }
+        if run.last().is_some_and(|(last, _)| !key::below(last, span.max)) {
+            places.end = run.partition_point(|(key, _)| key::below(key, span.max));
+        }
+        Taken { run: Arc::clone(run), places }
+    }
+
+    fn at_most(mut self, most: usize, direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => {
+                self.places.end = self.places.end.min(self.places.start.saturating_add(most));
+            }
+            Direction::Reverse => {
+                self.places.start = self.places.start.max(self.places.end.saturating_sub(most));
+            }
+        }
+        self
+    }
+
+    /// The pairs, in ascending order.
+    pub(super) fn pairs(&self) -> &[(Bytes, Bytes)] {
+        self.run.get(self.places.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs().is_empty()
+    }
+
+    /// The next pair in this direction.
+    pub(super) fn next(&mut self, direction: Direction) -> Option<&(Bytes, Bytes)> {
+        let at = match direction {
+            Direction::Forward => self.places.next(),
+            Direction::Reverse => self.places.next_back(),
+        };
+        self.run.get(at?)
     }
 }
 

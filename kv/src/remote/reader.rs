@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
 use super::engine::{Changes, Page, RangeRead, Session};
-use super::known::Rest;
+use super::known::{Rest, Taken};
 use super::lanes::Lanes;
 use super::state::{State, starts};
 use crate::store_parts::lock::lock;
@@ -148,9 +149,9 @@ impl Reader {
                 return Ok(None);
             }
             state.need(&RangeRead::new(rest.span(), direction, 1, PAGE_BYTES))?;
-            let (pairs, after) = state.known.take(rest.span(), direction, 1);
-            match pairs.into_iter().next() {
-                Some((key, value)) => return Ok(Some((owned(&key), owned(&value)))),
+            let (mut taken, after) = state.known.take(rest.span(), direction, 1);
+            match taken.next(direction) {
+                Some((key, value)) => return Ok(Some((owned(key), owned(value)))),
                 None => rest = after,
             }
         }
@@ -167,7 +168,7 @@ impl KvRead for Reader {
         loop {
             if let Some(value) = state.known.get(key) {
                 state.check()?;
-                return Ok(value.as_ref().map(owned));
+                return Ok(value.map(owned));
             }
             let next = key::next_key(key);
             let span = KeySpan::new(key, Some(&next));
@@ -176,13 +177,15 @@ impl KvRead for Reader {
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        Ok(Box::new(Pages::new(self, span, direction)?.flat_map(|page| {
-            let (pairs, error) = match page {
+        Ok(Box::new(Pages::new(self, span, direction)?.flat_map(move |page| {
+            let (mut pairs, mut error) = match page {
                 Ok(pairs) => (pairs, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
+                Err(error) => (Taken::default(), Some(error)),
             };
-            let lent = |(key, value): (Bytes, Bytes)| Ok((owned(&key), owned(&value)));
-            pairs.into_iter().map(lent).chain(error)
+            iter::from_fn(move || match pairs.next(direction) {
+                Some((key, value)) => Some(Ok((owned(key), owned(value)))),
+                None => error.take().map(Err),
+            })
         })))
     }
 
@@ -193,8 +196,9 @@ impl KvRead for Reader {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         for page in Pages::new(self, span, direction)? {
-            for (key, value) in page? {
-                if let ControlFlow::Break(()) = visitor(&key, &value) {
+            let mut pairs = page?;
+            while let Some((key, value)) = pairs.next(direction) {
+                if let ControlFlow::Break(()) = visitor(key, value) {
                     return Ok(());
                 }
             }
@@ -250,7 +254,7 @@ impl<'r> Pages<'r> {
         Ok(Pages { reader, direction, rest: Rest::of(span), size: FIRST_PAGE, failed: false })
     }
 
-    fn page(&mut self) -> Result<Vec<(Bytes, Bytes)>> {
+    fn page(&mut self) -> Result<Taken> {
         let mut state = self.reader.lanes.choose();
         let read = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
         let is_known = state.known.begins(read.span(), self.direction);
@@ -275,7 +279,7 @@ impl<'r> Pages<'r> {
 }
 
 impl Iterator for Pages<'_> {
-    type Item = Result<Vec<(Bytes, Bytes)>>;
+    type Item = Result<Taken>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

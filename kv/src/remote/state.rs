@@ -85,6 +85,7 @@ impl State {
         let Some(reads) = self.under_way.pop_front() else { return Ok(()) };
         let answer = self.session.answer();
         let pages = self.note(answer)?;
+        self.known.make_room();
         for (read, page) in reads.iter().zip(pages) {
             self.known.learn(read, page);
         }
