@@ -16,7 +16,7 @@ use crate::entries::fingerprint::{Differences, EntryHash, Pool};
 use crate::entries::indexes::{self, IndexMerge};
 use crate::entries::required::{CollectedEntries, RequiredFingerprint};
 use crate::entries::sort::Sorter;
-use crate::objects::known::Known;
+use crate::objects::known::{self, Known};
 use crate::objects::scan::{ObjectScan, Seen};
 use crate::report::changes::Changes;
 use crate::report::finding::{Class, Finding};
@@ -36,8 +36,8 @@ const WORTH_THREADS: u64 = 50_000;
 
 /// Checks a database without changing it, and passes every finding to `sink`.
 ///
-/// `kv` must be a consistent view: a transaction or a snapshot. A check costs two scans of the
-/// objects and one of the indexes. Where the indexes are damaged, it costs another scan of both,
+/// `kv` must be a consistent view: a transaction or a snapshot. A check costs a scan of the objects and one of the
+/// indexes, and before that a scan of the objects of each type to which references must not dangle. Where the indexes are damaged, it costs another scan of both,
 /// and a sort of the entries near the damage. To read with several threads, use [`check_database`].
 ///
 /// # Errors
@@ -200,7 +200,11 @@ impl Check<'_> {
         }
         let objects = self.object_parts(readers)?;
         out.phase("which objects exist")?;
-        self.known = Known::scan(readers, self.bundle, &objects, out)?;
+        let types = known::referents(self.bundle);
+        let is_needed =
+            |part: &&Part| matches!(part.content, Content::Objects(id) if types.contains(&id));
+        let needed: Vec<Part> = objects.iter().filter(is_needed).cloned().collect();
+        self.known = Known::scan(readers, self.bundle, types, &needed, out)?;
         out.phase("objects, indexes")?;
         let entries = self.entry_parts(readers, ranges)?;
         let Some(differences) = self.compare(readers, objects, entries, out)? else {

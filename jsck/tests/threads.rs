@@ -12,7 +12,7 @@ use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
-use permazen_jsck::{Finding, Options, Report, check, check_database};
+use permazen_jsck::{Class, Finding, Options, Report, check, check_database};
 
 const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
   <SimpleField name="age" encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
@@ -40,6 +40,59 @@ fn fill(store: Arc<dyn KvDatabase>) {
         last = Some(id);
     }
     tx.commit().expect("commit");
+}
+
+/// Objects that no reference needs are read once, whatever the number of threads.
+#[test]
+fn only_objects_that_must_exist_are_read_twice() {
+    const TYPES: &str = r#"<Schema>
+      <ObjectType name="City"><SimpleField name="name" encoding="urn:fdc:permazen.io:2020:String"/></ObjectType>
+      <ObjectType name="Note"><ReferenceField name="city" allowDeleted="true" inverseDelete="IGNORE"/></ObjectType>
+      <ObjectType name="Visit"><SetField name="cities">
+        <ReferenceField><ObjectTypes><ObjectType name="City"/></ObjectTypes></ReferenceField>
+      </SetField></ObjectType>
+    </Schema>"#;
+    let store = Arc::new(MemoryStore::new());
+    let model = SchemaModel::from_xml(TYPES.as_bytes()).expect("a schema");
+    let config = TransactionConfig::new(model).expect("a schema");
+    let db = Database::new(Arc::clone(&store) as Arc<dyn KvDatabase>);
+    let tx = db.begin(&config).expect("begin");
+    let mut gone = None;
+    for n in 0..OBJECTS {
+        let city = tx.create("City").expect("create");
+        tx.set(city, "name", &Value::from(format!("City {n}").as_str()), Migrate::No).expect("set");
+        let note = tx.create("Note").expect("create");
+        tx.set(note, "city", &Value::from(city), Migrate::No).expect("set");
+        let visit = tx.create("Visit").expect("create");
+        tx.set_view(visit, "cities", Migrate::No)
+            .and_then(|set| set.add(&Value::from(city)))
+            .expect("add");
+        gone = Some(city);
+    }
+    tx.commit().expect("commit");
+    let gone = gone.expect("a city");
+    let mut options = Options::default();
+    for is_damaged in [false, true] {
+        if is_damaged {
+            let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+            kv.remove(gone.as_bytes()).expect("remove");
+            kv.commit().expect("commit");
+        }
+        let kv = store.begin(&TxOptions::reading()).expect("begin");
+        let (min, max) = gone.storage_id().key_range();
+        let count = |span| kv.scan(span, Direction::Forward).expect("scan").count() as u64;
+        let (all, cities) = (count(KeySpan::FULL), count(KeySpan::new(&min, Some(&max))));
+        for threads in [1, 3] {
+            options.threads = NonZeroUsize::new(threads).expect("not zero");
+            let (report, findings) = found(&*store, &options);
+            // Where something is wrong, more is read.
+            assert!(report.reads == all + cities || is_damaged, "{report:?}: {all}, {cities}");
+            let classes: Vec<Class> = findings.iter().map(|finding| finding.class).collect();
+            let of_visit = classes.iter().filter(|class| **class == Class::DanglingReference);
+            assert_eq!(of_visit.count(), usize::from(is_damaged), "{findings:?}");
+            assert_eq!(report.is_clean(), !is_damaged);
+        }
+    }
 }
 
 /// Removes every `every`th pair, and damages some values.

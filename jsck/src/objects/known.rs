@@ -1,13 +1,15 @@
 //! Which objects exist.
 //!
 //! An object exists if its meta-data says so. Only that decides, whatever its fields look like.
-//! References and index entries are judged by it, so it is found out first.
+//! References and index entries are judged by it. Of the types that references need it is found out first; of others
+//! it is looked up where something is wrong.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use permazen::ObjId;
 use permazen::kv::KvRead;
 use permazen::schema::SchemaBundle;
+use permazen::{ObjId, StorageId};
 
 use crate::objects::info::{Meta, MetaReader};
 use crate::report::output::{Checked, Output};
@@ -15,20 +17,38 @@ use crate::running::parts::{Content, Part};
 use crate::running::workers::{Readers, visit};
 
 /// The objects that exist, by their object IDs as numbers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// In ascending order. `None` if existence is looked up in the store.
-    chunks: Option<Vec<Chunk>>,
+    /// The types whose objects are known here. Of others, existence is looked up in the store.
+    types: BTreeSet<StorageId>,
+    /// In ascending order.
+    chunks: Vec<Chunk>,
+}
+
+/// The types of the objects to which there are references that must not dangle, in any schema.
+pub(crate) fn referents(bundle: &SchemaBundle) -> BTreeSet<StorageId> {
+    let types = bundle.schemas().iter().flat_map(|schema| &schema.types);
+    let fields = types.flat_map(|object_type| object_type.all_fields());
+    let references = fields.filter_map(|field| field.simple()?.reference.as_ref());
+    let mut referents = BTreeSet::new();
+    for reference in references.filter(|reference| !reference.allow_deleted) {
+        match &reference.allowed {
+            Some(allowed) => referents.extend(allowed.iter().copied()),
+            None => referents.extend(bundle.type_ids()),
+        }
+    }
+    referents
 }
 
 /// How many object IDs are kept in memory; with more objects, existence is looked up in the store.
 const KEPT: usize = 12 << 20;
 
 impl Known {
-    /// Scans the ranges of all object types, which are given in parts in the order of their keys.
+    /// Scans the ranges of these object types, which are given in parts in the order of their keys.
     pub(crate) fn scan(
         readers: &mut Readers<'_>,
         bundle: &SchemaBundle,
+        types: BTreeSet<StorageId>,
         parts: &[Part],
         out: &mut Output<'_>,
     ) -> Checked<Known> {
@@ -52,14 +72,17 @@ impl Known {
             ids.shrink_to_fit();
             Ok(ids)
         })?;
-        let complete = count.into_inner() <= KEPT;
-        let chunks = complete.then(|| chunks.into_iter().filter_map(Chunk::new).collect());
-        Ok(Known { chunks })
+        match count.into_inner() <= KEPT {
+            true => {
+                Ok(Known { types, chunks: chunks.into_iter().filter_map(Chunk::new).collect() })
+            }
+            false => Ok(Known::in_store()),
+        }
     }
 
     /// Looks up existence in the store each time.
     pub(crate) fn in_store() -> Known {
-        Known { chunks: None }
+        Known::default()
     }
 
     /// Whether the object exists.
@@ -69,10 +92,14 @@ impl Known {
         bundle: &SchemaBundle,
         id: ObjId,
     ) -> Checked<bool> {
-        if let Some(chunks) = &self.chunks {
+        // What is stored under another form of the storage ID is no object of the type.
+        if !id.is_shortest() {
+            return Ok(false);
+        }
+        if self.types.contains(&id.storage_id()) {
             let number = u64::from_be_bytes(id.to_bytes());
-            let after = chunks.partition_point(|chunk| chunk.first <= number);
-            let chunk = after.checked_sub(1).and_then(|at| chunks.get(at));
+            let after = self.chunks.partition_point(|chunk| chunk.first <= number);
+            let chunk = after.checked_sub(1).and_then(|at| self.chunks.get(at));
             return Ok(chunk.is_some_and(|chunk| chunk.contains(number)));
         }
         let value = kv.get(id.as_bytes())?;
