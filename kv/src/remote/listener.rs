@@ -18,6 +18,18 @@ pub type Closer = Box<dyn FnOnce() + Send>;
 /// Why nobody listens.
 pub type NoNews = Box<dyn Error + Send + Sync>;
 
+/// The longest pauses before a store is tried again that could not be reached, and one that has refused this program:
+/// a password stays wrong until somebody mends it.
+const UNREACHABLE: Duration = Duration::from_millis(500);
+const REFUSED: Duration = Duration::from_secs(60);
+
+fn longest_pause(failure: &NoNews) -> Duration {
+    match failure.downcast_ref::<KvError>() {
+        Some(error) if !error.is_retryable() => REFUSED,
+        _ => UNREACHABLE,
+    }
+}
+
 /// What a store tells.
 #[derive(Debug)]
 pub enum Heard {
@@ -151,6 +163,7 @@ impl<N: News> Shared<N> {
     fn listen(&self) {
         let mut pauses = Pauses::new();
         loop {
+            let mut longest = UNREACHABLE;
             match self.news.connect() {
                 Ok((mut connection, closer)) => {
                     if !self.begin(closer) {
@@ -169,13 +182,16 @@ impl<N: News> Shared<N> {
                     // Nobody knows what was changed meanwhile.
                     self.tell(&Heard::Anything);
                 }
-                Err(failure) => lock(&self.state).failure = Some(failure.to_string()),
+                Err(failure) => {
+                    longest = longest_pause(&failure);
+                    lock(&self.state).failure = Some(failure.to_string());
+                }
             }
             let state = lock(&self.state);
             if state.phase == Phase::Over {
                 return;
             }
-            drop(self.changed.wait_timeout(state, pauses.next_pause()));
+            drop(self.changed.wait_timeout(state, pauses.next_up_to(longest)));
         }
     }
 
@@ -211,5 +227,26 @@ impl<N: News> Shared<N> {
         if woken.is_err() {
             tracing::warn!("a program has panicked when a watch woke it");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_refuses_is_asked_less_and_less_often() {
+        let of = |failure: NoNews| {
+            let mut pauses = Pauses::new();
+            (0..20).map(|_| pauses.next_up_to(longest_pause(&failure))).last()
+        };
+        let refused = KvError::Unsupported("this password");
+        assert_eq!(of(refused.into()), Some(REFUSED));
+        assert_eq!(of(KvError::Retry("nobody answers".to_owned()).into()), Some(UNREACHABLE));
+        assert_eq!(of("lost".into()), Some(UNREACHABLE));
+        // Who is reached again, and lost, is soon tried again.
+        let mut pauses = Pauses::new();
+        (0..20).for_each(|_| drop(pauses.next_up_to(REFUSED)));
+        assert_eq!(pauses.next_up_to(UNREACHABLE), UNREACHABLE);
     }
 }

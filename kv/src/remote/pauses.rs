@@ -36,8 +36,13 @@ impl Pauses {
 
     /// How long the next pause is; the one after it is longer.
     pub fn next_pause(&mut self) -> Duration {
-        let pause = self.next;
-        self.next = (2 * pause).min(LONGEST);
+        self.next_up_to(LONGEST)
+    }
+
+    /// The same, where pauses become so long.
+    pub(super) fn next_up_to(&mut self, longest: Duration) -> Duration {
+        let pause = self.next.min(longest);
+        self.next = (2 * pause).min(longest);
         pause
     }
 
