@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -11,7 +12,7 @@ use permazen_kv::remote::Closer;
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use postgres_protocol::types::{ArrayDimension, array_to_sql};
 
@@ -84,11 +85,47 @@ impl Parameter<'_> {
     }
 }
 
+/// The columns of a row, without those that are null. No statement asks for more than two.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    columns: [Bytes; 2],
+    count: usize,
+}
+
+impl Row {
+    /// A row that the server has sent.
+    fn of(body: &DataRowBody) -> io::Result<Self> {
+        let (bytes, mut row) = (body.buffer_bytes(), Row::default());
+        let mut ranges = body.ranges();
+        while let Some(range) = ranges.next()? {
+            if let Some(range) = range
+                && let Some(place) = row.columns.get_mut(row.count)
+            {
+                *place = bytes.slice(range);
+                row.count += 1;
+            }
+        }
+        Ok(row)
+    }
+
+    /// The two columns of a row that has so many.
+    pub(crate) fn into_pair(self) -> Result<[Bytes; 2], Self> {
+        if self.count == 2 { Ok(self.columns) } else { Err(self) }
+    }
+}
+
+impl Deref for Row {
+    type Target = [Bytes];
+
+    fn deref(&self) -> &[Bytes] {
+        self.columns.get(..self.count).unwrap_or_default()
+    }
+}
+
 /// The answer to one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// The columns of each row, without those that are null.
-    pub(crate) rows: Vec<Vec<Bytes>>,
+    pub(crate) rows: Vec<Row>,
     /// What was done, as the server says it.
     pub(crate) tag: String,
     /// The server warned that the commit may be lost with the server, because nobody has waited for its replica.
@@ -114,6 +151,10 @@ pub(crate) struct Connection {
     /// What this connection listens to, and nobody has taken yet.
     notified: VecDeque<String>,
     server: Server,
+    /// It said when the user logged in that it repeats what another one writes.
+    is_standby: bool,
+    /// How many statements of the last batch with an error came before the one that has failed.
+    failed_at: usize,
 }
 
 impl fmt::Debug for Connection {
@@ -140,6 +181,8 @@ impl Connection {
             status: b'I',
             notified: VecDeque::new(),
             server: Server::default(),
+            is_standby: false,
+            failed_at: 0,
         };
         connection.log_in(address, host)?;
         Ok(connection)
@@ -196,8 +239,9 @@ impl Connection {
                 Message::ErrorResponse(body) => return Err(server_error(body.fields())?.into()),
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ParameterStatus(body) => {
-                    self.server =
-                        Server::shown_by(body.name()?, body.value()?).unwrap_or(self.server);
+                    let (name, value) = (body.name()?, body.value()?);
+                    self.is_standby |= name == "in_hot_standby" && value == "on";
+                    self.server = Server::shown_by(name, value).unwrap_or(self.server);
                 }
                 Message::BackendKeyData(_) => {}
                 Message::NoticeResponse(_) => {}
@@ -209,6 +253,16 @@ impl Connection {
     /// What the server calls itself.
     pub(crate) fn server(&self) -> Server {
         self.server
+    }
+
+    /// Whether the server repeated what another one writes when the user logged in.
+    pub(crate) fn is_standby(&self) -> bool {
+        self.is_standby
+    }
+
+    /// How many statements came before the one that has failed, in the last batch with an error.
+    pub(crate) fn failed_at(&self) -> usize {
+        self.failed_at
     }
 
     /// How long to wait for answers from now on.
@@ -298,15 +352,7 @@ impl Connection {
         loop {
             match self.receive()? {
                 Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
-                Message::DataRow(row) => {
-                    let bytes = row.buffer_bytes();
-                    let mut columns = Vec::with_capacity(2);
-                    let mut ranges = row.ranges();
-                    while let Some(range) = ranges.next()? {
-                        columns.extend(range.map(|range| bytes.slice(range)));
-                    }
-                    answer.rows.push(columns);
-                }
+                Message::DataRow(row) => answer.rows.push(Row::of(&row)?),
                 Message::CommandComplete(body) => {
                     body.tag()?.clone_into(&mut answer.tag);
                     answers.push(std::mem::take(&mut answer));
@@ -317,6 +363,9 @@ impl Connection {
                     self.is_broken |= failed.ends_connection();
                     // What was not prepared because of it is prepared again.
                     self.forget_statements();
+                    if error.is_none() {
+                        self.failed_at = answers.len();
+                    }
                     error.get_or_insert(failed);
                 }
                 Message::NoticeResponse(body) => {
@@ -438,23 +487,30 @@ impl Connection {
     }
 
     fn receive(&mut self) -> Result<Message, Failure> {
+        // Many messages come at once. To look at the clock would take as long as to take one of them.
+        if let Some(message) = self.received()? {
+            return Ok(message);
+        }
         let received = self.receive_until(Instant::now() + self.limit)?;
         received.ok_or_else(|| self.lost(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// The next message, if it has come already.
+    fn received(&mut self) -> Result<Option<Message>, Failure> {
+        // Room is made for a message before it comes.
+        if let Some(&[_, a, b, c, d]) = self.input.first_chunk()
+            && u32::from_be_bytes([a, b, c, d]) > LONGEST
+        {
+            return Err(self.lost(strange("the server has begun a message that is too long")));
+        }
+        Message::parse(&mut self.input).map_err(|error| self.lost(error))
     }
 
     /// The next message; `None` if there is none until then.
     fn receive_until(&mut self, until: Instant) -> Result<Option<Message>, Failure> {
         loop {
-            // Room is made for a message before it comes.
-            if let Some(&[_, a, b, c, d]) = self.input.first_chunk()
-                && u32::from_be_bytes([a, b, c, d]) > LONGEST
-            {
-                return Err(self.lost(strange("the server has begun a message that is too long")));
-            }
-            match Message::parse(&mut self.input) {
-                Ok(Some(message)) => return Ok(Some(message)),
-                Ok(None) => {}
-                Err(error) => return Err(self.lost(error)),
+            if let Some(message) = self.received()? {
+                return Ok(Some(message));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -40,7 +40,9 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// What each session sets. A table of a few rows would be read as a whole, which would make each transaction
-    /// conflict with each other one. What that makes seem costly is not worth being compiled.
+    /// conflict with each other one. What that makes seem costly is not worth being compiled. The locks of a program
+    /// whose machine is gone are free after 20 seconds, also in the middle of a batch of statements, where no time limit
+    /// of the server counts.
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Dialect::Postgres => &[
@@ -49,6 +51,10 @@ impl Dialect {
                 "SET enable_bitmapscan = off",
                 "SET enable_sort = off",
                 "SET jit = off",
+                "SET tcp_keepalives_idle = 10",
+                "SET tcp_keepalives_interval = 5",
+                "SET tcp_keepalives_count = 2",
+                "SET tcp_user_timeout = 20000",
                 "SET client_min_messages = warning",
             ],
             Dialect::Portable => &["SET default_transaction_isolation = 'read committed'"],

@@ -1,7 +1,7 @@
 //! Connections that transactions take turns with.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use permazen_kv::remote::Pauses;
 use crate::address::Address;
 use crate::connection::{Connection, Parameter, Statement};
 use crate::dialect::{Dialect, Server};
-use crate::error::Failure;
+use crate::error::{Failure, ServerError};
 use crate::sql::{CLOCK, ROLL_BACK, Statements, TOKEN_MINUTES};
 
 /// A connection that has not said the time for so long is asked for it. So it is known that it works, and the time of a
@@ -33,7 +33,7 @@ pub(crate) struct Checked {
     /// When that was.
     heard: Instant,
     /// All of an age end together when their server is gone.
-    age: u64,
+    pub(crate) age: u64,
 }
 
 /// The connections of a store.
@@ -48,8 +48,9 @@ pub(crate) struct Pool {
     limit: Duration,
     state: Mutex<State>,
     freed: Condvar,
-    /// Whether values have turned up that are too long to be asked for without care.
-    pub(crate) has_long_values: AtomicBool,
+    /// Pages of up to so many pairs are asked for without counting their bytes. It becomes less when values turn up
+    /// that are too long for that.
+    pub(crate) uncounted: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -76,18 +77,9 @@ impl Pool {
         let (dialect, server) = (address.dialect.unwrap_or_default(), Server::default());
         let statements = Statements::new(&address.table, dialect, server);
         let (state, freed) = (Mutex::default(), Condvar::new());
-        let has_long_values = AtomicBool::new(false);
-        let mut pool = Pool {
-            address,
-            statements,
-            dialect,
-            server,
-            most,
-            limit,
-            state,
-            freed,
-            has_long_values,
-        };
+        let uncounted = AtomicUsize::new(usize::MAX);
+        let mut pool =
+            Pool { address, statements, dialect, server, most, limit, state, freed, uncounted };
         let first = pool.take(limit)?;
         pool.server = first.connection.server();
         pool.dialect = pool.dialect_with(&first.connection);
@@ -216,6 +208,10 @@ impl Pool {
                 let limit = left.max(ATTEMPT).min(self.limit);
                 let opened = Connection::open(&self.address, host, limit);
                 let opened = opened.and_then(|mut connection| {
+                    // It can be promoted later, and is tried again then.
+                    if connection.is_standby() && self.address.hosts.len() > 1 {
+                        return Err(standby().into());
+                    }
                     let dialect = self.dialect_with(&connection);
                     Ok((set_up(&mut connection, dialect)?, connection))
                 });
@@ -264,9 +260,13 @@ impl Pool {
         self.freed.notify_one();
     }
 
-    /// Ends all connections that nobody uses, because their server is gone.
-    pub(crate) fn forget_server(&self) {
+    /// Ends all connections of this age that nobody uses, because their server is gone. The next one is asked first
+    /// then, however many notice it.
+    pub(crate) fn forget_server(&self, age: u64) {
         let mut state = self.lock();
+        if state.age != age {
+            return;
+        }
         state.age += 1;
         state.host = (state.host + 1) % self.address.hosts.len().max(1);
         let idle = std::mem::take(&mut state.idle);
@@ -283,6 +283,12 @@ impl Pool {
         drop(state);
         self.freed.notify_one();
     }
+}
+
+/// What a standby says to those who write.
+fn standby() -> ServerError {
+    let message = "it is a standby".to_owned();
+    ServerError { code: "25006".to_owned(), message, ..ServerError::default() }
 }
 
 /// Makes the settings of a session, and asks for the time of the server in milliseconds.
@@ -343,5 +349,43 @@ mod tests {
         connection.send_batch().unwrap();
         pool.give_back(checked);
         assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
+    }
+}
+
+#[cfg(test)]
+mod host_tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// It asks the system, which tells it what holds of the connection.
+    #[test]
+    fn the_server_notices_that_a_machine_is_gone() {
+        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        let address = Address::parse(&server.new_table()).unwrap();
+        let mut connection = Pool::new(address, 1, Duration::from_secs(30)).unwrap().1.connection;
+        let sql = "SELECT current_setting('tcp_keepalives_idle')::int8, \
+                   current_setting('tcp_keepalives_interval')::int8 * current_setting('tcp_keepalives_count')::int8";
+        let answer = connection.run(Statement { name: "", sql }, &[]).unwrap();
+        let [idle, later] = [0, 1].map(|at| number(answer.rows[0].get(at)).unwrap());
+        assert!(idle + later <= 20, "{idle} {later}");
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_left_once_however_many_notice_it() {
+        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        let url = server.new_table();
+        let place = url.split_once('@').unwrap().1.split_once('/').unwrap().0;
+        let url = url.replace(place, &format!("{place},{place}"));
+        let wait = Duration::from_secs(30);
+        let (pool, first) = Pool::new(Address::parse(&url).unwrap(), 4, wait).unwrap();
+        let second = pool.take(wait).unwrap();
+        for lost in [first.age, second.age] {
+            pool.forget_server(lost);
+            assert_eq!(pool.lock().host, 1);
+        }
+        // What comes from there can be lost too.
+        let next = pool.take(wait).unwrap();
+        pool.forget_server(next.age);
+        assert_eq!(pool.lock().host, 0);
     }
 }

@@ -25,10 +25,12 @@ const WORTH_A_BUFFER: usize = 1 << 15;
 
 type Done<T> = std::result::Result<T, Failure>;
 
-/// A page of so many pairs is asked for without counting their bytes, as long as no value turns out to be long. All
-/// answers to a request then have at most so many bytes of values.
-const FEW: usize = 256;
+/// A page is asked for without counting its bytes, as long as no value turns out to be long. All answers to a request
+/// then have at most so many bytes of values.
 const AT_ONCE: usize = 64 << 20;
+
+/// So many statements begin a transaction that waits for certainty.
+const CERTAIN_STATEMENTS: usize = 4;
 
 /// One statement writes at most so many bytes.
 const PORTION: usize = 4 << 20;
@@ -98,12 +100,13 @@ impl PostgresSession {
                 Failure::Server(error) => error.is_of_the_server(),
                 Failure::Other(_) => false,
             };
+            let age = held.age;
             if is_gone {
                 held.connection.give_up();
             }
             self.pool.give_back(held);
             if is_gone {
-                self.pool.forget_server();
+                self.pool.forget_server(age);
             }
         }
         failure.to_kv(what, &self.pool.path())
@@ -149,15 +152,17 @@ impl PostgresSession {
             connection.add(NO_LIMIT, &[])
         })?;
         self.awaits_certainty = true;
-        Ok(4)
+        Ok(CERTAIN_STATEMENTS)
     }
 
     /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
     fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
-        let awaits_certainty = std::mem::take(&mut self.awaits_certainty);
+        let mut awaits_certainty = std::mem::take(&mut self.awaits_certainty);
         let answers = self.with(what, |connection, pool| {
             let answers = connection.answers();
             connection.set_limit(pool.limit());
+            // Reads travel with it, and can take too long for reasons of their own.
+            awaits_certainty &= connection.failed_at() < CERTAIN_STATEMENTS;
             answers
         });
         answers.map_err(|error| match error {
@@ -191,8 +196,7 @@ fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead, questions: us
         return connection.add(statements.first(read.direction, ends), &parameters);
     }
     let limit = |limit: usize| Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX));
-    let is_short = read.pairs <= FEW && !pool.has_long_values.load(Ordering::Relaxed);
-    let (statement, bytes) = match is_short {
+    let (statement, bytes) = match read.pairs <= pool.uncounted.load(Ordering::Relaxed) {
         true => {
             let longest = AT_ONCE / read.pairs.saturating_mul(questions).max(1);
             (statements.short_page(read.direction, ends), longest)
@@ -208,14 +212,14 @@ fn page(pool: &Pool, read: &RangeRead, answer: Answer) -> Done<Page> {
     let mut pairs = Vec::with_capacity(answer.rows.len());
     let (mut bytes, mut is_whole) = (0, true);
     for row in answer.rows {
-        match <[Bytes; 2]>::try_from(row) {
+        match row.into_pair() {
             Ok([key, value]) => {
                 bytes += key.len() + value.len();
                 pairs.push((key, value));
             }
-            // A long value has not come. From now on, nobody asks without the care that such values need.
+            // A long value has not come. From now on, nobody asks for so many without the care that such values need.
             Err(row) if row.len() == 1 => {
-                pool.has_long_values.store(true, Ordering::Relaxed);
+                pool.uncounted.fetch_min(read.pairs / 2, Ordering::Relaxed);
                 is_whole = false;
                 break;
             }
@@ -313,7 +317,9 @@ impl Session for PostgresSession {
         let server_time = held.server_time;
         let (connection, pool) = (&mut held.connection, &*self.pool);
         let mut send = || {
-            connection.add(IF_LOST, &[])?;
+            if pool.dialect == Dialect::Portable {
+                connection.add(IF_LOST, &[])?;
+            }
             write(connection, pool, &changes)?;
             connection.add(pool.statements.token(), &[Parameter::Bytes(&token)])?;
             connection.add(COMMIT, &[])?;
@@ -491,8 +497,9 @@ fn ask_what_became(
             }
             // This one cannot say, as a standby cannot. Another one may, or the same one soon.
             Err(_) if Instant::now() < until => {
+                let age = checked.age;
                 drop(checked);
-                pool.forget_server();
+                pool.forget_server(age);
                 pauses.sleep_until(until);
             }
             Err(failure) => return Err(unknown(&format!("and the server cannot say: {failure}"))),

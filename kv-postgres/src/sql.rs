@@ -7,7 +7,7 @@ use permazen_kv::Direction;
 use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
 
-/// Whose lock a lost client holds: after so long without a word within a commit, the server ends its session.
+/// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the connection.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
 
 /// How old the tokens of commits become, in minutes.

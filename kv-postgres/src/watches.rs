@@ -7,7 +7,7 @@ use permazen_kv::Writes;
 use permazen_kv::remote::{Closer, Heard, News, NoNews};
 
 use crate::connection::Connection;
-use crate::pool::Pool;
+use crate::pool::{Checked, Pool};
 use crate::sql::CLOCK;
 
 /// If the listener hears nothing for so long, it asks whether the server is still there.
@@ -31,12 +31,12 @@ impl News for Notifications {
 
     fn connect(&self) -> Result<(Connection, Closer), NoNews> {
         let pool = &self.0;
-        let mut connection = pool.open(Instant::now())?.connection;
+        let Checked { mut connection, age, .. } = pool.open(Instant::now())?;
         let listening =
             connection.run(pool.statements.listen(), &[]).and_then(|_| connection.closer());
         let closer = listening.map_err(|failure| {
             // Another host may be the one that writes.
-            pool.forget_server();
+            pool.forget_server(age);
             failure.to_kv("cannot listen to what others commit", &pool.path())
         })?;
         Ok((connection, closer))

@@ -134,6 +134,11 @@ fn a_statement_that_takes_too_long() {
     let error = get(&store);
     assert!(matches!(error, KvError::Timeout(_)) && error.is_stale(), "{error}");
     check(&error, &["57014", "statement_timeout"]);
+    // It is the same for one who waits to be certain first, and it is the read that has taken too long.
+    let certain = store.begin(&TxOptions::reading().with_certainty()).unwrap();
+    let error = certain.get(b"key").unwrap_err();
+    assert!(matches!(error, KvError::Timeout(_)) && !error.is_retryable(), "{error}");
+    check(&error, &["57014", "statement_timeout"]);
     other.run("ROLLBACK");
     store.write(|tx| tx.put(b"key", b"")).unwrap();
 }

@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::connection::{Answer, Connection, Parameter, Statement};
 use crate::dialect::Dialect;
 use crate::error::Failure;
-use crate::sql::{BEGIN, BEGIN_READING, COMMIT, IF_LOST};
+use crate::sql::{BEGIN, BEGIN_READING, COMMIT};
 
 type Done<T> = Result<T, Failure>;
 pub(crate) type Id = [u8; 8];
@@ -57,8 +57,6 @@ pub(crate) struct ByHand {
     sql: Sql,
     /// Whether each commit bears a token, as those of the store do.
     pub(crate) has_tokens: bool,
-    /// Whether it also frees the locks of a program that is lost, as the store does.
-    pub(crate) is_careful: bool,
 }
 
 struct Sql {
@@ -100,7 +98,7 @@ impl ByHand {
                 r#"INSERT INTO "{table}_commit" ("token", "at") VALUES ($1, clock_timestamp())"#
             ),
         };
-        ByHand { connection, sql, has_tokens: false, is_careful: false }
+        ByHand { connection, sql, has_tokens: false }
     }
 
     fn send(&mut self) -> Done<Vec<Answer>> {
@@ -178,9 +176,6 @@ impl ByHand {
 
     pub(crate) fn create(&mut self, rows: &Rows) -> Done<()> {
         self.begin(false)?;
-        if self.is_careful {
-            self.connection.add(IF_LOST, &[])?;
-        }
         self.put(rows, true)?;
         self.commit()
     }

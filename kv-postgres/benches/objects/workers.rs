@@ -109,10 +109,10 @@ pub(crate) fn table(server: &Postgres) {
             },
         )
     };
-    let creates_by_hand = |count: usize, has_tokens: bool, is_careful: bool| {
+    let creates_by_hand = |count: usize, has_tokens: bool| {
         let begin = || {
             let mut by_hand = ByHand::open(&url);
-            (by_hand.has_tokens, by_hand.is_careful) = (has_tokens, is_careful);
+            by_hand.has_tokens = has_tokens;
             by_hand
         };
         run(count, begin, |by_hand, n| {
@@ -125,23 +125,14 @@ pub(crate) fn table(server: &Postgres) {
     };
     for count in [1, 4, 16] {
         let what = format!("{count} create");
-        line(&what, || creates(&url, count), || creates_by_hand(count, false, false));
+        line(&what, || creates(&url, count), || creates_by_hand(count, false));
     }
-    line(
-        "16 create, with tokens by hand",
-        || creates(&url, 16),
-        || creates_by_hand(16, true, false),
-    );
-    line(
-        "16 create, with the store's statements by hand",
-        || creates(&url, 16),
-        || creates_by_hand(16, true, true),
-    );
+    line("16 create, with tokens by hand", || creates(&url, 16), || creates_by_hand(16, true));
     let watched = format!("{}&watches=on", server.new_table());
     filled(&watched, PEOPLE);
     for count in [1, 16] {
         let what = format!("{count} create, with watches");
-        line(&what, || creates(&watched, count), || creates_by_hand(count, false, false));
+        line(&what, || creates(&watched, count), || creates_by_hand(count, false));
     }
     let choose = |n: usize| (n * 7_919 + rand::random::<u16>() as usize) % ids.len();
     line(

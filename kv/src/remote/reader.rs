@@ -236,6 +236,12 @@ impl KvRead for Reader {
     }
 }
 
+/// How many pairs fill a page if they are like these, at least as many as the first one has.
+fn worth_a_page(pairs: &[(Bytes, Bytes)]) -> usize {
+    let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
+    (PAGE_BYTES / (bytes / pairs.len().max(1)).max(1)).max(FIRST_PAGE)
+}
+
 /// The pairs of a span, page by page.
 struct Pages<'r> {
     reader: &'r Reader,
@@ -259,11 +265,11 @@ impl<'r> Pages<'r> {
         let read = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
         let is_known = state.known.begins(read.span(), self.direction);
         state.need(&read)?;
-        let (pairs, rest) = state.known.take(read.span(), self.direction, self.size);
+        let (taken, rest) = state.known.take(read.span(), self.direction, self.size);
         self.rest = rest;
         if !is_known || self.size > FIRST_PAGE {
             let is_first = self.size == FIRST_PAGE;
-            self.size = (self.size * 2).min(LARGEST_PAGE);
+            self.size = (self.size * 2).min(LARGEST_PAGE).min(worth_a_page(taken.pairs()));
             // Who has come to a second page will want the next one too, so it is under way meanwhile.
             let next = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
             let is_coming = |read: &RangeRead| starts(read, &next);
@@ -274,7 +280,7 @@ impl<'r> Pages<'r> {
                 state.ask(vec![next])?;
             }
         }
-        Ok(pairs)
+        Ok(taken)
     }
 }
 
