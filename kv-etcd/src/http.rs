@@ -101,6 +101,9 @@ impl Connection {
         let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
         for address in addresses.map_err(Failure::Unreachable)? {
             match TcpStream::connect_timeout(&address, left(until).max(SHORTEST)) {
+                Ok(socket) if leads_back(&socket) => {
+                    failure = io::ErrorKind::ConnectionRefused.into();
+                }
                 Ok(socket) => {
                     let set = socket.set_nodelay(true).and_then(|()| limit(&socket, until));
                     set.map_err(Failure::Unreachable)?;
@@ -293,6 +296,12 @@ impl Connection {
     }
 }
 
+/// Whether both ends of a connection are the same. That happens where nobody listens on a port that the system gives to
+/// clients.
+fn leads_back(socket: &TcpStream) -> bool {
+    matches!((socket.local_addr(), socket.peer_addr()), (Ok(here), Ok(there)) if here == there)
+}
+
 fn limit(socket: &TcpStream, until: Instant) -> io::Result<()> {
     let left = Some(left(until).max(SHORTEST));
     socket.set_read_timeout(left)?;
@@ -346,5 +355,25 @@ impl Head {
             length = Length::Known(0);
         }
         Ok(Some((Head { status, length, keeps }, len)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_to_itself_is_none() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(!leads_back(&other));
+        // A port that the system gives to clients, at which nobody listens. Sooner or later it is the client's own.
+        let address = other.local_addr().unwrap();
+        drop((other, listener));
+        let socket = (0..1_000_000).find_map(|_| TcpStream::connect(address).ok());
+        assert!(leads_back(&socket.unwrap()));
     }
 }

@@ -4,28 +4,28 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
+use permazen_test_servers::programs::{self, Outcome, Process, Records, say};
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::bank::{self, Outcome, Records};
-use crate::child::{Process, say};
+use crate::open;
 
 /// The work of the process: a transfer whenever it is told the name of one.
 pub(crate) fn work(url: &str) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     say(&format!("clock {}", now.as_secs()));
-    let (_, db) = bank::open(url);
-    let accounts = bank::accounts(&db).unwrap();
+    let db = programs::bank(&open(url));
+    let accounts = programs::accounts(&db).unwrap();
     let mut rng = StdRng::seed_from_u64(1);
     for name in std::io::stdin().lines() {
         let name = name.unwrap();
         if name == "look" {
-            bank::accounts(&db).unwrap();
+            programs::accounts(&db).unwrap();
             say("looked");
             continue;
         }
-        let outcome = bank::transfer(&db, &accounts, &name, &mut rng);
+        let outcome = programs::transfer(&db, &accounts, &name, &mut rng);
         say(&format!("outcome {}", outcome as usize));
     }
 }
@@ -38,7 +38,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
         return;
     }
     let Some(server) = Postgres::start(&[]) else { return };
-    bank::found(&server.url());
+    programs::found(&open(&server.url()));
     // One that is to be removed, and one that only a wrong clock would remove.
     server.sql(
         r#"INSERT INTO "KV_commit" VALUES ('old', now() - interval '70 minutes'), ('new', now() - interval '50 minutes')"#,
@@ -77,7 +77,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
     }
     ahead.stop();
     assert!(records.unknown.is_empty(), "{:?}", records.unknown);
-    assert!(records.check(&server.url()).is_empty());
+    assert!(records.check(&open(&server.url())).is_empty());
     println!("an hour ahead: {}, {answers_lost} of lost answers", records.summary());
     assert!(answers_lost > 3 && records.failed.len() > 10, "{}", records.summary());
     let left = r#"SELECT string_agg(convert_from("token", 'UTF8'), ' ') FROM "KV_commit" WHERE octet_length("token") = 3"#;

@@ -2,10 +2,42 @@
 //! compared with what is there.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod bank;
-mod child;
 mod clock;
-mod histories;
-mod interleavings;
 mod kills;
-mod together;
+
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::{Postgres, programs};
+
+fn open(url: &str) -> PostgresStore {
+    PostgresStore::open(url).unwrap()
+}
+
+/// The entry of the processes. Alone, this tests nothing.
+#[test]
+fn program() {
+    let Some(words) = programs::role() else { return };
+    match &words[..] {
+        [role, url] if role == "clock" => clock::work(url),
+        words => programs::play(words, open),
+    }
+}
+
+#[test]
+fn processes_are_strictly_serializable() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.new_table();
+    programs::are_strictly_serializable(&open(&url), &url);
+}
+
+#[test]
+fn each_order_of_steps_is_as_good_as_one_after_another() {
+    let Some(server) = Postgres::shared() else { return };
+    programs::are_as_good_as_one_after_another(open, || server.new_table());
+}
+
+#[test]
+fn processes_with_threads_do_as_if_each_were_alone() {
+    let settings = ["max_pred_locks_per_transaction=1024", "fsync=off"];
+    let Some(server) = Postgres::start(&settings) else { return };
+    programs::do_as_if_each_were_alone(&open(&server.url()), &server.url());
+}

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::peers::Lines;
 use crate::postgres::other_user;
 use crate::{free_port, missing};
 
@@ -25,6 +26,11 @@ kill -KILL $server 2>/dev/null
 wait $server
 "#;
 
+/// A field of an answer.
+fn field(text: &str, name: &str) -> Option<String> {
+    Some(text.split_once(&format!("\"{name}\":\""))?.1.split('"').next()?.to_owned())
+}
+
 /// The program `etcd`: that of `PERMAZEN_ETCD_PROGRAM`, or the one that the system finds.
 fn program() -> OsString {
     std::env::var_os("PERMAZEN_ETCD_PROGRAM").unwrap_or_else(|| "etcd".into())
@@ -36,6 +42,8 @@ pub struct Etcd {
     directory: Option<tempfile::TempDir>,
     members: Vec<Member>,
     args: Vec<String>,
+    /// The lines between the members, if they can be cut.
+    lines: Option<Lines>,
     /// A port of the first member that takes encrypted connections alone.
     encrypted: Option<u16>,
     /// The cluster of somebody else.
@@ -61,6 +69,7 @@ impl Etcd {
                 directory: None,
                 members: Vec::new(),
                 args: Vec::new(),
+                lines: None,
                 encrypted: None,
                 url: Some(url),
                 prefixes: AtomicU64::new(0),
@@ -73,6 +82,15 @@ impl Etcd {
     /// A new cluster with so many members, which get these arguments. `None` if the program is not there.
     pub fn start(members: usize, args: &[&str]) -> Option<Etcd> {
         Self::start_after(members, args, |_| true)
+    }
+
+    /// A new cluster with so many members, between which the lines can be [cut](Self::cut_off).
+    pub fn start_with_lines(members: usize, args: &[&str]) -> Option<Etcd> {
+        Self::start_after(members, args, |cluster| {
+            let peers: Vec<u16> = cluster.members.iter().map(|member| member.peer).collect();
+            cluster.lines = Some(Lines::new(&peers));
+            true
+        })
     }
 
     /// A new cluster of one member with another port that takes encrypted connections alone, with a certificate for
@@ -121,6 +139,7 @@ impl Etcd {
             directory: Some(directory),
             members: (0..members).map(member).collect(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            lines: None,
             encrypted: None,
             url: None,
             prefixes: AtomicU64::new(0),
@@ -140,9 +159,13 @@ impl Etcd {
     fn run(&self, at: usize) {
         let member = &self.members[at];
         let url = |port: u16| format!("http://127.0.0.1:{port}");
-        let peers = self.members.iter().enumerate();
+        // Where the others reach a member.
+        let peer = |at: usize| match &self.lines {
+            Some(lines) => url(lines.port(at)),
+            None => url(self.members[at].peer),
+        };
         let peers: Vec<String> =
-            peers.map(|(at, one)| format!("m{at}={}", url(one.peer))).collect();
+            (0..self.members.len()).map(|at| format!("m{at}={}", peer(at))).collect();
         let log = self.path().join(format!("log{at}"));
         fs::File::options().create(true).append(true).open(&log).unwrap();
         let mut run = Command::new("sh");
@@ -156,7 +179,7 @@ impl Etcd {
         }
         run.args(["--listen-client-urls", &clients, "--listen-peer-urls", &url(member.peer)]);
         run.args(["--advertise-client-urls", &url(member.port)]);
-        run.args(["--initial-advertise-peer-urls", &url(member.peer)]);
+        run.args(["--initial-advertise-peer-urls", &peer(at)]);
         run.args(["--initial-cluster", &peers.join(",")]);
         run.args(&self.args).current_dir(self.path()).env("LOG", &log);
         if let Some((user, group)) = other_user() {
@@ -234,17 +257,40 @@ impl Etcd {
         self.signal(member, "-STOP");
     }
 
-    /// A member that was paused goes on.
+    /// A member that was paused goes on. Waits until it is healthy.
     pub fn resume(&self, member: usize) {
         self.signal(member, "-CONT");
+        self.await_health(member);
+    }
+
+    /// A member and the others hear nothing of each other. Clients still reach it.
+    ///
+    /// # Panics
+    /// Unless the cluster was [started with lines](Self::start_with_lines).
+    pub fn cut_off(&self, member: usize) {
+        let status = self.ask(member, "POST", "/v3/maintenance/status").expect("it answers");
+        let name: u64 = field(&status, "member_id").and_then(|id| id.parse().ok()).expect("its ID");
+        self.lines.as_ref().expect("started with lines").cut(member, format!("{name:x}"));
+    }
+
+    /// A member that was cut off hears the others again. Waits until it is healthy.
+    ///
+    /// # Panics
+    /// Unless the cluster was [started with lines](Self::start_with_lines).
+    pub fn reunite(&self, member: usize) {
+        self.lines.as_ref().expect("started with lines").join();
+        self.await_health(member);
+    }
+
+    /// The URL of a store by one of the members alone.
+    pub fn url_of(&self, member: usize, url: &str) -> String {
+        let prefix = url.rsplit('/').next().unwrap_or_default();
+        format!("etcd://127.0.0.1:{}/{prefix}", self.members[member].port)
     }
 
     /// The member that leads.
     pub fn leader(&self) -> usize {
         let until = Instant::now() + Duration::from_secs(60);
-        let field = |text: &str, name: &str| -> Option<String> {
-            Some(text.split_once(&format!("\"{name}\":\""))?.1.split('"').next()?.to_owned())
-        };
         loop {
             for member in 0..self.members.len() {
                 if self.members[member].running.lock().unwrap().is_some()

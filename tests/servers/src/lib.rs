@@ -3,12 +3,20 @@
 //!
 //! If the programs of a server are not there, a test prints what is missing and ends; in CI it fails.
 #![deny(missing_docs)]
-#![allow(clippy::print_stderr, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::expect_used
+)]
 
 mod etcd;
 mod failover;
 pub mod objects;
+mod peers;
 mod postgres;
+pub mod programs;
 mod proxy;
 
 use std::net::TcpListener;

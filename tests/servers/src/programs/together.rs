@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use permazen::kv::{Retry, TxOptions};
+use permazen::kv::{KvDatabase, Retry};
 use permazen::{Counter, Permazen, PermazenObject, Ref};
-use permazen_kv::KvDatabase;
-use permazen_kv_postgres::PostgresStore;
-use permazen_test_servers::Postgres;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::child::{Process, say};
+use super::Open;
+use super::bank::health;
+use super::process::{Process, say};
 
 const PROCESSES: usize = 4;
 const THREADS: u64 = 4;
@@ -55,12 +54,11 @@ struct Paper {
     title: String,
 }
 
-fn open(url: &str) -> (PostgresStore, Permazen) {
-    let store = PostgresStore::open(url).unwrap();
+fn database<S: KvDatabase + Clone + 'static>(store: &S) -> Permazen {
     let builder = Permazen::builder(store.clone()).model::<Purse>().model::<Booking>();
     // On so few objects, all are in the way of all.
     let retry = Retry { times: 10_000, ..Retry::default() };
-    (store, builder.model::<Folder>().model::<Paper>().retry(retry).build().unwrap())
+    builder.model::<Folder>().model::<Paper>().retry(retry).build().unwrap()
 }
 
 /// How many transactions of each kind were committed, and how many attempts they took.
@@ -73,8 +71,13 @@ struct Done {
 }
 
 /// The work of a process, for so many seconds. In the end it says how much it has done.
-pub(crate) fn work(url: &str, number: u64, seconds: u64) {
-    let (_, db) = open(url);
+pub(super) fn work<S: KvDatabase + Clone + 'static>(
+    open: Open<S>,
+    url: &str,
+    number: u64,
+    seconds: u64,
+) {
+    let db = database(&open(url));
     let done = Done::default();
     let until = Instant::now() + Duration::from_secs(seconds);
     thread::scope(|scope| {
@@ -207,12 +210,13 @@ fn look(db: &Permazen) {
     .unwrap();
 }
 
-#[test]
-fn processes_with_threads_do_as_if_each_were_alone() {
-    let settings = ["max_pred_locks_per_transaction=1024", "fsync=off"];
-    let Some(server) = Postgres::start(&settings) else { return };
-    let url = server.url();
-    let (store, db) = open(&url);
+/// Processes with threads transfer, book, count and delete on one new store, which has this URL too, while somebody looks
+/// on. `PERMAZEN_TOGETHER_SECONDS` says how long.
+///
+/// # Panics
+/// If they did not do as if each had been alone.
+pub fn do_as_if_each_were_alone<S: KvDatabase + Clone + 'static>(store: &S, url: &str) {
+    let db = database(store);
     db.write(|tx| {
         (0..ACCOUNTS).try_for_each(|number| {
             tx.create(Purse { number, balance: BALANCE, ..<_>::default() }).map(drop)
@@ -220,7 +224,7 @@ fn processes_with_threads_do_as_if_each_were_alone() {
     })
     .unwrap();
     let seconds = seconds();
-    let start = |number: usize| Process::start(&["together", &url, &number.to_string(), &seconds]);
+    let start = |number: usize| Process::start(&["together", url, &number.to_string(), &seconds]);
     let processes: Vec<_> = (0..PROCESSES).map(start).collect();
     let is_over = AtomicBool::new(false);
     let (mut looks, mut counts) = (0, [0; 4]);
@@ -261,10 +265,5 @@ fn processes_with_threads_do_as_if_each_were_alone() {
     );
     assert_eq!((uses, bookings), (2 * transfers, booked));
     assert!(transactions > 100 && looks > 2, "{transactions} {looks}");
-    let tx = store.begin(&TxOptions::reading()).unwrap();
-    let mut findings = Vec::new();
-    let options = permazen_jsck::Options::default();
-    permazen_jsck::check(&*tx, &options, &mut |finding| findings.push(finding.to_string()))
-        .unwrap();
-    assert!(findings.is_empty(), "{findings:?}");
+    health(store);
 }

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use permazen_kv::{
+use permazen::kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvTransaction, KvWrite, Result,
     TxOptions,
 };
-use permazen_kv_postgres::PostgresStore;
-use permazen_test_servers::Postgres;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::child::{Process, say};
+use super::Open;
+use super::process::{Process, say};
 
 /// A step of a transaction. What it reads is added up.
 #[derive(Debug, Clone, Copy)]
@@ -103,9 +102,8 @@ const CASES: &[Case] = &[
 const ORDERS: usize = 100;
 
 /// The work of the process: the transactions of one of the programs, as it is told step by step.
-pub(crate) fn work(url: &str, case: usize, program: usize) {
+pub(super) fn work(store: &dyn KvDatabase, case: usize, program: usize) {
     let steps = CASES[case].programs[program];
-    let store = PostgresStore::open(url).unwrap();
     let writes = steps.iter().any(|step| matches!(step, Put(..) | Remove(_)));
     let options = if writes { TxOptions::writing() } else { TxOptions::reading() };
     let mut lines = std::io::stdin().lines();
@@ -205,7 +203,7 @@ fn orders(left: &mut [usize], so_far: &mut Vec<usize>, all: &mut Vec<Vec<usize>>
     }
 }
 
-fn reset(store: &PostgresStore, before: &[(&str, i64)]) {
+fn reset(store: &dyn KvDatabase, before: &[(&str, i64)]) {
     store
         .write(|tx| {
             tx.remove_span(KeySpan::FULL)?;
@@ -214,10 +212,10 @@ fn reset(store: &PostgresStore, before: &[(&str, i64)]) {
         .unwrap();
 }
 
-fn pairs(store: &PostgresStore) -> Pairs {
+fn pairs(store: &dyn KvDatabase) -> Pairs {
     let read = |tx: &dyn KvTransaction| {
         let scan = tx.scan(KeySpan::FULL, Direction::Forward)?;
-        let pair = |pair: Result<permazen_kv::Pair<'_>>| {
+        let pair = |pair: Result<permazen::kv::Pair<'_>>| {
             let (key, value) = pair?;
             Ok((String::from_utf8_lossy(&key).into_owned(), number(&value)))
         };
@@ -226,13 +224,15 @@ fn pairs(store: &PostgresStore) -> Pairs {
     store.read(read).unwrap()
 }
 
-#[test]
-fn each_order_of_steps_is_as_good_as_one_after_another() {
-    let Some(server) = Postgres::shared() else { return };
+/// Transactions of several processes, step by step in each order. Each call of `new` makes the URL of a new store.
+///
+/// # Panics
+/// If they read or leave what they would not in turn.
+pub fn are_as_good_as_one_after_another<S: KvDatabase>(open: Open<S>, new: impl Fn() -> String) {
     let mut rng = StdRng::seed_from_u64(rand::rng().random());
     for (number, case) in CASES.iter().enumerate() {
-        let url = server.new_table();
-        let store = PostgresStore::open(&url).unwrap();
+        let url = new();
+        let store = open(&url);
         let start = |program: usize| {
             let (number, program) = (number.to_string(), program.to_string());
             let mut process = Process::start(&["interleavings", &url, &number, &program]);

@@ -10,17 +10,16 @@ use std::thread;
 
 use permazen::kv::{KvDatabase, KvError, Retry, TxOptions};
 use permazen::{Counter, Permazen, PermazenObject, Ref};
-use permazen_kv_postgres::PostgresStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::child;
+use super::{Open, process};
 
 const ACCOUNTS: usize = 200;
 const BALANCE: i64 = 1_000;
 
 #[derive(PermazenObject, Debug, Clone, Default)]
-pub(crate) struct Account {
+pub struct Account {
     #[permazen(indexed)]
     number: i64,
     #[permazen(indexed)]
@@ -40,16 +39,18 @@ struct Transfer {
 
 /// What a program is told about a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// It took place.
     Committed,
     /// It did not take place.
     Failed,
+    /// Nobody knows.
     Unknown,
 }
 
 /// # Panics
 /// At an error that says neither.
-pub(crate) fn outcome(done: Result<(), permazen::Error>) -> Outcome {
+fn outcome(done: Result<(), permazen::Error>) -> Outcome {
     let error = match done {
         Ok(()) => return Outcome::Committed,
         Err(error) if error.is_retryable() => return Outcome::Failed,
@@ -66,33 +67,44 @@ pub(crate) fn outcome(done: Result<(), permazen::Error>) -> Outcome {
 }
 
 /// A program's view of the bank. Each transaction runs once.
-pub(crate) fn open(url: &str) -> (PostgresStore, Permazen) {
-    let store = PostgresStore::open(url).unwrap();
+///
+/// # Panics
+/// If it cannot be opened.
+pub fn bank<S: KvDatabase + Clone + 'static>(store: &S) -> Permazen {
     let builder = Permazen::builder(store.clone()).model::<Account>().model::<Transfer>();
     let retry = Retry { times: 0, ..Retry::default() };
-    (store, builder.retry(retry).build().unwrap())
+    builder.retry(retry).build().unwrap()
 }
 
-/// Makes the accounts.
-pub(crate) fn found(url: &str) {
-    let (_, db) = open(url);
+/// Makes the accounts, a few at a time, as stores with small transactions need it.
+///
+/// # Panics
+/// If that is not possible.
+pub fn found<S: KvDatabase + Clone + 'static>(store: &S) {
+    let db = bank(store);
     let account = |number| Account { number, balance: BALANCE, ..<_>::default() };
-    db.write(|tx| (0..ACCOUNTS as i64).try_for_each(|number| tx.create(account(number)).map(drop)))
+    for first in (0..ACCOUNTS).step_by(10) {
+        let some = first..(first + 10).min(ACCOUNTS);
+        db.write(|tx| {
+            some.clone().try_for_each(|number| tx.create(account(number as i64)).map(drop))
+        })
         .unwrap();
+    }
 }
 
 /// The accounts, in any order.
-pub(crate) fn accounts(db: &Permazen) -> Result<Vec<Ref<Account>>, permazen::Error> {
+///
+/// # Errors
+/// Those of the store.
+pub fn accounts(db: &Permazen) -> Result<Vec<Ref<Account>>, permazen::Error> {
     db.read(|tx| (&tx.all::<Account>()?).into_iter().map(|found| Ok(found?.to_ref())).collect())
 }
 
 /// Moves money under a name.
-pub(crate) fn transfer(
-    db: &Permazen,
-    accounts: &[Ref<Account>],
-    name: &str,
-    rng: &mut StdRng,
-) -> Outcome {
+///
+/// # Panics
+/// At an error that does not say what became of it.
+pub fn transfer(db: &Permazen, accounts: &[Ref<Account>], name: &str, rng: &mut StdRng) -> Outcome {
     let from = accounts[rng.random_range(0..accounts.len())];
     let to = accounts[rng.random_range(0..accounts.len())];
     let amount = rng.random_range(1..10);
@@ -107,14 +119,16 @@ pub(crate) fn transfer(
 
 /// The work of a process: its threads make transfers, one after another, and record how each has ended, until it is
 /// told to stop.
-pub(crate) fn work(url: &str, directory: &Path, name: &str, threads: u64) {
-    let stopped = child::stopped();
-    let (_, db) = open(url);
-    let append = |kind: &str| {
-        let file = directory.join(format!("{name}.{kind}"));
-        OpenOptions::new().create(true).append(true).open(file).unwrap()
-    };
-    let records = ["committed", "failed", "unknown"].map(append);
+pub(super) fn work<S: KvDatabase + Clone + 'static>(
+    open: Open<S>,
+    url: &str,
+    directory: &Path,
+    name: &str,
+    threads: u64,
+) {
+    let stopped = process::stopped();
+    let db = bank(&open(url));
+    let records = Outcome::ALL.map(|outcome| outcome.record(directory, name));
     thread::scope(|scope| {
         for at in 0..threads {
             let (db, stopped, records) = (&db, &stopped, &records);
@@ -132,26 +146,48 @@ pub(crate) fn work(url: &str, directory: &Path, name: &str, threads: u64) {
                         break;
                     }
                     let name = format!("{name}.{at}.{number}");
-                    let mut record: &File =
-                        &records[transfer(db, &accounts, &name, &mut rng) as usize];
-                    // One call, so that a kill leaves whole lines.
-                    record.write_all(format!("{name}\n").as_bytes()).unwrap();
+                    let outcome = transfer(db, &accounts, &name, &mut rng);
+                    append(&records[outcome as usize], &name);
                 }
             });
         }
     });
 }
 
+impl Outcome {
+    const ALL: [Outcome; 3] = [Outcome::Committed, Outcome::Failed, Outcome::Unknown];
+
+    /// Where a program records the transfers that have ended so.
+    fn record(self, directory: &Path, program: &str) -> File {
+        let kind = ["committed", "failed", "unknown"][self as usize];
+        let file = directory.join(format!("{program}.{kind}"));
+        OpenOptions::new().create(true).append(true).open(file).unwrap()
+    }
+}
+
+/// One call, so that a kill leaves whole lines.
+fn append(mut record: &File, transfer: &str) {
+    record.write_all(format!("{transfer}\n").as_bytes()).unwrap();
+}
+
+/// Records how a transfer has ended.
+pub(super) fn record(directory: &Path, program: &str, transfer: &str, outcome: Outcome) {
+    append(&outcome.record(directory, program), transfer);
+}
+
 /// What the programs have recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
-    pub(crate) committed: BTreeSet<String>,
-    pub(crate) failed: BTreeSet<String>,
-    pub(crate) unknown: BTreeSet<String>,
+pub struct Records {
+    /// The transfers that were acknowledged.
+    pub committed: BTreeSet<String>,
+    /// Those that did not take place.
+    pub failed: BTreeSet<String>,
+    /// Those of which nobody knew.
+    pub unknown: BTreeSet<String>,
 }
 
 impl Records {
-    pub(crate) fn read(directory: &Path) -> Records {
+    pub(super) fn read(directory: &Path) -> Records {
         let mut records = Records::default();
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -166,11 +202,12 @@ impl Records {
     }
 
     /// How many bytes of acknowledged commits a program has recorded.
-    pub(crate) fn acknowledged(directory: &Path, name: &str) -> u64 {
+    pub(super) fn acknowledged(directory: &Path, name: &str) -> u64 {
         fs::metadata(directory.join(format!("{name}.committed"))).map_or(0, |file| file.len())
     }
 
-    pub(crate) fn add(&mut self, name: &str, outcome: Outcome) {
+    /// Adds what a program was told of a transfer.
+    pub fn add(&mut self, name: &str, outcome: Outcome) {
         let into = match outcome {
             Outcome::Committed => &mut self.committed,
             Outcome::Failed => &mut self.failed,
@@ -181,9 +218,11 @@ impl Records {
 
     /// Checks that what was recorded is true, and that the database is healthy. Programs can be at work. Returns the
     /// transfers that are there and of which nothing was recorded.
-    pub(crate) fn check(&self, url: &str) -> Vec<String> {
-        let joint = if url.contains('?') { '&' } else { '?' };
-        let (store, db) = open(&format!("{url}{joint}deferrable=on"));
+    ///
+    /// # Panics
+    /// If something is wrong.
+    pub fn check<S: KvDatabase + Clone + 'static>(&self, store: &S) -> Vec<String> {
+        let db = bank(store);
         let (there, unlike) = db
             .read(|tx| {
                 let (mut there, mut expected, mut found) =
@@ -213,24 +252,25 @@ impl Records {
         assert!(lost.is_empty(), "acknowledged, and not there: {lost:?}");
         let made: Vec<_> = self.failed.intersection(&there).collect();
         assert!(made.is_empty(), "said to have failed, and there: {made:?}");
-        self.check_health(&store);
+        health(store);
         let told = |name: &String| self.committed.contains(name) || self.unknown.contains(name);
         there.into_iter().filter(|name| !told(name)).collect()
     }
 
-    fn check_health(&self, store: &PostgresStore) {
-        let tx = store.begin(&TxOptions::reading()).unwrap();
-        let mut findings = Vec::new();
-        let options = permazen_jsck::Options::default();
-        permazen_jsck::check(&*tx, &options, &mut |finding| findings.push(finding.to_string()))
-            .unwrap();
-        assert!(findings.is_empty(), "{findings:?}");
-    }
-
     /// What was run, in a line.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let (committed, failed) = (self.committed.len(), self.failed.len());
         let unknown = self.unknown.len();
         format!("{committed} commits acknowledged, {failed} to be retried, {unknown} unknown")
     }
+}
+
+/// Checks a database of objects as `jsck` does.
+pub(crate) fn health(store: &dyn KvDatabase) {
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let mut findings = Vec::new();
+    let options = permazen_jsck::Options::default();
+    permazen_jsck::check(&*tx, &options, &mut |finding| findings.push(finding.to_string()))
+        .unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
 }

@@ -1,37 +1,34 @@
-//! This program, started again to be another one on the same server.
+//! This program, started again to be another one on the same store.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{bank, clock, histories, interleavings, together};
-
-const ROLE: &str = "PERMAZEN_POSTGRES_ROLE";
+const ROLE: &str = "PERMAZEN_TEST_ROLE";
 
 /// A running process. It ends with this.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Process {
     /// Starts a process that plays a role: its name, and what it is told.
-    pub(crate) fn start(role: &[&str]) -> Process {
+    pub fn start(role: &[&str]) -> Process {
         Self::start_with(Command::new(std::env::current_exe().unwrap()), role)
     }
 
     /// The same with a command that starts what is named after it.
-    pub(crate) fn start_under(mut command: Command, role: &[&str]) -> Process {
+    pub fn start_under(mut command: Command, role: &[&str]) -> Process {
         command.arg(std::env::current_exe().unwrap());
         Self::start_with(command, role)
     }
 
     fn start_with(mut command: Command, role: &[&str]) -> Process {
         let mut child = command
-            .args(["--exact", "child::child", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "program", "--nocapture", "--test-threads=1"])
             .env(ROLE, role.join("\n"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -42,12 +39,12 @@ impl Process {
     }
 
     /// Says something to it.
-    pub(crate) fn tell(&mut self, what: &str) {
+    pub fn tell(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
     }
 
     /// The rest of its next line that begins so.
-    pub(crate) fn hear(&mut self, word: &str) -> String {
+    pub fn hear(&mut self, word: &str) -> String {
         loop {
             let mut line = String::new();
             assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without {word:?}");
@@ -58,13 +55,13 @@ impl Process {
     }
 
     /// Kills it at once.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Tells it to end, and waits until it has done all it wanted.
-    pub(crate) fn stop(mut self) {
+    pub fn stop(mut self) {
         drop(self.child.stdin.take());
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
@@ -79,7 +76,7 @@ impl Drop for Process {
 }
 
 /// Tells the process that started this one.
-pub(crate) fn say(what: &str) {
+pub fn say(what: &str) {
     let mut out = std::io::stdout().lock();
     // The name of the test is before the first line.
     writeln!(out, "\n{what}").unwrap();
@@ -87,7 +84,7 @@ pub(crate) fn say(what: &str) {
 }
 
 /// Set when the process that started this one tells it to end, or has ended.
-pub(crate) fn stopped() -> Arc<AtomicBool> {
+pub(super) fn stopped() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     std::thread::spawn(move || {
@@ -97,23 +94,8 @@ pub(crate) fn stopped() -> Arc<AtomicBool> {
     flag
 }
 
-/// The entry of the processes. Alone, this tests nothing.
-#[test]
-fn child() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    let words: Vec<&str> = role.split('\n').collect();
-    match words[..] {
-        ["bank", url, directory, name, threads] => {
-            bank::work(url, Path::new(directory), name, threads.parse().unwrap());
-        }
-        ["clock", url] => clock::work(url),
-        ["interleavings", url, case, program] => {
-            interleavings::work(url, case.parse().unwrap(), program.parse().unwrap());
-        }
-        ["histories", url, process] => histories::work(url, process.parse().unwrap()),
-        ["together", url, number, seconds] => {
-            together::work(url, number.parse().unwrap(), seconds.parse().unwrap());
-        }
-        _ => panic!("no role {words:?}"),
-    }
+/// What this process was started for, if another one has started it.
+pub fn role() -> Option<Vec<String>> {
+    let role = std::env::var(ROLE).ok()?;
+    Some(role.split('\n').map(str::to_owned).collect())
 }

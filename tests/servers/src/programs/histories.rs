@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use permazen_kv::{
+use permazen::kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, Result, TxOptions,
 };
-use permazen_kv_postgres::PostgresStore;
-use permazen_test_servers::Postgres;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::child::{Process, say};
+use super::process::{Process, say};
 
 const PROCESSES: u32 = 3;
 const THREADS: u32 = 2;
@@ -55,14 +53,13 @@ fn parsed(text: &str) -> Lists {
 }
 
 /// The work of a process: it says what each committed transaction has read and appended.
-pub(crate) fn work(url: &str, process: u32) {
-    let store = PostgresStore::open(url).unwrap();
+pub(super) fn work(store: &dyn KvDatabase, process: u32) {
     std::io::stdin().read_line(&mut String::new()).unwrap();
     // Nobody listens while they work.
     let said = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (store, said) = (&store, &said);
+            let said = &said;
             scope.spawn(move || {
                 let id = process * THREADS + thread;
                 let mut rng = StdRng::seed_from_u64(rand::rng().random());
@@ -85,7 +82,7 @@ pub(crate) fn work(url: &str, process: u32) {
     say("transaction none");
 }
 
-fn transact(store: &PostgresStore, rng: &mut StdRng, mut next: u32) -> Result<(Lists, Lists)> {
+fn transact(store: &dyn KvDatabase, rng: &mut StdRng, mut next: u32) -> Result<(Lists, Lists)> {
     let reads_only = rng.random_ratio(1, 4);
     let options = if reads_only { TxOptions::reading() } else { TxOptions::writing() };
     let mut tx = store.begin(&options)?;
@@ -184,12 +181,12 @@ fn in_circles(after: &[Vec<usize>]) -> Vec<usize> {
     (0..after.len()).filter(|&id| before[id] > 0).collect()
 }
 
-#[test]
-fn processes_are_strictly_serializable() {
-    let Some(server) = Postgres::shared() else { return };
-    let url = server.new_table();
-    let store = PostgresStore::open(&url).unwrap();
-    let start = |process: u32| Process::start(&["histories", &url, &process.to_string()]);
+/// Processes on one new store, which has this URL too, read and append to lists.
+///
+/// # Panics
+/// If no order explains what they have read and appended.
+pub fn are_strictly_serializable(store: &dyn KvDatabase, url: &str) {
+    let start = |process: u32| Process::start(&["histories", url, &process.to_string()]);
     let mut processes: Vec<_> = (0..PROCESSES).map(start).collect();
     processes.iter_mut().for_each(|process| process.tell("begin"));
     let mut history = Vec::new();

@@ -1,0 +1,78 @@
+//! Members and programs that stop at once while programs commit.
+//!
+//! `PERMAZEN_FAULTS=full` does it 50 times instead of 5 (programs: 200 times instead of 20), or as often as it says.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use permazen_test_servers::Etcd;
+use permazen_test_servers::programs::{World, accounts, bank, kill_programs, rounds, transfer};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::open;
+
+/// Programs work while something is done to the leader and undone, again and again. They go on in between. Each time
+/// what they were told is compared with what is there.
+fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
+    let url = cluster.new_prefix();
+    let mut world = World::new(open, &url, 3);
+    let (count, mut rng) = (rounds(50), StdRng::seed_from_u64(4));
+    let begun = Instant::now();
+    for round in 1..=count {
+        world.wait();
+        world.pause();
+        let leader = cluster.leader();
+        // One asks the leader alone, also when it leads no more.
+        let of_leader = bank(&open(&cluster.url_of(leader, &url)));
+        let accounts = accounts(&of_leader).unwrap();
+        let (done, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let number = done.load(Ordering::Relaxed);
+                    let name = format!("{what} {round} {number}");
+                    world.note(&name, transfer(&of_leader, &accounts, &name, &mut rng));
+                    done.store(number + 1, Ordering::Relaxed);
+                }
+            });
+            while done.load(Ordering::Relaxed) < 3 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            act(cluster, leader);
+            world.wait();
+            undo(cluster, leader);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        world.check();
+    }
+    world.wait();
+    let records = world.end();
+    println!("leader {what} {count} times in {:?}: {}", begun.elapsed(), records.summary());
+    assert!(records.unknown.is_empty() && records.committed.len() > 5 * count);
+}
+
+#[test]
+fn a_leader_is_killed() {
+    let Some(cluster) = Etcd::start(3, &[]) else { return };
+    disturbed("killed", &cluster, Etcd::kill, Etcd::restart);
+}
+
+#[test]
+fn a_leader_is_paused() {
+    let Some(cluster) = Etcd::start(3, &[]) else { return };
+    disturbed("paused", &cluster, Etcd::pause, Etcd::resume);
+}
+
+#[test]
+fn a_leader_is_cut_off_from_the_others() {
+    let Some(cluster) = Etcd::start_with_lines(3, &[]) else { return };
+    disturbed("cut off", &cluster, Etcd::cut_off, Etcd::reunite);
+}
+
+#[test]
+fn killed_programs_leave_nothing_half_done() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    kill_programs(open, &cluster.new_prefix());
+}

@@ -1,0 +1,41 @@
+//! Programs as processes of their own on one cluster: members and programs are killed, members are paused and cut off, and
+//! what was said of each commit is compared with what is there.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod faults;
+
+use permazen_kv_etcd::EtcdStore;
+use permazen_test_servers::{Etcd, programs};
+
+fn open(url: &str) -> EtcdStore {
+    EtcdStore::open(url).unwrap()
+}
+
+/// The entry of the processes. Alone, this tests nothing.
+#[test]
+fn program() {
+    if let Some(words) = programs::role() {
+        programs::play(&words, open);
+    }
+}
+
+#[test]
+fn processes_are_strictly_serializable() {
+    let Some(cluster) = Etcd::start(3, &[]) else { return };
+    let url = cluster.new_prefix();
+    programs::are_strictly_serializable(&open(&url), &url);
+}
+
+#[test]
+fn each_order_of_steps_is_as_good_as_one_after_another() {
+    let Some(cluster) = Etcd::shared() else { return };
+    programs::are_as_good_as_one_after_another(open, || cluster.new_prefix());
+}
+
+#[test]
+fn processes_with_threads_do_as_if_each_were_alone() {
+    // A folder is deleted with all papers in it.
+    let Some(cluster) = Etcd::start(3, &["--max-txn-ops=10000"]) else { return };
+    let url = cluster.new_prefix();
+    programs::do_as_if_each_were_alone(&open(&url), &url);
+}

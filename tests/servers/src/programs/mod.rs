@@ -1,0 +1,52 @@
+//! Programs on one store, each a process of its own: this test program, started again to play a role.
+//!
+//! A test has an entry for them, which is a test by name:
+//!
+//! ```ignore
+//! #[test]
+//! fn program() {
+//!     if let Some(words) = role() {
+//!         play(&words, open);
+//!     }
+//! }
+//! ```
+
+mod bank;
+mod histories;
+mod interleavings;
+mod process;
+mod together;
+mod world;
+
+use permazen::kv::KvDatabase;
+
+pub use bank::{Outcome, Records, accounts, bank, found, transfer};
+pub use histories::are_strictly_serializable;
+pub use interleavings::are_as_good_as_one_after_another;
+pub use process::{Process, role, say};
+pub use together::do_as_if_each_were_alone;
+pub use world::{World, kill_programs, rounds};
+
+/// How a program opens the store that a URL names.
+pub type Open<S> = fn(&str) -> S;
+
+/// Does what a process was started for.
+///
+/// # Panics
+/// If there is no such role, or if something goes wrong.
+pub fn play<S: KvDatabase + Clone + 'static>(words: &[String], open: Open<S>) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["bank", url, directory, name, threads] => {
+            bank::work(open, url, directory.as_ref(), name, threads.parse().unwrap());
+        }
+        ["interleavings", url, case, program] => {
+            interleavings::work(&open(url), case.parse().unwrap(), program.parse().unwrap());
+        }
+        ["histories", url, process] => histories::work(&open(url), process.parse().unwrap()),
+        ["together", url, number, seconds] => {
+            together::work(open, url, number.parse().unwrap(), seconds.parse().unwrap());
+        }
+        _ => panic!("no role {words:?}"),
+    }
+}
