@@ -13,6 +13,15 @@ use rand::rngs::StdRng;
 
 use crate::open;
 
+/// Lets the others end, whatever has happened.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Programs work while something is done to the leader and undone, again and again. They go on in between. Each time
 /// what they were told is compared with what is there.
 fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
@@ -37,13 +46,13 @@ fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, 
                     done.store(number + 1, Ordering::Relaxed);
                 }
             });
+            let _over = Over(&is_over);
             while done.load(Ordering::Relaxed) < 3 {
                 thread::sleep(Duration::from_millis(1));
             }
             act(cluster, leader);
             world.wait();
             undo(cluster, leader);
-            is_over.store(true, Ordering::Relaxed);
         });
         world.check();
     }
