@@ -7,7 +7,9 @@ mod floor;
 mod measure;
 mod model;
 mod pairs;
+mod peers;
 mod settings;
+mod sides;
 
 use settings::Settings;
 
@@ -28,5 +30,11 @@ fn main() {
     }
     if settings.runs("memory") {
         floor::in_memory(settings.objects, &settings);
+    }
+    if settings.runs("peers") {
+        peers::tables(dir.path(), &settings);
+    }
+    if settings.runs("growth") {
+        peers::growth(dir.path(), &settings);
     }
 }

@@ -30,7 +30,7 @@ pub struct Bag {
     #[permazen(storage_id = 21, element(indexed, storage_id = 22))]
     pub list: Vec<i32>,
     #[permazen(storage_id = 23, element(indexed, storage_id = 24))]
-    pub set: BTreeSet<i32>,
+    pub members: BTreeSet<i32>,
     #[permazen(storage_id = 25, key(indexed, storage_id = 26), value(indexed, storage_id = 27))]
     pub map: BTreeMap<i32, i32>,
 }

@@ -30,7 +30,7 @@ pub fn same_pairs(world: World, count: usize) {
             let bag = world.bags[0];
             for value in [5, 1_000_000, 70] {
                 tx.get(bag)?.list()?.push(value)?;
-                tx.get(bag)?.set()?.add(value)?;
+                tx.get(bag)?.members()?.add(value)?;
                 tx.get(bag)?.map()?.insert(value, -value)?;
             }
             let target = tx.create(Target { label: 4 })?;

@@ -59,7 +59,7 @@ pub fn cases(world: &World) -> Vec<Case<'_>> {
             "add to an indexed set",
             1.3,
             |txn, id, value| assert!(bags::add(txn, id, value)),
-            |bag, value| assert!(bag.set().unwrap().add(value).unwrap()),
+            |bag, value| assert!(bag.members().unwrap().add(value).unwrap()),
         ),
         case(
             world,

@@ -87,6 +87,7 @@ impl Side {
         let txn = self.by_hand.read();
         let mut by_hand = Vec::new();
         people::visit_by_age(&txn, (0, i32::MAX), |_, id| by_hand.push(people::load(&txn, id)));
+        drop(txn);
         ours.sort();
         by_hand.sort();
         assert!(ours == by_hand, "both sides hold the same people");

@@ -18,7 +18,7 @@ use crate::pairs::heed::{Reading, Writing};
 const KNOWN: usize = 500;
 
 /// Our side and code by hand in a new transaction that reads.
-fn reading<'w, I>(
+fn reading<'w, I: 'w>(
     world: &'w World,
     name: &'static str,
     goal: impl Into<Option<f64>>,
@@ -312,7 +312,7 @@ fn by_name<'w>(
     names.sort_unstable();
     let at = names.len() / 3;
     let range = (names[at], names[(at + ENTRIES).min(names.len() - 1)]);
-    let hits = names.iter().filter(|name| (range.0..range.1).contains(name)).count();
+    let hits = names.iter().filter(|name| (range.0..range.1).contains(*name)).count();
     scan(
         world,
         name,

@@ -46,7 +46,7 @@ impl World {
         let bag = |n: usize| {
             let numbers = || (0..10).map(|i| (n * 10 + i) as i32);
             let map = numbers().map(|i| (i, i)).collect();
-            Bag { list: numbers().collect(), set: numbers().collect(), map }
+            Bag { list: numbers().collect(), members: numbers().collect(), map }
         };
         let bags = BAGS.min(objects);
         let bags = db.write(|tx| (0..bags).map(|n| Ok(tx.create(bag(n))?.to_ref())).collect());

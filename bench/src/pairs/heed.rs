@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn};
+use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithTls};
 
 use super::{Read, Write};
 
@@ -51,7 +51,7 @@ impl Environment {
 }
 
 pub struct Reading<'e> {
-    txn: RoTxn<'e>,
+    txn: RoTxn<'e, WithTls>,
     pairs: Database,
 }
 
