@@ -4,13 +4,16 @@
 mod by_hand;
 mod data;
 mod floor;
+mod machine;
 mod measure;
 mod model;
 mod pairs;
 mod peers;
+mod report;
 mod settings;
 mod sides;
 
+use report::Results;
 use settings::Settings;
 
 fn main() {
@@ -25,16 +28,22 @@ fn main() {
         Some(dir) => tempfile::tempdir_in(dir).unwrap(),
         None => tempfile::tempdir().unwrap(),
     };
-    if settings.runs("floor") {
-        floor::on_lmdb(dir.path(), settings.objects, &settings);
-    }
-    if settings.runs("memory") {
-        floor::in_memory(settings.objects, &settings);
+    let mut results = Results {
+        about: machine::describe(dir.path()),
+        command: settings.command(),
+        ..Results::default()
+    };
+    if settings.runs("floor") || settings.runs("memory") {
+        results.floor = Some(floor::measure_all(dir.path(), &settings));
     }
     if settings.runs("peers") {
-        peers::tables(dir.path(), &settings);
+        results.peers = Some(peers::tables(dir.path(), &settings));
     }
     if settings.runs("growth") {
-        peers::growth(dir.path(), &settings);
+        results.growth = Some(peers::growth(dir.path(), &settings));
+    }
+    if let Some(pages) = &settings.pages {
+        report::write(&results, pages);
+        eprintln!("written to {}", pages.display());
     }
 }

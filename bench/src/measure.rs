@@ -1,5 +1,6 @@
 //! How time is taken, and what becomes of many measurements.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -71,7 +72,11 @@ impl Series {
 }
 
 /// Runs all sides once a round. Another side is the first in each round.
-pub fn rounds(count: usize, sides: usize, mut run: impl FnMut(usize, usize) -> Option<Cost>) -> Vec<Series> {
+pub fn rounds(
+    count: usize,
+    sides: usize,
+    mut run: impl FnMut(usize, usize) -> Option<Cost>,
+) -> Vec<Series> {
     let mut all = vec![Series::default(); sides];
     for round in 0..count {
         for turn in 0..sides {
@@ -82,4 +87,14 @@ pub fn rounds(count: usize, sides: usize, mut run: impl FnMut(usize, usize) -> O
         }
     }
     all
+}
+
+/// Shows each item to the optimizer, as a loop of a program does. Returns how many there were.
+pub fn walk<T, E: std::fmt::Debug>(items: impl Iterator<Item = Result<T, E>>) -> usize {
+    let mut count = 0;
+    for item in items {
+        black_box(item.unwrap());
+        count += 1;
+    }
+    count
 }

@@ -86,6 +86,17 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What a user typed.
+    pub fn command(&self) -> String {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let command = "cargo run --release --manifest-path bench/Cargo.toml";
+        if arguments.is_empty() {
+            command.to_owned()
+        } else {
+            format!("{command} -- {}", arguments.join(" "))
+        }
+    }
+
     /// Whether this part runs.
     pub fn runs(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == part)

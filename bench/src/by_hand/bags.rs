@@ -1,6 +1,6 @@
 //! Bags: collections whose elements are indexed. Positions stay below 251, where they are one byte.
 
-use super::{Id, field_key, index_key, long_bytes, put_object};
+use super::{Id, field_key, index_key, long_bytes};
 use crate::pairs::{Key, Read, Write};
 
 const LIST: u8 = 21;
@@ -10,10 +10,6 @@ const SET_ELEMENT: u8 = 24;
 const MAP: u8 = 25;
 const MAP_KEY: u8 = 26;
 const MAP_VALUE: u8 = 27;
-
-pub fn create<P: Write>(pairs: &mut P, id: Id) {
-    put_object(pairs, id);
-}
 
 pub fn push<P: Write>(pairs: &mut P, id: Id, value: i32) {
     let mut key = field_key::<P>(id, LIST);

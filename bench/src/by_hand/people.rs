@@ -84,7 +84,11 @@ pub fn visit_by_age<P: Read>(pairs: &P, (low, high): (i32, i32), mut visit: impl
 }
 
 /// The same for names.
-pub fn visit_by_name<P: Read>(pairs: &P, (low, high): (&str, &str), mut visit: impl FnMut(&[u8], Id)) {
+pub fn visit_by_name<P: Read>(
+    pairs: &P,
+    (low, high): (&str, &str),
+    mut visit: impl FnMut(&[u8], Id),
+) {
     let bound = |name: &str| {
         let mut bytes = Vec::new();
         string::write(name, &mut bytes);

@@ -66,7 +66,9 @@ pub fn cases(world: &World) -> Vec<Case<'_>> {
             "insert into an indexed map",
             1.3,
             |txn, id, value| bags::insert(txn, id, value, value),
-            |bag, value| drop(bag.map().unwrap().insert(value, value).unwrap()),
+            |bag, value| {
+                assert!(bag.map().unwrap().insert(value, value).unwrap().is_none());
+            },
         ),
     ]
 }

@@ -45,9 +45,8 @@ impl Side {
 
     /// Creates `commits` times `each` people.
     fn case(&self, name: &'static str, goal: f64, commits: usize, each: usize) -> Case<'_> {
-        let new = move |round: &Round| {
-            data::people(commits * each, (each * 1000 + round.number) as u64)
-        };
+        let new =
+            move |round: &Round| data::people(commits * each, (each * 1000 + round.number) as u64);
         Case::new(
             name,
             goal,

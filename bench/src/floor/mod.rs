@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::data;
 use crate::measure::{Cost, Spread, rounds};
+use crate::report::Floor;
 use crate::settings::Settings;
 
 /// The same work twice. Each side times the part that matters, and leaves its database as it was.
@@ -71,10 +72,8 @@ pub struct Lines {
 fn measure(cases: &[Case<'_>], objects: usize, count: usize, sample: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for case in cases {
-        let round = |number: usize| Round {
-            number,
-            sample: data::sample(objects, sample, number as u64),
-        };
+        let round =
+            |number: usize| Round { number, sample: data::sample(objects, sample, number as u64) };
         let series = rounds(count, 2, |number, side| {
             let round = round(number);
             Some(if side == 0 { (case.by_hand)(&round) } else { (case.ours)(&round) })
@@ -87,30 +86,50 @@ fn measure(cases: &[Case<'_>], objects: usize, count: usize, sample: usize) -> V
     lines
 }
 
-/// On LMDB: everything.
-pub fn on_lmdb(dir: &Path, objects: usize, settings: &Settings) -> Lines {
-    let world = world::World::new(&dir.join("floor"), objects);
-    let rounds = settings.rounds;
-    let mut cases = people::cases(&world);
-    if objects == settings.objects {
-        cases.extend(collections::cases(&world));
+/// Everything: on LMDB, there for several numbers of objects, and in memory.
+pub fn measure_all(dir: &Path, settings: &Settings) -> Floor {
+    let mut floor = Floor { lmdb: None, growth: Vec::new(), memory: Vec::new() };
+    if settings.runs("floor") {
+        floor.lmdb = Some(on_lmdb(dir, settings));
     }
+    if settings.runs("growth") {
+        let grown = settings.sizes.iter().map(|objects| growth(dir, *objects, settings));
+        floor.growth = grown.collect();
+    }
+    if settings.runs("memory") {
+        let world = memory::World::new(settings.objects);
+        let cases = memory::cases(&world);
+        let lines = measure(&cases, settings.objects, settings.rounds, settings.sample);
+        drop(cases);
+        memory::check(world);
+        floor.memory.push(Lines { objects: settings.objects, lines });
+    }
+    floor
+}
+
+fn on_lmdb(dir: &Path, settings: &Settings) -> Lines {
+    let (objects, rounds) = (settings.objects, settings.rounds);
+    let world = world::World::new(&dir.join("floor"), objects);
+    let mut cases = people::cases(&world);
+    cases.extend(collections::cases(&world));
     let mut lines = measure(&cases, objects, rounds, settings.sample);
     drop(cases);
-    if objects == settings.objects {
-        let heavy = references::cases(&world, settings.referrers);
-        lines.extend(measure(&heavy, objects, rounds.min(9), settings.sample));
-        drop(heavy);
-        lines.extend(durable::lines(&dir.join("durable"), settings));
-    }
+    let heavy = references::cases(&world, settings.referrers);
+    lines.extend(measure(&heavy, objects, rounds.min(9), settings.sample));
+    drop(heavy);
+    lines.extend(durable::lines(&dir.join("durable"), settings));
     check::same_pairs(world, settings.sample);
     Lines { objects, lines }
 }
 
-/// The memory store beside a `BTreeMap`.
-pub fn in_memory(objects: usize, settings: &Settings) -> Lines {
-    let world = memory::World::new(objects);
-    let lines = measure(&memory::cases(&world), objects, settings.rounds, settings.sample);
-    memory::check(world);
+/// The lines about people, for one number of objects.
+fn growth(dir: &Path, objects: usize, settings: &Settings) -> Lines {
+    let dir = dir.join(format!("floor-{objects}"));
+    let world = world::World::new(&dir, objects);
+    let cases = people::cases(&world);
+    let lines = measure(&cases, objects, settings.rounds.min(9), settings.sample);
+    drop(cases);
+    check::same_pairs(world, settings.sample);
+    std::fs::remove_dir_all(dir).unwrap();
     Lines { objects, lines }
 }

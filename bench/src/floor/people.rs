@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use permazen::{Obj, Tx};
+use permazen::{Ref, Tx};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -10,7 +10,7 @@ use super::world::World;
 use super::{Case, Round};
 use crate::by_hand::{Id, people};
 use crate::data::{self, new_id};
-use crate::measure::{Cost, timed};
+use crate::measure::{Cost, timed, walk};
 use crate::model::Person;
 use crate::pairs::heed::{Reading, Writing};
 
@@ -18,24 +18,23 @@ use crate::pairs::heed::{Reading, Writing};
 const KNOWN: usize = 500;
 
 /// Our side and code by hand in a new transaction that reads.
-fn reading<'w, I: 'w>(
+fn reading<'w>(
     world: &'w World,
     name: &'static str,
     goal: impl Into<Option<f64>>,
-    prepare: fn(&World, &Round) -> (Vec<I>, Vec<Id>),
     by_hand: impl Fn(&Reading<'_>, &[Id]) + 'w,
-    ours: impl Fn(&Tx, &[I]) + 'w,
+    ours: impl Fn(&Tx, &[Ref<Person>]) + 'w,
 ) -> Case<'w> {
     Case::new(
         name,
         goal,
         move |round| {
-            let (_, ids) = prepare(world, round);
+            let (_, ids) = world.named(&round.sample);
             let txn = world.by_hand.read();
             timed(ids.len(), || by_hand(&txn, &ids))
         },
         move |round| {
-            let (ids, _) = prepare(world, round);
+            let (ids, _) = world.named(&round.sample);
             let tx = world.db.begin_read().unwrap();
             timed(ids.len(), || ours(&tx, &ids))
         },
@@ -47,7 +46,7 @@ fn known<'w>(
     world: &'w World,
     name: &'static str,
     by_hand: impl Fn(&Reading<'_>, &[Id]) + 'w,
-    ours: impl Fn(&Tx, &[permazen::Ref<Person>]) + 'w,
+    ours: impl Fn(&Tx, &[Ref<Person>]) + 'w,
 ) -> Case<'w> {
     let some = |round: &Round| round.sample[..KNOWN.min(round.sample.len())].to_vec();
     Case::new(
@@ -74,7 +73,7 @@ fn writing<'w>(
     name: &'static str,
     goal: f64,
     by_hand: impl Fn(&mut Writing<'_>, &Round, &[Id]) + 'w,
-    ours: impl Fn(&Tx, &Round, &[permazen::Ref<Person>]) + 'w,
+    ours: impl Fn(&Tx, &Round, &[Ref<Person>]) + 'w,
 ) -> Case<'w> {
     Case::new(
         name,
@@ -96,10 +95,6 @@ fn writing<'w>(
     )
 }
 
-fn named(world: &World, round: &Round) -> (Vec<permazen::Ref<Person>>, Vec<Id>) {
-    world.named(&round.sample)
-}
-
 pub fn cases(world: &World) -> Vec<Case<'_>> {
     let mut cases = objects(world);
     cases.extend(indexes(world));
@@ -107,23 +102,27 @@ pub fn cases(world: &World) -> Vec<Case<'_>> {
 }
 
 fn objects(world: &World) -> Vec<Case<'_>> {
-    let load = |tx: &Tx, ids: &[permazen::Ref<Person>]| {
+    let load = |tx: &Tx, ids: &[Ref<Person>]| {
         ids.iter().for_each(|id| drop(black_box(tx.get(*id).unwrap().load().unwrap())));
     };
     let load_by_hand = |txn: &Reading<'_>, ids: &[Id]| {
         ids.iter().for_each(|id| drop(black_box(people::load(txn, *id))));
     };
-    let score = |tx: &Tx, ids: &[permazen::Ref<Person>]| {
-        ids.iter().for_each(|id| drop(black_box(tx.get(*id).unwrap().score().unwrap())));
+    let score = |tx: &Tx, ids: &[Ref<Person>]| {
+        ids.iter().for_each(|id| {
+            black_box(tx.get(*id).unwrap().score().unwrap());
+        });
     };
     let score_by_hand = |txn: &Reading<'_>, ids: &[Id]| {
-        ids.iter().for_each(|id| drop(black_box(people::score(txn, *id))));
+        ids.iter().for_each(|id| {
+            black_box(people::score(txn, *id));
+        });
     };
     vec![
         create(world),
-        reading(world, "load the whole object", 1.2, named, load_by_hand, load),
+        reading(world, "load the whole object", 1.2, load_by_hand, load),
         known(world, "load, object known", load_by_hand, load),
-        reading(world, "read one field", 1.25, named, score_by_hand, score),
+        reading(world, "read one field", 1.25, score_by_hand, score),
         known(world, "read one field, object known", score_by_hand, score),
         writing(
             world,
@@ -223,30 +222,64 @@ fn indexes(world: &World) -> Vec<Case<'_>> {
                 black_box(tx.find(Person::NAME, name).unwrap().unwrap());
             }
         }),
-        by_age(world, "index on numbers: ids", 1.1, |_, id| drop(black_box(id)), |tx, (low, high)| {
-            let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-            index.as_view().ids().map(|id| black_box(id.unwrap())).count()
-        }),
-        by_name(world, "index on strings: ids", 1.1, |_, id| drop(black_box(id)), |tx, (low, high)| {
-            let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-            index.as_view().ids().map(|id| black_box(id.unwrap())).count()
-        }),
-        by_age(world, "index on numbers: typed handles", 1.3, |_, id| drop(black_box(id)), |tx, (low, high)| {
-            let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-            index.objects().map(|person: permazen::Result<Obj<'_, Person>>| black_box(person.unwrap())).count()
-        }),
-        by_name(world, "index on strings: typed handles", 1.3, |_, id| drop(black_box(id)), |tx, (low, high)| {
-            let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-            index.objects().map(|person| black_box(person.unwrap())).count()
-        }),
+        by_age(
+            world,
+            "index on numbers: ids",
+            1.1,
+            |_, id| {
+                black_box(id);
+            },
+            |tx, (low, high)| {
+                let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
+                walk(index.as_view().ids())
+            },
+        ),
+        by_name(
+            world,
+            "index on strings: ids",
+            1.1,
+            |_, id| {
+                black_box(id);
+            },
+            |tx, (low, high)| {
+                let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
+                walk(index.as_view().ids())
+            },
+        ),
+        by_age(
+            world,
+            "index on numbers: typed handles",
+            1.3,
+            |_, id| {
+                black_box(id);
+            },
+            |tx, (low, high)| {
+                let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
+                walk(index.objects())
+            },
+        ),
+        by_name(
+            world,
+            "index on strings: typed handles",
+            1.3,
+            |_, id| {
+                black_box(id);
+            },
+            |tx, (low, high)| {
+                let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
+                walk(index.objects())
+            },
+        ),
         by_age(
             world,
             "index on numbers: values and handles",
             1.6,
-            |age, id| drop(black_box((people::decode_age(age), id))),
+            |age, id| {
+                black_box((people::decode_age(age), id));
+            },
             |tx, (low, high)| {
                 let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-                index.iter().map(|entry| black_box(entry.unwrap())).count()
+                walk(index.iter())
             },
         ),
         by_name(
@@ -256,7 +289,7 @@ fn indexes(world: &World) -> Vec<Case<'_>> {
             |name, id| drop(black_box((people::decode_name(name), id))),
             |tx, (low, high)| {
                 let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-                index.iter().map(|entry| black_box(entry.unwrap())).count()
+                walk(index.iter())
             },
         ),
         Case::new(
@@ -293,10 +326,12 @@ fn by_age<'w>(
         name,
         goal,
         hits,
-        move |txn, seen| people::visit_by_age(txn, range, |age, id| {
-            visit(age, id);
-            *seen += 1;
-        }),
+        move |txn, seen| {
+            people::visit_by_age(txn, range, |age, id| {
+                visit(age, id);
+                *seen += 1;
+            })
+        },
         move |tx| ours(tx, range),
     )
 }
@@ -318,10 +353,12 @@ fn by_name<'w>(
         name,
         goal,
         hits,
-        move |txn, seen| people::visit_by_name(txn, range, |name, id| {
-            visit(name, id);
-            *seen += 1;
-        }),
+        move |txn, seen| {
+            people::visit_by_name(txn, range, |name, id| {
+                visit(name, id);
+                *seen += 1;
+            })
+        },
         move |tx| ours(tx, range),
     )
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use permazen::kv::{Direction, Durability, KeySpan, TxOptions};
 use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{Direction, Durability, KeySpan, TxOptions};
 use permazen::{Permazen, Ref};
 
 use crate::by_hand::Id;

@@ -9,7 +9,12 @@ use crate::sides::{Key, Session};
 /// Entries that a scan walks over.
 const ENTRIES: usize = 5000;
 
-fn line(name: &str, world: &World, count: usize, mut run: impl FnMut(usize, usize) -> Cost) -> Line {
+fn line(
+    name: &str,
+    world: &World,
+    count: usize,
+    mut run: impl FnMut(usize, usize) -> Cost,
+) -> Line {
     let series = rounds(count, world.sides.len(), |round, side| Some(run(round, side)));
     let line = Line { name: name.to_owned(), sides: series.iter().map(|s| s.spread()).collect() };
     super::log(&line, world.people.len());
@@ -133,11 +138,18 @@ fn replace(world: &mut World, count: usize, sample: usize, each: usize) -> [Line
     });
     let mut series = vec![crate::measure::Series::default(); sides.len()];
     created.into_iter().for_each(|(side, cost)| series[side].add(cost));
-    [deleted, series].into_iter().zip(names).map(|(series, name)| {
-        let line = Line { name: name.to_owned(), sides: series.iter().map(|s| s.spread()).collect() };
-        super::log(&line, people.len());
-        line
-    }).collect::<Vec<_>>().try_into().unwrap_or_else(|_| unreachable!())
+    [deleted, series]
+        .into_iter()
+        .zip(names)
+        .map(|(series, name)| {
+            let line =
+                Line { name: name.to_owned(), sides: series.iter().map(|s| s.spread()).collect() };
+            super::log(&line, people.len());
+            line
+        })
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap_or_else(|_| unreachable!())
 }
 
 /// Larger commits that flush.

@@ -59,7 +59,9 @@ fn run(world: &World, side: usize, threads: usize, each: usize, seed: u64) -> Co
             });
         }
         ready.wait();
-        cost = timed(threads * each, || drop(done.wait()));
+        cost = timed(threads * each, || {
+            done.wait();
+        });
     });
     cost
 }

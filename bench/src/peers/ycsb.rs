@@ -153,7 +153,8 @@ pub fn workloads(world: &mut World, settings: &Settings) -> Vec<Line> {
             session.delete(&inserted);
             Some(cost)
         });
-        let line = Line { name: mix.name.into(), sides: series.iter().map(|s| s.spread()).collect() };
+        let line =
+            Line { name: mix.name.into(), sides: series.iter().map(|s| s.spread()).collect() };
         super::log(&line, people);
         lines.push(line);
     }

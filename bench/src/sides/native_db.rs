@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Flush, Key, Session, Side, folder_size};
 use crate::data;
+use crate::measure::walk;
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[native_model(id = 1, version = 1)]
@@ -157,7 +158,7 @@ impl Session for Working<'_> {
     fn scan(&mut self, low: i32, high: i32) -> usize {
         let txn = self.db.r_transaction().unwrap();
         let scan = txn.scan().secondary::<Person>(PersonKey::age).unwrap();
-        scan.range(low..high).unwrap().map(|person| black_box(person.unwrap())).count()
+        walk(scan.range(low..high).unwrap())
     }
 
     fn load_from(&mut self, low: i32, limit: usize) -> usize {
@@ -167,7 +168,7 @@ impl Session for Working<'_> {
         let mut width = 100;
         loop {
             let people = scan.range(low..low.saturating_add(width)).unwrap().take(limit);
-            let count = people.map(|person| black_box(person.unwrap())).count();
+            let count = walk(people);
             if count == limit || low.saturating_add(width) >= data::AGES {
                 return count;
             }

@@ -1,0 +1,143 @@
+//! The page with other libraries.
+
+use super::{Results, about, grouped, head, plot, row, time};
+use crate::peers::{Growth, Line, Table, Tables};
+
+const SETTINGS: &str = "\
+The objects are people with five fields, of which a number and a string are indexed, and messages of a tenth of the people: \
+ten of each author, with a reference that is indexed and must lead to a person. The time of each line includes beginning and end of \
+the transaction. Each side is written as somebody who knows the library would:\n\n\
+- **permazen**: the typed layer on LMDB. IDs are random.\n\
+- **SQLite (rusqlite)**: prepared statements, WAL, 256 MiB of cache, a memory map, foreign keys on. IDs are counted up, which keeps \
+new rows together. The newest rusqlite has another version of SQLite than diesel can have, and a program can have only one, so this is \
+the newest that both have.\n\
+- **SQLite (diesel)**: the same file and settings; the DSL of diesel, whose statements are cached.\n\
+- **redb**: a table of tuples, and tables `(value, id)` as indexes, which the program keeps. Nothing but the program \
+checks references.\n\
+- **native_db**: structs with secondary keys. It makes the whole object for each read, also where only an ID or a field is wanted. Nothing \
+checks references.\n\n\
+*Durable* is the same for all: what a commit has returned for is on the disk (`Durability::Full`, `synchronous = FULL`, \
+`Durability::Immediate`; native_db has nothing else). *Unflushed*: `Durability::MayLoseEverything`, `synchronous = OFF`, \
+`Durability::None`; native_db is in a file system in memory then, where a flush costs nothing.\n\n\
+At the end each side must hold the same people, entries and messages.\n";
+
+pub fn write(tables: &Tables, results: &Results, save: &dyn Fn(&str, &str)) {
+    let mut page = format!("# Beside other libraries\n\n{}\n{SETTINGS}", about(results));
+    let mut section = |title: &str, text: &str, table: &Table, file: &str| {
+        page += &format!("\n## {title}\n\n{text}\n\n{}", cells(table));
+        page += &format!("\n![{title}]({file})\n");
+        save(file, &bars(title, table));
+    };
+    let objects = grouped(tables.objects);
+    section(
+        &format!("Reads, {objects} objects"),
+        "Time for an object or an entry. A transaction reads 2,000 objects in random order, or 5,000 entries.",
+        &tables.read,
+        "libraries-reads.svg",
+    );
+    section(
+        &format!("Changes without a flush, {objects} objects"),
+        "Time for an object; 2,000 in one transaction, or one.",
+        &tables.unflushed,
+        "libraries-unflushed.svg",
+    );
+    section(
+        "Durable changes, 10,000 objects",
+        "Time for an object, flushed by each commit.",
+        &tables.flushed,
+        "libraries-durable.svg",
+    );
+    section(
+        &format!("Threads: 95 loads and 5 changes of a hundred, {objects} objects"),
+        "Time of all threads together for an operation, each a transaction of its own, unflushed.",
+        &tables.mixed,
+        "libraries-threads.svg",
+    );
+    section(
+        &format!("YCSB, {objects} objects"),
+        "Time for an operation, each a transaction of its own, unflushed; objects drawn by Zipf's law.",
+        &tables.ycsb,
+        "libraries-ycsb.svg",
+    );
+    page += "\n## Space\n\nBytes of the files for each object, with its share of messages, after all were created in transactions of \
+             50,000:\n\n";
+    let mut columns = vec![""];
+    columns.extend(&tables.read.sides);
+    page += &head(&columns);
+    let mut sizes = vec!["bytes".to_owned()];
+    sizes.extend(tables.sizes.iter().map(|size| format!("{size:.0}")));
+    page += &row(sizes);
+    if let Some(growth) = &results.growth {
+        page += &curves(growth, save);
+    }
+    page += "\nWhere permazen is not the fastest, and why: [notes](notes.md).\n";
+    save("libraries.md", &page);
+}
+
+fn cells(table: &Table) -> String {
+    let mut columns = vec!["workload"];
+    columns.extend(&table.sides);
+    let mut text = head(&columns);
+    for line in &table.lines {
+        let medians = line.sides.iter().flatten().map(|spread| spread.median);
+        let best = medians.fold(f64::MAX, f64::min);
+        let mut cells = vec![line.name.clone()];
+        cells.extend(line.sides.iter().map(|spread| match spread {
+            Some(spread) if spread.median <= best => format!("**{}**", time(spread.median)),
+            Some(spread) => time(spread.median),
+            None => "–".to_owned(),
+        }));
+        text += &row(cells);
+    }
+    text += "\nThe fastest in bold. Half of the rounds were between these; after the semicolon the CPU time of all threads:\n\n";
+    text += &head(&columns);
+    for line in &table.lines {
+        let mut cells = vec![line.name.clone()];
+        cells.extend(line.sides.iter().map(|spread| match spread {
+            Some(spread) => {
+                format!("{} to {}; {}", time(spread.low), time(spread.high), time(spread.cpu))
+            }
+            None => "–".to_owned(),
+        }));
+        text += &row(cells);
+    }
+    text
+}
+
+fn medians(line: &Line) -> Vec<Option<f64>> {
+    line.sides.iter().map(|spread| spread.map(|spread| spread.median)).collect()
+}
+
+fn bars(title: &str, table: &Table) -> String {
+    let lines = table.lines.iter().map(|line| (line.name.as_str(), medians(line)));
+    plot::bars(title, &table.sides, &lines.collect::<Vec<_>>())
+}
+
+fn curves(growth: &Growth, save: &dyn Fn(&str, &str)) -> String {
+    let mut text = "\n## How it grows\n\nUnflushed; 2,000 objects in one transaction.\n".to_owned();
+    let objects: Vec<usize> = growth.sizes.iter().map(|(objects, _)| *objects).collect();
+    let Some((_, first)) = growth.sizes.first() else { return text };
+    for (at, line) in first.iter().enumerate() {
+        let mut columns = vec!["objects"];
+        columns.extend(&growth.sides);
+        text += &format!("\n### {}\n\n{}", capital(&line.name), head(&columns));
+        for (objects, lines) in &growth.sizes {
+            let mut cells = vec![grouped(*objects)];
+            cells.extend(medians(&lines[at]).into_iter().map(|m| m.map_or("–".into(), time)));
+            text += &row(cells);
+        }
+        let file = format!("libraries-growth-{at}.svg");
+        let of = |side: usize| -> Vec<Option<f64>> {
+            growth.sizes.iter().map(|(_, lines)| medians(&lines[at])[side]).collect()
+        };
+        let values: Vec<_> = (0..growth.sides.len()).map(of).collect();
+        save(&file, &plot::curves(&line.name, &growth.sides, &objects, &values));
+        text += &format!("\n![{}, by the number of objects]({file})\n", line.name);
+    }
+    text
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
