@@ -9,6 +9,7 @@ mod measure;
 mod model;
 mod pairs;
 mod peers;
+mod published;
 mod report;
 mod settings;
 mod sides;
@@ -38,6 +39,9 @@ fn main() {
     }
     if settings.runs("peers") {
         results.peers = Some(peers::tables(dir.path(), &settings));
+    }
+    if settings.runs("published") {
+        results.published = Some(published::tables(dir.path(), &settings));
     }
     if settings.runs("growth") {
         results.growth = Some(peers::growth(dir.path(), &settings));

@@ -6,6 +6,7 @@ mod durable;
 mod memory;
 mod people;
 mod references;
+mod whole;
 mod world;
 
 use std::path::Path;
@@ -114,6 +115,7 @@ fn on_lmdb(dir: &Path, settings: &Settings) -> Lines {
     cases.extend(collections::cases(&world));
     let mut lines = measure(&cases, objects, rounds, settings.sample);
     drop(cases);
+    lines.extend(measure(&whole::cases(&world), objects, rounds.min(5), settings.sample));
     let heavy = references::cases(&world, settings.referrers);
     lines.extend(measure(&heavy, objects, rounds.min(9), settings.sample));
     drop(heavy);

@@ -128,7 +128,7 @@ pub fn tables(dir: &Path, settings: &Settings) -> Tables {
 pub use curves::{Growth, growth};
 
 /// Says how far the run is.
-fn log(line: &Line, objects: usize) {
+pub fn log(line: &Line, objects: usize) {
     let median = |side: &Option<Spread>| match side {
         Some(spread) => format!("{:9.3}", spread.median / 1000.0),
         None => format!("{:>9}", "–"),

@@ -70,6 +70,15 @@ pub fn write(tables: &Tables, results: &Results, save: &dyn Fn(&str, &str)) {
     if let Some(growth) = &results.growth {
         page += &curves(growth, save);
     }
+    if let Some(published) = &results.published {
+        page += "\n## Diesel's own benchmark: associations\n\nTime to load nine users with ten posts each and ten comments on each \
+                 post, a thousand objects in all, as `loading_associations_sequentially` of diesel's benchmark does. SQLite has three \
+                 statements for all; permazen follows the references back, one by one.\n\n";
+        page += &cells(&published.associations);
+        page += "\n## native_db's own benchmark: ten secondary keys\n\nTime for an item with ten indexed numbers and a text, 500 in \
+                 one transaction that is rolled back, without its begin and end; 10,000 items.\n\n";
+        page += &cells(&published.secondary_keys);
+    }
     page += "\nWhere permazen is not the fastest, and why: [notes](notes.md).\n";
     save("libraries.md", &page);
 }

@@ -16,6 +16,7 @@ pub use by_hand::Floor;
 pub struct Results {
     pub floor: Option<Floor>,
     pub peers: Option<crate::peers::Tables>,
+    pub published: Option<crate::published::Published>,
     pub growth: Option<crate::peers::Growth>,
     /// Lines of a list: the machine and the versions.
     pub about: Vec<String>,

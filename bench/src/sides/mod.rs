@@ -7,6 +7,8 @@ pub mod redb;
 pub mod rusqlite;
 mod sqlite_schema;
 
+pub use sqlite_schema::settings as sqlite_settings;
+
 use std::path::Path;
 
 use crate::data::Person;
