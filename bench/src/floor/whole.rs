@@ -19,7 +19,7 @@ pub fn cases(world: &World) -> Vec<Case<'_>> {
         move |_| {
             let txn = world.by_hand.read();
             timed(pairs, || {
-                txn.visit(&[], &[0xff], |key, value| {
+                txn.visit(&[0], &[0xff], |key, value| {
                     black_box((key, value));
                     true
                 });

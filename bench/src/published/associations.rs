@@ -139,19 +139,20 @@ fn load_rusqlite(connection: &Connection) -> rusqlite::Result<Tree<User, Post, S
     let mut comments =
         connection.prepare_cached("SELECT post_id, text FROM comments ORDER BY post_id, id")?;
     let comments = comments.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
-    let mut tree: Vec<(i64, (User, Vec<(Post, Vec<String>)>))> = Vec::new();
+    let (mut ids, mut tree) = (Vec::new(), Tree::new());
     for user in users {
         let (id, user) = user?;
-        tree.push((id, (user, Vec::new())));
+        ids.push(id);
+        tree.push((user, Vec::new()));
     }
     let mut places = Vec::new();
     let mut at = 0;
     for post in posts {
         let (user, id, post) = post?;
-        while tree[at].0 != user {
+        while ids[at] != user {
             at += 1;
         }
-        let posts = &mut tree[at].1.1;
+        let posts = &mut tree[at].1;
         places.push((id, at, posts.len()));
         posts.push((post, Vec::new()));
     }
@@ -163,9 +164,9 @@ fn load_rusqlite(connection: &Connection) -> rusqlite::Result<Tree<User, Post, S
             at += 1;
         }
         let (_, user, place) = places[at];
-        tree[user].1.1[place].1.push(text);
+        tree[user].1[place].1.push(text);
     }
-    Ok(tree.into_iter().map(|(_, user)| user).collect())
+    Ok(tree)
 }
 
 mod with_diesel {
