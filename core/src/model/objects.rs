@@ -170,9 +170,13 @@ impl<'t, T: Target> Objs<'t, T> {
         Ok(self.ids.is_empty()?)
     }
 
-    /// How many objects there are. Reads all IDs.
+    /// How many objects there are. Reads all IDs. For all objects of a model or kind, these come from
+    /// the object schema index: a seek for each recorded schema, then a step for each object.
     pub fn count(&self) -> Result<usize> {
-        Ok(self.ids.count()?)
+        match self.ids.filter_of_all() {
+            Some(all) => Ok(self.tx.core().count_objects(all)?),
+            None => Ok(self.ids.count()?),
+        }
     }
 
     /// All objects.

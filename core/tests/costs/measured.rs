@@ -159,6 +159,9 @@ const QUERIES: Measures = &[
     ("all ten notes: `tx.all::<Note>()`", |_, tx| {
         assert_eq!(tx.all::<Note>().unwrap().iter().count(), 10);
     }),
+    ("how many notes: `tx.all::<Note>()?.count()`", |_, tx| {
+        assert_eq!(tx.all::<Note>().unwrap().count().unwrap(), 10);
+    }),
     ("is there a note: `tx.all::<Note>()?.is_empty()`", |_, tx| {
         assert!(!tx.all::<Note>().unwrap().is_empty().unwrap());
     }),

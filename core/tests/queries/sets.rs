@@ -1,6 +1,9 @@
 //! Sets from several indexes, merged.
 
+use std::sync::Arc;
+
 use permazen::Any;
+use permazen::encoding::FieldType;
 use permazen::model::Objs;
 
 use super::*;
@@ -152,4 +155,46 @@ fn sets_of_several_types_are_sets_of_any_objects() {
         Ok(())
     });
     found.unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// `get` of a typed index, and `count` of all objects of a type, read less than the general way.
+    #[test]
+    fn the_short_ways_find_the_same(
+        before in plans(), after in plans(), deleted in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+    ) {
+        let store = Arc::new(MemoryStore::new());
+        let db = Permazen::builder_shared(Arc::clone(&store) as Arc<_>);
+        let db = db.model::<Person>().model::<Pet>().build().unwrap();
+        let made = db.write(|tx| before.iter().map(|plan| create(tx, plan)).collect::<Result<Vec<_>>>());
+        let mut ids: Vec<ObjId> = made.unwrap().iter().map(|made| made.id).collect();
+        // Another schema, in which some of the pets are.
+        let pets = Permazen::builder_shared(store).model::<Pet>().build().unwrap();
+        let made = pets.write(|tx| {
+            let pets = after.iter().filter(|plan| !plan.is_person);
+            pets.map(|plan| create(tx, plan)).collect::<Result<Vec<_>>>()
+        });
+        ids.extend(made.unwrap().iter().map(|made| made.id));
+        db.write(|tx| {
+            for index in &deleted {
+                if !ids.is_empty() {
+                    tx.any(*index.get(&ids)).delete()?;
+                }
+            }
+            for name in [None, Some(""), Some("a"), Some("b"), Some("c")] {
+                let index = tx.index(Person::NAME)?;
+                let name = name.map(str::to_owned);
+                let value = name.to_value();
+                let general = index.as_view().with_value(0, &value)?.id_set()?;
+                assert_eq!(index.get(&name)?.ids().to_vec()?, general.to_vec()?);
+            }
+            assert_eq!(tx.all::<Person>()?.count()?, tx.all::<Person>()?.iter().count());
+            assert_eq!(tx.all::<Pet>()?.count()?, tx.all::<Pet>()?.iter().count());
+            assert_eq!(tx.everything()?.count()?, tx.everything()?.iter().count());
+            Ok(())
+        })
+        .unwrap();
+    }
 }

@@ -11,6 +11,8 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/budget.txt");
 const TOLERANCE: f64 = 0.03;
 /// The same if the compiler or the system is another one than that of the file.
 const WIDE_TOLERANCE: f64 = 0.2;
+/// Smaller changes of instructions are not printed when the file is written.
+const WORTH_PRINTING: f64 = 0.005;
 const MADE_WITH: &str = "# made with ";
 
 /// The compiler and the system, whose C library has its own code for each CPU. Programs of others do the
@@ -54,7 +56,7 @@ fn read(text: &str) -> Vec<Counted> {
 pub(crate) fn write(counted: &[Counted]) {
     let old = fs::read_to_string(PATH).unwrap_or_default();
     let new = written(counted);
-    print_differences(&read(&old), &read(&new), 0.0);
+    print_differences(&read(&old), &read(&new), WORTH_PRINTING);
     fs::write(PATH, new).unwrap();
 }
 

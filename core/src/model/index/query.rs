@@ -176,8 +176,14 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// # Errors
     /// If the field cannot hold the value.
     pub fn get(&self, value: impl EncodeAs<C::First>) -> Result<Objs<'t, T>> {
-        let view = fix(self.tx, &self.view, 0, &value)?;
-        Ok(Objs::new(self.tx, view.id_set()?))
+        let ids = self.tx.with_encoded(&value, |result, bytes| {
+            result.map_err(|source| bad_bound(&self.view, source))?;
+            match self.view.id_set_of_value(bytes) {
+                Some(ids) => Ok::<_, Error>(ids),
+                None => Ok(self.view.encoded().with_value(0, bytes)?.id_set()?),
+            }
+        })?;
+        Ok(Objs::new(self.tx, ids))
     }
 
     /// The part of the index with values in a range: `range("A".."B")`, `range(1..=5)`.

@@ -5,6 +5,7 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::set::{IdSet, any_id, ids_of_types};
 use crate::object::error::{Error, Result};
+use crate::object::index::{ColumnFilter, OwnedSpan};
 use crate::object::transaction::Transaction;
 
 use crate::id::{ObjId, StorageId};
@@ -67,6 +68,34 @@ impl Transaction<'_> {
     pub fn objects_in_schema(&self, schema: SchemaIndex) -> Result<IdSet<'_>> {
         self.check_open()?;
         Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
+    }
+
+    /// How many objects a filter wants, by the object schema index, which has one key for each. Cost: one seek
+    /// for each wanted type in each recorded schema that has it, and a step for each object.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub(crate) fn count_objects(&self, wanted: &ColumnFilter) -> Result<usize> {
+        self.check_open()?;
+        let mut spans: Vec<OwnedSpan> = Vec::new();
+        for schema in self.bundle().schemas() {
+            let prefix = layout::object_schema_prefix(schema.index);
+            for object_type in &schema.types {
+                let wanted = wanted.intersect(&ids_of_types([object_type.storage_id]));
+                spans.extend(wanted.each_span(&prefix));
+            }
+        }
+        let spans: Vec<_> =
+            spans.iter().map(|(min, max)| KeySpan::new(min, max.as_deref())).collect();
+        self.store().prefetch(&spans);
+        let mut count = 0;
+        for span in spans {
+            self.store().each(span, |_, _| {
+                count += 1;
+                Ok(())
+            })?;
+        }
+        Ok(count)
     }
 
     /// Whether any object of a type has a schema. Cost: one seek.

@@ -273,6 +273,14 @@ impl<'t> IdSet<'t> {
         }
     }
 
+    /// What the IDs are restricted to, if the set has all objects that the filter wants.
+    pub(crate) fn filter_of_all(&self) -> Option<&ColumnFilter> {
+        match &self.node.op {
+            Op::Keys { prefix, filter } if prefix.is_empty() => Some(filter),
+            _ => None,
+        }
+    }
+
     /// All IDs in ascending order.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! here compares plain bytes.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use permazen_kv::Direction;
 
@@ -32,7 +33,8 @@ pub(crate) enum Place<'f> {
 /// The wanted encoded values of one column: a union of ascending ranges that do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnFilter {
-    ranges: Vec<EncodedRange>,
+    /// Shared, because each restriction of a view and each set of IDs has the filters again.
+    ranges: Arc<[EncodedRange]>,
 }
 
 /// Whether a range with these bounds is empty.
@@ -122,25 +124,29 @@ pub(crate) fn intersect_ranges(a: &EncodedRange, b: &EncodedRange) -> EncodedRan
 impl ColumnFilter {
     /// The values between two bounds.
     pub(crate) fn range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Self {
-        Self::union(vec![(lower, upper)])
+        match is_empty_range(&lower, &upper) {
+            true => ColumnFilter { ranges: Arc::new([]) },
+            false => ColumnFilter { ranges: Arc::new([(lower, upper)]) },
+        }
     }
 
     /// Exactly one value.
     pub(crate) fn exactly(value: Vec<u8>) -> Self {
-        ColumnFilter { ranges: vec![(Bound::Included(value.clone()), Bound::Included(value))] }
+        let range = (Bound::Included(value.clone()), Bound::Included(value));
+        ColumnFilter { ranges: Arc::new([range]) }
     }
 
     /// The values in any of the ranges. The ranges must ascend and not overlap.
     pub(crate) fn union(mut ranges: Vec<EncodedRange>) -> Self {
         ranges.retain(|(lower, upper)| !is_empty_range(lower, upper));
-        ColumnFilter { ranges }
+        ColumnFilter { ranges: ranges.into() }
     }
 
     /// The values that both filters want.
     pub(crate) fn intersect(&self, other: &ColumnFilter) -> ColumnFilter {
         let mut ranges = Vec::new();
-        for a in &self.ranges {
-            for b in &other.ranges {
+        for a in &*self.ranges {
+            for b in &*other.ranges {
                 ranges.push(intersect_ranges(a, b));
             }
         }
@@ -148,9 +154,9 @@ impl ColumnFilter {
     }
 
     /// Also wants the values from `lower` on, which must be above the values wanted so far.
-    pub(crate) fn or_above(mut self, lower: Bound<Vec<u8>>) -> ColumnFilter {
-        self.ranges.push((lower, Bound::Unbounded));
-        self
+    pub(crate) fn or_above(self, lower: Bound<Vec<u8>>) -> ColumnFilter {
+        let ranges = self.ranges.iter().cloned();
+        ColumnFilter { ranges: ranges.chain([(lower, Bound::Unbounded)]).collect() }
     }
 
     /// Whether nothing is wanted.
@@ -174,6 +180,12 @@ impl ColumnFilter {
     /// The lowest and the highest bound.
     pub(crate) fn hull(&self) -> Option<BorrowedRange<'_>> {
         Some((borrowed(&self.ranges.first()?.0), borrowed(&self.ranges.last()?.1)))
+    }
+
+    /// The key spans of the wanted values after `prefix`.
+    pub(crate) fn each_span(&self, prefix: &[u8]) -> impl Iterator<Item = OwnedSpan> {
+        let ranges = self.ranges.iter().cloned();
+        ranges.filter_map(|(lower, upper)| span_of(prefix, &ColumnFilter::range(lower, upper)))
     }
 
     /// Whether the filter wants `bytes`.
@@ -239,11 +251,20 @@ fn push(prefix: &mut Vec<u8>, bytes: &[u8], after: bool) -> bool {
 /// The key span of the values that `filter` wants, after `prefix`; `None` if it wants nothing.
 pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan> {
     let (lower, upper) = filter.hull()?;
-    let mut min = prefix.to_vec();
+    let with_room = |bound: Bound<&[u8]>| {
+        let more = match bound {
+            Bound::Included(bytes) | Bound::Excluded(bytes) => bytes.len(),
+            Bound::Unbounded => 0,
+        };
+        let mut key = Vec::with_capacity(prefix.len() + more);
+        key.extend_from_slice(prefix);
+        key
+    };
+    let mut min = with_room(lower);
     if !push_lower(&mut min, lower) {
         return None;
     }
-    let mut max = prefix.to_vec();
+    let mut max = with_room(upper);
     Some((min, push_upper(&mut max, upper).then_some(max)))
 }
 

@@ -460,6 +460,24 @@ impl<'t> IndexView<'t> {
             .map(|schema| IdSet::of_keys(source, layout::object_schema_prefix(*schema), any_id()));
         Ok(ids.intersection(&IdSet::empty(source).union_all(of_schemas)))
     }
+
+    /// The objects that have an encoded value in the first column, if the view is the index as it
+    /// is, and at most its objects are restricted. Does the same as
+    /// [`with_value`](Encoded::with_value) and [`id_set`](Self::id_set), without a view in between.
+    pub(crate) fn id_set_of_value(&self, value: &[u8]) -> Option<IdSet<'t>> {
+        let Selection { shape, filters, tuples, columns: _, schemas, overlay } = &*self.selection;
+        let [None, of_objects, rest @ ..] = &filters[..] else { return None };
+        let is_plain = shape.id_column() == 1
+            && tuples.is_none()
+            && schemas.is_none()
+            && overlay.is_none()
+            && rest.iter().all(Option::is_none);
+        is_plain.then(|| {
+            let prefix = [shape.prefix(), value].concat();
+            let filter = of_objects.clone().unwrap_or_else(any_id);
+            IdSet::of_keys(self.source.as_scan_source(), prefix, filter)
+        })
+    }
 }
 
 /// Restricts the tuples further, to those between two bounds, which are beginnings of keys.
