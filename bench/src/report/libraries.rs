@@ -59,7 +59,7 @@ pub fn write(tables: &Tables, results: &Results, save: &dyn Fn(&str, &str)) {
         &tables.ycsb,
         "libraries-ycsb.svg",
     );
-    page += "\n## Space\n\nBytes of the files for each object, with its share of messages, after all were created in transactions of \
+    page += "\n## Space, 10,000 objects\n\nBytes of the files for each object, with its share of messages, after all were created in transactions of \
              50,000:\n\n";
     let mut columns = vec![""];
     columns.extend(&tables.read.sides);
