@@ -1,8 +1,8 @@
 //! Stores of a million pairs, with keys of 16 and values of 100 bytes: LMDB compared with the same
-//! work written directly with heed, and the memory store on one thread and on two.
+//! work written directly with heed, and the stores on one thread and on two.
 //!
-//! `cargo bench -p permazen-kv --bench stores`. Add `-- lmdb`, `-- memory` or `-- threads` to run
-//! only that part.
+//! `cargo bench -p permazen-kv --bench stores`. Add `-- lmdb`, `-- small`, `-- memory` or
+//! `-- threads` to run only that part.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod rounds;
@@ -17,7 +17,10 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
+use permazen_kv::{
+    Direction, Durability, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead, KvTransaction, KvWrite as _,
+    TxOptions,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rounds::{header, median, row, timed};
@@ -291,9 +294,58 @@ fn durable_commits(directory: &Path, zeros: usize) {
     );
 }
 
+/// Transactions that do very little, so that their beginning and their end count.
+fn small() {
+    const TRANSACTIONS: usize = 200;
+    let directory = tempfile::tempdir().unwrap();
+    let unsynced = Durability::MayLoseEverything;
+    let builder = LmdbStore::builder().create(true).durability(unsynced);
+    let store = builder.open(directory.path().join("store")).unwrap();
+    let raw = Raw::new(&directory.path().join("raw"), EnvFlags::NO_SYNC, 1);
+    commit_all(&store, &picks(0));
+    raw.commit_all(&picks(0));
+    header("LMDB, 10,000 pairs, one transaction at a time, not flushed", "store", "by hand");
+    let by_hand = |keys: &[[u8; 16]]| {
+        keys.chunks(1).take(TRANSACTIONS).for_each(|key| raw.commit_all(key));
+    };
+    let [mut ours, mut theirs] = keys(picks);
+    row(
+        "one put, by a closure",
+        TRANSACTIONS as u64,
+        Some(2.0),
+        || {
+            with(&mut ours, |keys| {
+                for key in keys.iter().take(TRANSACTIONS) {
+                    store.write(|tx| tx.put(key, &VALUE)).unwrap();
+                }
+            })
+        },
+        || with(&mut theirs, by_hand),
+    );
+    let [mut ours, mut theirs] = keys(picks);
+    row(
+        "one put, in a transaction that can move",
+        TRANSACTIONS as u64,
+        None,
+        || {
+            with(&mut ours, |keys| {
+                keys.chunks(1).take(TRANSACTIONS).for_each(|key| commit_all(&store, key));
+            })
+        },
+        || with(&mut theirs, by_hand),
+    );
+    row(
+        "begin to read, and end",
+        BATCH,
+        None,
+        || timed(|| (0..BATCH).for_each(|_| drop(store.begin(&TxOptions::reading()).unwrap()))),
+        || timed(|| (0..BATCH).for_each(|_| drop(raw.env.read_txn().unwrap()))),
+    );
+}
+
 /// Gets on several threads at the same time. Returns the time of the slowest thread for all its
 /// gets.
-fn get_on_threads(store: &MemoryStore, threads: u64) -> Duration {
+fn get_on_threads(store: &dyn KvDatabase, threads: u64) -> Duration {
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
             .map(|thread| {
@@ -352,23 +404,30 @@ fn memory() {
     );
 }
 
-/// The memory store read by one thread and by two, on a machine with at least two cores.
+/// A store read by one thread and by two, on a machine with at least two cores.
 fn threads() {
-    let store = MemoryStore::new();
-    commit_all(&store, &sorted_keys());
-    let (mut one, mut two) = (Vec::new(), Vec::new());
-    for _ in 0..21 {
-        one.push(get_on_threads(&store, 1));
-        two.push(get_on_threads(&store, 2));
+    let directory = tempfile::tempdir().unwrap();
+    let unsynced = Durability::MayLoseEverything;
+    let builder = LmdbStore::builder().create(true).durability(unsynced);
+    let lmdb = builder.open(directory.path()).unwrap();
+    let stores: [(&str, &dyn KvDatabase); 2] = [("memory", &MemoryStore::new()), ("LMDB", &lmdb)];
+    for (name, store) in stores {
+        commit_all(store, &sorted_keys());
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        for _ in 0..21 {
+            one.push(get_on_threads(store, 1));
+            two.push(get_on_threads(store, 2));
+        }
+        let ratio = 2.0 * median(one).as_secs_f64() / median(two).as_secs_f64();
+        println!("{name}: two threads do {ratio:.2} times the gets of one in the same time");
     }
-    let ratio = 2.0 * median(one).as_secs_f64() / median(two).as_secs_f64();
-    println!("memory: two threads do {ratio:.2} times the gets of one in the same time");
 }
 
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    for (name, run) in [("lmdb", lmdb as fn()), ("memory", memory), ("threads", threads)] {
+    let parts = [("lmdb", lmdb as fn()), ("small", small), ("memory", memory), ("threads", threads)];
+    for (name, run) in parts {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             run();
         }

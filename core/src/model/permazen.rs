@@ -316,6 +316,14 @@ impl Builder {
     }
 }
 
+/// On which thread a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// On the thread that begins it: a closure borrows it there.
+    Here,
+    Anywhere,
+}
+
 /// Begins a transaction that owns a share of the store, so that the store stays open until the
 /// transaction ends. `failed` is how many attempts have failed before.
 fn begin(
@@ -323,7 +331,7 @@ fn begin(
     config: &TransactionConfig,
     failed: u32,
 ) -> object::Result<object::Transaction<'static>> {
-    let kv = begin_below(database, config, failed)?;
+    let kv = begin_below(database, config, failed, Ends::Anywhere)?;
     database.begin_on_new(Box::new(kv), config)
 }
 
@@ -333,8 +341,10 @@ fn begin_below(
     database: &Database,
     config: &TransactionConfig,
     failed: u32,
+    ends: Ends,
 ) -> object::Result<OwnedTransaction> {
-    let options = config.kv().after_failures(failed);
+    let mut options = config.kv().after_failures(failed);
+    options.ends_here |= ends == Ends::Here;
     Ok(OwnedTransaction::begin(Arc::clone(database.kv()), &options)?)
 }
 
@@ -428,7 +438,7 @@ impl Permazen {
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
-        self.retrying(config, Ok)
+        self.retrying(config, Ends::Anywhere, Ok)
     }
 
     /// Opens the database in a transaction of the store.
@@ -541,7 +551,7 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(&self.shared.config, |tx| {
+        self.retrying(&self.shared.config, Ends::Here, |tx| {
             let value = body(&tx)?;
             tx.commit().map_err(Error::from)?;
             Ok(value)
@@ -567,7 +577,7 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(&self.shared.config.clone().read_only(), |tx| {
+        self.retrying(&self.shared.config.clone().read_only(), Ends::Here, |tx| {
             tx.core().refuse_changes();
             let value = body(&tx)?;
             // Some stores say only now whether what was read can be relied on.
@@ -582,10 +592,12 @@ impl Permazen {
     fn retrying<T, E: Failure>(
         &self,
         config: &TransactionConfig,
+        ends: Ends,
         mut attempt: impl FnMut(Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
+        let database = &self.shared.database;
         self.shared.retry.run(
-            |failed| Ok(begin_below(&self.shared.database, config, failed).map_err(Error::from)?),
+            |failed| Ok(begin_below(database, config, failed, ends).map_err(Error::from)?),
             |kv| attempt(self.open(kv, config)?),
             E::is_retryable,
         )

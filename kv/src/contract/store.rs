@@ -369,6 +369,12 @@ pub struct TxOptions {
     /// reads, such as checks and copies of the whole database. A store that cannot wait for that ignores it, and so
     /// does a transaction that writes.
     pub certain: bool,
+    /// The transaction ends on the thread that begins it. In between, other threads may use it. On LMDB,
+    /// a transaction that writes then begins and ends several times faster, because no other thread needs
+    /// to be woken. If it ends on another thread nevertheless, it is rolled back, and its `commit` is
+    /// [`KvError::IllegalState`]; others get the right to write when the first thread begins another
+    /// transaction or ends. Stores to which the thread does not matter ignore it.
+    pub ends_here: bool,
 }
 
 /// How long a transaction waits for its turn to write if its options do not say.
@@ -423,6 +429,23 @@ impl TxOptions {
     #[must_use]
     pub fn with_certainty(mut self) -> Self {
         self.certain = true;
+        self
+    }
+
+    /// The transaction ends on the thread that begins it, see [`ends_here`](TxOptions::ends_here).
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvTransaction, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing().ending_here())?;
+    /// tx.put(b"key", b"value")?;
+    /// tx.commit()?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn ending_here(mut self) -> Self {
+        self.ends_here = true;
         self
     }
 

@@ -12,6 +12,7 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 use super::error::{cannot_open, failed, io_failed};
 use super::map::{Map, MapUse};
 use super::options::Options;
+use super::own_thread::LockFile;
 use super::replaced_files::Files;
 use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
@@ -48,6 +49,7 @@ pub(super) struct OpenEnv {
     /// Whether a thread of this process waits for the right to write, to see what others committed.
     settling: AtomicBool,
     map: Map,
+    pub(super) lock_file: LockFile,
 }
 
 /// A reader that is counted while this exists. It must be dropped after its transaction.
@@ -79,7 +81,8 @@ impl OpenEnv {
         let files = Files::opened(directory, before, data)?;
         let map = Map::new(env.info().map_size, map_size);
         let settling = AtomicBool::new(false);
-        Ok(OpenEnv { env, directory: directory.to_owned(), files, settling, map })
+        let (directory, lock_file) = (directory.to_owned(), LockFile::default());
+        Ok(OpenEnv { env, directory, files, settling, map, lock_file })
     }
 
     pub(super) fn files(&self) -> &Files {

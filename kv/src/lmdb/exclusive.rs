@@ -6,10 +6,13 @@
 //! last commit into `lock.mdb`, and makes its lock a shared one. Otherwise it waits for a shared lock,
 //! and takes what is in `lock.mdb` as it is. The locks belong to the process: closing any of its files
 //! `lock.mdb` gives them up, and they do not exclude the process itself.
+//!
+//! A process that has the environment open can make its shared lock an exclusive one for a moment. Until it
+//! makes it a shared one again, nobody else has the environment open, and those who open it wait.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -32,7 +35,7 @@ impl ExclusiveLock {
         let path = directory.join("lock.mdb");
         let failed = |error| io_failed(directory, "cannot lock lock.mdb", error);
         let file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
-        match lock_first_byte(&file, libc::F_SETLK, libc::F_WRLCK) {
+        match lock_first_byte(file.as_raw_fd(), libc::F_SETLK, libc::F_WRLCK) {
             Ok(_) => {}
             // Systems differ in which of these they report.
             Err(error) if is_held(&error) => return Ok(None),
@@ -63,7 +66,7 @@ pub(super) fn is_locked(directory: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         file => file?,
     };
-    let found = lock_first_byte(&file, libc::F_GETLK, libc::F_RDLCK)?;
+    let found = lock_first_byte(file.as_raw_fd(), libc::F_GETLK, libc::F_RDLCK)?;
     Ok(i32::from(found.l_type) != i32::from(libc::F_UNLCK as i16))
 }
 
@@ -71,10 +74,36 @@ fn is_held(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
 }
 
+/// Nobody else opens the environment while this exists.
+#[cfg(target_os = "linux")]
+pub(super) struct KeptAlone {
+    file: RawFd,
+}
+
+#[cfg(target_os = "linux")]
+impl KeptAlone {
+    /// Makes the shared lock of this process an exclusive one; `None` if another process has the
+    /// environment open. `file` is the `lock.mdb` that LMDB has open in this process, and it stays open for
+    /// as long as the result exists. Only one thread at a time may do this.
+    pub(super) fn take(file: RawFd) -> Option<Self> {
+        let locked = lock_first_byte(file, libc::F_SETLK, libc::F_WRLCK);
+        locked.is_ok().then_some(KeptAlone { file })
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for KeptAlone {
+    fn drop(&mut self) {
+        // A lock that only becomes weaker is in nobody's way, so this does not fail. If it did, others
+        // could not open the environment before this process writes again or closes it.
+        let _ = lock_first_byte(self.file, libc::F_SETLK, libc::F_RDLCK);
+    }
+}
+
 /// Asks for a lock on the first byte, or (`F_GETLK`) what is in its way.
-fn lock_first_byte(file: &File, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
-    // SAFETY: All zeros are a valid `flock`, the descriptor is open, and the call only uses this
-    // structure.
+fn lock_first_byte(file: RawFd, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
+    // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the descriptor
+    // is not open, it fails.
     #[allow(unsafe_code)]
     let (done, lock) = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
@@ -82,7 +111,7 @@ fn lock_first_byte(file: &File, command: i32, kind: impl Into<i32>) -> io::Resul
         lock.l_whence = libc::SEEK_SET as _;
         lock.l_start = 0;
         lock.l_len = 1;
-        (libc::fcntl(file.as_raw_fd(), command, &raw mut lock), lock)
+        (libc::fcntl(file, command, &raw mut lock), lock)
     };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(lock) }
 }

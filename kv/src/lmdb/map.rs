@@ -55,7 +55,7 @@ pub(super) struct MapUse<'m> {
 
 impl Drop for MapUse<'_> {
     fn drop(&mut self) {
-        self.map.end(|uses| uses.others -= 1);
+        self.map.end_use();
     }
 }
 
@@ -81,8 +81,19 @@ impl Map {
 
     /// Keeps the map where it is.
     pub(super) fn using(&self, path: &Path) -> Result<MapUse<'_>> {
-        self.uses(path)?.others += 1;
+        self.begin_use(path)?;
         Ok(MapUse { map: self })
+    }
+
+    /// Keeps the map where it is, until [`end_use`](Map::end_use).
+    pub(super) fn begin_use(&self, path: &Path) -> Result<()> {
+        self.uses(path)?.others += 1;
+        Ok(())
+    }
+
+    /// Ends what [`begin_use`](Map::begin_use) began.
+    pub(super) fn end_use(&self) {
+        self.end(|uses| uses.others -= 1);
     }
 
     /// Counts the reader that `begin` returns, with the version it sees.

@@ -31,6 +31,7 @@ mod key;
 mod map;
 mod opening;
 mod options;
+mod own_thread;
 mod read;
 mod registry;
 mod replaced_files;

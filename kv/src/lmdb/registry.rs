@@ -21,6 +21,9 @@ use crate::{KvError, Result};
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long to try again if the files of an environment change while it is opened.
 const CHANGING: Duration = Duration::from_secs(1);
+/// How long to try again at least if another process keeps others from opening an environment. It does
+/// that for a moment when it begins to write.
+const PASSING: Duration = Duration::from_millis(100);
 
 /// The open environments of this process, by directory. While this lock is held, a thread must not
 /// wait for others, except for LMDB while that opens an environment. (The crate `heed` opens only
@@ -39,7 +42,7 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
             Joined::Open(shared) => break shared,
             // Its last user in this process is just closing it.
             Joined::Not(Opening::StillOpen) => {}
-            Joined::Not(Opening::Locked) if start.elapsed() < options.wait => {
+            Joined::Not(Opening::Locked) if start.elapsed() < options.wait.max(PASSING) => {
                 thread::sleep(PAUSE);
                 continue;
             }

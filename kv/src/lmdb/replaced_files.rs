@@ -46,6 +46,11 @@ impl Files {
         Err(cannot_open(directory, "its files were replaced while it was opened; open it again"))
     }
 
+    /// The lock file; `None` if there is none.
+    pub(super) fn lock(&self) -> Option<FileId> {
+        self.lock
+    }
+
     pub(super) fn have_same_data(&self, other: &Files) -> bool {
         FileId::TELLS && self.data.is_some() && self.data == other.data
     }

@@ -8,8 +8,8 @@ use heed::{MdbError, PutFlags, RwTxn};
 
 use super::env::{Pairs, Shared};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use super::own_thread::{OwnThread, end_what_was_left};
 use super::read::Reader;
-use super::writer::Writer;
 use crate::contract::pass_on::pass_on;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::on_disk;
@@ -24,9 +24,12 @@ pub(super) struct WriteTransaction {
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
+    /// Present if the thread that began the transaction ends it. Otherwise the writer thread does.
+    own: Option<OwnThread>,
     env: Arc<Shared>,
-    /// Given back last, after the end of the transaction was requested.
-    _permit: WritePermit,
+    /// Given back last, after the transaction has ended or its end was requested. Taken out only when it
+    /// is rolled back.
+    permit: Option<WritePermit>,
 }
 
 impl WriteTransaction {
@@ -36,15 +39,21 @@ impl WriteTransaction {
         let read_only = || on_disk::read_only(shared.path());
         let writer = shared.writer.as_ref().ok_or_else(read_only)?;
         let pairs = shared.pairs()?.ok_or_else(read_only)?;
+        end_what_was_left();
         let permit = shared.right_to_write.acquire(wait)?;
-        let txn = writer.begin(shared, wait.saturating_sub(start.elapsed()))?;
+        let here = if options.ends_here { OwnThread::begin(shared, writer)? } else { None };
+        let (txn, own) = match here {
+            Some((txn, own)) => (txn, Some(own)),
+            None => (writer.begin(shared, wait.saturating_sub(start.elapsed()))?, None),
+        };
         let begun = WriteTransaction {
             txn: Some(txn),
             pairs,
             discard: false,
             deadline: Deadline::new(options.timeout),
+            own,
             env: Arc::clone(shared),
-            _permit: permit,
+            permit: Some(permit),
         };
         // Checked now, when no other process can write. If it fails, dropping the transaction gives
         // back the lock.
@@ -74,16 +83,18 @@ impl WriteTransaction {
         let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
         self.env.env.check_writing(txn)
     }
-
-    fn writer(&self) -> Option<&Writer> {
-        self.env.writer.as_ref()
-    }
 }
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
-        if let (Some(txn), Some(writer)) = (self.txn.take(), self.env.writer.as_ref()) {
-            writer.abort(txn);
+        let Some(txn) = self.txn.take() else { return };
+        match (self.own.take(), self.permit.take(), &self.env.writer) {
+            (Some(own), Some(permit), _) => own.abort(txn, permit),
+            (_, permit, Some(writer)) => {
+                writer.abort(txn);
+                drop(permit);
+            }
+            _ => {}
         }
     }
 }
@@ -166,11 +177,17 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return Ok(());
         }
+        if self.own.as_ref().is_some_and(|own| !own.is_here()) {
+            return Err(OwnThread::elsewhere());
+        }
         self.check_files()?;
         let txn = self.txn.take().ok_or_else(Self::ended)?;
-        match self.writer() {
-            Some(writer) => writer.commit(txn)?,
-            None => return Err(Self::ended()),
+        match (self.own.take(), &self.env.writer) {
+            (Some(own), _) => {
+                own.commit(txn).map_err(|error| self.env.env.commit_failed(error))?;
+            }
+            (None, Some(writer)) => writer.commit(txn)?,
+            (None, None) => return Err(Self::ended()),
         }
         // If the file was replaced just before this, no new reader would ever see the commit.
         self.env.env.files().check_committed(self.env.path())

@@ -3,7 +3,8 @@
 //! In LMDB, the write lock belongs to the thread that takes it. Only that thread can give it back,
 //! and it waits for the lock without a limit. In this crate, transactions may move between threads,
 //! and threads wait with a limit. So each environment has one thread that takes the lock and gives
-//! it back. In between, whoever has the transaction uses the lock.
+//! it back. In between, whoever has the transaction uses the lock. Transactions that do not move need this
+//! thread only if other processes have the environment open (`own_thread.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
