@@ -2,7 +2,8 @@
 //! with the object layer, in one run, on equal environments.
 //!
 //! `cargo bench --bench typed` prints the usual report, and then a table of ratios from interleaved
-//! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000). `-- small` runs only the
+//! transactions that do very little, and the comparison of one thread with two.
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_hand;
@@ -300,7 +301,96 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     ]
 }
 
+/// Transactions that do very little, so that their beginning and their end count. They are not flushed.
+fn small(world: &World) -> [Case<'_>; 3] {
+    let ids = &world.ids[..world.ids.len().min(200)];
+    let scores = std::cell::Cell::new(0i64);
+    let next = move || {
+        scores.set(scores.get() + 1);
+        scores.get()
+    };
+    let (ours, theirs) = (next.clone(), next);
+    let commit = Case::new(
+        "set one field and commit",
+        ids.len(),
+        move || {
+            let score = ours();
+            timed(|| {
+                for id in ids {
+                    world.db.write(|tx| tx.get(*id)?.set_score(score)).unwrap();
+                }
+            })
+        },
+        move || {
+            let score = theirs();
+            timed(|| {
+                for id in ids {
+                    let mut txn = world.by_hand.env.write_txn().unwrap();
+                    world.by_hand.set_score(&mut txn, id.id(), score);
+                    txn.commit().unwrap();
+                }
+            })
+        },
+    );
+    let begin = Case::new(
+        "begin to read and end",
+        ids.len(),
+        move || timed(|| ids.iter().for_each(|_| drop(world.db.begin_read().unwrap()))),
+        move || timed(|| ids.iter().for_each(|_| drop(world.by_hand.env.read_txn().unwrap()))),
+    );
+    let read = Case::new(
+        "begin, read one field, end",
+        ids.len(),
+        move || {
+            timed(|| {
+                for id in ids {
+                    black_box(world.db.read(|tx| tx.get(*id)?.age()).unwrap());
+                }
+            })
+        },
+        move || {
+            timed(|| {
+                for id in ids {
+                    let txn = world.by_hand.env.read_txn().unwrap();
+                    black_box(world.by_hand.age(&txn, id.id()));
+                }
+            })
+        },
+    );
+    [commit, begin, read]
+}
+
+/// How many times as much two threads read as one in the same time.
+fn threads(world: &World) {
+    let read = |ids: &[Ref<Person>]| {
+        for _ in 0..3 {
+            let tx = world.db.begin_read().unwrap();
+            ids.iter().for_each(|id| drop(black_box(tx.get(*id).unwrap().load().unwrap())));
+        }
+    };
+    let on_threads = |threads: usize| {
+        timed(|| {
+            std::thread::scope(|scope| {
+                for part in world.ids.chunks(world.ids.len() / 2).take(threads) {
+                    scope.spawn(|| read(part));
+                }
+            });
+        })
+    };
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..11 {
+        one.push(on_threads(1).as_secs_f64());
+        two.push(on_threads(2).as_secs_f64());
+    }
+    let best = |times: Vec<f64>| times.into_iter().fold(f64::MAX, f64::min);
+    println!("two threads load {:.2} times as many objects as one", 2.0 * best(one) / best(two));
+}
+
 fn main() {
     let world = World::new(compare::objects());
-    compare::run("typed", &cases(&world));
+    if !std::env::args().any(|arg| arg == "small") {
+        compare::run("typed", &cases(&world));
+    }
+    compare::run("typed", &small(&world));
+    threads(&world);
 }

@@ -18,8 +18,8 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn,
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
-    Direction, Durability, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead, KvTransaction, KvWrite as _,
-    TxOptions,
+    Direction, Durability, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead, KvTransaction,
+    KvWrite as _, TxOptions,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -426,7 +426,8 @@ fn threads() {
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts = [("lmdb", lmdb as fn()), ("small", small), ("memory", memory), ("threads", threads)];
+    let parts =
+        [("lmdb", lmdb as fn()), ("small", small), ("memory", memory), ("threads", threads)];
     for (name, run) in parts {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             run();

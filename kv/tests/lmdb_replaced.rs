@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Restore, count_pairs, dump, message, put, reading, seen_by_another_process, writing};
 use permazen_kv::lmdb::LmdbStore;
-use permazen_kv::{KvDatabase, KvError, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt as _, KvError, KvWrite, TxOptions};
 use tempfile::TempDir;
 
 /// What a second process sees. The other tests start it.
@@ -113,6 +113,29 @@ fn a_commit_to_a_file_that_was_replaced_meanwhile_is_not_acknowledged() {
         assert!(message(Err::<(), _>(error), &path).contains(what));
         // The commit did not reach the earlier file either.
         assert_eq!(dump(&*reading(&store)).len(), 3);
+    }
+}
+
+#[test]
+fn a_closure_on_a_file_that_was_replaced_is_not_acknowledged() {
+    for (what, restore) in restores() {
+        for early in [true, false] {
+            let (_parent, path, backup) = with_backup();
+            let store = LmdbStore::open(&path).unwrap();
+            if early {
+                restore(&path, &backup);
+            }
+            let written = store.write(|tx| {
+                if !early {
+                    restore(&path, &backup);
+                }
+                tx.put(b"z", b"")
+            });
+            let error = written.unwrap_err();
+            assert!(matches!(error, KvError::Open { .. }), "{error:?}");
+            assert!(message(Err::<(), _>(error), &path).contains(what));
+            assert_eq!(dump(&*reading(&store)).len(), 3);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn, RwTxn};
+use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn};
 use permazen::ObjId;
 use permazen::encoding::{Reader, long, string};
 use rand::RngExt;
@@ -62,8 +62,9 @@ pub(crate) struct ByHand {
 impl ByHand {
     pub(crate) fn open(path: &Path) -> ByHand {
         let mut options = EnvOpenOptions::new();
-        // SAFETY: nobody else uses this file.
-        let env = unsafe { options.map_size(8 << 30).max_dbs(1).open(path).unwrap() };
+        options.map_size(8 << 30).max_dbs(1);
+        // SAFETY: nobody else uses this file. Without flushes, it is not writable by its map.
+        let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(path).unwrap() };
         let txn = env.read_txn().unwrap();
         let opened = env.open_databases_and_commit(txn, |opener, txn| {
             let pairs = opener.open_database::<Bytes, Bytes>(txn, Some("permazen"))?;
@@ -117,6 +118,14 @@ impl ByHand {
             self.pairs.put(txn, &key, &new).unwrap();
             self.pairs.delete(txn, &index_key(11, &old, id)).unwrap();
             self.pairs.put(txn, &index_key(11, &new, id), &[]).unwrap();
+        }
+    }
+
+    pub(crate) fn set_score(&self, txn: &mut RwTxn<'_>, id: ObjId, score: i64) {
+        let key = object_key(id, &[14]);
+        let new = long_bytes(score);
+        if self.pairs.get(txn, &key).unwrap() != Some(&new[..]) {
+            self.pairs.put(txn, &key, &new).unwrap();
         }
     }
 

@@ -10,9 +10,10 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
 use super::error::{cannot_open, failed, io_failed};
+#[cfg(target_os = "linux")]
+use super::exclusive::LockFile;
 use super::map::{Map, MapUse};
 use super::options::Options;
-use super::own_thread::LockFile;
 use super::replaced_files::Files;
 use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
@@ -49,7 +50,8 @@ pub(super) struct OpenEnv {
     /// Whether a thread of this process waits for the right to write, to see what others committed.
     settling: AtomicBool,
     map: Map,
-    pub(super) lock_file: LockFile,
+    #[cfg(target_os = "linux")]
+    lock_file: LockFile,
 }
 
 /// A reader that is counted while this exists. It must be dropped after its transaction.
@@ -81,8 +83,15 @@ impl OpenEnv {
         let files = Files::opened(directory, before, data)?;
         let map = Map::new(env.info().map_size, map_size);
         let settling = AtomicBool::new(false);
-        let (directory, lock_file) = (directory.to_owned(), LockFile::default());
-        Ok(OpenEnv { env, directory, files, settling, map, lock_file })
+        Ok(OpenEnv {
+            env,
+            directory: directory.to_owned(),
+            files,
+            settling,
+            map,
+            #[cfg(target_os = "linux")]
+            lock_file: LockFile::default(),
+        })
     }
 
     pub(super) fn files(&self) -> &Files {
@@ -169,6 +178,23 @@ impl OpenEnv {
         #[allow(unsafe_code)]
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
         Ok(txn)
+    }
+
+    /// Begins a write transaction on this thread, for which LMDB does not wait. `None` if another process
+    /// has the environment open, or might have it. Otherwise the same as
+    /// [`begin_write`](OpenEnv::begin_write).
+    #[cfg(target_os = "linux")]
+    pub(super) fn begin_write_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {
+        let alone = self.lock_file.keep_alone(self.files.lock()?)?;
+        let begun = self.begin_write();
+        drop(alone);
+        Some(begun)
+    }
+
+    /// Elsewhere than on Linux, the locks of files and those of LMDB are of other kinds.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn begin_write_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {
+        None
     }
 
     /// Finds or creates the database `name` in `txn`, and commits. `None` if there are only other

@@ -74,21 +74,47 @@ fn is_held(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
 }
 
+/// The file `lock.mdb` that LMDB has open in this process, found when it is first needed.
+#[cfg(target_os = "linux")]
+#[derive(Default)]
+pub(super) struct LockFile(std::sync::OnceLock<Option<RawFd>>);
+
+#[cfg(target_os = "linux")]
+impl LockFile {
+    /// Makes the shared lock of this process an exclusive one; `None` if another process has the
+    /// environment open, or might have it. `file` is `lock.mdb`. LMDB keeps it open for as long as the result
+    /// exists. Only one thread at a time may do this.
+    pub(super) fn keep_alone(&self, file: FileId) -> Option<KeptAlone> {
+        let file = (*self.0.get_or_init(|| find_descriptor(file)))?;
+        let locked = lock_first_byte(file, libc::F_SETLK, libc::F_WRLCK);
+        locked.is_ok().then_some(KeptAlone { file })
+    }
+}
+
+/// The descriptor of `file`. LMDB does not tell that of its own. A second one would not do, because closing
+/// it gives up the locks of LMDB. `None` if others have opened the file in this process too: their descriptor
+/// may become that of another file.
+#[cfg(target_os = "linux")]
+fn find_descriptor(file: FileId) -> Option<RawFd> {
+    let mut found = None;
+    for entry in std::fs::read_dir("/proc/self/fd").ok()? {
+        let entry = entry.ok()?;
+        // What was closed meanwhile is not there any more.
+        if FileId::at(&entry.path()).ok().flatten() != Some(file) {
+            continue;
+        }
+        if found.is_some() {
+            return None;
+        }
+        found = Some(entry.file_name().to_str()?.parse().ok()?);
+    }
+    found
+}
+
 /// Nobody else opens the environment while this exists.
 #[cfg(target_os = "linux")]
 pub(super) struct KeptAlone {
     file: RawFd,
-}
-
-#[cfg(target_os = "linux")]
-impl KeptAlone {
-    /// Makes the shared lock of this process an exclusive one; `None` if another process has the
-    /// environment open. `file` is the `lock.mdb` that LMDB has open in this process, and it stays open for
-    /// as long as the result exists. Only one thread at a time may do this.
-    pub(super) fn take(file: RawFd) -> Option<Self> {
-        let locked = lock_first_byte(file, libc::F_SETLK, libc::F_WRLCK);
-        locked.is_ok().then_some(KeptAlone { file })
-    }
 }
 
 #[cfg(target_os = "linux")]

@@ -14,61 +14,11 @@ use std::thread::{self, ThreadId};
 
 use heed::RwTxn;
 
-use super::env::{OpenEnv, Shared};
+use super::env::Shared;
 use super::writer::Writer;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::WritePermit;
 use crate::{KvError, Result};
-
-/// The lock file that LMDB has open, found when it is first needed.
-#[derive(Default)]
-pub(super) struct LockFile {
-    #[cfg(target_os = "linux")]
-    descriptor: std::sync::OnceLock<Option<std::os::fd::RawFd>>,
-}
-
-impl OpenEnv {
-    /// Begins a write transaction on this thread, for which LMDB does not wait. `None` if another process
-    /// has the environment open, or might have it.
-    #[cfg(target_os = "linux")]
-    fn begin_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {
-        let find = || find_descriptor(self.files().lock()?);
-        let file = *self.lock_file.descriptor.get_or_init(find);
-        let alone = super::exclusive::KeptAlone::take(file?)?;
-        let begun = self.begin_write();
-        drop(alone);
-        Some(begun)
-    }
-
-    /// Elsewhere than on Linux, the locks of files and those of LMDB are of other kinds.
-    #[cfg(not(target_os = "linux"))]
-    fn begin_alone(&self) -> Option<heed::Result<RwTxn<'static>>> {
-        None
-    }
-}
-
-/// The descriptor of the file that LMDB has open. LMDB does not tell it. A second one would not do, because
-/// closing it gives up the locks of LMDB. `None` if others have opened the file in this process too: such a
-/// descriptor may become that of another file.
-#[cfg(target_os = "linux")]
-fn find_descriptor(
-    lock: crate::store_parts::file_identity::FileId,
-) -> Option<std::os::fd::RawFd> {
-    use crate::store_parts::file_identity::FileId;
-    let mut found = None;
-    for entry in std::fs::read_dir("/proc/self/fd").ok()? {
-        let entry = entry.ok()?;
-        // What was closed meanwhile is not there any more.
-        if FileId::at(&entry.path()).ok().flatten() != Some(lock) {
-            continue;
-        }
-        if found.is_some() {
-            return None;
-        }
-        found = Some(entry.file_name().to_str()?.parse().ok()?);
-    }
-    found
-}
 
 thread_local! {
     /// What other threads have left to this one.
@@ -140,7 +90,7 @@ impl OwnThread {
         // Without its memory, a thread that is ending could not be left anything.
         let Ok(left) = LEFT.try_with(|left| Arc::clone(&left.0)) else { return Ok(None) };
         let own = OwnThread { thread: thread::current().id(), left, map: KeptMap::new(shared)? };
-        match shared.env.begin_alone() {
+        match shared.env.begin_write_alone() {
             None => Ok(None),
             Some(Ok(txn)) => Ok(Some((txn, own))),
             Some(Err(error)) => Err(shared.env.failed("cannot begin to write", error)),

@@ -47,6 +47,7 @@ impl Files {
     }
 
     /// The lock file; `None` if there is none.
+    #[cfg(target_os = "linux")]
     pub(super) fn lock(&self) -> Option<FileId> {
         self.lock
     }

@@ -56,8 +56,12 @@ impl WriteTransaction {
             permit: Some(permit),
         };
         // Checked now, when no other process can write. If it fails, dropping the transaction gives
-        // back the lock.
-        begun.check_files()?;
+        // back the lock. One that ends here is short, so that its files are only looked at when it
+        // commits.
+        if begun.own.is_none() {
+            begun.env.env.check_files()?;
+        }
+        begun.check_numbers()?;
         Ok(begun)
     }
 
@@ -77,9 +81,8 @@ impl WriteTransaction {
         Ok((self.pairs, txn, &self.env))
     }
 
-    /// Fails if others would not see what is written.
-    fn check_files(&self) -> Result<()> {
-        self.env.env.check_files()?;
+    /// Fails if the transaction did not begin with the last commit.
+    fn check_numbers(&self) -> Result<()> {
         let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
         self.env.env.check_writing(txn)
     }
@@ -180,7 +183,9 @@ impl KvTransaction for WriteTransaction {
         if self.own.as_ref().is_some_and(|own| !own.is_here()) {
             return Err(OwnThread::elsewhere());
         }
-        self.check_files()?;
+        // Fails if others would not see what was written.
+        self.env.env.check_files()?;
+        self.check_numbers()?;
         let txn = self.txn.take().ok_or_else(Self::ended)?;
         match (self.own.take(), &self.env.writer) {
             (Some(own), _) => {

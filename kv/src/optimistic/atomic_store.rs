@@ -110,7 +110,7 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     }
 
     fn apply(&self, writes: &Writes, _sync: bool) -> Result<()> {
-        let mut tx = self.begin(&TxOptions::writing())?;
+        let mut tx = self.begin(&TxOptions::writing().ending_here())?;
         tx.apply(writes)?;
         tx.commit()
     }
@@ -132,7 +132,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
         wait: Duration,
         check: &ContentCheck<'_>,
     ) -> Result<Option<u64>> {
-        apply_in(self.begin(&TxOptions::writing().with_wait(wait))?, expected, writes, check)
+        let options = TxOptions::writing().with_wait(wait).ending_here();
+        apply_in(self.begin(&options)?, expected, writes, check)
     }
 
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
