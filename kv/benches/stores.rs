@@ -19,7 +19,7 @@ use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Direction, Durability, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead, KvTransaction,
-    KvWrite as _, TxOptions,
+    TxOptions,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -13,7 +13,7 @@ use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
 use common::{dump, open_or_create, role, spawn};
-use permazen_kv::{KeySpan, KvRead, KvTransaction, KvWrite, Result, TxOptions};
+use permazen_kv::{KeySpan, KvDatabaseExt as _, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -68,9 +68,14 @@ fn child() {
     let mut out = std::io::stdout().lock();
     loop {
         number += 1;
-        let mut tx = store.begin(&TxOptions::writing()).unwrap();
-        change(&mut *tx, number).unwrap();
-        tx.commit().unwrap();
+        // In turns, transactions that can move and those of closures.
+        if number % 2 == 0 {
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            change(&mut *tx, number).unwrap();
+            tx.commit().unwrap();
+        } else {
+            store.write(|tx| change(tx, number)).unwrap();
+        }
         writeln!(out, "committed {number}").unwrap();
         out.flush().unwrap();
     }
