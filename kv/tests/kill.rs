@@ -69,7 +69,7 @@ fn child() {
     loop {
         number += 1;
         // In turns, transactions that can move and those of closures.
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             let mut tx = store.begin(&TxOptions::writing()).unwrap();
             change(&mut *tx, number).unwrap();
             tx.commit().unwrap();
