@@ -22,8 +22,11 @@ const LOG_IN: &str = "/v3/auth/authenticate";
 /// So many connections to each member stay open while nobody uses them.
 const IDLE: usize = 16;
 
-/// If there are other members, one gets no more time than this.
+/// If there are other members, one gets no more time than this, until all have been asked. Each turn gives twice as much.
 const ATTEMPT: Duration = Duration::from_secs(4);
+
+/// After so many turns, attempts grow no longer.
+const MOST_TURNS: u32 = 16;
 
 type Tried<T> = std::result::Result<T, Failure>;
 
@@ -105,14 +108,16 @@ impl Client {
         drop(idle);
     }
 
-    /// When one attempt of a request is given up that has time until then. Each gets a little time, also if nobody wants
-    /// to wait.
-    fn attempt_until(&self, until: Instant) -> Instant {
-        let little = Instant::now() + ATTEMPT.min(self.limit);
-        match self.address.hosts.len() {
-            1 => until.max(little),
-            _ => little,
-        }
+    /// When one attempt of a request is given up that has time until then, after so many turns over all members. Each gets
+    /// a little time, also if nobody wants to wait.
+    fn attempt_until(&self, until: Instant, turns: u32) -> Instant {
+        let (now, little) = (Instant::now(), ATTEMPT.min(self.limit));
+        let most = match self.address.hosts.len() {
+            1 => until,
+            // Some questions take any member longer than the first turn gives it.
+            _ => now + little.saturating_mul(1 << turns.min(MOST_TURNS)),
+        };
+        until.min(most).max(now + little)
     }
 
     /// A connection to a member, with the right to ask.
@@ -187,7 +192,10 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<UnderWay> {
-        let until = self.attempt_until(until);
+        self.send_until(host, path, body, self.attempt_until(until, 0))
+    }
+
+    fn send_until(&self, host: usize, path: &str, body: &[u8], until: Instant) -> Tried<UnderWay> {
         let token = self.token(host, until)?;
         let mut connection = self.connect(host, until)?;
         connection.send(path, token.as_deref(), body, until)?;
@@ -216,7 +224,22 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<T> {
-        let ask = || self.send(host, path, body, until).and_then(|sent| self.receive(sent));
+        self.attempt(host, path, body, until, 0)
+    }
+
+    /// Asks one member after so many turns over all of them.
+    fn attempt<T: DeserializeOwned>(
+        &self,
+        host: usize,
+        path: &str,
+        body: &[u8],
+        until: Instant,
+        turns: u32,
+    ) -> Tried<T> {
+        let ask = || {
+            let until = self.attempt_until(until, turns);
+            self.send_until(host, path, body, until).and_then(|sent| self.receive(sent))
+        };
         match ask() {
             // Sessions end by themselves; nothing was done.
             Err(Failure::Server(error)) if error.is_logged_out() && self.address.user.is_some() => {
@@ -234,11 +257,12 @@ impl Client {
         until: Instant,
     ) -> Tried<(usize, T)> {
         let mut pauses = Pauses::new();
+        let mut turns = 0;
         loop {
             let mut last = Failure::other("the URL names no member");
             for _ in 0..self.address.hosts.len() {
                 let host = self.host();
-                match self.ask_one(host, path, body, until) {
+                match self.attempt(host, path, body, until, turns) {
                     Ok(answer) => return Ok((host, answer)),
                     Err(failure) if failure.may_pass() => {
                         tracing::debug!(server = %self.address, host, %failure, "a member does not answer");
@@ -251,6 +275,7 @@ impl Client {
             if !pauses.sleep_until(until) {
                 return Err(last);
             }
+            turns += 1;
         }
     }
 

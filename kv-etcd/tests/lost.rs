@@ -160,6 +160,27 @@ fn what_stalls_is_given_up_in_time() {
     assert_eq!(world.keys(), expected);
 }
 
+/// A member gets little time while there are others to ask; but where all take longer, they get longer.
+#[test]
+fn what_takes_every_member_long_is_answered() {
+    let Some(cluster) = Etcd::shared() else { return };
+    let Some(port) = cluster.endpoints().first().copied() else { return };
+    let proxies = [Proxy::new(port), Proxy::new(port)];
+    let url = cluster.new_prefix();
+    let members = format!("127.0.0.1:{},127.0.0.1:{}", proxies[0].port(), proxies[1].port());
+    let through = url.replace(&format!("127.0.0.1:{port}"), &members);
+    // No member gets more than this in the first turn.
+    let first = Duration::from_millis(200);
+    let store = EtcdStore::builder().wait(first).open(&through).unwrap();
+    store.write(|tx| tx.put(b"key", b"value")).unwrap();
+    proxies.iter().for_each(|proxy| proxy.delay(3 * first));
+    let options = TxOptions::writing().with_wait(Duration::from_secs(60));
+    let mut tx = store.begin(&options).unwrap();
+    assert_eq!(tx.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    tx.put(b"key", b"2").unwrap();
+    tx.commit().unwrap();
+}
+
 #[test]
 fn behind_the_horizon_the_outcome_is_unknown() {
     let Some(cluster) = Etcd::shared() else { return };

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ struct Plan {
     /// Whether what is carried out in spite of it was carried out.
     has_acted: bool,
     requests: Vec<String>,
+    /// Each answer comes so much later.
+    delay: Duration,
     /// The answers to requests that were late.
     late: Vec<String>,
     late_under_way: usize,
@@ -77,6 +80,11 @@ impl Proxy {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Each answer comes so much later from now on.
+    pub(crate) fn delay(&self, delay: Duration) {
+        self.shared.plan.lock().unwrap().delay = delay;
     }
 
     /// The fault comes at the request after so many.
@@ -144,6 +152,7 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
             plan.late_under_way += usize::from(fault == Some(Fault::Late));
             shared.changed.notify_all();
         }
+        let delay = plan.delay;
         drop(plan);
         let until_over = || {
             let plan = shared.plan.lock().unwrap();
@@ -152,7 +161,9 @@ fn carry(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> io:
         match fault {
             None => {
                 server.write_all(&request)?;
-                client.write_all(&message(server, &mut back)?)?;
+                let answer = message(server, &mut back)?;
+                thread::sleep(delay);
+                client.write_all(&answer)?;
             }
             Some(Fault::Lost) => return Ok(()),
             Some(Fault::StallThere) => {
