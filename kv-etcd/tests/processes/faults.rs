@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
-use permazen_test_servers::programs::{World, accounts, bank, kill_programs, rounds, transfer};
+use permazen_test_servers::programs::{
+    Records, World, accounts, bank, kill_programs, rounds, transfer,
+};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -22,44 +25,64 @@ impl Drop for Over<'_> {
     }
 }
 
+/// Programs work on one bank for so many rounds, and then on a new one, so that a round never costs more than the first
+/// ones: who checks a bank reads all of it, while the programs make it larger.
+const ROUNDS_TO_A_BANK: usize = 5;
+
 /// Programs work while something is done to the leader and undone, again and again. They go on in between. Each time
 /// what they were told is compared with what is there.
 fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
-    let url = cluster.new_prefix();
-    let mut world = World::new(open, &url, 3);
     let (count, mut rng) = (rounds(50), StdRng::seed_from_u64(4));
-    let begun = Instant::now();
-    for round in 1..=count {
-        world.wait();
-        world.pause();
-        let leader = cluster.leader();
-        // One asks the leader alone, also when it leads no more.
-        let of_leader = bank(&open(&cluster.url_of(leader, &url)));
-        let accounts = accounts(&of_leader).unwrap();
-        let (done, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    let number = done.load(Ordering::Relaxed);
-                    let name = format!("{what} {round} {number}");
-                    world.note(&name, transfer(&of_leader, &accounts, &name, &mut rng));
-                    done.store(number + 1, Ordering::Relaxed);
-                }
-            });
-            let _over = Over(&is_over);
-            while done.load(Ordering::Relaxed) < 3 {
-                thread::sleep(Duration::from_millis(1));
-            }
-            act(cluster, leader);
+    let (begun, mut records) = (Instant::now(), Records::default());
+    for first in (0..count).step_by(ROUNDS_TO_A_BANK) {
+        let url = cluster.new_prefix();
+        let mut world = World::new(open, &url, 3);
+        let last = count.min(first + ROUNDS_TO_A_BANK);
+        for round in first..last {
             world.wait();
-            undo(cluster, leader);
-        });
-        world.check();
+            world.pause();
+            disturb(&format!("{what} {round}"), cluster, &url, &world, &mut rng, act, undo);
+            world.check();
+        }
+        world.wait();
+        records.join(&format!("bank {first}"), world.end());
+        println!("leader {what} {last} times in {:?}: {}", begun.elapsed(), records.summary());
     }
-    world.wait();
-    let records = world.end();
-    println!("leader {what} {count} times in {:?}: {}", begun.elapsed(), records.summary());
     assert!(records.unknown.is_empty() && records.committed.len() > 5 * count);
+}
+
+/// One round.
+fn disturb(
+    name: &str,
+    cluster: &Etcd,
+    url: &str,
+    world: &World<EtcdStore>,
+    rng: &mut StdRng,
+    act: fn(&Etcd, usize),
+    undo: fn(&Etcd, usize),
+) {
+    let leader = cluster.leader();
+    // One asks the leader alone, also when it leads no more.
+    let of_leader = bank(&open(&cluster.url_of(leader, url)));
+    let accounts = accounts(&of_leader).unwrap();
+    let (done, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let number = done.load(Ordering::Relaxed);
+                let name = format!("{name} {number}");
+                world.note(&name, transfer(&of_leader, &accounts, &name, rng));
+                done.store(number + 1, Ordering::Relaxed);
+            }
+        });
+        let _over = Over(&is_over);
+        while done.load(Ordering::Relaxed) < 3 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        act(cluster, leader);
+        world.wait();
+        undo(cluster, leader);
+    });
 }
 
 #[test]

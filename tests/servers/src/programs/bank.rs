@@ -219,6 +219,18 @@ impl Records {
         into.insert(name.to_owned());
     }
 
+    /// Adds those of another bank, which has this name.
+    pub fn join(&mut self, bank: &str, other: Records) {
+        let Records { committed, failed, unknown } = other;
+        for (into, names) in [
+            (&mut self.committed, committed),
+            (&mut self.failed, failed),
+            (&mut self.unknown, unknown),
+        ] {
+            into.extend(names.into_iter().map(|name| format!("{bank}: {name}")));
+        }
+    }
+
     /// Checks that what was recorded is true, and that the database is healthy. Programs can be at work. Returns the
     /// transfers that are there and of which nothing was recorded.
     ///
