@@ -89,6 +89,19 @@ fn an_unknown_kind_lists_those_there_are() {
     assert!(!text.contains("secret"), "{text}");
 }
 
+/// `?` opens a store in functions of both layers.
+#[test]
+fn errors_become_those_of_the_program() {
+    fn open(name: &str) -> permazen::Result<()> {
+        permazen::open(name)?;
+        Ok(())
+    }
+    assert_eq!(open("xml:").unwrap_err().to_string(), "there is no path: the form is xml:PATH");
+    // An error of the store stays one, so it can still say that it is to be tried again.
+    let busy = OpenError::Store(KvError::Retry("busy".into()));
+    assert!(permazen::Error::from(busy).is_retryable());
+}
+
 #[test]
 fn urls_are_checked() {
     for (url, reason) in [

@@ -97,3 +97,13 @@ impl OpenError {
         OpenError::Io { path: path.into(), source }
     }
 }
+
+/// So that `?` opens a store in a function that returns [`permazen::Result`](crate::Result). The text is the same.
+impl From<OpenError> for crate::Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error.into(),
+            error => crate::Error::other(error),
+        }
+    }
+}
