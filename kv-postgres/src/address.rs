@@ -1,6 +1,7 @@
 //! Where a server is, and who asks it: a URL, and what the environment adds.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use permazen_kv::KvError;
@@ -185,16 +186,25 @@ impl Address {
         if let Ok(password) = std::env::var("PGPASSWORD") {
             return Ok(password.into_bytes());
         }
-        let missing = || {
-            Failure::other(
-                "the server asks for a password: name it in the URL, in PGPASSWORD or in ~/.pgpass",
-            )
-        };
         let file = std::env::var_os("PGPASSFILE").map(PathBuf::from);
         let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
-        let file = file.or_else(home).ok_or_else(missing)?;
-        let Ok(text) = std::fs::read_to_string(&file) else { return Err(missing()) };
-        check_private(&file)?;
+        self.password_in(file.or_else(home).as_deref(), host)
+    }
+
+    /// The password that a file has for this user.
+    fn password_in(&self, file: Option<&Path>, host: &Host) -> Result<Vec<u8>, Failure> {
+        let missing = |why: &str| {
+            Failure::other(format!(
+                "the server asks for a password: name it in the URL, in PGPASSWORD or in ~/.pgpass{why}"
+            ))
+        };
+        let file = file.ok_or_else(|| missing(""))?;
+        let text = match std::fs::read_to_string(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing("")),
+            Err(error) => return Err(missing(&format!("; {}: {error}", file.display()))),
+            Ok(text) => text,
+        };
+        check_private(file)?;
         let (name, port) = host.in_file();
         let wanted = [name, &port, &self.database, &self.user];
         let found = text.lines().find_map(|line| {
@@ -204,7 +214,10 @@ impl Address {
                 && place.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
             fits.then(|| password.clone().into_bytes())
         });
-        found.ok_or_else(missing)
+        found.ok_or_else(|| {
+            let (file, of) = (file.display(), wanted.join(":"));
+            missing(&format!("; no line of {file} is for {of}"))
+        })
     }
 }
 
@@ -288,6 +301,26 @@ mod tests {
 
     fn name(name: &str, port: u16) -> Host {
         Host::Name(ServerHost { name: name.to_owned(), port })
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_passwords_has_a_line_for_the_host_as_the_url_names_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("passwords");
+        std::fs::write(&file, "127.0.0.1:5432:music:ann:a\\:b\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        let password = |url: &str, file: &Path| {
+            let address = Address::parse(url).unwrap();
+            address.password_in(Some(file), &address.hosts[0])
+        };
+        assert_eq!(password("postgres://ann@127.0.0.1/music", &file).unwrap(), b"a:b");
+        let error = password("postgres://ann@localhost/music", &file).unwrap_err().to_string();
+        let wanted = format!("no line of {} is for localhost:5432:music:ann", file.display());
+        assert!(error.contains(&wanted), "{error}");
+        let error = password("postgres://ann@127.0.0.1/music", folder.path()).unwrap_err();
+        assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
     }
 
     #[test]

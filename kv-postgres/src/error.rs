@@ -98,10 +98,14 @@ impl ServerError {
                  (PostgresBuilder::connections)",
             )),
             ("53", _) => KvError::Retry(said("")),
-            ("28", _) | (_, "3D000") => {
-                open("look at the user, the password and the database in the URL")
-            }
-            (_, "42501") => open("the user needs SELECT, INSERT, UPDATE and DELETE on both tables"),
+            ("28", _) | (_, "3D000") => open(
+                "look at the user and the database in the URL, and at the password, which can also \
+                      come from PGPASSWORD or ~/.pgpass",
+            ),
+            (_, "42501") => open(
+                "the user needs SELECT, INSERT, UPDATE and DELETE on both tables; if they are not there, their \
+                 owner makes them by opening the store first",
+            ),
             (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
             ("54", _) => failed(
                 "a value, a transaction or the queue of notifications is larger than the server takes",

@@ -223,7 +223,11 @@ impl Pool {
                     }
                     Err(error) => {
                         let what = format!("cannot connect to {host}");
-                        let error = error.to_kv(&what, &self.path());
+                        let error = match error {
+                            // There was none that could be lost.
+                            Failure::Lost(error) => KvError::Retry(format!("{what}: {error}")),
+                            error => error.to_kv(&what, &self.path()),
+                        };
                         // A password stays wrong.
                         if !error.is_retryable() {
                             return Err(error);

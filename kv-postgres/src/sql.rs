@@ -19,6 +19,7 @@ pub(crate) struct Statements {
     pub(crate) create_table: String,
     pub(crate) create_tokens: String,
     pub(crate) look: String,
+    pub(crate) look_at_columns: String,
     get: String,
     /// By direction and by whether the range has an end: the first pair.
     first: [String; 4],
@@ -102,7 +103,10 @@ impl Statements {
             create_tokens: format!(
                 r#"CREATE TABLE IF NOT EXISTS {tokens} ("token" BYTEA PRIMARY KEY NOT NULL, "at" TIMESTAMPTZ NOT NULL, "asked" BOOLEAN NOT NULL DEFAULT false)"#
             ),
-            look: format!(r#"SELECT "asked" FROM {table}, {tokens} LIMIT 0"#),
+            look: format!(
+                r#"SELECT "kv_key", "kv_value", "token", "at", "asked" FROM {table}, {tokens} LIMIT 0"#
+            ),
+            look_at_columns: format!(r#"SELECT "kv_key", "kv_value" FROM {table} LIMIT 0"#),
             get: format!(r#"SELECT "kv_key", "kv_value" FROM {table} WHERE "kv_key" = $1"#),
             first,
             page,

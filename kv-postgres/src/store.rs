@@ -162,6 +162,8 @@ impl PostgresBuilder {
         let mut opened = run("look", &statements.look);
         if self.create && matches!(&opened, Err(error) if error.is_of("42P01")) {
             let created = run("create", &statements.create_table);
+            // A table of something else gets no tokens beside it.
+            let created = created.and_then(|_| run("look at columns", &statements.look_at_columns));
             let created = created.and_then(|_| run("create tokens", &statements.create_tokens));
             // Two who create the tables at the same time can disturb each other.
             opened = run("look again", &statements.look).or(created);
@@ -169,7 +171,17 @@ impl PostgresBuilder {
         if opened.is_ok() && pool.server == Server::Yugabyte {
             opened = run("count hashes", &statements.count_hashes).and_then(in_order);
         }
-        let opened = opened.map_err(|error| error.to_kv("cannot open the tables", &path));
+        let opened = opened.map_err(|error| {
+            let why = match () {
+                () if error.is_of("42P01") && !self.create => "there is no store",
+                () if error.is_of("42703") => {
+                    "a table has not the columns of a store, so name another one with table=NAME in the URL"
+                }
+                () => return error.to_kv("cannot open the tables", &path),
+            };
+            let reason = format!("cannot open the tables: {why}: {error}").into();
+            KvError::Open { path: path.clone().into(), reason }
+        });
         let warnings = opened.and_then(|_| {
             let warnings = match pool.dialect {
                 Dialect::Postgres => settings::warnings(connection),

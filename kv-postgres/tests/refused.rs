@@ -109,7 +109,23 @@ fn a_table_that_somebody_has_dropped() {
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable());
     check(&error, &["42P01", &world.table, "opening the store creates it"]);
     let none = PostgresStore::builder().create(false).open(&world.url).unwrap_err();
-    check(&none, &["cannot open the tables", "42P01"]);
+    check(&none, &["cannot open the tables", "there is no store", "42P01"]);
+    assert!(!none.to_string().contains("dropped"), "{none}");
+}
+
+/// 42703
+#[test]
+fn a_table_of_something_else() {
+    let Some(server) = own_server() else { return };
+    let url = server.new_table();
+    let table = url.rsplit_once('=').unwrap().1;
+    server.sql(&format!("CREATE TABLE \"{table}\" (id INT PRIMARY KEY, text TEXT)"));
+    let error = PostgresStore::open(&url).unwrap_err();
+    assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error}");
+    check(&error, &["42703", "not the columns of a store", "table=NAME"]);
+    // Nothing was made beside it.
+    let tokens = format!("SELECT count(*) FROM pg_tables WHERE tablename = '{table}_commit'");
+    assert_eq!(server.sql(&tokens).trim(), "0");
 }
 
 /// 55P03
@@ -210,7 +226,7 @@ fn a_password_must_be_right() {
     open("right").unwrap();
     let error = open("wr%40ng").unwrap_err();
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error}");
-    check(&error, &["28P01", "the password"]);
+    check(&error, &["28P01", "the password", "~/.pgpass"]);
     let text = format!("{error} {error:?}");
     assert!(!text.contains("wr@ng") && !text.contains("wr%40ng"), "{text}");
 }

@@ -60,6 +60,8 @@ pub enum TlsError {
 #[derive(Debug, Clone)]
 pub struct Encryption {
     config: Arc<ClientConfig>,
+    /// What the URL calls the file with those whom to trust.
+    parameter: Box<str>,
 }
 
 /// A connection that is encrypted.
@@ -138,7 +140,7 @@ impl Encryption {
                 config.map_err(|error| wrong(certificate, error))?
             }
         };
-        Ok(Some(Encryption { config: Arc::new(config) }))
+        Ok(Some(Encryption { config: Arc::new(config), parameter: parameter.into() }))
     }
 
     /// Encrypts from now on what goes to the server of this name.
@@ -154,11 +156,24 @@ impl Encryption {
         while connection.is_handshaking() {
             connection.complete_io(&mut socket).map_err(|error| match error.kind() {
                 // A certificate does not get better when it is looked at again.
-                io::ErrorKind::InvalidData => TlsError::Refused(error.to_string()),
+                io::ErrorKind::InvalidData => TlsError::Refused(self.refused(&error)),
                 _ => TlsError::Lost(error),
             })?;
         }
         Ok(EncryptedStream(StreamOwned::new(connection, socket)))
+    }
+
+    /// What was wrong, and what to do if nobody who is trusted has signed the certificate.
+    fn refused(&self, error: &io::Error) -> String {
+        use rustls::{CertificateError, Error};
+        let of_tls = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
+        match of_tls {
+            Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => format!(
+                "{error}; if its authority is your own, name the file of the authority in {}",
+                self.parameter
+            ),
+            _ => error.to_string(),
+        }
     }
 }
 
