@@ -16,6 +16,8 @@ pub(super) const SLICE: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
 const WAITING: &str = "waiting for others who use the database";
+/// Nothing tells a server that is not there from one that is about to come back.
+const WAITING_FOR_SERVER: &str = "waiting for the server";
 
 /// Runs `attempt` until it succeeds, fails for another reason than others who are in the way, or
 /// `wait` is over. `attempt` is told for how long it may wait itself.
@@ -61,14 +63,14 @@ fn busy(failure: &Failure, wait: Duration) -> Failure {
     Failure { is_retryable: true, ..Failure::with(Exit::Busy, message) }
 }
 
-/// Runs something that may wait for others, and says so if it takes long.
-pub(super) fn telling<T>(run: impl FnOnce() -> T) -> T {
+/// Runs something that may wait for others, or for the server of the store, and says so if it takes long.
+pub(super) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (running, ended) = channel::<()>();
         // Without the thread, nothing is said.
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
-                output::note(WAITING);
+                output::note(if on_server { WAITING_FOR_SERVER } else { WAITING });
             }
         });
         let result = run();

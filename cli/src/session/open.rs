@@ -1,6 +1,8 @@
 //! Opening the database that the command line names.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
@@ -33,19 +35,23 @@ impl Session {
         if let Some(kind) = args.kind {
             opening = opening.kind(kind.of_store());
         }
-        let opened = in_the_way::telling(|| opening.open(name)).map_err(|error| match error {
-            OpenError::Unrecognized { .. } => {
-                Failure::new(format!("{error}; --kind says what it is"))
-            }
-            OpenError::Xml { ref path, .. } => match what_else_reads(path, "entries") {
-                Some(what) => Failure::new(format!("{}: {what}", path_text(path))),
-                None => error.into(),
-            },
-            OpenError::Store(KvError::Open { ref path, .. }) if !args.create && !path.exists() => {
-                Failure::from(error).but("--create creates it")
-            }
-            error => error.into(),
-        });
+        let on_server = is_on_server(&opening, name);
+        let opened =
+            in_the_way::telling(on_server, || opening.open(name)).map_err(|error| match error {
+                OpenError::Unrecognized { .. } => {
+                    Failure::new(format!("{error}; --kind says what it is"))
+                }
+                OpenError::Xml { ref path, .. } => match what_else_reads(path, "entries") {
+                    Some(what) => Failure::new(format!("{}: {what}", path_text(path))),
+                    None => error.into(),
+                },
+                OpenError::Store(KvError::Open { ref path, ref reason })
+                    if !args.create && is_missing(on_server, path, reason) =>
+                {
+                    Failure::from(error).but("--create creates it")
+                }
+                error => error.into(),
+            });
         let store = Arc::new(opened?);
         readers::keep_out(&store);
         Ok(Session::over(options, store.clone(), store, encodings, interrupt))
@@ -73,6 +79,15 @@ impl Session {
             damage: RefCell::default(),
         }
     }
+}
+
+fn is_on_server(opening: &Opening, name: &OsStr) -> bool {
+    opening.locate(name).is_ok_and(|(kind, _)| kind.is_on_servers())
+}
+
+/// Whether a store could not be opened because it is not there. A URL is no path, so stores on servers say it.
+fn is_missing(on_server: bool, path: &Path, reason: &str) -> bool {
+    if on_server { reason.contains("there is no store") } else { !path.exists() }
 }
 
 impl Options {

@@ -18,7 +18,13 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     let Some(server) = Postgres::shared() else { return };
     let (db, url) = (Fixture::new(), server.new_table());
     let missing = run(&url, &["count Pet"]).failed(2);
-    assert!(missing.contains("tables"), "{missing}");
+    assert!(
+        missing.contains("there is no store") && missing.contains("--create creates it"),
+        "{missing}"
+    );
+    // Nothing that is wrong with the user or the server is made right by a new store.
+    let refused = run(&url.replace("test@", "nobody@"), &["count Pet"]).failed(2);
+    assert!(refused.contains("28000") && !refused.contains("--create"), "{refused}");
     let copied = db.run(&["copy", &url]).done();
     assert!(copied.contains("key/value pairs to PostgreSQL table postgres://"), "{copied}");
     let twice = db.run(&["copy", &url]).failed(2);
@@ -44,6 +50,19 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     {
         let failed = run(&url, arguments).failed(2);
         assert!(failed.contains(why), "{failed}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_waited_for() {
+    // Connections wait in its queue.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    for scheme in ["postgres", "etcd"] {
+        let url = format!("{scheme}://127.0.0.1:{port}/none");
+        let err = run(&url, &["--wait", "2s", "count Pet"]).failed(3);
+        assert!(err.starts_with("permazen: waiting for the server\n"), "{err}");
+        assert!(!err.contains("is lost: timed out") && !err.contains("others"), "{err}");
     }
 }
 
