@@ -22,7 +22,7 @@ const DOUBTFUL: Duration = Duration::from_secs(30);
 const SWEEP: Duration = Duration::from_secs(600);
 
 /// An attempt to connect gets so much time, also if there is none left for another one.
-const ATTEMPT: Duration = Duration::from_secs(3);
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(3);
 
 /// A connection, and when its server was last heard.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Pool {
         loop {
             if let Some(idle) = state.idle.pop() {
                 drop(state);
-                if let Some(checked) = self.checked(idle) {
+                if let Some(checked) = self.checked(idle, until) {
                     return Ok(checked);
                 }
                 state = self.lock();
@@ -146,16 +146,22 @@ impl Pool {
         }
         if let Some(idle) = state.idle.pop() {
             drop(state);
-            return self.checked(idle);
+            return self.checked(idle, Instant::now());
         }
         state.count += 1;
         drop(state);
         self.open(Instant::now()).inspect_err(|_| self.leave()).ok()
     }
 
-    /// A connection that was idle, if it still works.
-    fn checked(&self, mut idle: Checked) -> Option<Checked> {
-        let is_ready = self.prepare(&mut idle);
+    /// How long to wait for something, if all is to be done by then. Whoever has no time left still gets an attempt.
+    fn patience(&self, until: Instant) -> Duration {
+        until.saturating_duration_since(Instant::now()).max(ATTEMPT).min(self.limit)
+    }
+
+    /// A connection that was idle, if it still works and shows that by then.
+    fn checked(&self, mut idle: Checked, until: Instant) -> Option<Checked> {
+        let is_ready = self.prepare(&mut idle, until);
+        idle.connection.set_limit(self.limit);
         if is_ready.is_ok() && !idle.connection.is_broken() {
             return Some(idle);
         }
@@ -164,8 +170,8 @@ impl Pool {
         None
     }
 
-    fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
-        idle.connection.set_limit(self.limit);
+    fn prepare(&self, idle: &mut Checked, until: Instant) -> Result<(), Failure> {
+        idle.connection.set_limit(self.patience(until).min(ATTEMPT));
         // The answers that nobody has awaited, and that to the end of the transaction before. What a transaction was
         // refused does not matter to the next one.
         while idle.connection.is_waiting() {
@@ -185,6 +191,8 @@ impl Pool {
         if state.swept.is_none_or(|swept| swept.elapsed() > SWEEP) {
             state.swept = Some(Instant::now());
             drop(state);
+            // There can be a million of them.
+            idle.connection.set_limit(self.limit);
             let age = [Parameter::Number(TOKEN_MINUTES)];
             idle.connection.run(self.statements.sweep(), &age)?;
         }
@@ -195,6 +203,9 @@ impl Pool {
     pub(crate) fn open(&self, until: Instant) -> Result<Checked, KvError> {
         let mut pauses = Pauses::new();
         let mut failure = None;
+        // A host that does not answer must leave time for the others. Each time round, it gets more.
+        let is_alone = self.address.hosts.len() == 1;
+        let mut attempt = if is_alone { self.limit } else { ATTEMPT };
         loop {
             let (first, age) = {
                 let state = self.lock();
@@ -204,8 +215,7 @@ impl Pool {
                 (0..self.address.hosts.len()).map(|at| (first + at) % self.address.hosts.len())
             {
                 let Some(host) = self.address.hosts.get(at) else { continue };
-                let left = until.saturating_duration_since(Instant::now());
-                let limit = left.max(ATTEMPT).min(self.limit);
+                let limit = self.patience(until).min(attempt);
                 let opened = Connection::open(&self.address, host, limit);
                 let opened = opened.and_then(|mut connection| {
                     // It can be promoted later, and is tried again then.
@@ -236,6 +246,7 @@ impl Pool {
                     }
                 }
             }
+            attempt = attempt.saturating_mul(2);
             if !pauses.sleep_until(until)
                 && let Some(failure) = failure.take()
             {

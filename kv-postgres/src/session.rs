@@ -13,7 +13,7 @@ use rand::Rng;
 use crate::connection::{Answer, Connection, Parameter, Statement};
 use crate::dialect::Dialect;
 use crate::error::Failure;
-use crate::pool::{Checked, Pool, number};
+use crate::pool::{ATTEMPT, Checked, Pool, number};
 use crate::sql::{
     BEGIN, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT, IF_LOST, NO_LIMIT,
     TOKEN_MINUTES, import, limit_statements,
@@ -92,6 +92,11 @@ impl PostgresSession {
         }
     }
 
+    /// How long to wait for an answer. A server that answers as usual is never given up.
+    fn limit(&self) -> Duration {
+        self.wait.max(ATTEMPT)
+    }
+
     /// An error, after which nothing is asked on this connection.
     fn failed(&mut self, what: &str, failure: Failure) -> KvError {
         if let Some(mut held) = self.held.take() {
@@ -131,7 +136,9 @@ impl PostgresSession {
         if self.is_begun {
             return Ok(0);
         }
-        self.held = Some(self.pool.take(self.wait)?);
+        let mut held = self.pool.take(self.wait)?;
+        held.connection.set_limit(self.limit());
+        self.held = Some(held);
         self.is_begun = true;
         if self.is_certain {
             return self.begin_certain();
@@ -143,7 +150,7 @@ impl PostgresSession {
 
     /// Begins with a question of its own, which waits until the state is one that no conflict can make wrong.
     fn begin_certain(&mut self) -> Result<usize> {
-        let (wait, limit) = (self.wait, self.wait.saturating_add(self.pool.limit()));
+        let (wait, limit) = (self.wait, self.wait.saturating_add(self.limit()));
         self.with("cannot begin", |connection, _| {
             connection.set_limit(limit);
             connection.add(BEGIN_CERTAIN, &[])?;
@@ -158,9 +165,10 @@ impl PostgresSession {
     /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
     fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
         let mut awaits_certainty = std::mem::take(&mut self.awaits_certainty);
-        let answers = self.with(what, |connection, pool| {
+        let limit = self.limit();
+        let answers = self.with(what, |connection, _| {
             let answers = connection.answers();
-            connection.set_limit(pool.limit());
+            connection.set_limit(limit);
             // Reads travel with it, and can take too long for reasons of their own.
             awaits_certainty &= connection.failed_at() < CERTAIN_STATEMENTS;
             answers
@@ -316,6 +324,8 @@ impl Session for PostgresSession {
         };
         let server_time = held.server_time;
         let (connection, pool) = (&mut held.connection, &*self.pool);
+        // Who waits for others only shortly does not want to be left without the outcome.
+        connection.set_limit(self.wait.max(pool.limit()));
         let mut send = || {
             if pool.dialect == Dialect::Portable {
                 connection.add(IF_LOST, &[])?;
@@ -332,7 +342,7 @@ impl Session for PostgresSession {
             Err(failure) if failure.is_lost() || failure.is_of("40003") => {
                 let lost = format!("cannot commit: {failure}");
                 self.failed("cannot commit", failure);
-                ask_what_became(&self.pool, self.wait, &token, server_time, &lost)
+                ask_what_became(&self.pool, self.limit(), &token, server_time, &lost)
             }
             Err(failure) => Err(self.failed("cannot commit", failure)),
         }

@@ -1,4 +1,4 @@
-//! Settings of the server that make transactions run again which have nothing in common.
+//! Settings of the server that lose commits, or make transactions run again which have nothing in common.
 
 use crate::connection::{Connection, Statement};
 use crate::error::Failure;
@@ -16,12 +16,29 @@ const LOOK: Statement<'static> = Statement {
           current_setting('max_pred_locks_per_relation')::int8",
 };
 
+const LOOK_AT_COMMITS: Statement<'static> = Statement {
+    name: "settings of commits",
+    sql: "SELECT (current_setting('synchronous_commit') = 'off')::int4::int8",
+};
+
 /// Which settings should be others, and what happens otherwise.
 pub(crate) fn warnings(connection: &mut Connection) -> Result<Vec<String>, Failure> {
-    let answer = connection.run(LOOK, &[])?;
-    let setting = |at| number(answer.rows.first().and_then(|row| row.get(at)));
-    Ok(judge(setting(0)?, setting(1)?))
+    connection.add(LOOK, &[])?;
+    connection.add(LOOK_AT_COMMITS, &[])?;
+    connection.send_batch()?;
+    let answers = connection.answers()?;
+    let setting = |of: usize, at: usize| {
+        number(answers.get(of).and_then(|answer| answer.rows.first()).and_then(|row| row.get(at)))
+    };
+    let mut warnings = judge(setting(0, 0)?, setting(0, 1)?);
+    if setting(1, 0)? == 1 {
+        warnings.push(LOST_COMMITS.to_owned());
+    }
+    Ok(warnings)
 }
+
+const LOST_COMMITS: &str = "a server that stops loses the commits of its last moments although programs were told of them \
+                            (synchronous_commit = off): set it to on, for the database and the role too";
 
 fn judge(of_transaction: i64, of_table: i64) -> Vec<String> {
     // A negative one is by how much the other is divided.

@@ -20,3 +20,12 @@ fn what_is_recommended_is_not_warned_of() {
     let store = PostgresStore::open(&server.url()).unwrap();
     assert!(store.warnings().is_empty());
 }
+
+#[test]
+fn commits_that_a_server_can_lose_are_warned_of() {
+    let settings = ["fsync=off", "max_pred_locks_per_transaction=1024", "synchronous_commit=off"];
+    let Some(server) = Postgres::start(&settings) else { return };
+    let store = PostgresStore::open(&server.url()).unwrap();
+    let [warning] = store.warnings() else { panic!("{:?}", store.warnings()) };
+    assert!(warning.contains("synchronous_commit = off"), "{warning}");
+}

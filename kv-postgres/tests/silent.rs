@@ -1,0 +1,68 @@
+//! Servers that take connections and then say nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, TxOptions};
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::{Fault, Postgres, Proxy, Way};
+
+/// Much longer than what a test takes, and what the store would wait.
+const LONG: Duration = Duration::from_secs(120);
+/// Long enough for a busy machine.
+const SOON: Duration = Duration::from_secs(60);
+
+fn server() -> Option<&'static Postgres> {
+    Postgres::shared().filter(|server| server.port() > 0)
+}
+
+/// A port where somebody listens and never answers.
+fn silent_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            thread::spawn(move || drop(socket.read_to_end(&mut Vec::new())));
+        }
+    });
+    port
+}
+
+#[test]
+fn a_silent_host_leaves_time_for_the_others() {
+    let Some(server) = server() else { return };
+    let (url, start) = (server.new_table(), Instant::now());
+    let host = format!(":{}/", server.port());
+    let url = url.replace(&host, &format!(":{},127.0.0.1{host}", silent_port()));
+    PostgresStore::builder().wait(LONG).open(&url).unwrap();
+    assert!(start.elapsed() < SOON);
+}
+
+/// The connections of the store stall, those that are idle and a new one; what the transaction may wait counts for
+/// all of them together.
+#[test]
+fn a_transaction_waits_no_longer_than_its_options_say() {
+    let Some(server) = server() else { return };
+    for at in [0, 1] {
+        let proxy = Proxy::new(server.port());
+        let url = server.new_table();
+        let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+        let store = PostgresStore::builder().wait(LONG).open(&url).unwrap();
+        store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+        proxy.fail_in_turn((0..3).map(|_| (Way::Back, 0, Fault::Stall)));
+        let options = TxOptions::reading().with_wait(Duration::from_millis(100));
+        let start = Instant::now();
+        let read = || -> permazen_kv::Result<()> {
+            let tx = store.begin(&options)?;
+            (0..=at).try_for_each(|_| tx.get(b"other").map(drop))
+        };
+        let error = read().unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        proxy.end_fault();
+    }
+}
