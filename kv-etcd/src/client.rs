@@ -148,14 +148,11 @@ impl Client {
         if let Some(token) = &self.lock().token {
             return Ok(Some(Arc::clone(token)));
         }
+        // The gateway takes no name out of a certificate, so there is no other way.
         let Some(password) = self.address.password() else {
-            // A certificate can say who the user is.
-            return match self.address.own {
-                Some(_) => Ok(None),
-                None => Err(Failure::other(
-                    "the user has no password: name it in the URL or in ETCD_PASSWORD",
-                )),
-            };
+            return Err(Failure::other(
+                "the user has no password: name it in the URL or in ETCD_PASSWORD",
+            ));
         };
         let body = encoded(&LogIn { name: user, password: &password })?;
         let mut connection = self.connect(host, until)?;
@@ -365,6 +362,10 @@ pub(crate) fn refusal(answer: &Answer) -> Failure {
     match answer.status {
         // Something between here and the cluster cannot reach it.
         500..=599 => std::io::Error::other(format!("{} {text}", answer.status)).into(),
+        400 if text.starts_with("CommonName") => Failure::other(
+            "the certificate of this program has a common name, which etcd does not allow where there are users: use one \
+             without it, with the user and the password in the URL",
+        ),
         404 => Failure::garbled(
             "there is no gateway: etcd 3.4 or later has one, unless --enable-grpc-gateway is false",
         ),

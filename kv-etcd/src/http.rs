@@ -155,9 +155,11 @@ impl Connection {
     ) -> Result<(), Failure> {
         let mut request = Vec::with_capacity(body.len() + 256);
         let host = &self.host;
+        // By `Accept`, etcd knows that its gateway asks: without it, the user whom the certificate of the server names would
+        // ask, for that is what the gateway shows.
         write!(
             request,
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\nContent-Type: application/json\r\n\
              Grpc-Metadata-hasleader: true\r\nContent-Length: {}\r\n",
             body.len()
         )?;
@@ -286,7 +288,16 @@ impl Connection {
         self.input.resize(used + READ, 0);
         let read = self.socket.read(&mut self.input[used..]).map_err(in_time);
         self.input.truncate(used + *read.as_ref().unwrap_or(&0));
-        match read? {
+        let read = match read {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Failure::other(format!(
+                    "the server asks for a certificate that it trusts: name it and its key in the URL, as cert and \
+                     key ({error})"
+                )));
+            }
+            read => read?,
+        };
+        match read {
             0 => {
                 let what = "the server has closed it";
                 Err(io::Error::new(io::ErrorKind::UnexpectedEof, what).into())

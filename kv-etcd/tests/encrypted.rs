@@ -1,9 +1,12 @@
 //! Connections that are encrypted, to servers that prove who they are.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvTransaction, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvTransaction, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
@@ -50,4 +53,53 @@ fn a_server_that_does_not_encrypt_is_refused() {
     let wait = Duration::from_secs(1);
     let url = format!("etcd://localhost:{port}/music?tls=on");
     assert!(EtcdStore::builder().wait(wait).open(&url).is_err());
+}
+
+/// Where clients must have a certificate, this program shows its own. It does not say who the user is.
+#[test]
+fn a_client_must_prove_who_it_is() {
+    let Some(cluster) = Etcd::start_with_authority(&[]) else { return };
+    let (_, port) = cluster.certificate();
+    let trusted = format!("cacert={}", cluster.authority().display());
+    let with = |(certificate, key): (PathBuf, PathBuf)| {
+        format!("{trusted}&cert={}&key={}", certificate.display(), key.display())
+    };
+    let named = with(cluster.client_certificate("ann", "/CN=ann"));
+    let nameless = with(cluster.client_certificate("music", "/O=music"));
+    let open = |who: &str, with: &str| {
+        let url = format!("etcd://{who}localhost:{port}/music?{with}");
+        EtcdStore::builder().wait(Duration::from_secs(30)).open(&url)
+    };
+    let refused = |who: &str, with: &str, words: &str| {
+        let error = open(who, with).unwrap_err();
+        assert!(matches!(error, KvError::Open { .. }), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    };
+    refused("", &trusted, "as cert and key");
+    refused("", &format!("{trusted}&cert=/does/not/exist&key=/nor/this"), "/does/not/exist");
+    let early = open("", &named).unwrap();
+    early.write(|tx| tx.put(b"key", b"value")).unwrap();
+    open("", &nameless).unwrap().write(|tx| tx.put(b"key", b"2")).unwrap();
+    let post = |path: &str, body: &str| {
+        let answer = support::post(cluster.endpoints()[0], path, "", body);
+        assert!(answer.contains("200 OK"), "{path}: {answer}");
+    };
+    post("auth/role/add", r#"{"name":"root"}"#);
+    for user in ["root", "ann"] {
+        post("auth/user/add", &format!(r#"{{"name":"{user}","password":"of {user}"}}"#));
+        post("auth/user/grant", &format!(r#"{{"user":"{user}","role":"root"}}"#));
+    }
+    post("auth/enable", "{}");
+    // The gateway refuses a name in a certificate instead of looking at it, whatever else is said.
+    for who in ["", "ann:of%20ann@"] {
+        refused(who, &named, "common name");
+    }
+    let error = early.read(|tx| Ok(tx.get(b"key")?.is_some())).unwrap_err();
+    assert!(error.to_string().contains("common name"), "{error}");
+    refused("ann@", &named, "ETCD_PASSWORD");
+    refused("ann@", &nameless, "ETCD_PASSWORD");
+    refused("", &nameless, "name one in the URL");
+    let store = open("ann:of%20ann@", &nameless).unwrap();
+    store.write(|tx| tx.put(b"key", b"3")).unwrap();
+    assert_eq!(store.read(|tx| Ok(tx.get(b"key")?.unwrap().into_owned())).unwrap(), b"3");
 }

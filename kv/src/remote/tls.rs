@@ -10,8 +10,8 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    StreamOwned,
+    AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
+    SignatureScheme, StreamOwned,
 };
 
 /// Where systems keep the certificates that they trust.
@@ -75,7 +75,8 @@ impl EncryptedStream {
     }
 }
 
-/// What could not be written yet does not keep anybody from reading.
+/// What could not be written yet does not keep anybody from reading. If the server refuses the certificate of this program,
+/// or asks for one in vain, reading fails with [`io::ErrorKind::PermissionDenied`]; then it has done nothing.
 impl Read for EncryptedStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let StreamOwned { conn, sock } = &mut self.0;
@@ -88,7 +89,11 @@ impl Read for EncryptedStream {
             if let Err(error) = conn.process_new_packets() {
                 // The other end is told, if it can be.
                 let _ = conn.write_tls(sock);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+                let kind = match refuses_certificate(&error) {
+                    true => io::ErrorKind::PermissionDenied,
+                    false => io::ErrorKind::InvalidData,
+                };
+                return Err(io::Error::new(kind, error));
             }
         }
     }
@@ -175,6 +180,27 @@ impl Encryption {
             _ => error.to_string(),
         }
     }
+}
+
+/// Whether the server refuses the certificate of this program, or misses it. It may say so only when this program has
+/// already sent what it asks for.
+fn refuses_certificate(error: &rustls::Error) -> bool {
+    use AlertDescription::{
+        AccessDenied, BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked,
+        CertificateUnknown, UnknownCA, UnsupportedCertificate,
+    };
+    let rustls::Error::AlertReceived(alert) = error else { return false };
+    matches!(
+        alert,
+        AccessDenied
+            | BadCertificate
+            | CertificateExpired
+            | CertificateRequired
+            | CertificateRevoked
+            | CertificateUnknown
+            | UnknownCA
+            | UnsupportedCertificate
+    )
 }
 
 fn wrong(file: &Path, what: impl ToString) -> TlsError {

@@ -26,6 +26,22 @@ kill -KILL $server 2>/dev/null
 wait $server
 "#;
 
+/// What a certificate of a server says: those who connect to it, among them the gateway in it, look for its name; and to
+/// itself, the gateway is a client.
+const SERVER: &[&str] = &[
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+    "-addext",
+    "extendedKeyUsage=serverAuth,clientAuth",
+];
+
+/// Made by the authority.
+const OF_CA: &[&str] = &["-CA", "ca.crt", "-CAkey", "ca.key"];
+
 /// A field of an answer.
 fn field(text: &str, name: &str) -> Option<String> {
     Some(text.split_once(&format!("\"{name}\":\""))?.1.split('"').next()?.to_owned())
@@ -97,28 +113,57 @@ impl Etcd {
     /// `localhost`.
     pub fn start_with_certificate(args: &[&str]) -> Option<Etcd> {
         Self::start_after(1, args, |cluster| {
-            let mut make = Command::new("openssl");
-            make.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
-            make.args(["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.crt"]);
-            make.args(["-addext", "subjectAltName=DNS:localhost"]);
-            make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-            make.current_dir(cluster.path()).stdin(Stdio::null());
-            if let Some((user, group)) = other_user() {
-                make.uid(user).gid(group);
-            }
-            let Ok(output) = make.output() else {
-                missing("openssl, which makes certificates");
-                return false;
-            };
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             cluster.encrypted = Some(free_port());
-            true
+            cluster.certify("server", SERVER)
+        })
+    }
+
+    /// The same where an authority has made the certificate, and clients must have one of it on the encrypted port.
+    pub fn start_with_authority(args: &[&str]) -> Option<Etcd> {
+        Self::start_after(1, args, |cluster| {
+            cluster.encrypted = Some(free_port());
+            cluster
+                .args
+                .extend(["--client-cert-auth", "--trusted-ca-file=ca.crt"].map(str::to_owned));
+            cluster.certify("ca", &["-subj", "/CN=authority"])
+                && cluster.certify("server", &[SERVER, OF_CA].concat())
         })
     }
 
     /// The certificate and the port of a cluster that was started with one.
     pub fn certificate(&self) -> (PathBuf, u16) {
         (self.path().join("server.crt"), self.encrypted.expect("it was started with one"))
+    }
+
+    /// The certificate of the authority of a cluster that was [started with one](Self::start_with_authority).
+    pub fn authority(&self) -> PathBuf {
+        self.path().join("ca.crt")
+    }
+
+    /// A new certificate with its key for a client, of the authority of the cluster: what its files are called, and whom
+    /// it names.
+    pub fn client_certificate(&self, file: &str, subject: &str) -> (PathBuf, PathBuf) {
+        let own = ["-subj", subject, "-addext", "extendedKeyUsage=clientAuth"];
+        assert!(self.certify(file, &[&own, OF_CA].concat()));
+        (self.path().join(format!("{file}.crt")), self.path().join(format!("{file}.key")))
+    }
+
+    /// Makes a certificate with these properties. False if there is no program that does; then it has been said.
+    fn certify(&self, name: &str, properties: &[&str]) -> bool {
+        let mut make = Command::new("openssl");
+        make.args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]);
+        make.args(["-pkeyopt", "ec_paramgen_curve:prime256v1"]).args(properties);
+        make.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.crt")]);
+        make.current_dir(self.path()).stdin(Stdio::null());
+        if let Some((user, group)) = other_user() {
+            make.uid(user).gid(group);
+        }
+        let Ok(output) = make.output() else {
+            missing("openssl, which makes certificates");
+            return false;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        true
     }
 
     fn start_after(
