@@ -33,6 +33,12 @@ const READ: usize = 1 << 16;
 /// No message of a server is longer.
 const LONGEST: u32 = 1 << 30;
 
+/// The rows of an answer do not take more memory than this: a page and one long value.
+const LONGEST_ANSWER: usize = 2 << 30;
+
+/// What a row takes beside its bytes.
+const ROW: usize = size_of::<Row>();
+
 /// When nothing more can be sent for so long, it is looked whether answers have come.
 const CONGESTED: Duration = Duration::from_millis(10);
 
@@ -176,7 +182,7 @@ impl Connection {
             prepared: HashSet::new(),
             in_batch: 0,
             batches: VecDeque::new(),
-            limit: until.saturating_duration_since(Instant::now()),
+            limit,
             is_broken: false,
             status: b'I',
             notified: VecDeque::new(),
@@ -184,11 +190,12 @@ impl Connection {
             is_standby: false,
             failed_at: 0,
         };
-        connection.log_in(address, host)?;
+        connection.log_in(address, host, until)?;
         Ok(connection)
     }
 
-    fn log_in(&mut self, address: &Address, host: &Host) -> Result<(), Failure> {
+    /// All of it takes place until then: a server can talk without end.
+    fn log_in(&mut self, address: &Address, host: &Host, until: Instant) -> Result<(), Failure> {
         let parameters = [
             ("user", &address.user[..]),
             ("database", &address.database),
@@ -199,7 +206,7 @@ impl Connection {
         self.send()?;
         let mut scram = None;
         loop {
-            match self.receive()? {
+            match self.receive(until)? {
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(&address.password_for(host)?, &mut self.output)?;
@@ -341,7 +348,8 @@ impl Connection {
         self.send()
     }
 
-    /// Waits for the answers to the oldest batch.
+    /// Waits for the answers to the oldest batch. The limit counts for each row, and for the end of each statement:
+    /// what else the server says is no answer.
     ///
     /// # Errors
     /// The error of the first statement that fails. The connection can still be used then.
@@ -349,13 +357,31 @@ impl Connection {
         let Some(count) = self.batches.pop_front() else { return Ok(Vec::new()) };
         let mut answers: Vec<Answer> = Vec::with_capacity(count);
         let (mut answer, mut error) = (Answer::default(), None);
+        // Until when the next row, or the end of a statement, must come.
+        let (mut until, mut bytes) = (None, 0);
         loop {
-            match self.receive()? {
+            // Many messages come at once. To look at the clock would take as long as to take one of them.
+            let message = match self.received()? {
+                Some(message) => message,
+                None => {
+                    let until = *until.get_or_insert_with(|| Instant::now() + self.limit);
+                    self.receive(until)?
+                }
+            };
+            match message {
                 Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
-                Message::DataRow(row) => answer.rows.push(Row::of(&row)?),
-                Message::CommandComplete(body) => {
+                Message::DataRow(row) => {
+                    bytes += row.buffer_bytes().len() + ROW;
+                    if bytes > LONGEST_ANSWER {
+                        return Err(self.lost(strange("the server has sent too many rows")));
+                    }
+                    answer.rows.push(Row::of(&row)?);
+                    until = None;
+                }
+                Message::CommandComplete(body) if answers.len() < count => {
                     body.tag()?.clone_into(&mut answer.tag);
                     answers.push(std::mem::take(&mut answer));
+                    (until, bytes) = (None, 0);
                 }
                 // The first one says why; nothing of the batch is done after it.
                 Message::ErrorResponse(body) => {
@@ -486,12 +512,9 @@ impl Connection {
         }
     }
 
-    fn receive(&mut self) -> Result<Message, Failure> {
-        // Many messages come at once. To look at the clock would take as long as to take one of them.
-        if let Some(message) = self.received()? {
-            return Ok(message);
-        }
-        let received = self.receive_until(Instant::now() + self.limit)?;
+    /// The next message, which must come until then.
+    fn receive(&mut self, until: Instant) -> Result<Message, Failure> {
+        let received = self.receive_until(until)?;
         received.ok_or_else(|| self.lost(io::ErrorKind::TimedOut.into()))
     }
 

@@ -162,6 +162,16 @@ impl Failure {
         }
     }
 
+    /// Whether somebody else has just made what was to be made.
+    pub(crate) fn is_second(&self) -> bool {
+        ["23505", "42710", "42P07"].into_iter().any(|code| self.is_of(code))
+    }
+
+    /// Whether the server has said nothing for as long as it was waited for.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Failure::Lost(error) if error.kind() == io::ErrorKind::TimedOut)
+    }
+
     /// The same as an error of the store: what was attempted, and on which server.
     pub(crate) fn to_kv(&self, what: &str, place: &Path) -> KvError {
         match self {

@@ -166,7 +166,13 @@ impl Pool {
             return Some(idle);
         }
         tracing::debug!(server = %self.address, "a connection was lost while nobody used it");
+        let age = idle.age;
+        drop(idle);
         self.leave();
+        // The others would be waited for as long, one after the other.
+        if is_ready.is_err_and(|failure| failure.is_silence()) {
+            self.forget_server(age);
+        }
         None
     }
 

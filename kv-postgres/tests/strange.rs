@@ -56,6 +56,49 @@ fn whatever_answers_the_error_says_so() {
     }
 }
 
+/// A port at which each connection gets these bytes, and then others again and again.
+fn endless(beginning: &'static [u8], again: &'static [u8], pause: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let _ = client.read(&mut [0; 1 << 10]);
+                let _ = client.write_all(beginning);
+                while client.write_all(again).is_ok() {
+                    thread::sleep(pause);
+                }
+            });
+        }
+    });
+    port
+}
+
+/// Not one of these is an answer, so none of them prolongs the wait for it.
+#[test]
+fn who_talks_without_end_is_not_listened_to() {
+    let logged_in: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+    let notice: &[u8] = b"N\0\0\0\x0eC00000\0\0\0";
+    let parameter: &[u8] = b"S\0\0\0\x08a\0b\0";
+    let wait = Duration::from_millis(100);
+    for (beginning, again) in [
+        (&b""[..], notice),
+        (b"", parameter),
+        (b"", b"R\0\0\0\x08\0\0\0\0"),
+        (logged_in, notice),
+        (logged_in, parameter),
+        (logged_in, b"1\0\0\0\x04"),
+        // More statements end than were made.
+        (logged_in, b"C\0\0\0\x06S\0"),
+    ] {
+        for pause in [Duration::ZERO, wait / 10] {
+            let url = format!("postgres://ann@127.0.0.1:{}/db", endless(beginning, again, pause));
+            let error = PostgresStore::builder().wait(wait).open(&url).unwrap_err().to_string();
+            assert!(error.contains("cannot connect"), "{error}");
+        }
+    }
+}
+
 /// The server has no room for answers that nobody takes, and then takes no more statements.
 #[test]
 fn a_commit_of_many_statements_ends() {
