@@ -52,6 +52,8 @@ struct State {
     revision: i64,
     /// The number of the cluster, once it is known.
     cluster: Option<i64>,
+    /// The cluster has forgotten what it had said before.
+    has_gone_back: bool,
 }
 
 impl std::fmt::Debug for State {
@@ -278,14 +280,29 @@ impl Client {
 
     /// A transaction that only reads, or may be made twice.
     pub(crate) fn txn(&self, txn: &Txn, until: Instant) -> Tried<(usize, Done)> {
+        let known = self.revision();
         let (host, done) = self.ask::<Done>(TXN, &encoded(txn)?, until)?;
-        self.note(done.header)?;
+        self.note_latest(done.header, known)?;
         Ok((host, done))
+    }
+
+    /// The same as [`note`](Self::note) of an answer that is up to date: it has this revision at least, which was known
+    /// when the question was sent. After a backup was restored it has not. What was read and committed before says
+    /// nothing of such a cluster, so nothing more is asked of it.
+    pub(crate) fn note_latest(&self, header: Header, known: i64) -> Tried<()> {
+        self.lock().has_gone_back |= header.revision < known;
+        self.note(header)
     }
 
     /// Notes what an answer says of the cluster.
     pub(crate) fn note(&self, header: Header) -> Tried<()> {
         let mut state = self.lock();
+        if state.has_gone_back {
+            return Err(Failure::garbled(
+                "the cluster has gone back to what it was before: if it was restored from a backup, open the store \
+                 again",
+            ));
+        }
         let cluster = *state.cluster.get_or_insert(header.cluster_id);
         if cluster != header.cluster_id {
             return Err(Failure::garbled(

@@ -134,9 +134,12 @@ impl Plan {
         let body = encoded(&txn).map_err(|failure| shared.error(WHAT, &failure))?;
         let mut pauses = Pauses::new();
         loop {
-            let host = client.host();
+            let (host, known) = (client.host(), client.revision());
             let done = client.ask_one::<Done>(host, TXN, &body, until);
-            match done.and_then(|done| client.note(done.header).map(|()| done)) {
+            // A commit makes a new revision.
+            let least = |done: &Done| known.saturating_add(i64::from(done.succeeded));
+            match done.and_then(|done| client.note_latest(done.header, least(&done)).map(|()| done))
+            {
                 Ok(done) => return self.judge(shared, done),
                 Err(Failure::Server(error)) if error.is_full() => {
                     return self.judge_full(shared, error, until);

@@ -18,6 +18,12 @@ const MOST_FIELDS: usize = 64;
 /// No piece of an answer is longer.
 const LONGEST_PIECE: usize = 1 << 30;
 
+/// No answer is longer: etcd sends at most 2 GiB, which take a third more as text.
+const LONGEST: usize = 3 << 30;
+
+/// So many bytes are sent at once, and then it is looked how late it is.
+const PORTION: usize = 1 << 16;
+
 /// No wait is shorter, for a wait of nothing would never end.
 const SHORTEST: Duration = Duration::from_millis(1);
 
@@ -85,6 +91,10 @@ fn too_late() -> io::Error {
 
 fn malformed(what: &str) -> Failure {
     Failure::garbled(format!("what answers does not speak HTTP as etcd does: {what}"))
+}
+
+fn too_long() -> Failure {
+    malformed("a long answer")
 }
 
 impl Connection {
@@ -169,8 +179,13 @@ impl Connection {
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);
         self.is_reusable = false;
-        limit(self.socket.tcp(), until)?;
-        self.socket.write_all(&request).map_err(in_time)?;
+        for portion in request.chunks(PORTION) {
+            if left(until).is_zero() {
+                return Err(too_late().into());
+            }
+            limit(self.socket.tcp(), until)?;
+            self.socket.write_all(portion).map_err(in_time)?;
+        }
         Ok(())
     }
 
@@ -179,6 +194,7 @@ impl Connection {
         let head = self.head(until)?;
         let mut body = Vec::new();
         match head.length {
+            Length::Known(length) if length > LONGEST => return Err(too_long()),
             Length::Known(length) => {
                 while self.input.len() - self.start < length {
                     self.read(until)?;
@@ -186,9 +202,16 @@ impl Connection {
                 body.extend_from_slice(&self.input[self.start..self.start + length]);
                 self.start += length;
             }
-            Length::Chunks => while self.chunk(&mut body, until)? {},
+            Length::Chunks => {
+                while self.chunk(&mut body, until)? {
+                    if body.len() > LONGEST {
+                        return Err(too_long());
+                    }
+                }
+            }
             Length::ToTheEnd => loop {
                 match self.read(until) {
+                    Ok(()) if self.input.len() > LONGEST => return Err(too_long()),
                     Ok(()) => {}
                     Err(Failure::Lost(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                         break;

@@ -96,7 +96,12 @@ struct Asked {
 /// A request for some of the questions.
 enum Part {
     Done(Done),
-    UnderWay { sent: std::result::Result<UnderWay, Failure>, body: Vec<u8> },
+    UnderWay {
+        sent: std::result::Result<UnderWay, Failure>,
+        body: Vec<u8>,
+        /// The revision that the answer has at least, if it must be up to date.
+        known: Option<i64>,
+    },
 }
 
 impl Reading {
@@ -146,16 +151,22 @@ impl Reading {
 
     fn send(&self, reads: &[RangeRead]) -> Result<Part> {
         let body = self.encoded(reads.iter().map(|read| self.range(read, self.limit(read))))?;
-        let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-        Ok(Part::UnderWay { sent, body })
+        Ok(self.sent(body))
+    }
+
+    fn sent(&self, body: Vec<u8>) -> Part {
+        let client = &self.shared.client;
+        let known = self.base.is_none().then(|| client.revision());
+        let sent = client.send(self.host, TXN, &body, self.until());
+        Part::UnderWay { sent, body, known }
     }
 
     /// Waits for the answer to a request. The first one fixes the revision.
     fn receive(&mut self, part: Part) -> Result<Done> {
         let client = &self.shared.client;
-        let (sent, body) = match part {
+        let (sent, body, known) = match part {
             Part::Done(done) => return Ok(done),
-            Part::UnderWay { sent, body } => (sent, body),
+            Part::UnderWay { sent, body, known } => (sent, body, known),
         };
         let (host, done) = match sent.and_then(|sent| client.receive::<Done>(sent)) {
             Ok(done) => (self.host, done),
@@ -171,7 +182,11 @@ impl Reading {
             }
             Err(failure) => return Err(self.error(&failure)),
         };
-        client.note(done.header).map_err(|failure| self.error(&failure))?;
+        let noted = match known {
+            Some(known) => client.note_latest(done.header, known),
+            None => client.note(done.header),
+        };
+        noted.map_err(|failure| self.error(&failure))?;
         self.host = host;
         self.base.get_or_insert(done.header.revision);
         Ok(done)
@@ -180,8 +195,8 @@ impl Reading {
     /// Asks, and waits for the answer.
     fn read_now(&mut self, range: Range) -> Result<Done> {
         let body = self.encoded([range].into_iter())?;
-        let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-        self.receive(Part::UnderWay { sent, body })
+        let part = self.sent(body);
+        self.receive(part)
     }
 
     /// Waits for the first answer if it has not come yet, for it fixes the revision.
@@ -307,8 +322,8 @@ impl Reading {
         for some in reads.chunks(self.shared.max_txn_ops()) {
             let ranges = some.iter().map(|read| Range { count_only: true, ..self.range(read, 0) });
             let body = self.encoded(ranges)?;
-            let sent = self.shared.client.send(self.host, TXN, &body, self.until());
-            for found in self.receive(Part::UnderWay { sent, body })?.found() {
+            let part = self.sent(body);
+            for found in self.receive(part)?.found() {
                 count += usize::try_from(found.count).unwrap_or_default();
             }
         }

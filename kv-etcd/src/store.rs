@@ -139,7 +139,8 @@ fn find_horizon(
         return Ok(is_there);
     }
     let key = shared.layout.horizon();
-    let first = Horizon { revision: 0, next: revision };
+    // Somebody may have removed a store that was here, which transactions under way would not notice.
+    let first = Horizon { revision, next: revision };
     let txn = Txn {
         compare: vec![Compare::absent(key.clone())],
         success: vec![Op::put(key, first.to_bytes())],

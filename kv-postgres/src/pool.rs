@@ -376,6 +376,8 @@ mod tests {
 #[cfg(test)]
 mod host_tests {
     #![allow(clippy::unwrap_used)]
+    use permazen_test_servers::{Fault, Way};
+
     use super::*;
 
     /// It asks the system, which tells it what holds of the connection.
@@ -389,6 +391,29 @@ mod host_tests {
         let answer = connection.run(Statement { name: "", sql }, &[]).unwrap();
         let [idle, later] = [0, 1].map(|at| number(answer.rows[0].get(at)).unwrap());
         assert!(idle + later <= 20, "{idle} {later}");
+    }
+
+    /// Each of the others would be waited for as long.
+    #[test]
+    fn one_connection_that_says_nothing_ends_all_that_nobody_uses() {
+        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        if server.port() == 0 {
+            return;
+        }
+        let proxy = permazen_test_servers::Proxy::new(server.port());
+        let (here, there) = (format!(":{}/", proxy.port()), format!(":{}/", server.port()));
+        let address = Address::parse(&server.new_table().replace(&there, &here)).unwrap();
+        let wait = Duration::from_secs(2);
+        let (pool, first) = Pool::new(address, 4, wait).unwrap();
+        let [second, mut third] = [(); 2].map(|()| pool.take(wait).unwrap());
+        pool.give_back(first);
+        pool.give_back(second);
+        third.connection.run(crate::sql::BEGIN, &[]).unwrap();
+        proxy.fail(Way::There, 0, Fault::Stall);
+        pool.give_back(third);
+        let _new = pool.take(wait).unwrap();
+        assert_eq!(pool.lock().count, 1);
+        assert!(proxy.end_fault());
     }
 
     #[test]

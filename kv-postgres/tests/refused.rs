@@ -1,7 +1,9 @@
 //! What a real server refuses: which error it becomes, whether the transaction may run again, and what to do.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions};
@@ -126,6 +128,23 @@ fn a_table_of_something_else() {
     // Nothing was made beside it.
     let tokens = format!("SELECT count(*) FROM pg_tables WHERE tablename = '{table}_commit'");
     assert_eq!(server.sql(&tokens).trim(), "0");
+}
+
+/// 23505, 42710, 42P07
+#[test]
+fn programs_that_make_the_tables_at_the_same_time_all_open_them() {
+    let Some(server) = own_server() else { return };
+    for _ in 0..5 {
+        let (url, together) = (server.new_table(), Barrier::new(8));
+        let open = || {
+            together.wait();
+            PostgresStore::open(&url)?.write(|tx| tx.put(b"key", b"value"))
+        };
+        thread::scope(|scope| {
+            let programs = [(); 8].map(|()| scope.spawn(open));
+            programs.into_iter().for_each(|program| program.join().unwrap().unwrap());
+        });
+    }
 }
 
 /// 55P03

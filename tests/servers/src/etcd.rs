@@ -240,11 +240,16 @@ impl Etcd {
 
     /// The body of an answer, if there is one.
     fn ask(&self, member: usize, method: &str, path: &str) -> Option<String> {
+        self.ask_for(member, method, path, "{}")
+    }
+
+    fn ask_for(&self, member: usize, method: &str, path: &str, body: &str) -> Option<String> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.members[member].port)).ok()?;
         socket.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
         write!(
             socket,
-            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{{}}"
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
         )
         .ok()?;
         let mut answer = String::new();
@@ -289,6 +294,39 @@ impl Etcd {
     pub fn restart(&self, member: usize) {
         self.run(member);
         self.await_health(member);
+    }
+
+    /// Removes all keys of the cluster, as somebody who knows nothing of stores.
+    ///
+    /// # Panics
+    /// If the first member does not.
+    pub fn remove_all(&self) {
+        let all = r#"{"key":"AA==","range_end":"AA=="}"#;
+        self.ask_for(0, "POST", "/v3/kv/deleterange", all).expect("it removes them");
+    }
+
+    /// Copies what the only member has. It is ended meanwhile.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn back_up(&self) {
+        self.replace("m0", "backup");
+    }
+
+    /// Puts back what was copied. The member is ended meanwhile.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn restore(&self) {
+        self.replace("backup", "m0");
+    }
+
+    fn replace(&self, from: &str, to: &str) {
+        self.kill(0);
+        let (from, to) = (self.path().join(from), self.path().join(to));
+        let _ = fs::remove_dir_all(&to);
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+        self.restart(0);
     }
 
     fn signal(&self, member: usize, signal: &str) {
