@@ -128,7 +128,8 @@ impl Pool {
             if left.is_zero() {
                 let most = self.most;
                 return Err(KvError::Retry(format!(
-                    "all {most} connections to {} were in use for {wait:?}",
+                    "all {most} connections to {} were in use for {wait:?}: allow more \
+                     (PostgresBuilder::connections), and begin no transaction while the same thread has another one",
                     self.address
                 )));
             }

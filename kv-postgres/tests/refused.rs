@@ -130,6 +130,18 @@ fn a_table_of_something_else() {
     assert_eq!(server.sql(&tokens).trim(), "0");
 }
 
+#[test]
+fn who_holds_all_connections_is_told_what_to_do() {
+    let Some(server) = own_server() else { return };
+    let store = PostgresStore::builder().connections(1).open(&server.new_table()).unwrap();
+    let first = store.begin(&TxOptions::reading()).unwrap();
+    first.get(b"key").unwrap();
+    let second = store.begin(&TxOptions::reading().with_wait(Duration::from_millis(1))).unwrap();
+    let error = second.get(b"key").unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    check(&error, &["all 1 connections", "PostgresBuilder::connections"]);
+}
+
 /// 23505, 42710, 42P07
 #[test]
 fn programs_that_make_the_tables_at_the_same_time_all_open_them() {
