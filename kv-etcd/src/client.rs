@@ -22,8 +22,12 @@ const LOG_IN: &str = "/v3/auth/authenticate";
 /// So many connections to each member stay open while nobody uses them.
 const IDLE: usize = 16;
 
-/// If there are other members, one gets no more time than this, until all have been asked. Each turn gives twice as much.
+/// If there are other members, one gets no more time than this and a second for each [`PORTION`] of the request, until
+/// all have been asked. Each turn gives twice as much.
 const ATTEMPT: Duration = Duration::from_secs(4);
+
+/// A member reads at least so many bytes in a second, also to say that they are too many.
+const PORTION: usize = 1 << 20;
 
 /// After so many turns, attempts grow no longer.
 const MOST_TURNS: u32 = 16;
@@ -110,14 +114,17 @@ impl Client {
         drop(idle);
     }
 
-    /// When one attempt of a request is given up that has time until then, after so many turns over all members. Each gets
-    /// a little time, also if nobody wants to wait.
-    fn attempt_until(&self, until: Instant, turns: u32) -> Instant {
+    /// When one attempt of a request of so many bytes is given up that has time until then, after so many turns over all
+    /// members. Each gets a little time, also if nobody wants to wait.
+    fn attempt_until(&self, until: Instant, turns: u32, request: usize) -> Instant {
         let (now, little) = (Instant::now(), ATTEMPT.min(self.limit));
         let most = match self.address.hosts.len() {
             1 => until,
             // Some questions take any member longer than the first turn gives it.
-            _ => now + little.saturating_mul(1 << turns.min(MOST_TURNS)),
+            _ => {
+                let enough = little + Duration::from_secs((request / PORTION) as u64);
+                now + enough.saturating_mul(1 << turns.min(MOST_TURNS))
+            }
         };
         until.min(most).max(now + little)
     }
@@ -191,7 +198,7 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<UnderWay> {
-        self.send_until(host, path, body, self.attempt_until(until, 0))
+        self.send_until(host, path, body, self.attempt_until(until, 0, body.len()))
     }
 
     fn send_until(&self, host: usize, path: &str, body: &[u8], until: Instant) -> Tried<UnderWay> {
@@ -236,7 +243,7 @@ impl Client {
         turns: u32,
     ) -> Tried<T> {
         let ask = || {
-            let until = self.attempt_until(until, turns);
+            let until = self.attempt_until(until, turns, body.len());
             self.send_until(host, path, body, until).and_then(|sent| self.receive(sent))
         };
         match ask() {
@@ -387,5 +394,26 @@ pub(crate) fn refusal(answer: &Answer) -> Failure {
             "there is no gateway: etcd 3.4 or later has one, unless --enable-grpc-gateway is false",
         ),
         status => Failure::garbled(format!("the server has answered {status} {text}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_long_request_gets_time_and_a_short_one_does_not() {
+        const WAIT: Duration = Duration::from_secs(30);
+        let given = |hosts: &str, request: usize| {
+            let address = Address::parse(&format!("etcd://{hosts}/x?tls=off")).unwrap();
+            let client = Client::new(address, WAIT).unwrap();
+            let begun = Instant::now();
+            (client.attempt_until(begun + WAIT, 0, request) - begun).as_secs()
+        };
+        assert!((4..14).contains(&given("a,b,c", 1000)));
+        assert!((14..30).contains(&given("a,b,c", 10 * PORTION)));
+        assert_eq!(given("a,b,c", 1000 * PORTION), WAIT.as_secs());
+        assert_eq!(given("a", 1000), WAIT.as_secs());
     }
 }

@@ -160,7 +160,7 @@ impl Plan {
                 }
                 Err(failure) => {
                     client.avoid(host);
-                    let lost = shared.error(WHAT, &failure);
+                    let lost = format!("{WHAT}: {}: {failure}", client.path().display());
                     let until = Instant::now() + wait;
                     return self.ask_what_became(shared, &lost, until).map(|()| Outcome::Committed);
                 }
@@ -225,7 +225,7 @@ impl Plan {
     }
 
     /// Finds out whether a commit took place of which no answer came: whoever puts its token second is too late.
-    fn ask_what_became(&self, shared: &Shared, lost: &KvError, until: Instant) -> Result<()> {
+    fn ask_what_became(&self, shared: &Shared, lost: &str, until: Instant) -> Result<()> {
         let unknown = |why: &str| Err(KvError::OutcomeUnknown(format!("{lost}; {why}")));
         let (token, horizon) = (shared.layout.token(&self.token), shared.layout.horizon());
         let txn = Txn {
