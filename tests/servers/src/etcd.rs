@@ -338,6 +338,23 @@ impl Etcd {
     /// A member does nothing until it is resumed.
     pub fn pause(&self, member: usize) {
         self.signal(member, "-STOP");
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.is_stopped(member) {
+            assert!(Instant::now() < until, "it does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether each thread of a member has stopped, which takes a while after the signal.
+    fn is_stopped(&self, member: usize) -> bool {
+        let running = self.members[member].running.lock().unwrap();
+        let (_, process) = running.as_ref().expect("it runs");
+        let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return true };
+        let stopped =
+            |stat: String| stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('T'));
+        threads
+            .flatten()
+            .all(|thread| fs::read_to_string(thread.path().join("stat")).map_or(true, stopped))
     }
 
     /// A member that was paused goes on. Waits until it is healthy.
