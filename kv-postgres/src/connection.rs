@@ -36,9 +36,6 @@ const LONGEST: u32 = 1 << 30;
 /// The rows of an answer do not take more memory than this: a page and one long value.
 const LONGEST_ANSWER: usize = 2 << 30;
 
-/// What a row takes beside its bytes.
-const ROW: usize = size_of::<Row>();
-
 /// When nothing more can be sent for so long, it is looked whether answers have come.
 const CONGESTED: Duration = Duration::from_millis(10);
 
@@ -371,7 +368,7 @@ impl Connection {
             match message {
                 Message::ParseComplete | Message::BindComplete | Message::CloseComplete => {}
                 Message::DataRow(row) => {
-                    bytes += row.buffer_bytes().len() + ROW;
+                    bytes += row.buffer_bytes().len() + size_of::<Row>();
                     if bytes > LONGEST_ANSWER {
                         return Err(self.lost(strange("the server has sent too many rows")));
                     }
