@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::{
-    Blob, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair,
-    Pending, Result, Scan, SharedRead, TxOptions, Visitor, Writes,
+    Blob, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Near,
+    Pair, Pending, Result, Scan, SharedRead, TxOptions, Visitor, Writes,
 };
 use self_cell::self_cell;
 
@@ -60,6 +60,10 @@ fn ended() -> KvError {
 impl KvRead for OwnedTransaction {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.read(|tx| tx.get(key))
+    }
+
+    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        self.read(|tx| tx.get_near(key, near))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {

@@ -96,6 +96,35 @@ impl Transaction<'_> {
             && info.object_type.as_ref().is_some_and(own)
     }
 
+    /// Reads a field if `field` is its definition in the object's own schema, as is usual; then it need
+    /// not be looked up. Otherwise gives `read` back.
+    #[inline]
+    fn read_own<R, F: FnOnce(&[u8]) -> R>(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        migrate: Migrate,
+        read: F,
+    ) -> Result<Result<R, F>> {
+        let Some(simple) = field.simple() else { return Ok(Err(read)) };
+        match self.known_info(id, |info| self.has_field(info, field, migrate)) {
+            Some(true) => self.read_value(id, field, simple, read).map(Ok),
+            None if field.near && self.is_object_type(id.storage_id()) => {
+                let key = FieldKey::new(id, &field.key);
+                self.with_own_pair(id, &key, |info, value| {
+                    if !self.has_field(info, field, migrate) {
+                        return Ok(Err(read));
+                    }
+                    let value = value.or(simple.default.as_deref());
+                    let value = value.ok_or_else(|| unknown_default(id, field, simple))?;
+                    Ok(Ok(read(value)))
+                })
+                .map_err(|error| error.about(|| describe(id, field)))
+            }
+            _ => Ok(Err(read)),
+        }
+    }
+
     fn read_value<R>(
         &self,
         id: ObjId,
@@ -414,13 +443,10 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<R> {
         let tx = self.0;
         tx.check_open()?;
-        // Usually the caller has the definition of the field in the object's own schema. Then the
-        // field need not be looked up.
-        if let Some(simple) = field.simple()
-            && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
-        {
-            return tx.read_value(id, field, simple, read);
-        }
+        let read = match tx.read_own(id, field, migrate, read)? {
+            Ok(value) => return Ok(value),
+            Err(read) => read,
+        };
         let object_type = tx.type_for_reading(id, migrate)?;
         let (field, simple) = own_simple_field(&object_type, field)?;
         tx.read_value(id, field, simple, read)
@@ -437,12 +463,10 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<Option<R>> {
         let tx = self.0;
         tx.check_open()?;
-        // As in `get`: usually the field need not be looked up.
-        if let Some(simple) = field.simple()
-            && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
-        {
-            return tx.read_value(id, field, simple, read).map(Some);
-        }
+        let read = match tx.read_own(id, field, migrate, read)? {
+            Ok(value) => return Ok(Some(value)),
+            Err(read) => read,
+        };
         let object_type = tx.type_for_reading(id, migrate)?;
         match own_simple_field(&object_type, field) {
             Ok((field, simple)) => tx.read_value(id, field, simple, read).map(Some),

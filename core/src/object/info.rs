@@ -7,7 +7,7 @@ use permazen_kv::KeySpan;
 
 use super::error::hex;
 use super::{Error, Result, Transaction};
-use crate::id::ObjId;
+use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 use crate::schema::{ItemKind, ResolvedType, Schema};
 
@@ -188,8 +188,7 @@ impl Transaction<'_> {
             return Ok(Some(info));
         }
         let storage_id = id.storage_id();
-        let bundle = self.bundle();
-        if bundle.item(storage_id).is_none_or(|item| item.kind() != ItemKind::ObjectType) {
+        if !self.is_object_type(storage_id) {
             return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
         }
         // Whoever uses an object first will read its fields, which come after its own pair.
@@ -198,6 +197,30 @@ impl Transaction<'_> {
             .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))
             .map_err(|error| error.about(|| self.named(id)))?
             .transpose()
+    }
+
+    /// Whether a recorded schema has an object type with this storage ID.
+    pub(super) fn is_object_type(&self, storage_id: StorageId) -> bool {
+        self.bundle().item(storage_id).is_some_and(|item| item.kind() == ItemKind::ObjectType)
+    }
+
+    /// Shows to `read` what an object of a known type is, which this transaction does not know yet, and
+    /// the value of one of its keys, which comes soon after its own. Cost: two gets, or one and a few
+    /// steps.
+    ///
+    /// # Errors
+    /// [`Error::DeletedObject`]; damaged meta-data.
+    pub(super) fn with_own_pair<R>(
+        &self,
+        id: ObjId,
+        near: &[u8],
+        read: impl FnOnce(&ObjectInfo, Option<&[u8]>) -> Result<R>,
+    ) -> Result<R> {
+        self.prefetch_objects(&[id]);
+        self.store.get_near(id.as_bytes(), near, |found| match found {
+            Some((own, value)) => read(&self.info_from(id, own)?, value),
+            None => Err(self.deleted(id)),
+        })?
     }
 
     /// The schema and type of an object, from the value of its own pair. They are remembered.

@@ -18,6 +18,10 @@ use crate::encoding::{Encoding, EncodingKind, EncodingRegistry};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
 
+/// How many fields can be near an object's own pair. To step past more pairs costs a store as much as
+/// another search.
+const MOST_NEAR: usize = 8;
+
 /// All schemas of a database with their storage IDs and encodings. It is immutable. Transactions
 /// that saw the same recorded schemas share it.
 #[derive(Debug)]
@@ -339,11 +343,21 @@ impl<'b> Resolver<'b> {
         let place = Place { schema, object_type, type_name };
         let mut fields = Vec::with_capacity(object_type.fields().len());
         for field in object_type.fields() {
-            fields.push(self.field(&place, field, ids).map(Arc::new));
+            fields.push(self.field(&place, field, ids));
         }
         // Take the IDs of all indexes, even after a problem: the next type's IDs follow them.
         let index_ids: Vec<_> = ids.take(object_type.indexes().len()).collect();
-        let fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
+        let mut fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
+        let by_storage_id = sorted_positions(fields.iter().map(|field| field.storage_id));
+        for &(_, position) in by_storage_id.iter().take(MOST_NEAR) {
+            let Some(field) = fields.get_mut(position) else { break };
+            // A collection can have any number of pairs.
+            if !matches!(field.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter) {
+                break;
+            }
+            field.near = true;
+        }
+        let fields: Vec<_> = fields.into_iter().map(Arc::new).collect();
         let mut indexes = Vec::with_capacity(index_ids.len());
         for (index, &&(schema_id, storage_id)) in object_type.indexes().iter().zip(&index_ids) {
             let position =
@@ -368,7 +382,7 @@ impl<'b> Resolver<'b> {
             schema_id,
             schema: schema.index,
             schema_of: schema.id,
-            by_storage_id: sorted_positions(fields.iter().map(|f| f.storage_id)),
+            by_storage_id,
             fields,
             indexes,
         })
@@ -428,6 +442,7 @@ impl<'b> Resolver<'b> {
             parent: None,
             indexes,
             kind,
+            near: false,
         })
     }
 
@@ -452,6 +467,7 @@ impl<'b> Resolver<'b> {
             parent: Some(parent),
             indexes: Vec::new(),
             kind: ResolvedKind::Simple(simple),
+            near: false,
         })
     }
 

@@ -138,6 +138,9 @@ pub struct ResolvedField {
     pub indexes: Vec<usize>,
     /// What it holds.
     pub kind: ResolvedKind,
+    /// Whether few pairs lie between the object's own pair and the one of this field, whatever the
+    /// object holds.
+    pub(crate) near: bool,
 }
 
 impl ResolvedField {

@@ -14,6 +14,7 @@ mod deletion_steps;
 mod encoded;
 mod failures;
 mod fields;
+mod first_reads;
 mod given_content;
 mod interference;
 mod life_cycle;

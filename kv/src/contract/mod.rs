@@ -21,8 +21,8 @@ pub use retry::{KvDatabaseExt, Retry};
 pub(crate) use store::DEFAULT_WAIT;
 pub(crate) use store::TURN_AFTER;
 pub use store::{
-    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Pending, Scan,
-    SharedRead, Statistics, TxOptions, Visitor,
+    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending,
+    Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};

@@ -7,7 +7,7 @@
 ///
 /// | word | methods |
 /// |---|---|
-/// | `READS` | `get`, `scan`, `visit`, `at_least`, `at_most` |
+/// | `READS` | `get`, `get_near`, `scan`, `visit`, `at_least`, `at_most` |
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
 /// | `WRITES` | `put`, `put_new`, `put_if_absent`, `remove`, `remove_span`, `adjust_counter`, `apply` |
@@ -22,7 +22,7 @@ macro_rules! pass_on {
     ($self:ident => $to:expr; $($method:ident),+) => { $($crate::contract::pass_on::pass_on!(@$method $self, $to);)+ };
 
     (@READS $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; get, scan, visit, at_least, at_most);
+        $crate::contract::pass_on::pass_on!($self => $to; get, get_near, scan, visit, at_least, at_most);
     };
     (@LIMITS $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter, prefetch);
@@ -40,6 +40,11 @@ macro_rules! pass_on {
     (@get $self:ident, $to:expr) => {
         fn get(&$self, key: &[u8]) -> $crate::Result<Option<$crate::Blob<'_>>> {
             $to.get(key)
+        }
+    };
+    (@get_near $self:ident, $to:expr) => {
+        fn get_near(&$self, key: &[u8], near: &[u8]) -> $crate::Result<Option<$crate::Near<'_>>> {
+            $to.get_near(key, near)
         }
     };
     (@scan $self:ident, $to:expr) => {

@@ -12,6 +12,8 @@ use crate::{Conflict, KeyRanges, KeySpan, KeyWatch, KvError, Result, Writes, dif
 pub type Blob<'a> = Cow<'a, [u8]>;
 /// A key and its value.
 pub type Pair<'a> = (Blob<'a>, Blob<'a>);
+/// The value of a key, and that of another one near it; see [`KvRead::get_near`].
+pub type Near<'a> = (Blob<'a>, Option<Blob<'a>>);
 /// A running scan; it borrows the transaction. An error ends it: after an error, as after the last
 /// pair, it returns `None`.
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
@@ -64,6 +66,28 @@ pub enum Direction {
 pub trait KvRead {
     /// The value of `key`. An empty value is not the same as an absent one. Costs one descent.
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>>;
+
+    /// The value of `key` and, if `key` is there, that of `near`. Meant for a key that comes soon after
+    /// `key`, with few pairs in between: LMDB then takes a few steps from one to the other. The answer
+    /// does not depend on where `near` is. Costs one descent and some steps, or two descents.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put(b"a", b"1")?;
+    /// tx.put(b"ab", b"2")?;
+    /// let (own, near) = tx.get_near(b"a", b"ab")?.unwrap();
+    /// assert_eq!((&own[..], near.as_deref()), (&b"1"[..], Some(&b"2"[..])));
+    /// assert_eq!(tx.get_near(b"a", b"ac")?.unwrap().1, None);
+    /// assert!(tx.get_near(b"0", b"ab")?.is_none());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        let Some(value) = self.get(key)? else { return Ok(None) };
+        Ok(Some((value, self.get(near)?)))
+    }
 
     /// The pairs of `span` in the order of `direction`. Costs one descent, then one step for each
     /// pair. Reads nothing ahead, except in stores that read pages of pairs.

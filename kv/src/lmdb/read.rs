@@ -1,7 +1,7 @@
 //! Reads the pairs of one version, in a transaction of either kind or in a snapshot.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +15,11 @@ use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use crate::key::head_of;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
-use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor};
+use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
+
+/// How many pairs [`Reader::get_near`] looks at after the first before it searches again. So many
+/// steps cost about as much as a search.
+const MOST_STEPS: usize = 8;
 
 /// The pairs as a transaction of LMDB sees them.
 #[derive(Clone, Copy)]
@@ -36,6 +40,33 @@ impl<'t> Reader<'t> {
             Ok(value) => Ok(value.map(Cow::Borrowed)),
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    pub(super) fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
+        let Some(stored) = StoredKey::fitting(key) else { return Ok(None) };
+        let from = (Bound::Included(stored.bytes()), Bound::Unbounded);
+        let mut pairs = self.pairs.range(self.txn, &from).map_err(|error| self.failed(error))?;
+        let mut step = || -> Result<Option<(&'t [u8], &'t [u8])>> {
+            let pair = pairs.next().transpose().map_err(|error| self.failed(error))?;
+            pair.map(|pair| stripped(self.path, pair)).transpose()
+        };
+        let Some((found, value)) = step()? else { return Ok(None) };
+        if found != key {
+            return Ok(None);
+        }
+        let value = Cow::Borrowed(value);
+        if near > key {
+            for _ in 0..MOST_STEPS {
+                match step()? {
+                    Some((found, _)) if found < near => {}
+                    Some((found, other)) if found == near => {
+                        return Ok(Some((value, Some(Cow::Borrowed(other)))));
+                    }
+                    _ => return Ok(Some((value, None))),
+                }
+            }
+        }
+        Ok(Some((value, self.get(near)?)))
     }
 
     pub(super) fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'t>>> {
@@ -385,6 +416,11 @@ impl KvRead for View {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         let _turn = self.turn();
         self.reader().map_or(Ok(None), |reader| reader.get(key))
+    }
+
+    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        let _turn = self.turn();
+        self.reader().map_or(Ok(None), |reader| reader.get_near(key, near))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {

@@ -85,7 +85,7 @@ impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
 }
 
 impl<S: AtomicKvStore> KvRead for Open<'_, S> {
-    pass_on!(self => self.view()?.reading(false); READS);
+    pass_on!(self => self.view()?.reading(false); get, scan, visit, at_least, at_most);
     pass_on!(self => self.view; LIMITS, content_name);
 }
 

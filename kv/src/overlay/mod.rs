@@ -176,7 +176,7 @@ impl MutableView<SharedRead> {
 }
 
 impl<B: KvRead> KvRead for MutableView<B> {
-    pass_on!(self => self.reading(true); READS);
+    pass_on!(self => self.reading(true); get, scan, visit, at_least, at_most);
     pass_on!(self => self.layers.base; encode_counter, decode_counter, prefetch);
 
     fn max_key_len(&self) -> usize {
@@ -261,6 +261,6 @@ impl<B> fmt::Debug for MutableView<B> {
 struct WeakReads<'v, B>(&'v MutableView<B>);
 
 impl<B: KvRead> KvRead for WeakReads<'_, B> {
-    pass_on!(self => self.0.reading(false); READS);
+    pass_on!(self => self.0.reading(false); get, scan, visit, at_least, at_most);
     pass_on!(self => self.0; LIMITS);
 }

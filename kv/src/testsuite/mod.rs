@@ -67,7 +67,7 @@ macro_rules! conformance {
         mod $name {
             use super::*;
             $crate::conformance_tests! { $make;
-                reads: t001_absent_key t002_value_is_returned t003_put_replaces t004_empty_key
+                reads: t001_absent_key get_near_is_two_gets t002_value_is_returned t003_put_replaces t004_empty_key
                     t005_empty_value t006_zero_bytes t007_unsigned_order t008_prefix_sorts_first
                     t009_sort_order t010_keys_beginning_ff t013_at_least_is_inclusive
                     t014_at_least_finds_next t015_at_least_excludes_max t016_at_least_of_all

@@ -17,6 +17,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 #[derive(Debug, Clone)]
 enum Operation {
     Get(Vec<u8>),
+    GetNear(Vec<u8>, Vec<u8>),
     AtLeast(Vec<u8>, Option<Vec<u8>>),
     AtMost(Vec<u8>, Option<Vec<u8>>),
     Scan(Vec<u8>, Option<Vec<u8>>, bool),
@@ -56,6 +57,7 @@ fn span() -> impl Strategy<Value = (Vec<u8>, Option<Vec<u8>>)> {
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         2 => key().prop_map(Operation::Get),
+        2 => (key(), key()).prop_map(|(key, near)| Operation::GetNear(key, near)),
         1 => span().prop_map(|(min, max)| Operation::AtLeast(min, max)),
         1 => span().prop_map(|(min, max)| Operation::AtMost(min, max)),
         1 => (span(), any::<bool>()).prop_map(|((min, max), r)| Operation::Scan(min, max, r)),
@@ -83,6 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
 enum Outcome {
     Done,
     Value(Option<Vec<u8>>),
+    Near(Option<(Vec<u8>, Option<Vec<u8>>)>),
     Pairs(Vec<(Vec<u8>, Vec<u8>)>),
     Refused,
 }
@@ -96,6 +99,11 @@ fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
         Operation::Get(key) => {
             tx.get(key).map(|value| Outcome::Value(value.map(|value| value.into_owned())))
         }
+        Operation::GetNear(key, near) => tx.get_near(key, near).map(|found| {
+            let values =
+                found.map(|(value, near)| (value.into_owned(), near.map(|near| near.into_owned())));
+            Outcome::Near(values)
+        }),
         Operation::AtLeast(min, max) => tx.at_least(min, max.as_deref()).map(one),
         Operation::AtMost(min, max) => tx.at_most(min, max.as_deref()).map(one),
         Operation::Scan(min, max, reverse) => {
@@ -129,6 +137,10 @@ fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
         |min: &[u8], max: &Option<Vec<u8>>| max.as_ref().is_some_and(|max| min > &max[..]);
     match operation {
         Operation::Get(key) => return Outcome::Value(map.get(key).cloned()),
+        Operation::GetNear(key, near) => {
+            let values = map.get(key).map(|value| (value.clone(), map.get(near).cloned()));
+            return Outcome::Near(values);
+        }
         Operation::AtLeast(min, max) => {
             return Outcome::Pairs(within(map, min, max.as_deref()).into_iter().take(1).collect());
         }

@@ -41,6 +41,43 @@ pub fn t001_absent_key(fixture: &mut Fixture) {
     }
 }
 
+/// `get_near` finds what two gets find, wherever the second key is.
+pub fn get_near_is_two_gets(fixture: &mut Fixture) {
+    let object = |field: u8| vec![7, 7, field];
+    let mut committed: Vec<Vec<u8>> = (0..40).filter(|n| n % 3 != 0).map(object).collect();
+    committed.extend([vec![], vec![7, 7], vec![7, 8], vec![9]]);
+    let mut asked = committed.clone();
+    asked.extend([vec![0], vec![7], vec![7, 7, 200], vec![8], vec![10], vec![7; 5000]]);
+    asked.extend((0..42).map(object));
+    let as_gets = |source: &dyn KvRead| {
+        for key in &asked {
+            for near in &asked {
+                let value = source.get(key).unwrap();
+                let both = value.map(|value| (value, source.get(near).unwrap()));
+                assert_eq!(source.get_near(key, near).unwrap(), both, "{key:?} {near:?}");
+            }
+        }
+    };
+    as_gets(&fixture.store().begin(&TxOptions::reading()).unwrap());
+    let keys: Vec<&[u8]> = committed.iter().map(|key| &key[..]).collect();
+    begin(fixture, &keys).commit().unwrap();
+    for options in [TxOptions::reading(), TxOptions::writing()] {
+        let mut tx = fixture.store().begin(&options).unwrap();
+        as_gets(&tx);
+        tx.put(&object(3), b"own").unwrap();
+        tx.put(&object(4), b"other").unwrap();
+        tx.remove(&object(5)).unwrap();
+        tx.remove(&[7, 8]).unwrap();
+        as_gets(&tx);
+        if let Some(untracked) = tx.untracked() {
+            as_gets(untracked);
+        }
+        if let Ok(snapshot) = tx.snapshot() {
+            as_gets(&snapshot);
+        }
+    }
+}
+
 /// `get` returns what was put.
 pub fn t002_value_is_returned(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::contract::pass_on::pass_on;
 use crate::{
-    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Pending, Result, Scan,
+    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Result, Scan,
     SharedRead,
 };
 
@@ -50,6 +50,16 @@ impl<'a, O: Observer> Reading<'a, O> {
         self.content.get(key)
     }
 
+    /// Counts as the gets that the caller would need without it.
+    fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'a>>> {
+        self.observer.before(Operation::Get)?;
+        let found = self.content.get_near(key, near)?;
+        if found.is_some() {
+            self.observer.before(Operation::Get)?;
+        }
+        Ok(found)
+    }
+
     fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.observer.before(Operation::Seek)?;
         Ok(self.observer.steps(self.content.scan(span, direction)?))
@@ -75,7 +85,7 @@ impl<O: Observer> KvRead for Snapshot<O> {
     // A visit runs as a scan, so that the observer sees its steps.
     pass_on!(
         self => Reading { observer: &self.observer, content: &self.content };
-        get, scan, at_least, at_most
+        get, get_near, scan, at_least, at_most
     );
     pass_on!(self => self.content; LIMITS);
 }
@@ -110,7 +120,7 @@ impl<O: Observer> KvRead for Untracked<'_, O> {
             observer: &self.observer,
             content: self.tx.untracked().unwrap_or(&self.tx),
         };
-        get, scan, at_least, at_most
+        get, get_near, scan, at_least, at_most
     );
     pass_on!(self => self.tx; LIMITS);
 }
@@ -118,7 +128,7 @@ impl<O: Observer> KvRead for Untracked<'_, O> {
 impl<O: Observer> KvRead for Observed<'_, O> {
     pass_on!(
         self => Reading { observer: &self.untracked.observer, content: &self.untracked.tx };
-        get, scan, at_least, at_most
+        get, get_near, scan, at_least, at_most
     );
     pass_on!(self => self.untracked.tx; LIMITS);
 }

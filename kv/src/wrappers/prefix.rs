@@ -7,7 +7,7 @@ use crate::contract::pass_on::pass_on;
 use crate::key::after_prefix;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction,
-    KvWrite, Pair, Result, Scan, SharedRead, TxOptions, Visitor,
+    KvWrite, Near, Pair, Result, Scan, SharedRead, TxOptions, Visitor,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, without this prefix. No
@@ -79,6 +79,10 @@ fn strip(length: usize, key: Blob<'_>) -> Blob<'_> {
 impl<T: KvRead> KvRead for Prefixed<T> {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.inner.get(&self.key(key))
+    }
+
+    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        self.inner.get_near(&self.key(key), &self.key(near))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {

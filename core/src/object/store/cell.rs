@@ -175,6 +175,20 @@ impl<'db> Store<'db> {
         self.read(|kv| Ok(read(kv.get(key)?.as_deref())))
     }
 
+    /// The value of `key` and, if it is there, that of `near`, which comes soon after it. Cost: two
+    /// gets, or one and a few steps.
+    pub(crate) fn get_near<R>(
+        &self,
+        key: &[u8],
+        near: &[u8],
+        read: impl FnOnce(Option<(&[u8], Option<&[u8]>)>) -> R,
+    ) -> Result<R> {
+        self.read(|kv| {
+            let found = kv.get_near(key, near)?;
+            Ok(read(found.as_ref().map(|(value, near)| (&**value, near.as_deref()))))
+        })
+    }
+
     /// Whether `key` has a value. Cost: one get.
     pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
         self.get(key, |value| value.is_some())
