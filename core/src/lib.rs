@@ -151,6 +151,8 @@ struct Readme;
 mod guide {
     #[doc = include_str!("../../docs/src/questions.md")]
     struct Questions;
+    #[doc = include_str!("../../docs/src/outgrowing.md")]
+    struct Outgrowing;
     #[doc = include_str!("../../docs/src/java.md")]
     struct Java;
     #[doc = include_str!("../../docs/src/costs.md")]
