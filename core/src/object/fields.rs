@@ -33,6 +33,16 @@ fn own_simple_field<'a>(
         .ok_or_else(|| unknown_field(object_type, &field.full_name))
 }
 
+/// The stored value of a field, or its default value.
+fn or_default<'v>(
+    id: ObjId,
+    field: &ResolvedField,
+    simple: &'v ResolvedSimple,
+    value: Option<&'v [u8]>,
+) -> Result<&'v [u8]> {
+    value.or(simple.default.as_deref()).ok_or_else(|| unknown_default(id, field, simple))
+}
+
 fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Arc<ResolvedField>> {
     object_type
         .field(name)
@@ -84,20 +94,24 @@ impl Transaction<'_> {
         })?
     }
 
+    /// Whether an object need not move before it is read.
+    #[inline]
+    fn may_stay(&self, info: &ObjectInfo, migrate: Migrate) -> bool {
+        migrate == Migrate::No || info.schema == self.schema_index()
+    }
+
     /// Whether the object need not move first, and `field` is the definition of the field in the
     /// object's own schema.
     #[inline]
     fn has_field(&self, info: &ObjectInfo, field: &ResolvedField, migrate: Migrate) -> bool {
-        let own = |object_type: &Arc<ResolvedType>| {
-            let own = object_type.field_by_storage_id(field.storage_id);
-            own.is_some_and(|own| std::ptr::eq(&**own, field))
-        };
-        (migrate == Migrate::No || info.schema == self.schema_index())
-            && info.object_type.as_ref().is_some_and(own)
+        let own = info.object_type.as_ref();
+        let own = own.and_then(|own| own.field_by_storage_id(field.storage_id));
+        self.may_stay(info, migrate) && own.is_some_and(|own| std::ptr::eq(&**own, field))
     }
 
-    /// Reads a field if `field` is its definition in the object's own schema, as is usual; then it need
-    /// not be looked up. Otherwise gives `read` back.
+    /// Reads a field without looking for it in the object's own schema: if that is where `field` comes
+    /// from, as is usual, and if the object is not known yet, together with what says which schema it is.
+    /// Otherwise gives `read` back.
     #[inline]
     fn read_own<R, F: FnOnce(&[u8]) -> R>(
         &self,
@@ -110,14 +124,13 @@ impl Transaction<'_> {
         match self.known_info(id, |info| self.has_field(info, field, migrate)) {
             Some(true) => self.read_value(id, field, simple, read).map(Ok),
             None if field.near && self.is_object_type(id.storage_id()) => {
+                // The field has the same key in each schema.
                 let key = FieldKey::new(id, &field.key);
                 self.with_own_pair(id, &key, |info, value| {
-                    if !self.has_field(info, field, migrate) {
-                        return Ok(Err(read));
-                    }
-                    let value = value.or(simple.default.as_deref());
-                    let value = value.ok_or_else(|| unknown_default(id, field, simple))?;
-                    Ok(Ok(read(value)))
+                    let own = info.object_type.as_deref().filter(|_| self.may_stay(info, migrate));
+                    let own = own.and_then(|own| own_simple_field(own, field).ok());
+                    let Some((own, simple)) = own else { return Ok(Err(read)) };
+                    Ok(Ok(read(or_default(id, own, simple, value)?)))
                 })
                 .map_err(|error| error.about(|| describe(id, field)))
             }
@@ -133,12 +146,7 @@ impl Transaction<'_> {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
         let key = FieldKey::new(id, &field.key);
-        let value = self.store.get(&key, |value| {
-            value
-                .or(simple.default.as_deref())
-                .map(read)
-                .ok_or_else(|| unknown_default(id, field, simple))
-        });
+        let value = self.store.get(&key, |value| or_default(id, field, simple, value).map(read));
         value.map_err(|error| error.about(|| describe(id, field)))?
     }
 
