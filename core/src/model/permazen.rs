@@ -316,14 +316,6 @@ impl Builder {
     }
 }
 
-/// On which thread a transaction ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    /// On the thread that begins it: a closure borrows it there.
-    Here,
-    Anywhere,
-}
-
 /// Begins a transaction that owns a share of the store, so that the store stays open until the
 /// transaction ends. `failed` is how many attempts have failed before.
 fn begin(
@@ -331,7 +323,7 @@ fn begin(
     config: &TransactionConfig,
     failed: u32,
 ) -> object::Result<object::Transaction<'static>> {
-    let kv = begin_below(database, config, failed, Ends::Anywhere)?;
+    let kv = begin_below(database, config.kv(), failed)?;
     database.begin_on_new(Box::new(kv), config)
 }
 
@@ -339,13 +331,10 @@ fn begin(
 /// before.
 fn begin_below(
     database: &Database,
-    config: &TransactionConfig,
+    options: &TxOptions,
     failed: u32,
-    ends: Ends,
 ) -> object::Result<OwnedTransaction> {
-    let mut options = config.kv().after_failures(failed);
-    options.ends_here |= ends == Ends::Here;
-    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), &options)?)
+    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), &options.after_failures(failed))?)
 }
 
 /// Whether a database was refused because its schema is not recorded.
@@ -438,7 +427,7 @@ impl Permazen {
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
-        self.retrying(config, Ends::Anywhere, Ok)
+        self.retrying(config, config.kv(), Ok)
     }
 
     /// Opens the database in a transaction of the store.
@@ -551,7 +540,8 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(&self.shared.config, Ends::Here, |tx| {
+        let config = &self.shared.config;
+        self.retrying(config, &config.kv().clone().ending_here(), |tx| {
             let value = body(&tx)?;
             tx.commit().map_err(Error::from)?;
             Ok(value)
@@ -577,7 +567,8 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(&self.shared.config.clone().read_only(), Ends::Here, |tx| {
+        let config = self.shared.config.clone().read_only();
+        self.retrying(&config, &config.kv().clone().ending_here(), |tx| {
             tx.core().refuse_changes();
             let value = body(&tx)?;
             // Some stores say only now whether what was read can be relied on.
@@ -588,16 +579,17 @@ impl Permazen {
 
     /// Begins a transaction and runs `attempt` in it. After a failure that may pass, this happens
     /// again with another transaction. Opening the database can fail in this way too, because it
-    /// may record the schema again.
+    /// may record the schema again. `options` are those of `config`; if `attempt` ends the transaction
+    /// on this thread, they may say so.
     fn retrying<T, E: Failure>(
         &self,
         config: &TransactionConfig,
-        ends: Ends,
+        options: &TxOptions,
         mut attempt: impl FnMut(Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
         let database = &self.shared.database;
         self.shared.retry.run(
-            |failed| Ok(begin_below(database, config, failed, ends).map_err(Error::from)?),
+            |failed| Ok(begin_below(database, options, failed).map_err(Error::from)?),
             |kv| attempt(self.open(kv, config)?),
             E::is_retryable,
         )
