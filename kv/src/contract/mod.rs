@@ -3,26 +3,31 @@
 //! arguments on; `WatchTracker`, which the memory store and the optimistic engine notify of their
 //! commits (LMDB and SQLite have no watches); and two constants about waiting.
 //!
-//! `store.rs` has the traits, `error.rs` the errors, `retry.rs` runs transactions until they
+//! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
+//! itself, `error.rs` the errors, `retry.rs` runs transactions until they
 //! succeed, `watch.rs` waits for changes.
 
+mod capabilities;
 mod durability;
 mod error;
+mod options;
 pub(crate) mod pass_on;
 mod pointers;
 mod retry;
 mod store;
 mod watch;
 
+pub use capabilities::{Capabilities, Statistics};
 pub use durability::Durability;
 pub use error::{Conflict, ErrorFamily, KvError, Result};
-pub use retry::{KvDatabaseExt, Retry};
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
-pub(crate) use store::DEFAULT_WAIT;
-pub(crate) use store::TURN_AFTER;
+pub(crate) use options::DEFAULT_WAIT;
+pub(crate) use options::TURN_AFTER;
+pub use options::TxOptions;
+pub use retry::{KvDatabaseExt, Retry};
 pub use store::{
-    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending,
-    Scan, SharedRead, Statistics, TxOptions, Visitor,
+    Blob, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Scan,
+    SharedRead, Visitor,
 };
 pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};
