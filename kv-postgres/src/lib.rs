@@ -45,6 +45,7 @@ mod settings;
 mod socket;
 mod sql;
 mod store;
+mod tables;
 mod watches;
 
 pub use error::ServerError;

@@ -113,7 +113,7 @@ impl Pool {
         loop {
             if let Some(idle) = state.idle.pop() {
                 drop(state);
-                if let Some(checked) = self.checked(idle, until) {
+                if let Some(checked) = self.checked(idle) {
                     return Ok(checked);
                 }
                 state = self.lock();
@@ -147,21 +147,16 @@ impl Pool {
         }
         if let Some(idle) = state.idle.pop() {
             drop(state);
-            return self.checked(idle, Instant::now());
+            return self.checked(idle);
         }
         state.count += 1;
         drop(state);
         self.open(Instant::now()).inspect_err(|_| self.leave()).ok()
     }
 
-    /// How long to wait for something, if all is to be done by then. Whoever has no time left still gets an attempt.
-    fn patience(&self, until: Instant) -> Duration {
-        until.saturating_duration_since(Instant::now()).max(ATTEMPT).min(self.limit)
-    }
-
-    /// A connection that was idle, if it still works and shows that by then.
-    fn checked(&self, mut idle: Checked, until: Instant) -> Option<Checked> {
-        let is_ready = self.prepare(&mut idle, until);
+    /// A connection that was idle, if it still works and soon shows that.
+    fn checked(&self, mut idle: Checked) -> Option<Checked> {
+        let is_ready = self.prepare(&mut idle);
         idle.connection.set_limit(self.limit);
         if is_ready.is_ok() && !idle.connection.is_broken() {
             return Some(idle);
@@ -177,8 +172,8 @@ impl Pool {
         None
     }
 
-    fn prepare(&self, idle: &mut Checked, until: Instant) -> Result<(), Failure> {
-        idle.connection.set_limit(self.patience(until).min(ATTEMPT));
+    fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
+        idle.connection.set_limit(ATTEMPT.min(self.limit));
         // The answers that nobody has awaited, and that to the end of the transaction before. What a transaction was
         // refused does not matter to the next one.
         while idle.connection.is_waiting() {
@@ -222,7 +217,8 @@ impl Pool {
                 (0..self.address.hosts.len()).map(|at| (first + at) % self.address.hosts.len())
             {
                 let Some(host) = self.address.hosts.get(at) else { continue };
-                let limit = self.patience(until).min(attempt);
+                let left = until.saturating_duration_since(Instant::now());
+                let limit = left.max(ATTEMPT).min(attempt).min(self.limit);
                 let opened = Connection::open(&self.address, host, limit);
                 let opened = opened.and_then(|mut connection| {
                     // It can be promoted later, and is tried again then.
@@ -336,13 +332,15 @@ pub(crate) fn number(column: Option<&bytes::Bytes>) -> Result<i64, Failure> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use permazen_test_servers::{Fault, Postgres, Proxy, Way};
+
     use super::*;
     use crate::sql::BEGIN;
 
     const WAIT: Duration = Duration::from_secs(30);
 
     fn pool() -> Option<(Pool, Checked)> {
-        let url = permazen_test_servers::Postgres::shared()?.new_table();
+        let url = Postgres::shared()?.new_table();
         crate::PostgresStore::open(&url).unwrap();
         Some(Pool::new(Address::parse(&url).unwrap(), 1, WAIT).unwrap())
     }
@@ -372,21 +370,13 @@ mod tests {
         pool.give_back(checked);
         assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
     }
-}
-
-#[cfg(test)]
-mod host_tests {
-    #![allow(clippy::unwrap_used)]
-    use permazen_test_servers::{Fault, Way};
-
-    use super::*;
 
     /// It asks the system, which tells it what holds of the connection.
     #[test]
     fn the_server_notices_that_a_machine_is_gone() {
-        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        let Some(server) = Postgres::shared() else { return };
         let address = Address::parse(&server.new_table()).unwrap();
-        let mut connection = Pool::new(address, 1, Duration::from_secs(30)).unwrap().1.connection;
+        let mut connection = Pool::new(address, 1, WAIT).unwrap().1.connection;
         let sql = "SELECT current_setting('tcp_keepalives_idle')::int8, \
                    current_setting('tcp_keepalives_interval')::int8 * current_setting('tcp_keepalives_count')::int8";
         let answer = connection.run(Statement { name: "", sql }, &[]).unwrap();
@@ -397,19 +387,18 @@ mod host_tests {
     /// Each of the others would be waited for as long.
     #[test]
     fn one_connection_that_says_nothing_ends_all_that_nobody_uses() {
-        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        let Some(server) = Postgres::shared() else { return };
         if server.port() == 0 {
             return;
         }
-        let proxy = permazen_test_servers::Proxy::new(server.port());
-        let (here, there) = (format!(":{}/", proxy.port()), format!(":{}/", server.port()));
-        let address = Address::parse(&server.new_table().replace(&there, &here)).unwrap();
+        let proxy = Proxy::new(server.port());
+        let address = Address::parse(&proxy.url(&server.new_table(), server.port())).unwrap();
         let wait = Duration::from_secs(2);
         let (pool, first) = Pool::new(address, 4, wait).unwrap();
         let [second, mut third] = [(); 2].map(|()| pool.take(wait).unwrap());
         pool.give_back(first);
         pool.give_back(second);
-        third.connection.run(crate::sql::BEGIN, &[]).unwrap();
+        third.connection.run(BEGIN, &[]).unwrap();
         proxy.fail(Way::There, 0, Fault::Stall);
         pool.give_back(third);
         let _new = pool.take(wait).unwrap();
@@ -419,19 +408,18 @@ mod host_tests {
 
     #[test]
     fn a_server_that_is_gone_is_left_once_however_many_notice_it() {
-        let Some(server) = permazen_test_servers::Postgres::shared() else { return };
+        let Some(server) = Postgres::shared() else { return };
         let url = server.new_table();
         let place = url.split_once('@').unwrap().1.split_once('/').unwrap().0;
         let url = url.replace(place, &format!("{place},{place}"));
-        let wait = Duration::from_secs(30);
-        let (pool, first) = Pool::new(Address::parse(&url).unwrap(), 4, wait).unwrap();
-        let second = pool.take(wait).unwrap();
+        let (pool, first) = Pool::new(Address::parse(&url).unwrap(), 4, WAIT).unwrap();
+        let second = pool.take(WAIT).unwrap();
         for lost in [first.age, second.age] {
             pool.forget_server(lost);
             assert_eq!(pool.lock().host, 1);
         }
         // What comes from there can be lost too.
-        let next = pool.take(wait).unwrap();
+        let next = pool.take(WAIT).unwrap();
         pool.forget_server(next.age);
         assert_eq!(pool.lock().host, 0);
     }

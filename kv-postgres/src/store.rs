@@ -10,13 +10,11 @@ use permazen_kv::{
 };
 
 use crate::address::Address;
-use crate::connection::{Answer, Statement};
 use crate::dialect::{Dialect, Server};
-use crate::error::Failure;
-use crate::pool::{Pool, number};
+use crate::pool::Pool;
 use crate::session::PostgresSession;
-use crate::settings;
 use crate::watches::Notifications;
+use crate::{settings, tables};
 
 /// The longest key. A longer one does not fit into a page of the index, unless it can be compressed.
 const MAX_KEY: usize = 2_692;
@@ -30,9 +28,6 @@ const WAIT: Duration = Duration::from_secs(30);
 
 /// Nobody waits longer than this, whatever was asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// So often the tables are made. Another one can be first with each of the two.
-const TABLES: usize = 3;
 
 /// How many connections a store has.
 const CONNECTIONS: usize = 16;
@@ -159,44 +154,14 @@ impl PostgresBuilder {
         }
         let (pool, mut checked) = Pool::new(address, self.connections, self.wait)?;
         let (pool, connection) = (Arc::new(pool), &mut checked.connection);
-        let (path, statements) = (pool.path(), &pool.statements);
         check_options(&pool)?;
-        let mut run = |name, sql: &str| connection.run(Statement { name, sql }, &[]);
-        let mut opened = run("look", &statements.look);
-        for _ in 0..TABLES {
-            if !self.create || !matches!(&opened, Err(error) if error.is_of("42P01")) {
-                break;
-            }
-            // Who creates a table at the same time as somebody else is refused it, and then it is there.
-            let created = run("create", &statements.create_table);
-            // A table of something else gets no tokens beside it.
-            let created = created.and_then(|_| run("look at columns", &statements.look_at_columns));
-            let created = created.and_then(|_| run("create tokens", &statements.create_tokens));
-            opened = match (run("look again", &statements.look), created) {
-                (Err(_), Err(error)) if !error.is_second() => Err(error),
-                (looked, _) => looked,
-            };
-        }
-        if opened.is_ok() && pool.server == Server::Yugabyte {
-            opened = run("count hashes", &statements.count_hashes).and_then(in_order);
-        }
-        let opened = opened.map_err(|error| {
-            let why = match () {
-                () if error.is_of("42P01") && !self.create => "there is no store",
-                () if error.is_of("42703") => {
-                    "a table has not the columns of a store, so name another one with table=NAME in the URL"
-                }
-                () => return error.to_kv("cannot open the tables", &path),
-            };
-            let reason = format!("cannot open the tables: {why}: {error}").into();
-            KvError::Open { path: path.clone().into(), reason }
-        });
-        let warnings = opened.and_then(|_| {
+        let opened = tables::open(connection, &pool, self.create);
+        let warnings = opened.and_then(|()| {
             let warnings = match pool.dialect {
                 Dialect::Postgres => settings::warnings(connection),
                 Dialect::Portable => Ok(Vec::new()),
             };
-            warnings.map_err(|error| error.to_kv("cannot look at the settings", &path))
+            warnings.map_err(|error| error.to_kv("cannot look at the settings", &pool.path()))
         });
         pool.give_back(checked);
         let warnings = warnings?;
@@ -223,17 +188,6 @@ fn check_options(pool: &Pool) -> Result<()> {
             .into(),
         }),
         _ => Ok(()),
-    }
-}
-
-/// Refuses a table whose keys do not lie in their order.
-fn in_order(hashes: Answer) -> std::result::Result<Answer, Failure> {
-    match number(hashes.rows.first().and_then(|row| row.first()))? {
-        0 => Ok(hashes),
-        _ => Err(Failure::other(
-            "the keys of the table lie in the order of a hash, so ranges of them cannot be read; \
-             make the table with PRIMARY KEY (\"kv_key\" ASC)",
-        )),
     }
 }
 
