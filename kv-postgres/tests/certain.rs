@@ -24,11 +24,6 @@ fn certain() -> TxOptions {
     TxOptions::reading().with_certainty()
 }
 
-/// The URL of the same table through a proxy.
-fn through(url: &str, server: &Postgres, proxy: &Proxy) -> String {
-    url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()))
-}
-
 fn put(store: &PostgresStore, keys: &[&[u8]]) {
     store.write(|tx| keys.iter().try_for_each(|key| tx.put(key, b"0"))).unwrap();
 }
@@ -67,7 +62,7 @@ fn it_waits_for_those_who_write_and_then_cannot_fail() {
 fn it_waits_no_longer_than_asked_and_the_connections_stay() {
     let Some((server, _turn)) = own_server() else { return };
     let proxy = Proxy::new(server.port());
-    let url = through(&server.new_table(), server, &proxy);
+    let url = proxy.url(&server.new_table(), server.port());
     let store = PostgresStore::open(&url).unwrap();
     put(&store, &[b"x"]);
     let writer = store.begin(&TxOptions::writing()).unwrap();
@@ -93,7 +88,7 @@ fn it_waits_no_longer_than_asked_and_the_connections_stay() {
 fn it_costs_a_round_trip_less() {
     let Some((server, _turn)) = own_server() else { return };
     let proxy = Proxy::new(server.port());
-    let plain = through(&server.new_table(), server, &proxy);
+    let plain = proxy.url(&server.new_table(), server.port());
     let deferrable = format!("{plain}&deferrable=on");
     for (url, options, is_certain) in [
         (&plain, TxOptions::reading(), false),

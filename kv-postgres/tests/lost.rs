@@ -24,9 +24,31 @@ impl World {
         let proxy = Proxy::new(server.port());
         let url = server.new_table();
         let direct = PostgresStore::open(&url).unwrap();
-        let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+        let url = proxy.url(&url, server.port());
         let through = PostgresStore::builder().wait(wait).open(&url).unwrap();
         Some(World { proxy, through, direct })
+    }
+
+    /// Commits this key while these faults come. What is there afterwards is what was there before, and the key if the
+    /// commit is said to have taken place. Returns whether all faults have come.
+    fn commit(
+        &self,
+        key: String,
+        faults: impl IntoIterator<Item = (Way, usize, Fault)>,
+        expected: &mut BTreeSet<Vec<u8>>,
+    ) -> bool {
+        let mut tx = self.through.begin(&TxOptions::writing()).unwrap();
+        assert!(tx.get(key.as_bytes()).unwrap().is_none());
+        tx.put(key.as_bytes(), b"").unwrap();
+        self.proxy.fail_in_turn(faults);
+        let done = tx.commit();
+        let has_come = self.proxy.end_fault();
+        match done {
+            Ok(()) => drop(expected.insert(key.clone().into_bytes())),
+            Err(error) => assert!(error.is_retryable(), "{key}: {error}"),
+        }
+        assert_eq!(self.keys(), *expected, "{key}");
+        has_come
     }
 
     fn keys(&self) -> BTreeSet<Vec<u8>> {
@@ -100,19 +122,8 @@ fn a_lost_question_does_not_change_the_outcome() {
         for way in [Way::There, Way::Back] {
             for at in 0.. {
                 assert!(at < 200, "it does not end");
-                let key = format!("{first:?} {way:?} {at}").into_bytes();
-                let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
-                assert!(tx.get(&key).unwrap().is_none());
-                tx.put(&key, b"").unwrap();
-                world.proxy.fail_in_turn([*first, (way, at, Fault::Lose)]);
-                let done = tx.commit();
-                let has_come = world.proxy.end_fault();
-                match done {
-                    Ok(()) => drop(expected.insert(key)),
-                    Err(error) => assert!(error.is_retryable(), "{first:?} {way:?} {at}: {error}"),
-                }
-                assert_eq!(world.keys(), expected, "{first:?} {way:?} {at}");
-                if !has_come {
+                let faults = [*first, (way, at, Fault::Lose)];
+                if !world.commit(format!("{first:?} {way:?} {at}"), faults, &mut expected) {
                     break;
                 }
                 came[is_sent] += 1;
@@ -131,19 +142,8 @@ fn strange_answers_have_a_true_outcome() {
     for fault in [Fault::Omit, Fault::Replace] {
         for at in 0.. {
             assert!(at < 200, "it does not end");
-            let key = format!("{fault:?} {at}").into_bytes();
-            let mut tx = world.through.begin(&TxOptions::writing()).unwrap();
-            assert!(tx.get(&key).unwrap().is_none());
-            tx.put(&key, b"").unwrap();
-            world.proxy.fail(Way::Back, at, fault);
-            let done = tx.commit();
-            let has_come = world.proxy.end_fault();
-            match done {
-                Ok(()) => drop(expected.insert(key)),
-                Err(error) => assert!(error.is_retryable(), "{fault:?} {at}: {error}"),
-            }
-            assert_eq!(world.keys(), expected, "{fault:?} {at}");
-            if !has_come {
+            let faults = [(Way::Back, at, fault)];
+            if !world.commit(format!("{fault:?} {at}"), faults, &mut expected) {
                 assert!(at > 6, "{at}");
                 break;
             }

@@ -13,7 +13,7 @@ fn announcing(name: &str, value: &str) -> Option<(&'static Postgres, Proxy, Stri
     let proxy = Proxy::new(server.port());
     proxy.announce(name, value);
     let direct = server.new_table();
-    let url = direct.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let url = proxy.url(&direct, server.port());
     Some((server, proxy, url, direct))
 }
 

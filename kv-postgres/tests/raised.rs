@@ -57,7 +57,7 @@ fn kind(error: &KvError) -> &'static str {
 
 /// Each state: what it becomes, and a word of what to do.
 const STATES: [(&str, &str, &str); 33] = [
-    // The connection, or one behind somebody who stands between: the store asks what became of the commit.
+    // The connection, or one after somebody who stands between: the store asks what became of the commit.
     ("08000", "retry", "the commit did not take place"),
     ("08001", "retry", "the commit did not take place"),
     ("08003", "retry", "the commit did not take place"),
@@ -110,7 +110,7 @@ fn each_state(is_late: bool) {
         for part in ["cannot commit", "raised on purpose", state, advice] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // Nothing was changed, and the store goes on.
+        // Nothing was changed, and the store still works.
         store.write(|tx| tx.put(b"after", state.as_bytes())).unwrap();
         let read = |key: &[u8]| store.read(|tx| Ok(tx.get(key)?.map(|v| v.into_owned()))).unwrap();
         assert_eq!((read(b"before"), read(b"key")), (None, None), "{state}");
@@ -221,7 +221,7 @@ fn a_server_that_shuts_down() {
     let error = (0..600).find_map(|_| late().err()).unwrap();
     assert!(error.is_retryable(), "{error}");
     assert!(error.to_string().contains("57P03"), "{error}");
-    // Who was there before can go on.
+    // Who was there before can continue.
     tx.put(b"key", b"").unwrap();
     tx.commit().unwrap();
 }

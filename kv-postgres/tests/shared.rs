@@ -26,7 +26,7 @@ impl World {
         let server = Postgres::start(&["fsync=off"])?;
         let proxy = Proxy::new(server.port());
         let url = server.new_table();
-        let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+        let url = proxy.url(&url, server.port());
         Some(World { server, proxy, url })
     }
 

@@ -50,7 +50,7 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
     for at in [0, 1] {
         let proxy = Proxy::new(server.port());
         let url = server.new_table();
-        let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+        let url = proxy.url(&url, server.port());
         let store = PostgresStore::builder().wait(LONG).open(&url).unwrap();
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         proxy.fail_in_turn((0..3).map(|_| (Way::Back, 0, Fault::Stall)));

@@ -37,7 +37,7 @@ fn whatever_answers_the_error_says_so() {
         b"R\0\0\0\x04",
         b"\0\0\0\0\0\0\0\0",
         b"?\0\0\0\x04",
-        // A kind of log-in that nobody knows; one without a kind; one that goes on before it has begun, or has no number.
+        // A kind of log-in that nobody knows; one without a kind; one that continues before it has begun, or has no number.
         b"R\0\0\0\x08\0\0\0\x63",
         b"R\0\0\0\x09\0\0\0\x0a\0",
         b"R\0\0\0\x09\0\0\0\x0b?",

@@ -7,6 +7,7 @@ mod common;
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::process::Child;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use std::{fs, thread};
@@ -90,35 +91,41 @@ fn a_closure_takes_the_lock_on_its_own_thread_if_its_process_is_alone() {
     let (directory, store) = store();
     drop(store);
     let path = directory.path();
-    let (mut alone, mut out) = spawn("closure", path);
+    let (alone, mut out) = spawn("closure", path);
     let thread = wait_for(&mut out, "thread ");
     assert!(has_lock(path, &thread));
-    alone.kill().unwrap();
-    alone.wait().unwrap();
-    let (mut other, mut ready) = spawn("hold", path);
+    kill(alone);
+    let (other, mut ready) = spawn("hold", path);
     wait_for(&mut ready, "ready");
-    let (mut beside, mut out) = spawn("closure", path);
+    let (beside, mut out) = spawn("closure", path);
     let thread = wait_for(&mut out, "thread ");
     assert!(!has_lock(path, &thread));
-    for child in [&mut beside, &mut other] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    kill(beside);
+    kill(other);
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Nobody else gets the right to write, which `other` has, until that is killed.
+fn kill_who_has_the_right_to_write(store: &LmdbStore, other: Child) {
+    let error = store.begin(&short_wait()).err().unwrap();
+    assert!(error.is_retryable() && error.to_string().contains("another process"), "{error}");
+    kill(other);
 }
 
 #[test]
 fn a_process_that_is_killed_within_a_closure_blocks_nobody_and_leaves_nothing() {
     let (directory, store) = store();
     drop(store);
-    let (mut child, mut out) = spawn("closure", directory.path());
+    let (child, mut out) = spawn("closure", directory.path());
     wait_for(&mut out, "thread ");
     // The environment can be opened and read meanwhile.
     let store = LmdbStore::open(directory.path()).unwrap();
     assert!(dump(&*reading(&store)).is_empty());
-    let error = store.begin(&short_wait()).err().unwrap();
-    assert!(error.is_retryable() && error.to_string().contains("another process"), "{error}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_who_has_the_right_to_write(&store, child);
     store.write(|tx| tx.put(b"mine", b"")).unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 1);
 }
@@ -127,12 +134,9 @@ fn a_process_that_is_killed_within_a_closure_blocks_nobody_and_leaves_nothing() 
 fn a_process_that_comes_later_is_waited_for_with_a_limit() {
     let (directory, store) = store();
     store.write(|tx| tx.put(b"alone", b"")).unwrap();
-    let (mut child, mut out) = spawn("moving", directory.path());
+    let (child, mut out) = spawn("moving", directory.path());
     wait_for(&mut out, "ready");
-    let error = store.begin(&short_wait()).err().unwrap();
-    assert!(error.is_retryable() && error.to_string().contains("another process"), "{error}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_who_has_the_right_to_write(&store, child);
     store.write(|tx| tx.put(b"alone again", b"")).unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 2);
 }
@@ -141,15 +145,14 @@ fn a_process_that_comes_later_is_waited_for_with_a_limit() {
 fn an_environment_can_be_opened_while_another_process_writes_without_pause() {
     let (directory, store) = store();
     drop(store);
-    let (mut child, mut out) = spawn("loop", directory.path());
+    let (child, mut out) = spawn("loop", directory.path());
     wait_for(&mut out, "ready");
     for _ in 0..50 {
         let builder = LmdbStore::builder().wait(Duration::ZERO);
         let store = builder.open(directory.path()).unwrap();
         assert_eq!(dump(&*reading(&store)).len(), 1);
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
 }
 
 #[test]

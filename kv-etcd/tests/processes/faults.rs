@@ -29,7 +29,7 @@ impl Drop for Over<'_> {
 /// ones: who checks a bank reads all of it, while the programs make it larger.
 const ROUNDS_TO_A_BANK: usize = 5;
 
-/// Programs work while something is done to the leader and undone, again and again. They go on in between. Each time
+/// Programs work while something is done to the leader and undone, again and again. They continue in between. Each time
 /// what they were told is compared with what is there.
 fn disturbed(what: &str, cluster: &Etcd, act: fn(&Etcd, usize), undo: fn(&Etcd, usize)) {
     let (count, mut rng) = (rounds(50), StdRng::seed_from_u64(4));

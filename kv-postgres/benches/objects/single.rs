@@ -77,7 +77,7 @@ pub(crate) fn table(server: &Postgres) {
     let ages = ages(&content);
     server.sql("VACUUM ANALYZE");
     let proxy = Proxy::new(server.port());
-    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let through = proxy.url(&url, server.port());
     let mut world =
         World { proxy: &proxy, people: &people, content: &content, used: 0, ages: &ages };
     for delay in [0, 1] {

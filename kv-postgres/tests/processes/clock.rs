@@ -44,7 +44,7 @@ fn a_program_an_hour_ahead_is_told_the_truth() {
         r#"INSERT INTO "KV_commit" VALUES ('old', now() - interval '70 minutes'), ('new', now() - interval '50 minutes')"#,
     );
     let proxy = Proxy::new(server.port());
-    let url = server.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let url = proxy.url(&server.url(), server.port());
     let mut faketime = Command::new("faketime");
     // What is measured with the clock that nobody sets stays right.
     faketime.args(["-m", "-f", "+1h"]).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");

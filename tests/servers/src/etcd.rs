@@ -357,7 +357,7 @@ impl Etcd {
             .all(|thread| fs::read_to_string(thread.path().join("stat")).map_or(true, stopped))
     }
 
-    /// A member that was paused goes on. Waits until it is healthy.
+    /// A member that was paused continues. Waits until it is healthy.
     pub fn resume(&self, member: usize) {
         self.signal(member, "-CONT");
         self.await_health(member);

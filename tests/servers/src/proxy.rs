@@ -26,9 +26,9 @@ pub enum Fault {
     Lose,
     /// The message arrives, and nothing after it.
     CutAfter,
-    /// The message is lost, and the connection goes on.
+    /// The message is lost, and the connection stays.
     Omit,
-    /// Another message comes in its place, which nobody expects there, and the connection goes on.
+    /// Another message comes in its place, which nobody expects there, and the connection stays.
     Replace,
     /// The message and all after it stay on their way, and the connection is not cut.
     Stall,
@@ -85,6 +85,11 @@ impl Proxy {
     /// The port at which it listens.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The URL of the same table through the proxy. `url` names this port of the server.
+    pub fn url(&self, url: &str, server: u16) -> String {
+        url.replace(&format!(":{server}/"), &format!(":{}/", self.port))
     }
 
     /// The fault comes at the message after so many that go this way.
