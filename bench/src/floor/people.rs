@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use permazen::model::{ByValue, Columns, Index};
 use permazen::{Ref, Tx};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -222,54 +223,10 @@ fn indexes(world: &World) -> Vec<Case<'_>> {
                 black_box(tx.find(Person::NAME, name).unwrap().unwrap());
             }
         }),
-        by_age(
-            world,
-            "index on numbers: ids",
-            1.1,
-            |_, id| {
-                black_box(id);
-            },
-            |tx, (low, high)| {
-                let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-                walk(index.as_view().ids())
-            },
-        ),
-        by_name(
-            world,
-            "index on strings: ids",
-            1.1,
-            |_, id| {
-                black_box(id);
-            },
-            |tx, (low, high)| {
-                let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-                walk(index.as_view().ids())
-            },
-        ),
-        by_age(
-            world,
-            "index on numbers: typed handles",
-            1.3,
-            |_, id| {
-                black_box(id);
-            },
-            |tx, (low, high)| {
-                let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-                walk(index.objects())
-            },
-        ),
-        by_name(
-            world,
-            "index on strings: typed handles",
-            1.3,
-            |_, id| {
-                black_box(id);
-            },
-            |tx, (low, high)| {
-                let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-                walk(index.objects())
-            },
-        ),
+        by_age(world, "index on numbers: ids", 1.1, see_id, ids),
+        by_name(world, "index on strings: ids", 1.1, see_id, ids),
+        by_age(world, "index on numbers: typed handles", 1.3, see_id, handles),
+        by_name(world, "index on strings: typed handles", 1.3, see_id, handles),
         by_age(
             world,
             "index on numbers: values and handles",
@@ -277,20 +234,14 @@ fn indexes(world: &World) -> Vec<Case<'_>> {
             |age, id| {
                 black_box((people::decode_age(age), id));
             },
-            |tx, (low, high)| {
-                let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
-                walk(index.iter())
-            },
+            values,
         ),
         by_name(
             world,
             "index on strings: values and handles",
             2.2,
             |name, id| drop(black_box((people::decode_name(name), id))),
-            |tx, (low, high)| {
-                let index = tx.index(Person::NAME).unwrap().range(low..high).unwrap();
-                walk(index.iter())
-            },
+            values,
         ),
         Case::new(
             "count all objects of a type",
@@ -309,6 +260,22 @@ fn indexes(world: &World) -> Vec<Case<'_>> {
     ]
 }
 
+fn see_id(_: &[u8], id: Id) {
+    black_box(id);
+}
+
+fn ids<C: Columns>(index: Index<'_, Person, C>) -> usize {
+    walk(index.as_view().ids())
+}
+
+fn handles<C: Columns>(index: Index<'_, Person, C>) -> usize {
+    walk(index.objects())
+}
+
+fn values<C: Columns>(index: Index<'_, Person, C>) -> usize {
+    walk(index.iter())
+}
+
 /// Entries that a scan of an index shows.
 const ENTRIES: usize = 5000;
 
@@ -317,7 +284,7 @@ fn by_age<'w>(
     name: &'static str,
     goal: f64,
     visit: fn(&[u8], Id),
-    ours: fn(&Tx, (i32, i32)) -> usize,
+    ours: fn(Index<'_, Person, ByValue<i32>>) -> usize,
 ) -> Case<'w> {
     let range = data::ages(world.people.len(), ENTRIES);
     let hits = world.people.iter().filter(|p| (range.0..range.1).contains(&p.age)).count();
@@ -332,7 +299,7 @@ fn by_age<'w>(
                 *seen += 1;
             })
         },
-        move |tx| ours(tx, range),
+        move |tx| ours(tx.index(Person::AGE).unwrap().range(range.0..range.1).unwrap()),
     )
 }
 
@@ -341,7 +308,7 @@ fn by_name<'w>(
     name: &'static str,
     goal: f64,
     visit: fn(&[u8], Id),
-    ours: fn(&Tx, (&str, &str)) -> usize,
+    ours: fn(Index<'_, Person, ByValue<String>>) -> usize,
 ) -> Case<'w> {
     let mut names: Vec<&str> = world.people.iter().map(|person| person.name.as_str()).collect();
     names.sort_unstable();
@@ -359,7 +326,7 @@ fn by_name<'w>(
                 *seen += 1;
             })
         },
-        move |tx| ours(tx, range),
+        move |tx| ours(tx.index(Person::NAME).unwrap().range(range.0..range.1).unwrap()),
     )
 }
 
