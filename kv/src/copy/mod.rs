@@ -132,6 +132,12 @@ impl<'w> Watch<'w> {
         self.check()
     }
 
+    /// Notes how many bytes were copied in all, where [`copied`](Watch::copied) was told about how many.
+    #[cfg(feature = "lmdb")]
+    pub(crate) fn set_bytes(&mut self, bytes: u64) {
+        self.copied.bytes = bytes;
+    }
+
     /// The result of the copy.
     pub(crate) fn end(&mut self) -> Copied {
         if let Some(tell) = &mut self.tell {

@@ -336,6 +336,21 @@ impl<I> Drop for Steps<'_, I> {
     }
 }
 
+/// Gives all pairs to `put`, in order, as they are stored.
+pub(super) fn each_stored(
+    pairs: Pairs,
+    txn: &RoTxn<'_, AnyTls>,
+    path: &Path,
+    mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let reading = |error| failed(path, READING, error);
+    for pair in pairs.iter(txn).map_err(reading)? {
+        let (key, value) = pair.map_err(reading)?;
+        put(key, value)?;
+    }
+    Ok(())
+}
+
 /// One version of the pairs. A read-only transaction of LMDB holds it open.
 ///
 /// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
@@ -365,6 +380,15 @@ impl View {
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
         Ok(View { txn, _counted: counted, pairs, shared, turn, env })
+    }
+
+    /// Gives all pairs to `put`, in order, as they are stored.
+    pub(super) fn each_stored(
+        &self,
+        put: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(reader) = self.reader() else { return Ok(()) };
+        each_stored(reader.pairs, reader.txn, reader.path, put)
     }
 
     /// The number of entries, the pages in use for them, and the size of a page.

@@ -23,14 +23,16 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, WithoutTls};
 
-use super::{CopyError, copy_through_pipe};
+use super::{CopyError, copy_through_pipe, packed};
 use crate::copy::{Compacted, Watch};
 use crate::lmdb::error::{cannot_open, failed, io_failed};
 use crate::lmdb::exclusive::ExclusiveLock;
 use crate::lmdb::file::{self, DataFile};
 use crate::lmdb::opening::create_file;
+use crate::lmdb::read::each_stored;
 use crate::lmdb::registry;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::new_file::cannot;
@@ -92,7 +94,7 @@ fn replace(name: &str, directory: &Path, watch: &mut Watch<'_>) -> Result<Compac
     // Damage must not be copied, and could end the process.
     sound(directory, file::verify(directory, name)?)?;
     let part = Part::create(directory, &found)?;
-    copy(directory, &part.file, watch)?;
+    copy(directory, name, &part, watch)?;
     part.give_owner_and_mode(directory, &found)?;
     part.file.sync_all().map_err(|error| cannot(directory, "cannot sync the copy", &error))?;
     sound(directory, file::verify_file(&part.path, directory, name)?)?;
@@ -118,9 +120,10 @@ fn sound(directory: &Path, problems: Vec<String>) -> Result<()> {
 }
 
 /// Copies the file, packed. The size of the map, which is stored in it, stays the same.
-fn copy(directory: &Path, mut to: &File, watch: &mut Watch<'_>) -> Result<()> {
+fn copy(directory: &Path, name: &str, part: &Part, watch: &mut Watch<'_>) -> Result<()> {
     let failed = |error| failed(directory, "cannot copy it", error);
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.max_dbs(1);
     // SAFETY: The lock of `exclusive.rs` keeps others from changing the file.
     #[allow(unsafe_code)]
     let env: Env<WithoutTls> = unsafe {
@@ -129,12 +132,45 @@ fn copy(directory: &Path, mut to: &File, watch: &mut Watch<'_>) -> Result<()> {
     }
     .map_err(failed)?;
     watch.begin(None)?;
-    let copied = copy_through_pipe(&env, &|copy| copy(), &mut to, watch);
+    let copied = match copy_pairs(&env, directory, name, part, watch) {
+        Ok(false) => watch.begin(None).and_then(|()| {
+            copy_through_pipe(&env, &|copy| copy(), &mut &part.file, watch).map_err(|error| {
+                match error {
+                    CopyError::Kv(error) => error,
+                    CopyError::Heed(error) => failed(error),
+                }
+            })
+        }),
+        copied => copied.map(drop),
+    };
     env.prepare_for_closing().wait();
-    copied.map_err(|error| match error {
-        CopyError::Kv(error) => error,
-        CopyError::Heed(error) => failed(error),
-    })
+    copied
+}
+
+/// Copies the pairs, if there is nothing else in the environment. Otherwise, or if there is no room for them in this way,
+/// returns `false`.
+fn copy_pairs(
+    env: &Env<WithoutTls>,
+    directory: &Path,
+    name: &str,
+    part: &Part,
+    watch: &mut Watch<'_>,
+) -> Result<bool> {
+    let failed = |error| failed(directory, "cannot copy it", error);
+    // Other databases can have flags that only LMDB's own copy keeps.
+    if env.unnamed_database_stat().entries != 1 {
+        return Ok(false);
+    }
+    let opened = env.open_databases_and_commit(env.read_txn().map_err(failed)?, |opener, txn| {
+        opener.open_database::<Bytes, Bytes>(txn, Some(name)).map(CommitOrAbort::<_, ()>::Commit)
+    });
+    let Some(pairs) = opened.map_err(failed)?.commit().flatten() else { return Ok(false) };
+    let txn = env.read_txn().map_err(failed)?;
+    let to = (&part.file, &*part.path);
+    let copied = packed::copy(to, name, env.info().map_size, directory, watch, |put| {
+        each_stored(pairs, &txn, directory, put)
+    })?;
+    Ok(copied.is_some())
 }
 
 /// The copy that is being made. Dropping this removes it.

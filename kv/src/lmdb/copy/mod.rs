@@ -2,24 +2,21 @@
 
 #[cfg(unix)]
 mod compact;
+mod packed;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use heed::types::Bytes;
-use heed::{
-    CommitOrAbort, CompactionOption, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, WithoutTls,
-};
+use heed::{CompactionOption, Env, MdbError, WithoutTls};
 
 #[cfg(unix)]
 pub(super) use self::compact::compact;
 use super::env::Shared;
-use super::error::{cannot_open, failed, io_failed};
+use super::error::{failed, io_failed};
 use super::key::StoredKey;
-use super::map::halved;
-use super::opening::{MAP_SIZE, is_too_much};
+use super::opening::MAP_SIZE;
 use super::read::View;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Copied, Watch, each_pair};
@@ -28,10 +25,6 @@ use crate::{KvRead, Result};
 
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
-
-/// A transaction that builds an environment has about so many bytes of pairs. Its pages are in
-/// memory until it ends.
-const PORTION: u64 = 16 << 20;
 
 /// Lets `write` write a new environment into a file, which then becomes the `data.mdb` of the
 /// directory `target`. Without success, nothing remains.
@@ -63,9 +56,21 @@ pub(super) fn copy_env(
     shared.check_commit_numbers(DEFAULT_WAIT)?;
     create(target, |file| {
         let _using = shared.env.using_map()?;
-        let (_, pages, page_size) = View::open(Arc::clone(shared))?.sizes()?;
+        let view = View::open(Arc::clone(shared))?;
+        let (_, pages, page_size) = view.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;
+        let map_size = shared.env.heed().info().map_size;
+        // Other databases in the environment can have flags that only LMDB's own copy keeps.
+        if shared.env.heed().unnamed_database_stat().entries == 1 && shared.pairs()?.is_some() {
+            let (to, name) = ((&file.file, file.part()), shared.name());
+            let packed =
+                packed::copy(to, name, map_size, target, watch, |put| view.each_stored(put))?;
+            if let Some(packed) = packed {
+                return Ok(packed);
+            }
+            watch.begin(Some((pages + 2) * page_size))?;
+        }
         let with_reader: WithReader<'_> = &|copy| shared.with_reader(copy);
         let copied = copy_through_pipe(shared.env.heed(), with_reader, &mut &file.file, watch);
         copied.map_err(|error| match error {
@@ -181,72 +186,8 @@ pub(super) fn create_from(
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
     create(target, |file| {
-        let failed = |error| failed(target, "cannot copy into it", error);
-        let mut map_size = MAP_SIZE;
-        let env = loop {
-            let mut options = EnvOpenOptions::new().read_txn_without_tls();
-            options.map_size(map_size).max_dbs(1);
-            // SAFETY: Nobody else knows this file, which is new and locked, so LMDB needs no locks,
-            // and nobody changes it while it is mapped. If the process ends before the file is
-            // complete and synced, the file is not used.
-            #[allow(unsafe_code)]
-            let opened = unsafe {
-                options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK | EnvFlags::NO_SYNC);
-                options.open(file.part())
-            };
-            match opened {
-                // The address space is limited: try less.
-                Err(heed::Error::Io(error)) if is_too_much(&error) && map_size > 2 << 20 => {
-                    map_size = halved(map_size);
-                }
-                opened => break opened.map_err(failed)?,
-            }
-        };
-        let copied = fill(&env, name, target, from, watch);
-        env.prepare_for_closing().wait();
-        copied
+        packed::write(file.part(), name, MAP_SIZE, target, |put| {
+            each_pair(from, watch, |key, value| put(StoredKey::new(key)?.bytes(), value))
+        })
     })
-}
-
-/// Puts the pairs of another store into an environment that has none.
-fn fill(
-    env: &Env<WithoutTls>,
-    name: &str,
-    target: &Path,
-    from: &dyn KvRead,
-    watch: &mut Watch<'_>,
-) -> Result<Copied> {
-    let failed = |error| failed(target, "cannot copy into it", error);
-    let tx = env.write_txn().map_err(failed)?;
-    let created = env.create_databases_and_commit(tx, |opener, tx| {
-        let created = opener.create_database::<Bytes, Bytes>(tx, Some(name));
-        created.map(CommitOrAbort::<_, ()>::Commit)
-    });
-    let Some(pairs) = created.map_err(failed)?.commit() else {
-        return Err(cannot_open(target, "the database in it was not created"));
-    };
-    let (mut tx, mut bytes) = (None, 0);
-    let copied = each_pair(from, watch, |key, value| {
-        let stored = StoredKey::new(key)?;
-        let mut current = match tx.take() {
-            Some(tx) => tx,
-            None => env.write_txn().map_err(failed)?,
-        };
-        // In this order, LMDB fills each page before it begins the next.
-        pairs
-            .put_with_flags(&mut current, PutFlags::APPEND, stored.bytes(), value)
-            .map_err(failed)?;
-        bytes += (key.len() + value.len()) as u64;
-        if bytes < PORTION {
-            tx = Some(current);
-            return Ok(());
-        }
-        bytes = 0;
-        current.commit().map_err(failed)
-    })?;
-    if let Some(tx) = tx {
-        tx.commit().map_err(failed)?;
-    }
-    env.force_sync().map_err(failed)?;
-    Ok(copied)
 }
