@@ -32,11 +32,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use permazen_kv::{Direction, KeySpan, KvRead};
+use permazen_kv::key::after_prefix;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, Space};
 
 use crate::encoding::Reader;
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, FORMAT_VERSION_KEY, META_DATA};
+use crate::layout::{self, FORMAT_VERSION_KEY, META_DATA, OBJECT_SCHEMA_INDEX_SPAN};
 use crate::schema::{BundleItem, ItemKind, ResolvedPart, SchemaBundle};
 
 /// The size of some pairs.
@@ -214,6 +215,88 @@ pub fn sizes(
     })?;
     counting.end_object();
     Ok(Sizes { complete, ..counting.sizes })
+}
+
+/// What everything takes in the file of the store, see [`spaces`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spaces {
+    /// All pairs.
+    pub total: Space,
+    /// Which object has which schema: [`MetaDataSizes::object_schema_index`].
+    pub object_schema_index: Space,
+    /// The objects of each type of [`Sizes::types`], in the same order.
+    pub types: Vec<Space>,
+    /// The entries of each index of [`Sizes::indexes`], in the same order.
+    pub indexes: Vec<Space>,
+}
+
+/// What the types and indexes of `sizes` take in the file of `store`, and how full its pages are. `None` if the store does
+/// not know. Reads the file twice. Others may write meanwhile.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use permazen::encoding::EncodingRegistry;
+/// use permazen::kv::{KvDatabase, TxOptions, lmdb::LmdbStore};
+/// use permazen::schema::read_usable_schemas;
+/// use permazen::sizes::{sizes, spaces};
+/// use permazen::{Permazen, PermazenObject};
+///
+/// #[derive(PermazenObject, Default)]
+/// struct Person {
+///     name: String,
+/// }
+///
+/// let directory = tempfile::tempdir()?;
+/// let store = LmdbStore::open_or_create(directory.path())?;
+/// let db = Permazen::builder(store.clone()).model::<Person>().build()?;
+/// db.write(|tx| tx.create(Person { name: "Ann".into() }).map(drop))?;
+/// let tx = store.begin(&TxOptions::reading())?;
+/// let schemas = read_usable_schemas(&*tx, &EncodingRegistry::new())?.schemas;
+/// let sizes = sizes(&*tx, &schemas, 0, &mut |_| ControlFlow::Continue(()))?;
+/// let spaces = spaces(&store, &sizes)?.ok_or("LMDB knows")?;
+/// assert_eq!((spaces.types[0].pairs, spaces.types[0].pair_bytes), (2, 25));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Those of [`KvDatabase::space`].
+pub fn spaces(store: &dyn KvDatabase, sizes: &Sizes) -> permazen_kv::Result<Option<Spaces>> {
+    let total = match store.space(&[KeySpan::FULL]) {
+        Err(KvError::Unsupported(_)) => return Ok(None),
+        total => total?,
+    };
+    let ids = sizes.types.iter().map(|one| one.storage_id);
+    let ids = ids.chain(sizes.indexes.iter().map(|index| index.storage_id));
+    let mut prefixes = vec![OBJECT_SCHEMA_INDEX_SPAN.min.to_vec()];
+    prefixes.extend(ids.map(|id| {
+        let mut prefix = Vec::new();
+        id.write_to(&mut prefix);
+        prefix
+    }));
+    let ends: Vec<_> = prefixes.iter().map(|prefix| after_prefix(prefix)).collect();
+    let mut spans: Vec<_> = prefixes
+        .iter()
+        .zip(&ends)
+        .map(|(prefix, end)| KeySpan::new(prefix, end.as_deref()))
+        .enumerate()
+        .collect();
+    spans.sort_by_key(|(_, span)| span.min);
+    let (places, spans): (Vec<_>, Vec<_>) = spans.into_iter().unzip();
+    let mut found = vec![Space::default(); places.len()];
+    for (place, space) in places.into_iter().zip(store.space(&spans)?) {
+        if let Some(found) = found.get_mut(place) {
+            *found = space;
+        }
+    }
+    let mut found = found.into_iter();
+    Ok(Some(Spaces {
+        total: total.first().copied().unwrap_or_default(),
+        object_schema_index: found.next().unwrap_or_default(),
+        types: found.by_ref().take(sizes.types.len()).collect(),
+        indexes: found.collect(),
+    }))
 }
 
 /// Where the pairs of a storage ID are counted: a position in a list.

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use permazen::kv::Space;
 use permazen::schema::read_usable_schemas;
-use permazen::sizes::{Size, Sizes, sizes};
+use permazen::sizes::{Size, Sizes, Spaces, sizes, spaces};
 use permazen_query::Cell;
 
 use super::kv::read_pairs;
@@ -15,12 +16,16 @@ use crate::failure::{Answer, Failure};
 /// Say how many pairs and bytes there are: of meta-data, and of each type, field and index.
 ///
 /// Reads every pair once. Bytes are those of keys and values; what the store adds to them is not
-/// counted.
+/// counted unless `--pages` asks for it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
     /// List so many of the largest objects instead
     #[arg(long, value_name = "N")]
     largest: Option<usize>,
+    /// Say also how many bytes of the file the pages with these pairs have, and how full they are, in percent
+    /// (LMDB only; reads the file twice more)
+    #[arg(long, conflicts_with = "largest")]
+    pages: bool,
 }
 
 impl Stats {
@@ -49,7 +54,15 @@ impl Stats {
         }
         let columns =
             ["part", "name", "#pairs", "#key_bytes", "#value_bytes", "#average", "#largest"];
-        list::show(&columns, out, rows(&sizes))?;
+        if !self.pages {
+            list::show(&columns, out, rows(&sizes, None))?;
+            return Ok(Answer::Yes);
+        }
+        let spaces = spaces(session.store(), &sizes)?.ok_or_else(|| {
+            Failure::new("--pages: only stores on LMDB know what lies in which page")
+        })?;
+        let columns: Vec<_> = columns.into_iter().chain(["#page_bytes", "#fill"]).collect();
+        list::show(&columns, out, rows(&sizes, Some(&spaces)))?;
         Ok(Answer::Yes)
     }
 
@@ -58,39 +71,47 @@ impl Stats {
     }
 }
 
-/// A row for everything, and for each part that has pairs.
-fn rows(sizes: &Sizes) -> Vec<Vec<Cell>> {
-    let mut rows = vec![row("all", "", &sizes.total)];
-    let mut add = |part: &str, name: &str, size: &Size| {
-        if size.pairs > 0 {
-            rows.push(row(part, name, size));
+/// A row for everything, and for each part that has pairs. With `spaces`, what they take in the file.
+fn rows(sizes: &Sizes, spaces: Option<&Spaces>) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
+    let mut add = |part: &str, name: &str, size: &Size, space: Option<&Space>| {
+        if size.pairs > 0 || part == "all" {
+            let mut row = row(part, name, size);
+            if spaces.is_some() {
+                row.push(number(space.map(|space| space.page_bytes)));
+                row.push(number(space.map(|space| (space.fill() * 100.0).round() as u64)));
+            }
+            rows.push(row);
         }
     };
+    add("all", "", &sizes.total, spaces.map(|spaces| &spaces.total));
     let meta_data = &sizes.meta_data;
-    for (name, size) in [
-        ("format version", &meta_data.format_version),
-        ("schema table", &meta_data.schema_table),
-        ("storage ID table", &meta_data.storage_id_table),
-        ("object schema index", &meta_data.object_schema_index),
-        ("user meta-data", &meta_data.user),
-        ("unknown meta-data", &meta_data.unknown),
+    let of_objects = spaces.map(|spaces| &spaces.object_schema_index);
+    for (name, size, space) in [
+        ("format version", &meta_data.format_version, None),
+        ("schema table", &meta_data.schema_table, None),
+        ("storage ID table", &meta_data.storage_id_table, None),
+        ("object schema index", &meta_data.object_schema_index, of_objects),
+        ("user meta-data", &meta_data.user, None),
+        ("unknown meta-data", &meta_data.unknown, None),
     ] {
-        add("meta-data", name, size);
+        add("meta-data", name, size, space);
     }
-    for of_type in &sizes.types {
+    for (at, of_type) in sizes.types.iter().enumerate() {
         let name = &of_type.name;
-        add("type", name, &of_type.size);
-        add("objects", name, &of_type.objects_themselves);
+        add("type", name, &of_type.size, spaces.and_then(|spaces| spaces.types.get(at)));
+        add("objects", name, &of_type.objects_themselves, None);
         for field in &of_type.fields {
-            add("field", &format!("{name}.{}", field.name), &field.size);
+            add("field", &format!("{name}.{}", field.name), &field.size, None);
         }
         // Of no field in any schema.
-        add("field", &format!("{name}.?"), &of_type.unknown);
+        add("field", &format!("{name}.?"), &of_type.unknown, None);
     }
-    for index in &sizes.indexes {
-        add("index", &index.names.join(", "), &index.size);
+    for (at, index) in sizes.indexes.iter().enumerate() {
+        let space = spaces.and_then(|spaces| spaces.indexes.get(at));
+        add("index", &index.names.join(", "), &index.size, space);
     }
-    add("unknown", "", &sizes.unknown);
+    add("unknown", "", &sizes.unknown, None);
     rows
 }
 

@@ -210,6 +210,32 @@ fn sizes_are_those_of_all_pairs() {
     }
 }
 
+/// `--pages` adds what the pages of each part take.
+#[test]
+fn pages_are_counted_with_their_fill() {
+    let db = Fixture::recorded("music");
+    let rows = db.run(&["--json", "stats", "--pages"]).json(0);
+    let plain = db.run(&["--json", "stats"]).json(0);
+    let number = |row: &serde_json::Value, what: &str| row["values"][what].as_u64();
+    let (mut types, mut all) = (0, 0);
+    assert_eq!(rows.len(), plain.len());
+    for (row, plain) in rows.iter().zip(&plain) {
+        assert_eq!(row["values"]["pairs"], plain["values"]["pairs"]);
+        let part = row["values"]["part"].as_str().unwrap();
+        let has_pages = matches!(part, "all" | "type" | "index")
+            || row["values"]["name"] == "object schema index";
+        let bytes = number(row, "page_bytes");
+        assert_eq!(bytes.is_some(), has_pages, "{row}");
+        let Some(bytes) = bytes else { continue };
+        let pairs = number(row, "key_bytes").unwrap() + number(row, "value_bytes").unwrap();
+        assert!(bytes > pairs && number(row, "fill").unwrap() <= 100, "{row}");
+        if part == "all" { all = bytes } else { types += bytes }
+    }
+    assert!(types < all && types > all / 3, "{types} {all}");
+    let error = run(&["memory:", "stats", "--pages"], "").error(2);
+    assert!(error.contains("only stores on LMDB"), "{error}");
+}
+
 #[test]
 fn the_largest_objects_come_first() {
     let db = Fixture::reference();

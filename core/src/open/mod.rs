@@ -56,7 +56,9 @@ use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
-use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions};
+use permazen_kv::{
+    Capabilities, KeySpan, KvDatabase, KvError, KvTransaction, Space, Statistics, TxOptions,
+};
 
 use self::detect::DATA;
 use self::files::Files;
@@ -399,6 +401,10 @@ impl KvDatabase for OpenStore {
 
     fn verify(&self) -> Result<Vec<String>, KvError> {
         self.store.verify()
+    }
+
+    fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>, KvError> {
+        self.store.space(spans)
     }
 
     fn statistics(&self) -> Result<Statistics, KvError> {

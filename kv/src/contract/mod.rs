@@ -4,7 +4,7 @@
 //! commits (LMDB and SQLite have no watches); and two constants about waiting.
 //!
 //! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
-//! itself, `error.rs` the errors, `retry.rs` runs transactions until they
+//! itself, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs transactions until they
 //! succeed, `watch.rs` waits for changes.
 
 mod capabilities;
@@ -14,6 +14,7 @@ mod options;
 pub(crate) mod pass_on;
 mod pointers;
 mod retry;
+mod space;
 mod store;
 mod watch;
 
@@ -25,6 +26,9 @@ pub(crate) use options::DEFAULT_WAIT;
 pub(crate) use options::TURN_AFTER;
 pub use options::TxOptions;
 pub use retry::{KvDatabaseExt, Retry};
+pub use space::Space;
+#[cfg(feature = "lmdb")]
+pub(crate) use space::check_spans;
 pub use store::{
     Blob, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Scan,
     SharedRead, Visitor,

@@ -11,7 +11,7 @@
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
 /// | `WRITES` | `put`, `put_new`, `put_if_absent`, `remove`, `remove_span`, `adjust_counter`, `apply` |
-/// | `STORE` | `capabilities`, `verify`, `statistics` |
+/// | `STORE` | `capabilities`, `verify`, `space`, `statistics` |
 ///
 /// ```text
 /// impl<T: KvRead> KvRead for ReadOnly<T> {
@@ -34,7 +34,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, remove, remove_span, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, statistics);
+        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics);
     };
 
     (@get $self:ident, $to:expr) => {
@@ -223,6 +223,11 @@ macro_rules! pass_on {
     (@verify $self:ident, $to:expr) => {
         fn verify(&$self) -> $crate::Result<Vec<String>> {
             $to.verify()
+        }
+    };
+    (@space $self:ident, $to:expr) => {
+        fn space(&$self, spans: &[$crate::KeySpan<'_>]) -> $crate::Result<Vec<$crate::Space>> {
+            $to.space(spans)
         }
     };
     (@statistics $self:ident, $to:expr) => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::capabilities::{Capabilities, Statistics};
 use super::options::TxOptions;
+use super::space::Space;
 use crate::{Conflict, KeyRanges, KeySpan, KeyWatch, KvError, Result, Writes, difference_by_scan};
 
 /// Bytes: borrowed from the store where it can lend them, owned where it cannot.
@@ -540,6 +541,29 @@ pub trait KvDatabase: Send + Sync {
     /// [`KvError::Unsupported`] if the store has no such check.
     fn verify(&self) -> Result<Vec<String>> {
         Err(KvError::Unsupported("checking the structure of the store"))
+    }
+
+    /// What the pairs of each of `spans` take in the file of the store. The spans ascend, and none overlaps another one.
+    /// Reads all pairs in the file.
+    ///
+    /// ```
+    /// use permazen_kv::{KeySpan, KvDatabase, KvDatabaseExt, KvWrite, lmdb::LmdbStore};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let store = LmdbStore::open_or_create(directory.path())?;
+    /// store.write(|tx| tx.put(b"key", b"value"))?;
+    /// let space = store.space(&[KeySpan::FULL])?[0];
+    /// assert_eq!((space.pairs, space.pair_bytes), (1, 8));
+    /// assert!(space.fill() < 0.02, "one small pair in a page");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if the store does not know, [`KvError::InvalidArgument`] if the spans are in another
+    /// order, and [`KvError::Damaged`].
+    fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
+        let _ = spans;
+        Err(KvError::Unsupported("what pairs take in the file"))
     }
 
     /// Figures about the present state of the store. Reads no pairs.

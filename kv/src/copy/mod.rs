@@ -6,7 +6,7 @@
 //! | of the pairs, as a new LMDB environment | `LmdbBuilder::create_from` | the pairs, packed |
 //! | of the pairs, as a new SQLite file | `SqliteBuilder::create_from` | the pairs, packed |
 //! | of the pairs, as a new XML dump | `xml::create_from` | the pairs |
-//! | of an LMDB environment | `LmdbStore::copy_to_watched` | everything in the environment, packed |
+//! | of an LMDB environment | `LmdbStore::copy_to_watched` | everything in the environment, packed; with other databases in it, its pages without unused ones |
 //! | of an SQLite file | `SqliteStore::copy_to` | everything in the file, page by page |
 //! | of an LMDB environment or SQLite file, in its place | `LmdbBuilder::compact`, `SqliteBuilder::compact` | everything, packed |
 //!

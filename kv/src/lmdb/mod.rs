@@ -51,10 +51,13 @@ use self::error::failed;
 use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
+use crate::contract::check_spans;
 use crate::copy::{Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
-use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+use crate::{
+    Capabilities, KeySpan, KvDatabase, KvTransaction, Result, Space, Statistics, TxOptions,
+};
 
 /// An LMDB environment. Clones share it.
 ///
@@ -116,9 +119,9 @@ impl LmdbStore {
         synced.map_err(|error| failed(self.path(), "cannot sync", error))
     }
 
-    /// Writes a copy of the current version, without unused space, as a new environment in the
-    /// directory `target`. Creates the directory if it is missing. Neither readers nor writers
-    /// wait.
+    /// Writes a copy of the current version as a new environment in the directory `target`, with full pages and, but for
+    /// a few pages, without unused space. Creates the directory if it is missing. Neither readers nor writers
+    /// wait. If there are other databases in the environment, pages are copied as they are.
     ///
     /// The copy is first called `data.mdb.part`, and gets its name when all of it is on disk. So
     /// there is always a complete copy or none.
@@ -186,6 +189,18 @@ impl KvDatabase for LmdbStore {
         // If another file has taken the place of this one, the reader did not protect that file.
         self.shared.check_files()?;
         problems
+    }
+
+    /// Follows the pages of the pairs without LMDB.
+    fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
+        check_spans(spans)?;
+        self.shared.check_files()?;
+        // While this reader is open, what it sees does not change.
+        let reader = View::open(Arc::clone(&self.shared))?;
+        let found = file::space(self.path(), self.shared.name(), spans);
+        drop(reader);
+        self.shared.check_files()?;
+        found
     }
 
     fn statistics(&self) -> Result<Statistics> {

@@ -383,10 +383,7 @@ impl View {
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
-    pub(super) fn each_stored(
-        &self,
-        put: impl FnMut(&[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn each_stored(&self, put: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let Some(reader) = self.reader() else { return Ok(()) };
         each_stored(reader.pairs, reader.txn, reader.path, put)
     }

@@ -7,7 +7,7 @@ use crate::contract::pass_on::pass_on;
 use crate::key::after_prefix;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction,
-    KvWrite, Near, Pair, Result, Scan, SharedRead, TxOptions, Visitor,
+    KvWrite, Near, Pair, Result, Scan, SharedRead, Space, TxOptions, Visitor,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, without this prefix. No
@@ -204,6 +204,16 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         offered.untracked_reads = false;
         offered.pending_writes = false;
         offered
+    }
+
+    /// Of the keys under the prefix.
+    fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
+        let prefixed = Prefixed::new((), &self.prefix);
+        let bounds: Vec<_> =
+            spans.iter().map(|span| (prefixed.key(span.min), prefixed.max(span.max))).collect();
+        let spans: Vec<_> =
+            bounds.iter().map(|(min, max)| KeySpan::new(min, max.as_deref())).collect();
+        self.inner.space(&spans)
     }
 
     // These are about the whole wrapped store.

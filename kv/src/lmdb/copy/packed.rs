@@ -9,7 +9,9 @@ use std::fs::File;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RwTxn, WithoutTls};
+use heed::{
+    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RwTxn, WithoutTls,
+};
 
 use crate::copy::{Copied, Watch};
 use crate::lmdb::env::Pairs;
@@ -106,7 +108,13 @@ fn fill<T>(
     target: &Path,
     each: impl FnOnce(Put<'_>) -> Result<T>,
 ) -> Result<T> {
-    let failed = |error| failed(target, "cannot copy into it", error);
+    let failed = |error| match error {
+        heed::Error::Mdb(MdbError::MapFull) => KvError::Full {
+            path: target.into(),
+            reason: "cannot copy into it: the map has no room".into(),
+        },
+        error => failed(target, "cannot copy into it", error),
+    };
     let (mut portion, mut pairs) = (Portion::default(), None);
     let filled = each(&mut |key, value| {
         portion.add(key, value);

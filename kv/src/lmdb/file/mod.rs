@@ -5,6 +5,7 @@
 //! of LMDB.
 
 mod page;
+mod space;
 mod structure;
 
 use std::fs::File;
@@ -13,8 +14,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::error::{cannot_open, io_failed};
-use crate::{KvError, Result};
+use crate::{KeySpan, KvError, Result, Space};
 use page::{HEAD, u16_at, u32_at, u64_at};
+use space::Counting;
 use structure::{Structure, TREE, Tree, free_flags_fit};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
@@ -123,14 +125,7 @@ pub(super) fn verify(directory: &Path, name: &str) -> Result<Vec<String>> {
 pub(super) fn verify_file(path: &Path, directory: &Path, name: &str) -> Result<Vec<String>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
     let file = File::open(path).map_err(failed)?;
-    // Commits can disturb only the choice of the version. A version that is read twice with the
-    // same result was not just being written.
-    let newest = || Meta::newest(directory, &file, u64::MAX);
-    let look = || {
-        let meta = newest()?;
-        if newest()? == meta { Ok(meta) } else { Err(raced(directory)) }
-    };
-    match settled(directory, &file, look, Result::is_err) {
+    match newest(directory, &file) {
         Ok(meta) => {
             let len = file.metadata().map_err(failed)?.len();
             meta.problems(&file, len, name, true).map_err(failed)
@@ -138,6 +133,44 @@ pub(super) fn verify_file(path: &Path, directory: &Path, name: &str) -> Result<V
         Err(KvError::Damaged { reason, .. }) => Ok(vec![reason.into()]),
         Err(error) => Err(error),
     }
+}
+
+/// What the keys of `spans` take in the data file in `directory`; they ascend, and none overlaps another one. Reads all
+/// pages of the pairs. A reader must be open during the call, as for [`verify`].
+pub(super) fn space(directory: &Path, name: &str, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
+    let failed = |error| io_failed(directory, "cannot read data.mdb", error);
+    let file = File::open(directory.join("data.mdb")).map_err(failed)?;
+    let meta = newest(directory, &file)?;
+    let len = file.metadata().map_err(failed)?.len();
+    let mut structure = Structure::new(&file, meta.page_len, len, meta.last_page);
+    let databases = structure.databases(meta.databases).map_err(failed)?;
+    let mut counting = Counting::new(spans, meta.page_len, meta.last_page);
+    for (_, tree) in databases.into_iter().filter(|(found, _)| found == name.as_bytes()) {
+        let read = &mut |page: u64, bytes| read(&file, page.saturating_mul(meta.page_len), bytes);
+        counting.tree(tree, read).map_err(failed)?.map_err(|reason| damaged(directory, reason))?;
+    }
+    match structure.problems().into_iter().next() {
+        None => Ok(counting.end()),
+        Some(problem) => Err(damaged(directory, problem)),
+    }
+}
+
+fn read(mut file: &File, at: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The newest version. Commits can disturb only the choice of it: one that is read twice with the same result was not just
+/// being written.
+fn newest(directory: &Path, file: &File) -> Result<Meta> {
+    let newest = || Meta::newest(directory, file, u64::MAX);
+    let look = || {
+        let meta = newest()?;
+        if newest()? == meta { Ok(meta) } else { Err(raced(directory)) }
+    };
+    settled(directory, file, look, Result::is_err)
 }
 
 fn damaged(directory: &Path, reason: String) -> KvError {

@@ -20,7 +20,7 @@ use crate::Hex;
 /// A page number that means "no page".
 const NO_PAGE: u64 = u64::MAX;
 /// The largest depth of a tree: LMDB follows it with a stack of this many pages.
-const MAX_DEPTH: u16 = 32;
+pub(super) const MAX_DEPTH: u16 = 32;
 /// The check stops after this many problems.
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
@@ -56,6 +56,11 @@ impl Tree {
             entries: number(32),
             root: number(40),
         }
+    }
+
+    /// Its first page, if it has any.
+    pub(super) fn root(self) -> Option<u64> {
+        (self.root != NO_PAGE).then_some(self.root)
     }
 }
 

@@ -1,0 +1,106 @@
+//! What ranges of keys take in a data file.
+
+use std::io;
+
+use super::page::{HEAD, Node, Page};
+use super::structure::{MAX_DEPTH, Tree};
+use crate::{KeySpan, Space};
+
+/// Counts what the pairs take in the pages that it is shown.
+pub(super) struct Counting<'s> {
+    spans: &'s [KeySpan<'s>],
+    found: Vec<Space>,
+    page_len: u64,
+    /// How many pages there can be. More are read only of a file whose pages lead to each other.
+    pages: u64,
+}
+
+/// What a node takes in its page besides its key and what it has there of the value: its head, and its place in the list
+/// of nodes.
+const NODE: u64 = 10;
+
+impl<'s> Counting<'s> {
+    pub(super) fn new(spans: &'s [KeySpan<'s>], page_len: u64, pages: u64) -> Self {
+        Counting { spans, found: vec![Space::default(); spans.len()], page_len, pages }
+    }
+
+    pub(super) fn end(self) -> Vec<Space> {
+        self.found
+    }
+
+    /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error says what is wrong with a page.
+    pub(super) fn tree(
+        &mut self,
+        tree: Tree,
+        read: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Result<(), String>> {
+        let Some(root) = tree.root() else { return Ok(Ok(())) };
+        let page_len = usize::try_from(self.page_len).unwrap_or(0);
+        // Pages that are still to be read, with their level.
+        let mut pages = vec![(root, 1)];
+        let mut seen = 0;
+        while let Some((number, level)) = pages.pop() {
+            seen += 1;
+            if seen > self.pages {
+                return Ok(Err(format!("page {number} is used twice")));
+            }
+            let bytes = read(number, page_len)?;
+            let page = match Page::parse(&bytes, number) {
+                Ok(page) => page,
+                Err(problem) => return Ok(Err(problem)),
+            };
+            if page.is_leaf {
+                self.leaf(&page, read)?;
+            } else if level >= MAX_DEPTH {
+                return Ok(Err(format!("page {number} is too deep in its tree")));
+            } else {
+                pages.extend(page.nodes.iter().rev().map(|node| (node.child(), level + 1)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn leaf(
+        &mut self,
+        page: &Page<'_>,
+        read: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        let mut in_use = HEAD as u64;
+        // For each span that has pairs here: its position, and what they take.
+        let mut here: Vec<(usize, u64)> = Vec::new();
+        for node in &page.nodes {
+            let takes = NODE + (node.key.len() + node.data.len()).next_multiple_of(2) as u64;
+            in_use += takes;
+            let Some(at) = self.span_of(node) else { continue };
+            match here.last_mut() {
+                Some((last, bytes)) if *last == at => *bytes += takes,
+                _ => here.push((at, takes)),
+            }
+            let Some(found) = self.found.get_mut(at) else { continue };
+            found.pairs += 1;
+            // Each key has a byte before it.
+            found.pair_bytes += node.key.len() as u64 - 1 + node.len;
+            if let Some(first) = node.overflow() {
+                let head = read(first, HEAD)?;
+                let pages = Page::overflow(&head, first).unwrap_or(0);
+                found.page_bytes += pages * self.page_len;
+                found.filled_bytes += HEAD as u64 + node.len;
+            }
+        }
+        for (at, bytes) in here {
+            let Some(found) = self.found.get_mut(at) else { continue };
+            // The head of the page counts by shares too.
+            let share = |of: u64| of * bytes / (in_use - HEAD as u64);
+            found.page_bytes += share(self.page_len);
+            found.filled_bytes += share(in_use);
+        }
+        Ok(())
+    }
+
+    /// The position of the span that has the key of a pair.
+    fn span_of(&self, node: &Node<'_>) -> Option<usize> {
+        let key = node.key.get(1..)?;
+        let at = self.spans.partition_point(|span| span.min <= key).checked_sub(1)?;
+        self.spans.get(at)?.contains(key).then_some(at)
+    }
+}
