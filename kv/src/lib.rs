@@ -7,6 +7,8 @@
 
 mod contract;
 pub mod copy;
+#[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
+mod group;
 mod keys;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;

@@ -541,7 +541,7 @@ impl Permazen {
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
         let config = &self.shared.config;
-        self.retrying(config, &config.kv().clone().ending_here(), |tx| {
+        self.retrying(config, &config.kv().clone().ending_here().in_group(), |tx| {
             let value = body(&tx)?;
             tx.commit().map_err(Error::from)?;
             Ok(value)

@@ -310,11 +310,12 @@ impl Database {
     ) -> Result<Transaction<'k>> {
         let only_reads = kv.is_read_only();
         let state = &self.shared.state;
+        let unnumbered = state.unnumbered();
         let opened = open_schema_at(&mut *kv, as_of, only_reads, state, &config.schema)?;
         let begun = match as_of {
             AsOf::Version(version) => {
                 let bundle = Arc::clone(&opened.bundle);
-                Some(Begun { bundle, version, wrote: opened.wrote })
+                Some(Begun { bundle, version, wrote: opened.wrote, unnumbered })
             }
             AsOf::CheckedVersion(_) | AsOf::Unknown => None,
         };

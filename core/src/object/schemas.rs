@@ -23,6 +23,8 @@ pub(super) struct Begun {
     pub(super) version: u64,
     /// Whether something was written while the transaction began.
     pub(super) wrote: bool,
+    /// See [`DatabaseState::unnumbered`](crate::schema::DatabaseState::unnumbered).
+    pub(super) unnumbered: u64,
 }
 
 /// The recorded schemas as a transaction sees them, and its own schema.
@@ -166,6 +168,9 @@ impl Transaction<'_> {
         let new = self.operation(|| {
             let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
             let watched = self.watched_with(&new)?;
+            if self.schemas.begun.borrow().is_none() {
+                self.shared.state.changes_unnumbered();
+            }
             self.write_tables(old.tables(), new.tables())?;
             Ok::<_, Error>(Some((new, watched)))
         })?;
@@ -206,8 +211,10 @@ impl Transaction<'_> {
                 .store
                 .transaction("commit of a detached transaction", |kv| Ok(kv.is_read_only()))?;
         self.store.commit()?;
-        if let Some(Begun { bundle, version, wrote }) = begun.filter(|_| counts && !lost) {
-            self.shared.state.committed(&bundle, wrote, &self.bundle(), version + 1);
+        if let Some(Begun { bundle, version, wrote, unnumbered }) =
+            begun.filter(|_| counts && !lost)
+        {
+            self.shared.state.committed(&bundle, wrote, &self.bundle(), version + 1, unnumbered);
         }
         Ok(())
     }

@@ -117,6 +117,8 @@ struct Last {
     stored: bool,
     /// The latest version of the store that is known to have these tables.
     version: Option<u64>,
+    /// How often a transaction without a version has begun to change schemas.
+    unnumbered: u64,
 }
 
 /// The last transaction that was opened successfully.
@@ -204,17 +206,33 @@ impl DatabaseState {
         }
     }
 
+    /// How often a transaction without a version has begun to change schemas.
+    pub(crate) fn unnumbered(&self) -> u64 {
+        self.last().unnumbered
+    }
+
+    /// Notes that a transaction changes schemas whose commit may lead to the same version as that of another
+    /// one. What the other one knows is not true for that version.
+    pub(crate) fn changes_unnumbered(&self) {
+        self.last().unnumbered += 1;
+    }
+
     /// Notes a commit: the transaction was opened with the schemas `opened`, which it may have
     /// written then, and left the schemas `now` in this version of the store. Does nothing if
-    /// another transaction was opened with other schemas since then.
+    /// another transaction was opened with other schemas since then, or if [`unnumbered`](Self::unnumbered)
+    /// is another than when the transaction began.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
         wrote: bool,
         now: &Arc<SchemaBundle>,
         version: u64,
+        unnumbered: u64,
     ) {
         let mut last = self.last();
+        if last.unnumbered != unnumbered {
+            return;
+        }
         let Some(open) = last.open.clone().filter(|open| Arc::ptr_eq(&open.bundle, opened)) else {
             return;
         };
@@ -285,7 +303,7 @@ pub(crate) fn open_schema_at(
 ) -> Result<OpenedSchema> {
     // The previous opening; whether its tables are known to be in the store; and the latest version
     // of the store that is known to have them.
-    let Last { open: previous, stored: previous_stored, version: known_version } =
+    let Last { open: previous, stored: previous_stored, version: known_version, .. } =
         state.last().clone();
     let version = match as_of {
         AsOf::Version(version) | AsOf::CheckedVersion(version) => Some(version),
@@ -371,7 +389,8 @@ pub(crate) fn open_schema_at(
     let all_read = only_reads && previous.is_none_or(|last| last.all_read);
     let now = LastOpen { model, removal, all_read, bundle, schema, changed: false };
     let opened = OpenedSchema { wrote: !stored, ..now.opened() };
-    *state.last() = Last { open: Some(Arc::new(now)), stored, version };
+    let mut last = state.last();
+    *last = Last { open: Some(Arc::new(now)), stored, version, unnumbered: last.unnumbered };
     Ok(opened)
 }
 

@@ -51,6 +51,16 @@ pub struct TxOptions {
     /// [`KvError::IllegalState`](crate::KvError::IllegalState); others get the right to write when the
     /// first thread begins another transaction or ends. Stores to which the thread does not matter ignore it.
     pub ends_here: bool,
+    /// The transaction can be committed in a group with others that wait at the same time, so that one flush
+    /// serves all; for whoever runs it again after a retryable error, as closures are. Only LMDB
+    /// makes groups, of transactions that have not [`failed`](TxOptions::failed) before.
+    ///
+    /// Any operation of such a transaction, and its commit, can be [`KvError::Retry`](crate::KvError::Retry):
+    /// it took longer than the others can wait (10 ms), or the store has no room for all of them. Its
+    /// `commit`, and the end of one that fails, wait until the group is on the disk. It has no
+    /// [`version`](crate::KvTransaction::version), unless it is the first of the group; all commits of a
+    /// group add one to that number together.
+    pub in_group: bool,
 }
 
 /// How long a transaction waits for its turn to write if its options do not say.
@@ -122,6 +132,30 @@ impl TxOptions {
     #[must_use]
     pub fn ending_here(mut self) -> Self {
         self.ends_here = true;
+        self
+    }
+
+    /// The transaction can be committed in a group, see [`in_group`](TxOptions::in_group).
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
+    /// use permazen_kv::{KvError, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let options = TxOptions::writing().ending_here().in_group();
+    /// Retry::default().run(
+    ///     |failed| store.begin(&options.after_failures(failed)),
+    ///     |mut tx| {
+    ///         tx.put(b"key", b"value")?;
+    ///         tx.commit()
+    ///     },
+    ///     KvError::is_retryable,
+    /// )?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn in_group(mut self) -> Self {
+        self.in_group = true;
         self
     }
 

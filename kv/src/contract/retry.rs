@@ -130,7 +130,7 @@ fn run<T>(
     mut action: impl FnMut(&mut dyn KvTransaction) -> Result<T>,
 ) -> Result<T> {
     Retry::default().run(
-        |failed| db.begin(&options.after_failures(failed).ending_here()),
+        |failed| db.begin(&options.after_failures(failed).ending_here().in_group()),
         |mut tx| {
             let value = action(&mut *tx)?;
             tx.commit()?;

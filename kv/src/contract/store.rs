@@ -411,14 +411,15 @@ pub trait KvTransaction: KvWrite {
     /// store return the same number, they see the same pairs, apart from what each has written
     /// itself. So several threads can read one state, each in its own transaction, and compare the
     /// numbers to be sure of it. A commit that puts or removes a pair adds
-    /// one to the number; a commit that finds nothing to change does not. Free.
+    /// one to the number; a commit that finds nothing to change does not. Transactions that are committed as a
+    /// group ([`TxOptions::in_group`]) add one together. Free.
     ///
     /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
     /// does not count: its numbers have a meaning only for the store object that returned them.
     /// What others commit between two transactions of that object adds at least one, however many
     /// commits these are.
     ///
-    /// `None` if the store cannot tell.
+    /// `None` if the store cannot tell, and in a transaction that has joined the group of another one.
     fn version(&self) -> Option<u64> {
         None
     }

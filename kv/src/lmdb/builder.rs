@@ -43,6 +43,7 @@ impl Default for LmdbBuilder {
             durability: Durability::Full,
             name: "permazen".to_owned(),
             wait: DEFAULT_WAIT,
+            groups: true,
         };
         LmdbBuilder { options, verify: false }
     }
@@ -108,6 +109,15 @@ impl LmdbBuilder {
         self
     }
 
+    /// Whether transactions that write at the same time can be committed together, if their options allow it
+    /// ([`TxOptions::in_group`](crate::TxOptions::in_group)), as those of closures do; on unless set. One
+    /// flush then serves all. Without [`Durability`] that flushes, there are no groups.
+    #[must_use]
+    pub fn group_commit(mut self, groups: bool) -> Self {
+        self.options.groups = groups;
+        self
+    }
+
     /// Whether to check the structure of the whole file before any pair in it can be used, as
     /// [`verify`](crate::KvDatabase::verify) does; off unless set. At that time LMDB already has
     /// the file open, and has used the pages that opening always checks.
@@ -133,7 +143,8 @@ impl LmdbBuilder {
         self.check_name(directory)?;
         let missing = self.prepare(directory)?;
         let shared = registry::open(&self.options, directory, missing)?;
-        let store = LmdbStore { shared, read_only: self.options.read_only };
+        let store =
+            LmdbStore { shared, read_only: self.options.read_only, groups: self.options.groups };
         if self.verify
             && let Some(problem) = store.verify()?.into_iter().next()
         {

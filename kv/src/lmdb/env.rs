@@ -246,6 +246,11 @@ impl Shared {
         })
     }
 
+    /// Whether a commit waits for the disk.
+    pub(super) fn flushes(&self) -> bool {
+        self.durability != Durability::MayLoseEverything
+    }
+
     /// Whether an environment that is already open does what `options` ask for.
     pub(super) fn suits(&self, options: &Options) -> Result<()> {
         let reason = if !options.read_only && self.writer.is_none() {

@@ -79,6 +79,8 @@ use crate::{
 pub struct LmdbStore {
     shared: Arc<Shared>,
     read_only: bool,
+    /// Whether closures that write at the same time can be committed together.
+    groups: bool,
 }
 
 impl LmdbStore {
@@ -168,7 +170,7 @@ impl KvDatabase for LmdbStore {
         if self.read_only {
             return Err(on_disk::read_only(self.path()));
         }
-        Ok(Box::new(WriteTransaction::begin(&self.shared, options)?))
+        WriteTransaction::begin(&self.shared, options, self.groups)
     }
 
     fn capabilities(&self) -> Capabilities {

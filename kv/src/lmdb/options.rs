@@ -14,4 +14,5 @@ pub(super) struct Options {
     pub(super) durability: Durability,
     pub(super) name: String,
     pub(super) wait: Duration,
+    pub(super) groups: bool,
 }

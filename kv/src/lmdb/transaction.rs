@@ -11,9 +11,10 @@ use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::own_thread::{OwnThread, end_what_was_left};
 use super::read::Reader;
 use crate::contract::pass_on::pass_on;
+use crate::group::{self, Leader, Member};
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::on_disk;
-use crate::store_parts::write_lock::WritePermit;
+use crate::store_parts::write_lock::{Turn, WritePermit};
 use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 
 /// A transaction that writes. There is only one at a time.
@@ -24,6 +25,8 @@ pub(super) struct WriteTransaction {
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
+    /// Whether others can commit together with it.
+    leads: bool,
     /// Present if the thread that began the transaction ends it. Otherwise the writer thread does.
     own: Option<OwnThread>,
     env: Arc<Shared>,
@@ -33,14 +36,28 @@ pub(super) struct WriteTransaction {
 }
 
 impl WriteTransaction {
-    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
+    /// Begins a transaction that writes, or gets a turn in the group of another one, if there are `groups`.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        options: &TxOptions,
+        groups: bool,
+    ) -> Result<Box<dyn KvTransaction + Send>> {
         let start = std::time::Instant::now();
         let wait = options.writer_wait();
         let read_only = || on_disk::read_only(shared.path());
         let writer = shared.writer.as_ref().ok_or_else(read_only)?;
         let pairs = shared.pairs()?.ok_or_else(read_only)?;
         end_what_was_left();
-        let permit = shared.right_to_write.acquire(wait)?;
+        let joins = groups && shared.flushes() && group::joins(options);
+        let turn = if joins {
+            shared.right_to_write.acquire_or_join(wait)?
+        } else {
+            Turn::Right(shared.right_to_write.acquire(wait)?)
+        };
+        let permit = match turn {
+            Turn::Right(permit) => permit,
+            Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
+        };
         let here = if options.ends_here { OwnThread::begin(shared, writer)? } else { None };
         let (txn, own) = match here {
             Some((txn, own)) => (txn, Some(own)),
@@ -51,6 +68,7 @@ impl WriteTransaction {
             pairs,
             discard: false,
             deadline: Deadline::new(options.timeout),
+            leads: joins,
             own,
             env: Arc::clone(shared),
             permit: Some(permit),
@@ -62,7 +80,7 @@ impl WriteTransaction {
             begun.env.env.check_files()?;
         }
         begun.check_numbers()?;
-        Ok(begun)
+        Ok(Box::new(begun))
     }
 
     fn ended() -> KvError {
@@ -183,6 +201,20 @@ impl KvTransaction for WriteTransaction {
         if self.own.as_ref().is_some_and(|own| !own.is_here()) {
             return Err(OwnThread::elsewhere());
         }
+        let lock = match &self.permit {
+            Some(permit) if self.leads => Arc::clone(permit.lock()),
+            _ => return self.finish(),
+        };
+        // Its time does not run out while it waits for others.
+        self.deadline.set(None);
+        group::commit(&lock, self)
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
+
+impl Leader for WriteTransaction {
+    fn finish(mut self: Box<Self>) -> Result<()> {
         // Fails if others would not see what was written.
         self.env.env.check_files()?;
         self.check_numbers()?;
@@ -197,6 +229,4 @@ impl KvTransaction for WriteTransaction {
         // If the file was replaced just before this, no new reader would ever see the commit.
         self.env.env.files().check_committed(self.env.path())
     }
-
-    fn rollback(self: Box<Self>) {}
 }

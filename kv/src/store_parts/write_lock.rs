@@ -1,4 +1,5 @@
-//! The right to write. One holder has it at a time; others wait with a limit.
+//! The right to write. One holder has it at a time; others wait with a limit. Some of those who wait can
+//! commit together with the holder (`group/`): the lock says who does, and in which order.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,6 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::lock::lock;
+use crate::group::shared::Group;
 use crate::{KvError, Result};
 
 /// A thread that has waited for this long is given the right directly. Until then, any thread that
@@ -15,12 +17,39 @@ use crate::{KvError, Result};
 /// each.
 const PATIENCE: Duration = Duration::from_millis(1);
 
+/// How many members a group has at most. The overlays of more would not make a flush much cheaper.
+const MOST_MEMBERS: u32 = 63;
+
+/// How long a group may take.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// No member begins after so long.
+    pub(crate) beginning: Duration,
+    /// A member that still runs after so long must run again, alone. It may be waiting for something that
+    /// the thread of the leader does after its commit.
+    pub(crate) longest: Duration,
+    /// For so long no group begins after a member took too long, because what took so long is done twice.
+    pub(crate) rest: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            // Those who have committed wait for the flush meanwhile, which takes less on most disks.
+            beginning: Duration::from_millis(5),
+            longest: Duration::from_millis(10),
+            rest: Duration::from_secs(1),
+        }
+    }
+}
+
 /// Who may write. Unlike a mutex, the right can be passed from thread to thread, threads can wait
 /// for it with a limit, and each gets it in time.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
     state: Mutex<State>,
     taken: AtomicBool,
+    limits: Limits,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +57,26 @@ struct State {
     holder: Option<Holder>,
     /// The waiting threads, in the order in which they came.
     queue: VecDeque<Arc<Waiter>>,
+    /// The group that the holder leads.
+    running: Option<Running>,
+    /// The transactions of members that have not ended, with the threads that began them. All but one of
+    /// them must run again.
+    members: Vec<(ThreadId, Arc<Group>)>,
+    /// No group begins before this time.
+    no_groups_until: Option<Instant>,
+}
+
+/// A group that others can join.
+#[derive(Debug)]
+struct Running {
+    group: Arc<Group>,
+    since: Instant,
+    /// How many members have had their turn, or have it.
+    members: u32,
+    /// Whose turn it is.
+    turn: Option<Arc<Waiter>>,
+    /// Whether its thread has taken that turn.
+    is_taken: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +89,8 @@ struct Holder {
 #[derive(Debug)]
 struct Waiter {
     above: Option<Arc<Above>>,
+    /// Whether it can commit together with the holder.
+    joins: bool,
     since: Instant,
     woken: Condvar,
     /// Whether it has become the holder.
@@ -50,6 +101,23 @@ struct Waiter {
 #[derive(Debug)]
 pub(crate) struct WritePermit {
     lock: Arc<WriteLock>,
+}
+
+/// What a thread that waited for the right gets.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// The right to write.
+    Right(WritePermit),
+    /// A turn as a member of the group that the holder leads.
+    Member(Seat),
+}
+
+/// The turn of a member. When it is dropped, the next one gets its turn.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    lock: Arc<WriteLock>,
+    group: Arc<Group>,
+    thread: ThreadId,
 }
 
 /// A transaction that, through another transaction, holds the right to write to the store below it.
@@ -145,20 +213,42 @@ impl WriteLock {
     /// Fails at once if this thread would wait for a transaction [`Above`] the store that it runs
     /// itself.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
+        match self.wait(wait, false)? {
+            Turn::Right(permit) => Ok(permit),
+            Turn::Member(_) => Err(KvError::Retry("it cannot join a group".to_owned())),
+        }
+    }
+
+    /// Does the same, or gets a turn as a member of a group, if the holder makes one meanwhile.
+    pub(crate) fn acquire_or_join(self: &Arc<Self>, wait: Duration) -> Result<Turn> {
+        self.wait(wait, true)
+    }
+
+    fn wait(self: &Arc<Self>, wait: Duration, joins: bool) -> Result<Turn> {
         let above = ABOVE.with_borrow(Clone::clone);
         let since = Instant::now();
         let mut state = self.state();
+        if let Some(group) = state.group_of_this_thread() {
+            drop(state);
+            return Err(self.refuse_within(&group));
+        }
         if state.holder.is_some() {
             state.check_holder()?;
             let given = AtomicBool::new(false);
-            let above = above.clone();
-            let waiter = Arc::new(Waiter { above, since, woken: Condvar::new(), given });
+            let joins = joins && above.is_none();
+            let woken = Condvar::new();
+            let waiter = Arc::new(Waiter { above: above.clone(), joins, since, woken, given });
             state.queue.push_back(Arc::clone(&waiter));
-            while let Some(holder) = &state.holder {
+            loop {
                 // The holder before has passed the right on to this thread.
                 if waiter.given.load(Ordering::Relaxed) {
-                    return Ok(WritePermit { lock: Arc::clone(self) });
+                    return Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }));
                 }
+                if let Some(group) = state.take_turn(&waiter) {
+                    let (lock, thread) = (Arc::clone(self), thread::current().id());
+                    return Ok(Turn::Member(Seat { lock, group, thread }));
+                }
+                let Some(holder) = &state.holder else { break };
                 let left = wait.saturating_sub(since.elapsed());
                 if left.is_zero() {
                     let held = holder.since.elapsed();
@@ -177,7 +267,62 @@ impl WriteLock {
         state.holder = Some(Holder { above, since: Instant::now() });
         self.taken.store(true, Ordering::Release);
         drop(state);
-        Ok(WritePermit { lock: Arc::clone(self) })
+        Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }))
+    }
+
+    /// The error for another transaction on the thread of a member. Outside of a group it would wait for
+    /// that one in vain. So the member runs again, alone, and with it all that depends on this error.
+    fn refuse_within(&self, group: &Arc<Group>) -> KvError {
+        group.revoke();
+        if let Some(running) = self.state().running.as_mut().filter(|it| it.is_of(group)) {
+            running.end_turn();
+        }
+        group.wake_leader();
+        KvError::Retry(
+            "this thread is in the middle of another transaction on the store; use that one instead of \
+             beginning another"
+                .to_owned(),
+        )
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_limits(limits: Limits) -> Self {
+        WriteLock { limits, ..WriteLock::default() }
+    }
+
+    /// How many threads wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().queue.len()
+    }
+
+    /// Whether the first one that waits can commit together with the holder. Called by the holder.
+    pub(crate) fn has_joiners(&self) -> bool {
+        let state = self.state();
+        state.queue.front().is_some_and(|first| first.joins) && !state.rests()
+    }
+
+    /// Gives turns in `group` to those who wait, one after the other, until no other can join. Called by
+    /// the holder, who can close the group after it.
+    pub(crate) fn run_group(&self, group: &Arc<Group>) {
+        let since = Instant::now();
+        let mut state = self.state();
+        let (turn, is_taken) = (None, false);
+        state.running =
+            Some(Running { group: Arc::clone(group), since, members: 0, turn, is_taken });
+        state.next_turn(&self.limits);
+        while state.running.as_ref().is_some_and(|running| running.turn.is_some()) {
+            let left = self.limits.longest.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                state.no_groups_until = Some(Instant::now() + self.limits.rest);
+                break;
+            }
+            state = group.wait_as_leader(state, left);
+        }
+        // One that has not taken its turn is the first again.
+        if let Some(Running { turn: Some(waiter), is_taken: false, .. }) = state.running.take() {
+            state.queue.push_front(waiter);
+        }
     }
 
     /// Fails if this thread would wait for a transaction [`Above`] the store that it runs itself.
@@ -199,6 +344,90 @@ impl State {
     fn leave(&mut self, waiter: &Arc<Waiter>) {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
     }
+
+    /// Whether groups do not begin for a while.
+    fn rests(&self) -> bool {
+        self.no_groups_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The group in which this thread runs a member.
+    fn group_of_this_thread(&self) -> Option<Arc<Group>> {
+        if self.members.is_empty() {
+            return None;
+        }
+        let here = thread::current().id();
+        let member = self.members.iter().find(|(thread, _)| *thread == here)?;
+        Some(Arc::clone(&member.1))
+    }
+
+    /// Gives the turn to the first one that waits, if that can join.
+    fn next_turn(&mut self, limits: &Limits) {
+        let Some(running) = &mut self.running else { return };
+        running.end_turn();
+        let may_begin = running.members < MOST_MEMBERS
+            && running.since.elapsed() < limits.beginning
+            && !running.group.is_over();
+        if may_begin && let Some(first) = self.queue.pop_front_if(|first| first.joins) {
+            running.members += 1;
+            first.woken.notify_one();
+            running.turn = Some(first);
+        }
+    }
+
+    /// Takes the turn that `waiter` was given, if it was.
+    fn take_turn(&mut self, waiter: &Arc<Waiter>) -> Option<Arc<Group>> {
+        let running = self.running.as_mut()?;
+        if !running.turn.as_ref().is_some_and(|turn| Arc::ptr_eq(turn, waiter)) {
+            return None;
+        }
+        running.is_taken = true;
+        let group = Arc::clone(&running.group);
+        self.members.push((thread::current().id(), Arc::clone(&group)));
+        Some(group)
+    }
+}
+
+impl Running {
+    fn is_of(&self, group: &Arc<Group>) -> bool {
+        Arc::ptr_eq(&self.group, group)
+    }
+
+    fn end_turn(&mut self) {
+        (self.turn, self.is_taken) = (None, false);
+    }
+}
+
+impl WritePermit {
+    /// The right to what.
+    pub(crate) fn lock(&self) -> &Arc<WriteLock> {
+        &self.lock
+    }
+}
+
+impl Seat {
+    pub(crate) fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.lock.state();
+        let is_this = |(thread, group): &(ThreadId, Arc<Group>)| {
+            *thread == self.thread && Arc::ptr_eq(group, &self.group)
+        };
+        state.members.retain(|member| !is_this(member));
+        // The leader may have closed the group.
+        if state.running.as_ref().is_none_or(|running| !running.is_of(&self.group)) {
+            return;
+        }
+        state.next_turn(&self.lock.limits);
+        let is_over = state.running.as_ref().is_none_or(|running| running.turn.is_none());
+        drop(state);
+        if is_over {
+            self.group.wake_leader();
+        }
+    }
 }
 
 impl Drop for WritePermit {
@@ -206,6 +435,7 @@ impl Drop for WritePermit {
         let mut state = self.lock.state();
         let now = Instant::now();
         state.holder = None;
+        state.running = None;
         if let Some(first) = state.queue.front().map(Arc::clone) {
             // The first has waited long enough, so the right goes to it directly.
             if now.saturating_duration_since(first.since) >= PATIENCE {

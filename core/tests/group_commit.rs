@@ -1,0 +1,97 @@
+//! Transactions of closures that are committed together.
+#![cfg(feature = "lmdb")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use permazen::encoding::EncodingId;
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{KvDatabase, TxOptions};
+use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
+use permazen::{Permazen, PermazenObject, Result, Tx};
+
+#[derive(PermazenObject, Default)]
+struct Person {
+    #[permazen(indexed)]
+    name: String,
+}
+
+/// Runs two closures until both are committed together.
+fn together(
+    store: &LmdbStore,
+    db: &Permazen,
+    first: impl Fn(&Tx) -> Result<()>,
+    second: impl Fn(&Tx) -> Result<()> + Sync,
+) {
+    let version = || store.begin(&TxOptions::reading()).unwrap().version().unwrap();
+    for _ in 0..10_000 {
+        let before = version();
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            let second = &second;
+            let (begin, begun) = channel();
+            let member = scope.spawn(move || {
+                begun.recv().unwrap();
+                tell.send(()).unwrap();
+                db.write(second).unwrap();
+            });
+            db.write(|tx| {
+                first(tx)?;
+                let _ = begin.send(());
+                let _ = told.recv();
+                thread::sleep(Duration::from_micros(500));
+                Ok(())
+            })
+            .unwrap();
+            member.join().unwrap();
+        });
+        if version() == before + 1 {
+            return;
+        }
+    }
+    panic!("they are never committed together");
+}
+
+#[test]
+fn a_schema_that_a_member_of_a_group_adds_is_seen_by_all_later_transactions() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(directory.path()).unwrap();
+    let builder = Permazen::builder(store.clone()).model::<Person>();
+    // Otherwise the next transaction removes the schemas, which have no objects.
+    let db = builder.schema_removal(SchemaRemoval::Never).build().unwrap();
+    let string: EncodingId = "urn:fdc:permazen.io:2020:String".parse().unwrap();
+    let create = |tx: &Tx| tx.create(Person::default()).map(drop);
+    let other = |number: u32| {
+        let field = Field::new("name", Simple::of(string.clone()));
+        SchemaModel::new().object_type(ObjectType::new(format!("Other{number}")).field(field))
+    };
+    for number in 0..3 {
+        let added = other(number);
+        together(&store, &db, create, |tx| {
+            tx.create(Person::default())?;
+            tx.core().add_schema(&added)?;
+            Ok(())
+        });
+        for _ in 0..3 {
+            let seen = |tx: &Tx| Ok(tx.core().bundle().schema_by_id(added.schema_id()).is_some());
+            assert!(db.read(seen).unwrap() && db.write(seen).unwrap());
+        }
+    }
+}
+
+#[test]
+fn members_see_objects_of_those_before_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(directory.path()).unwrap();
+    let db = Permazen::builder(store.clone()).model::<Person>().build().unwrap();
+    let ann = |tx: &Tx| tx.create(Person { name: "Ann".into() }).map(drop);
+    together(&store, &db, ann, |tx| {
+        let found = tx.index(Person::NAME)?.get("Ann")?.count()?;
+        tx.create(Person { name: format!("{}", found > 0) })?;
+        Ok(())
+    });
+    let seen = db.read(|tx| tx.index(Person::NAME)?.get("true")?.count()).unwrap();
+    assert!(seen > 0);
+}

@@ -1,0 +1,107 @@
+//! The transaction of a member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::lent::Lent;
+use super::shared::Group;
+use crate::contract::pass_on::pass_on;
+use crate::overlay::MutableView;
+use crate::store_parts::deadline::Deadline;
+use crate::store_parts::write_lock::Seat;
+use crate::{KvRead, KvTransaction, KvWrite, Result, TxOptions};
+
+/// A transaction that is committed together with that of the leader. Its writes stay in memory until it
+/// commits.
+pub(crate) struct Member {
+    view: MutableView<Lent>,
+    /// Whether `commit` discards the writes.
+    discard: bool,
+    deadline: Deadline,
+    /// The turn to run. Taken out when the transaction ends.
+    seat: Option<Seat>,
+}
+
+impl Member {
+    /// Begins on the turn that the thread was given.
+    pub(crate) fn begin(seat: Seat, options: &TxOptions) -> Self {
+        let lent = Lent { group: Arc::clone(seat.group()) };
+        Member {
+            view: MutableView::untracked(lent),
+            discard: false,
+            deadline: Deadline::new(options.timeout),
+            seat: Some(seat),
+        }
+    }
+
+    fn group(&self) -> &Group {
+        &self.view.base().group
+    }
+
+    fn check(&self) -> Result<()> {
+        self.deadline.check()?;
+        self.group().check()
+    }
+
+    fn reading(&self) -> Result<&MutableView<Lent>> {
+        self.check()?;
+        Ok(&self.view)
+    }
+
+    fn writing(&mut self) -> Result<&mut MutableView<Lent>> {
+        self.check()?;
+        Ok(&mut self.view)
+    }
+}
+
+impl KvRead for Member {
+    pass_on!(self => self.reading()?; READS);
+    pass_on!(self => self.view; max_key_len, encode_counter, decode_counter);
+}
+
+impl KvWrite for Member {
+    pass_on!(self => self.writing()?; put, remove, remove_span, adjust_counter);
+}
+
+impl KvTransaction for Member {
+    fn is_read_only(&self) -> bool {
+        self.discard
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.check()?;
+        self.discard = true;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    /// What it has read is not committed yet. So one that discards its writes waits too.
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.check()?;
+        if !self.discard {
+            self.group().apply(self.view.writes())?;
+        }
+        self.seat = None;
+        self.group().outcome()
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
+
+impl Drop for Member {
+    /// What made the transaction fail may be something that it has read and that is not committed yet. So
+    /// this waits until it is.
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            let runs = self.group().check().is_ok();
+            drop(seat);
+            if runs {
+                let _ = self.group().outcome();
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Groups over a leader that does as a test says.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::*;
+use crate::contract::pass_on::pass_on;
+use crate::memory::MemoryStore;
+use crate::overlay::MutableView;
+use crate::store_parts::write_lock::{Limits, Turn, WritePermit};
+use crate::{KvRead, KvTransaction, KvWrite, SharedRead, Writes};
+
+const LONG: Duration = Duration::from_secs(600);
+
+type Finish = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// Tells what it has when it commits.
+struct Fake {
+    view: MutableView<SharedRead>,
+    told: Sender<Writes>,
+    finish: Finish,
+    is_full: bool,
+    /// Given back last.
+    _permit: WritePermit,
+}
+
+impl KvRead for Fake {
+    pass_on!(self => self.view; READS, LIMITS);
+}
+
+impl KvWrite for Fake {
+    pass_on!(self => self.view; put, remove, remove_span, adjust_counter);
+
+    fn apply(&mut self, writes: &Writes) -> Result<()> {
+        if self.is_full { Err(full()) } else { self.view.apply(writes) }
+    }
+}
+
+impl Leader for Fake {
+    fn finish(self: Box<Self>) -> Result<()> {
+        (self.finish)()?;
+        self.told.send(self.view.into_writes()).unwrap();
+        Ok(())
+    }
+}
+
+fn full() -> KvError {
+    KvError::Full { path: std::path::Path::new("store").into(), reason: "no room".into() }
+}
+
+/// A thread that waits for its turn and then does `body` in its transaction.
+fn member(
+    lock: &Arc<WriteLock>,
+    body: impl FnOnce(&mut Member) -> Result<()> + Send + 'static,
+) -> JoinHandle<Result<()>> {
+    let before = lock.waiting();
+    let thread = thread::spawn({
+        let lock = Arc::clone(lock);
+        move || match lock.acquire_or_join(LONG)? {
+            Turn::Right(_) => panic!("a turn is expected"),
+            Turn::Member(seat) => {
+                let mut tx = Box::new(Member::begin(seat, &TxOptions::writing()));
+                body(&mut tx)?;
+                tx.commit()
+            }
+        }
+    });
+    while lock.waiting() == before {
+        thread::yield_now();
+    }
+    thread
+}
+
+fn put(key: &'static [u8]) -> impl FnOnce(&mut Member) -> Result<()> + Send + 'static {
+    move |tx| tx.put(key, b"")
+}
+
+/// The right to write, a leader that has it, and what the leader commits.
+struct Test {
+    lock: Arc<WriteLock>,
+    leader: Box<Fake>,
+    told: std::sync::mpsc::Receiver<Writes>,
+}
+
+impl Test {
+    fn new(finish: impl FnOnce() -> Result<()> + Send + 'static) -> Test {
+        Test::with_longest(LONG, finish)
+    }
+
+    fn with_longest(
+        longest: Duration,
+        finish: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Test {
+        let limits = Limits { beginning: LONG, longest, rest: LONG };
+        let lock = Arc::new(WriteLock::with_limits(limits));
+        let permit = lock.acquire(LONG).unwrap();
+        let (tell, told) = channel();
+        let mut leader = Box::new(Fake {
+            view: MutableView::untracked(Arc::new(MemoryStore::new().snapshot()) as SharedRead),
+            told: tell,
+            finish: Box::new(finish),
+            is_full: false,
+            _permit: permit,
+        });
+        leader.put(b"leader", b"").unwrap();
+        Test { lock, leader, told }
+    }
+}
+
+fn keys(writes: &Writes) -> Vec<&[u8]> {
+    writes.puts.keys().map(|key| &key[..]).collect()
+}
+
+#[test]
+fn members_follow_in_the_order_in_which_they_came() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    let members: Vec<_> = (0..5u8)
+        .map(|number| {
+            member(&lock, move |tx| {
+                let last = tx.at_most(b"m", Some(b"n"))?.map(|(key, _)| key[1]);
+                assert_eq!(last, number.checked_sub(1));
+                assert_eq!(tx.version(), None);
+                tx.put(&[b'm', number], b"")
+            })
+        })
+        .collect();
+    commit(&lock, leader).unwrap();
+    members.into_iter().for_each(|member| member.join().unwrap().unwrap());
+    assert_eq!(told.recv().unwrap().puts.len(), 6);
+    assert!(lock.acquire(LONG).is_ok());
+}
+
+#[test]
+fn one_that_cannot_join_ends_the_group() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    let first = member(&lock, put(b"first"));
+    let alone = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || lock.acquire(LONG).map(drop)
+    });
+    while lock.waiting() < 2 {
+        thread::yield_now();
+    }
+    // This one comes after that, so it is not in the group.
+    let last = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || matches!(lock.acquire_or_join(LONG), Ok(Turn::Right(_)))
+    });
+    while lock.waiting() < 3 {
+        thread::yield_now();
+    }
+    commit(&lock, leader).unwrap();
+    first.join().unwrap().unwrap();
+    alone.join().unwrap().unwrap();
+    assert!(last.join().unwrap());
+    assert_eq!(keys(&told.recv().unwrap()), [&b"first"[..], b"leader"]);
+}
+
+#[test]
+fn a_member_that_fails_or_panics_leaves_nothing() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    let fails = member(&lock, |tx| {
+        tx.put(b"fails", b"")?;
+        Err(KvError::Stopped("it"))
+    });
+    let panics = member(&lock, |tx| {
+        tx.put(b"panics", b"")?;
+        panic!("on purpose")
+    });
+    let discards = member(&lock, |tx| {
+        tx.put(b"discarded", b"")?;
+        tx.set_read_only()
+    });
+    let last = member(&lock, put(b"last"));
+    commit(&lock, leader).unwrap();
+    assert!(matches!(fails.join().unwrap(), Err(KvError::Stopped(_))));
+    assert!(panics.join().is_err());
+    discards.join().unwrap().unwrap();
+    last.join().unwrap().unwrap();
+    assert_eq!(keys(&told.recv().unwrap()), [&b"last"[..], b"leader"]);
+}
+
+#[test]
+fn all_learn_that_the_commit_failed() {
+    let errors: [fn() -> KvError; 3] = [
+        || KvError::OutcomeUnknown("the disk is gone".to_owned()),
+        || KvError::Store { context: "flush".into(), source: "disk error".into() },
+        || KvError::IllegalState("no".to_owned()),
+    ];
+    for error in errors {
+        let Test { lock, leader, .. } = Test::new(move || Err(error()));
+        let members = [member(&lock, put(b"a")), member(&lock, |_| Err(KvError::Stopped("it")))];
+        let told = commit(&lock, leader).unwrap_err();
+        let [first, second] = members.map(|member| member.join().unwrap().unwrap_err());
+        assert_eq!(told.to_string(), error().to_string());
+        assert_eq!(first.to_string(), error().to_string());
+        assert_eq!(first.is_outcome_unknown(), error().is_outcome_unknown());
+        assert!(matches!(second, KvError::Stopped(_)), "its own error counts");
+    }
+}
+
+#[test]
+fn all_run_again_if_there_is_no_room_for_all() {
+    let Test { lock, leader, told } = Test::new(|| Err(full()));
+    let member_a = member(&lock, put(b"a"));
+    assert!(commit(&lock, leader).unwrap_err().is_retryable());
+    assert!(member_a.join().unwrap().unwrap_err().is_retryable());
+    assert!(told.recv().is_err());
+
+    // The writes of the first member do not fit, so the second one gets no turn.
+    let Test { lock, mut leader, told } = Test::new(|| Ok(()));
+    leader.is_full = true;
+    let member_a = member(&lock, put(b"a"));
+    let next = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || matches!(lock.acquire_or_join(LONG), Ok(Turn::Right(_)))
+    });
+    while lock.waiting() < 2 {
+        thread::yield_now();
+    }
+    assert!(commit(&lock, leader).unwrap_err().is_retryable());
+    assert!(member_a.join().unwrap().unwrap_err().is_retryable());
+    assert!(next.join().unwrap());
+    assert!(told.recv().is_err());
+
+    // Nobody else was in the group, so the leader itself needs too much.
+    let Test { lock, leader, .. } = Test::new(|| Err(full()));
+    let fails = member(&lock, |_| Err(KvError::Stopped("it")));
+    assert!(matches!(commit(&lock, leader), Err(KvError::Full { .. })));
+    assert!(fails.join().unwrap().is_err());
+}
+
+#[test]
+fn a_panic_of_the_leader_is_told() {
+    let Test { lock, leader, .. } = Test::new(|| panic!("on purpose"));
+    let member_a = member(&lock, put(b"a"));
+    assert!(catch_unwind(AssertUnwindSafe(|| commit(&lock, leader))).is_err());
+    assert!(member_a.join().unwrap().unwrap_err().is_outcome_unknown());
+    assert!(lock.acquire(LONG).is_ok());
+}
+
+#[test]
+fn a_member_that_waits_for_the_leader_runs_again() {
+    let Test { lock, leader, told } = Test::with_longest(Duration::from_secs(1), || Ok(()));
+    let first = member(&lock, put(b"first"));
+    let (tell, committed) = channel::<()>();
+    let waits = member(&lock, move |tx| {
+        tx.put(b"waits", b"")?;
+        let _ = committed.recv();
+        for error in [tx.get(b"waits").unwrap_err(), tx.put(b"waits", b"").unwrap_err()] {
+            assert!(error.is_retryable());
+        }
+        Ok(())
+    });
+    commit(&lock, leader).unwrap();
+    drop(tell);
+    first.join().unwrap().unwrap();
+    assert!(waits.join().unwrap().unwrap_err().is_retryable());
+    assert_eq!(keys(&told.recv().unwrap()), [&b"first"[..], b"leader"]);
+    // For a while there is no other group.
+    let _permit = lock.acquire(LONG).unwrap();
+    let waits = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || lock.acquire_or_join(Duration::from_millis(20)).map(drop)
+    });
+    while lock.waiting() == 0 {
+        thread::yield_now();
+    }
+    assert!(!lock.has_joiners());
+    assert!(waits.join().unwrap().is_err());
+}
+
+#[test]
+fn another_transaction_within_a_member_is_refused_and_the_member_runs_again() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    let within = Arc::clone(&lock);
+    let nests = member(&lock, move |tx| {
+        tx.put(b"nests", b"")?;
+        // However long the program goes on with that, the thread gets no right to write.
+        for _ in 0..3 {
+            assert!(within.acquire(LONG).unwrap_err().is_retryable());
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    });
+    commit(&lock, leader).unwrap();
+    assert!(nests.join().unwrap().unwrap_err().is_retryable());
+    assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
+    assert!(lock.acquire(LONG).is_ok());
+}
+
+#[test]
+fn a_member_has_a_time_of_its_own() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    let late = member(&lock, |tx| {
+        tx.put(b"late", b"")?;
+        tx.set_timeout(Some(Duration::from_nanos(1)))?;
+        Ok(())
+    });
+    commit(&lock, leader).unwrap();
+    assert!(matches!(late.join().unwrap(), Err(KvError::Timeout(_))));
+    assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
+}
+
+#[test]
+fn a_member_reads_what_was_written_before_it_in_pages() {
+    let Test { lock, mut leader, told } = Test::new(|| Ok(()));
+    let all: Vec<Vec<u8>> = (0..2000u32).map(|i| i.to_be_bytes().to_vec()).collect();
+    all.iter().for_each(|key| leader.put(key, &[7; 100]).unwrap());
+    let reads = member(&lock, move |tx| {
+        use crate::{Direction, KeySpan};
+        tx.remove(&all[3])?;
+        let span = KeySpan::new(&all[1], Some(&all[1999]));
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let found: Result<Vec<_>> =
+                tx.scan(span, direction)?.map(|pair| Ok(pair?.0.into_owned())).collect();
+            let mut expected = all[1..1999].to_vec();
+            expected.remove(2);
+            if direction == Direction::Reverse {
+                expected.reverse();
+            }
+            assert_eq!(found?, expected);
+        }
+        assert_eq!(tx.get(&all[5])?.unwrap().len(), 100);
+        assert_eq!(tx.at_least(&all[3], None)?.unwrap().0, &all[4][..]);
+        assert!(tx.get(&all[3])?.is_none());
+        Ok(())
+    });
+    commit(&lock, leader).unwrap();
+    reads.join().unwrap().unwrap();
+    assert_eq!(
+        told.recv().unwrap().puts.len(),
+        2000,
+        "those of the leader and one more, without the removed"
+    );
+}
