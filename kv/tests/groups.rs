@@ -23,6 +23,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
 
+#[cfg(feature = "sqlite")]
+const STORES: [&str; 2] = ["lmdb", "sqlite"];
+#[cfg(not(feature = "sqlite"))]
 const STORES: [&str; 1] = ["lmdb"];
 
 fn store(kind: &str) -> (TempDir, Box<dyn KvDatabase>) {

@@ -27,6 +27,15 @@ pub(super) struct Options {
     pub(super) durability: Durability,
     pub(super) table: String,
     pub(super) wait: Duration,
+    pub(super) groups: bool,
+}
+
+impl Options {
+    /// Whether closures that write at the same time can be committed together: only if a commit waits for
+    /// the disk.
+    pub(super) fn makes_groups(&self) -> bool {
+        self.groups && self.durability == Durability::Full
+    }
 }
 
 /// A database as its connections see it.

@@ -47,6 +47,7 @@ impl Default for SqliteBuilder {
             durability: Durability::Full,
             table: "KV".to_owned(),
             wait: DEFAULT_WAIT,
+            groups: true,
         };
         SqliteBuilder { create: false, options }
     }
@@ -89,6 +90,15 @@ impl SqliteBuilder {
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
+        self
+    }
+
+    /// Whether transactions that write at the same time can be committed together, if their options allow it
+    /// ([`TxOptions::in_group`]), as those of closures do; on unless set. One flush then serves all. There
+    /// are groups only with [`Durability::Full`] and without [`late_lock`](Self::late_lock).
+    #[must_use]
+    pub fn group_commit(mut self, groups: bool) -> Self {
+        self.options.groups = groups;
         self
     }
 
@@ -340,7 +350,7 @@ impl KvDatabase for SqliteStore {
         if self.shared.database.options.read_only {
             return Err(on_disk::read_only(self.path()));
         }
-        Ok(Box::new(WriteTransaction::begin(&self.shared, options)?))
+        WriteTransaction::begin(&self.shared, options)
     }
 
     fn capabilities(&self) -> Capabilities {

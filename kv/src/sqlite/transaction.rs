@@ -8,10 +8,11 @@ use super::connection::{Pages, Session};
 use super::error::failed;
 use super::shared::Shared;
 use super::versions::{Pooled, Seen};
+use crate::group::{self, Leader, Member};
 use crate::store_parts;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::lock::lock;
-use crate::store_parts::write_lock::{WritePermit, note_wait_in_vain};
+use crate::store_parts::write_lock::{Turn, WritePermit, note_wait_in_vain};
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
     TxOptions,
@@ -124,22 +125,36 @@ pub(super) struct WriteTransaction {
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
+    /// Whether others can commit together with it.
+    leads: bool,
     /// Given back last, after the end of the transaction.
     permit: Option<WritePermit>,
 }
 
 impl WriteTransaction {
-    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
+    /// Begins a transaction that writes, or gets a turn in the group of another one.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        options: &TxOptions,
+    ) -> Result<Box<dyn KvTransaction + Send>> {
         let start = Instant::now();
         // A transaction that others have overtaken again and again takes the right to write before
         // it reads.
         let late = shared.database.options.late_lock && !options.has_turn();
+        let joins = !late && shared.database.options.makes_groups() && group::joins(options);
         let (permit, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
             let wait = options.writer_wait();
-            let permit = shared.right_to_write.acquire(wait)?;
-            (Some(permit), wait.saturating_sub(start.elapsed()))
+            let turn = if joins {
+                shared.right_to_write.acquire_or_join(wait)?
+            } else {
+                Turn::Right(shared.right_to_write.acquire(wait)?)
+            };
+            match turn {
+                Turn::Right(permit) => (Some(permit), wait.saturating_sub(start.elapsed())),
+                Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
+            }
         };
         let mut pooled = shared.take()?;
         pooled
@@ -164,10 +179,11 @@ impl WriteTransaction {
             dead: Cell::new(false),
             discard: false,
             deadline: Deadline::new(options.timeout),
+            leads: joins,
             permit,
         };
         begun.with(|session| shared.database.file.check(session.connection))?;
-        Ok(begun)
+        Ok(Box::new(begun))
     }
 
     /// Runs an operation. If it fails and the caller made no mistake, no other operation can
@@ -254,6 +270,21 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return self.with(|_| Ok(()));
         }
+        let lock = match &self.permit {
+            Some(permit) if self.leads => Arc::clone(permit.lock()),
+            _ => return self.finish(),
+        };
+        self.with(|_| Ok(()))?;
+        // Its time does not run out while it waits for others.
+        self.deadline.set(None);
+        group::commit(&lock, self)
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
+
+impl Leader for WriteTransaction {
+    fn finish(mut self: Box<Self>) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         self.with(|session| shared.database.file.check(session.connection))?;
         let commit = shared.versions.committing(&shared.database);
@@ -277,6 +308,4 @@ impl KvTransaction for WriteTransaction {
                 .map_or(Ok(()), |pooled| shared.database.file.check_committed(&pooled.connection)),
         }
     }
-
-    fn rollback(self: Box<Self>) {}
 }
