@@ -13,6 +13,7 @@ mod published;
 mod report;
 mod settings;
 mod sides;
+mod space;
 
 use report::Results;
 use settings::Settings;
@@ -45,6 +46,9 @@ fn main() {
     }
     if settings.runs("growth") {
         results.growth = Some(peers::growth(dir.path(), &settings));
+    }
+    if settings.runs("space") {
+        results.space = Some(space::measure(dir.path(), &settings));
     }
     if let Some(pages) = &settings.pages {
         report::write(&results, pages);

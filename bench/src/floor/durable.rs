@@ -36,9 +36,8 @@ impl Side {
             Ok(())
         })
         .unwrap();
-        for side in ["ours", "by-hand"] {
-            store.copy_to(dir.join(side)).unwrap();
-        }
+        drop((db, store));
+        world::copy_files(&dir.join("made"), &[dir.join("ours"), dir.join("by-hand")]);
         let db = world::models(builder.open(dir.join("ours")).unwrap());
         Side { db, by_hand: Environment::open(&dir.join("by-hand"), durable) }
     }

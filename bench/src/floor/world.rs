@@ -1,6 +1,6 @@
 //! The same pairs in two LMDB environments.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, Durability, KeySpan, TxOptions};
@@ -50,9 +50,8 @@ impl World {
         };
         let bags = BAGS.min(objects);
         let bags = db.write(|tx| (0..bags).map(|n| Ok(tx.create(bag(n))?.to_ref())).collect());
-        for side in ["ours", "by-hand"] {
-            store.copy_to(path(side)).unwrap();
-        }
+        drop((db, store));
+        copy_files(&path("made"), &[path("ours"), path("by-hand")]);
         let db = models(builder.open(path("ours")).unwrap());
         let by_hand = Environment::open(&path("by-hand"), false);
         World { db, by_hand, people, ids, bags: bags.unwrap() }
@@ -63,6 +62,14 @@ impl World {
         let ids: Vec<_> = numbers.iter().map(|n| self.ids[*n]).collect();
         let bytes = ids.iter().map(|id| id.id().to_bytes()).collect();
         (ids, bytes)
+    }
+}
+
+/// Copies an environment that nobody has open, as it is: a copy that the store makes has its pages full.
+pub fn copy_files(from: &Path, to: &[PathBuf]) {
+    for to in to {
+        std::fs::create_dir(to).unwrap();
+        std::fs::copy(from.join("data.mdb"), to.join("data.mdb")).unwrap();
     }
 }
 

@@ -3,6 +3,7 @@
 mod by_hand;
 mod libraries;
 mod plot;
+mod space;
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +19,7 @@ pub struct Results {
     pub peers: Option<crate::peers::Tables>,
     pub published: Option<crate::published::Published>,
     pub growth: Option<crate::peers::Growth>,
+    pub space: Option<crate::space::Space>,
     /// Lines of a list: the machine and the versions.
     pub about: Vec<String>,
     pub command: String,
@@ -32,6 +34,9 @@ pub fn write(results: &Results, folder: &Path) {
     }
     if let Some(peers) = &results.peers {
         libraries::write(peers, results, &save);
+    }
+    if let Some(space) = &results.space {
+        space::write(space, results, &save);
     }
 }
 
