@@ -39,6 +39,9 @@ const LONGEST_ANSWER: usize = 2 << 30;
 /// When nothing more can be sent for so long, it is looked whether answers have come.
 const CONGESTED: Duration = Duration::from_millis(10);
 
+/// No read waits for less.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// A statement that each connection prepares when it is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statement<'s> {
@@ -138,7 +141,11 @@ pub(crate) struct Answer {
 /// A connection on which a user is logged in.
 pub(crate) struct Connection {
     socket: Box<dyn Socket>,
+    /// How long reads of the socket wait.
+    patience: Duration,
     input: BytesMut,
+    /// Where bytes are read to before they are known to be so many.
+    arriving: Box<[u8]>,
     output: BytesMut,
     prepared: HashSet<String>,
     /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
@@ -171,11 +178,13 @@ impl Connection {
     pub(crate) fn open(address: &Address, host: &Host, limit: Duration) -> Result<Self, Failure> {
         let until = Instant::now() + limit;
         let socket = connect(host, &address.tls, limit)?;
-        let (input, output) = (BytesMut::with_capacity(READ), BytesMut::new());
+        socket.limit_writes(CONGESTED)?;
         let mut connection = Connection {
             socket,
-            input,
-            output,
+            patience: Duration::ZERO,
+            input: BytesMut::with_capacity(READ),
+            arriving: vec![0; READ].into(),
+            output: BytesMut::new(),
             prepared: HashSet::new(),
             in_batch: 0,
             batches: VecDeque::new(),
@@ -475,7 +484,6 @@ impl Connection {
     fn send_all(&mut self) -> io::Result<()> {
         let (mut sent, mut until) = (0, Instant::now() + self.limit);
         loop {
-            self.socket.limit(CONGESTED)?;
             let rest = self.output.get(sent..).unwrap_or_default();
             let done = match rest.is_empty() {
                 true => self.socket.flush().map(|()| 0),
@@ -486,6 +494,7 @@ impl Connection {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => (sent, until) = (sent + bytes, Instant::now() + self.limit),
                 Err(error) if is_pause(&error) && Instant::now() < until => {
+                    self.be_patient(CONGESTED)?;
                     if let Err(error) = self.read_some()
                         && !is_pause(&error)
                     {
@@ -499,14 +508,25 @@ impl Connection {
 
     /// Reads what has come, or comes next.
     fn read_some(&mut self) -> io::Result<()> {
-        let old = self.input.len();
-        self.input.resize(old + READ, 0);
-        let read = self.socket.read(self.input.get_mut(old..).unwrap_or_default());
-        self.input.truncate(old + read.as_ref().copied().unwrap_or(0));
-        match read? {
+        match self.socket.read(&mut self.arriving)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
+            read => {
+                self.input.extend_from_slice(self.arriving.get(..read).unwrap_or_default());
+                Ok(())
+            }
         }
+    }
+
+    /// Lets reads wait for this time, or for more than half of it: most of them are told nothing new then, which saves a
+    /// call of the system.
+    fn be_patient(&mut self, left: Duration) -> io::Result<()> {
+        if self.patience > left || self.patience <= left / 2 {
+            // The next time there is a little less left.
+            let patience = left.mul_f64(0.75).max(SHORTEST);
+            self.socket.limit_reads(patience)?;
+            self.patience = patience;
+        }
+        Ok(())
     }
 
     /// The next message, which must come until then.
@@ -536,7 +556,7 @@ impl Connection {
             if left.is_zero() {
                 return Ok(None);
             }
-            match self.socket.limit(left).and_then(|()| self.read_some()) {
+            match self.be_patient(left).and_then(|()| self.read_some()) {
                 Err(error) if !is_pause(&error) => return Err(self.lost(error)),
                 _ => {}
             }

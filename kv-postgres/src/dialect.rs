@@ -51,6 +51,7 @@ impl Dialect {
                 "SET enable_bitmapscan = off",
                 "SET enable_sort = off",
                 "SET jit = off",
+                "SET plan_cache_mode = force_generic_plan",
                 "SET tcp_keepalives_idle = 10",
                 "SET tcp_keepalives_interval = 5",
                 "SET tcp_keepalives_count = 2",

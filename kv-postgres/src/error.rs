@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::KvError;
-use permazen_kv::remote::TlsError;
+use permazen_kv::remote::{ServerHost, TlsError};
 
 /// An error that the server has sent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +160,11 @@ impl Failure {
             Failure::Server(error) => error.ends_connection(),
             Failure::Other(_) => false,
         }
+    }
+
+    /// Whether there is no host of the name in the URL.
+    pub(crate) fn is_unknown_host(&self) -> bool {
+        matches!(self, Failure::Lost(error) if ServerHost::is_unknown(error))
     }
 
     /// Whether somebody else has just made what was to be made.

@@ -40,6 +40,7 @@ mod connection;
 mod dialect;
 mod error;
 mod pool;
+mod questions;
 mod session;
 mod settings;
 mod socket;

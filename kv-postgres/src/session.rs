@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use permazen_kv::remote::{Changes, Page, Pauses, RangeRead, Session, Siblings};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
@@ -14,20 +12,14 @@ use crate::connection::{Answer, Connection, Parameter, Statement};
 use crate::dialect::Dialect;
 use crate::error::Failure;
 use crate::pool::{ATTEMPT, Checked, Pool, number};
+use crate::questions::Questions;
 use crate::sql::{
     BEGIN, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT, IF_LOST, NO_LIMIT,
     TOKEN_MINUTES, import, limit_statements,
 };
 use crate::watches::describe;
 
-/// So many bytes may keep the buffer that they came in.
-const WORTH_A_BUFFER: usize = 1 << 15;
-
 type Done<T> = std::result::Result<T, Failure>;
-
-/// A page is asked for without counting its bytes, as long as no value turns out to be long. All answers to a request
-/// then have at most so many bytes of values.
-const AT_ONCE: usize = 64 << 20;
 
 /// So many statements begin a transaction that waits for certainty.
 const CERTAIN_STATEMENTS: usize = 4;
@@ -43,7 +35,7 @@ pub(crate) struct PostgresSession {
     read_only: bool,
     wait: Duration,
     /// How many answers of each request come before those to its questions, and what was asked.
-    asked: VecDeque<(usize, Vec<RangeRead>)>,
+    asked: VecDeque<(usize, Questions)>,
     /// Its state is one that no conflict can make wrong. It waits for that when it begins.
     is_certain: bool,
     /// The server has been asked to wait for that, and has not answered yet.
@@ -191,78 +183,25 @@ impl PostgresSession {
     }
 }
 
-/// Adds a question to the batch, of so many questions that are asked at once.
-fn ask(connection: &mut Connection, pool: &Pool, read: &RangeRead, questions: usize) -> Done<()> {
-    let (statements, span) = (&pool.statements, read.span());
-    if span.is_single_key() {
-        return connection.add(statements.get(), &[Parameter::Bytes(span.min)]);
-    }
-    let ends = span.max.is_some();
-    let mut parameters = vec![Parameter::Bytes(span.min)];
-    parameters.extend(span.max.map(Parameter::Bytes));
-    if read.pairs == 1 {
-        return connection.add(statements.first(read.direction, ends), &parameters);
-    }
-    let limit = |limit: usize| Parameter::Number(i64::try_from(limit).unwrap_or(i64::MAX));
-    let (statement, bytes) = match read.pairs <= pool.uncounted.load(Ordering::Relaxed) {
-        true => {
-            let longest = AT_ONCE / read.pairs.saturating_mul(questions).max(1);
-            (statements.short_page(read.direction, ends), longest)
-        }
-        false => (statements.page(read.direction, ends), read.bytes),
-    };
-    parameters.extend([limit(read.pairs), limit(bytes)]);
-    connection.add(statement, &parameters)
-}
-
-/// The page that the server has sent.
-fn page(pool: &Pool, read: &RangeRead, answer: Answer) -> Done<Page> {
-    let mut pairs = Vec::with_capacity(answer.rows.len());
-    let (mut bytes, mut is_whole) = (0, true);
-    for row in answer.rows {
-        match row.into_pair() {
-            Ok([key, value]) => {
-                bytes += key.len() + value.len();
-                pairs.push((key, value));
-            }
-            // A long value has not come. From now on, nobody asks for so many without the care that such values need.
-            Err(row) if row.len() == 1 => {
-                pool.uncounted.fetch_min(read.pairs / 2, Ordering::Relaxed);
-                is_whole = false;
-                break;
-            }
-            Err(_) => return Err(Failure::other("the server has sent no pair")),
-        }
-    }
-    // They lie in the buffer of the connection. A few of them must not keep all of it.
-    if bytes < WORTH_A_BUFFER {
-        let copy = Bytes::copy_from_slice;
-        pairs.iter_mut().for_each(|(key, value)| (*key, *value) = (copy(key), copy(value)));
-    }
-    let is_short = pairs.len() < read.pairs && bytes < read.bytes;
-    let is_last = is_whole && (read.span().is_single_key() || is_short);
-    Ok(Page { pairs, is_last })
-}
-
 impl Session for PostgresSession {
     fn ask(&mut self, reads: &[RangeRead]) -> Result<()> {
         let before = self.begin()?;
-        self.with("cannot read", |connection, pool| {
-            reads.iter().try_for_each(|read| ask(connection, pool, read, reads.len()))?;
-            connection.send_batch()
+        let questions = self.with("cannot read", |connection, pool| {
+            let questions = Questions::add(connection, pool, reads)?;
+            connection.send_batch()?;
+            Ok(questions)
         })?;
-        self.asked.push_back((before, reads.to_vec()));
+        self.asked.push_back((before, questions));
         Ok(())
     }
 
     fn answer(&mut self) -> Result<Vec<Page>> {
-        let Some((before, reads)) = self.asked.pop_front() else {
+        let Some((before, questions)) = self.asked.pop_front() else {
             return Err(KvError::IllegalState("nothing was asked".to_owned()));
         };
-        let answers = self.answers("cannot read")?.into_iter().skip(before);
-        let pool = &self.pool;
-        let pages = reads.iter().zip(answers).map(|(read, answer)| page(pool, read, answer));
-        let pages: Done<_> = pages.collect();
+        let mut answers = self.answers("cannot read")?;
+        answers.drain(..before.min(answers.len()));
+        let pages = questions.pages(&self.pool, answers);
         pages.map_err(|failure| self.failed("cannot read", failure))
     }
 

@@ -1,13 +1,13 @@
 //! What a connection goes through: TCP, encrypted or not, or a socket of the file system.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost, Tls};
+use permazen_kv::remote::{Closer, EncryptedStream, Encryption, Tls};
 use postgres_protocol::message::frontend;
 
 use crate::address::Host;
@@ -17,8 +17,11 @@ use crate::error::Failure;
 pub(crate) trait Socket: Read + Write + Send {
     fn closer(&self) -> io::Result<Closer>;
 
-    /// How long a read or write waits.
-    fn limit(&self, limit: Duration) -> io::Result<()>;
+    /// How long a read waits.
+    fn limit_reads(&self, limit: Duration) -> io::Result<()>;
+
+    /// How long a write waits.
+    fn limit_writes(&self, limit: Duration) -> io::Result<()>;
 }
 
 impl Socket for TcpStream {
@@ -27,8 +30,11 @@ impl Socket for TcpStream {
         Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
     }
 
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
+    fn limit_reads(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))
+    }
+
+    fn limit_writes(&self, limit: Duration) -> io::Result<()> {
         self.set_write_timeout(Some(limit))
     }
 }
@@ -40,8 +46,11 @@ impl Socket for UnixStream {
         Ok(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
     }
 
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
+    fn limit_reads(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))
+    }
+
+    fn limit_writes(&self, limit: Duration) -> io::Result<()> {
         self.set_write_timeout(Some(limit))
     }
 }
@@ -51,8 +60,12 @@ impl Socket for EncryptedStream {
         self.socket().closer()
     }
 
-    fn limit(&self, limit: Duration) -> io::Result<()> {
-        self.socket().limit(limit)
+    fn limit_reads(&self, limit: Duration) -> io::Result<()> {
+        self.socket().limit_reads(limit)
+    }
+
+    fn limit_writes(&self, limit: Duration) -> io::Result<()> {
+        self.socket().limit_writes(limit)
     }
 }
 
@@ -61,20 +74,22 @@ pub(crate) fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn
     match host {
         #[cfg(unix)]
         Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
-        Host::Name(ServerHost { name, port }) => {
+        Host::Name(host) => {
             let until = Instant::now() + limit;
             let mut failure = io::Error::from(io::ErrorKind::NotFound);
-            for address in (&name[..], *port).to_socket_addrs()? {
+            for address in host.addresses()? {
                 let left = until.saturating_duration_since(Instant::now());
                 match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
                     Ok(mut socket) => {
                         socket.set_nodelay(true)?;
-                        socket.limit(left.max(Duration::from_millis(1)))?;
+                        let left = left.max(Duration::from_millis(1));
+                        socket.limit_reads(left)?;
+                        socket.limit_writes(left)?;
                         let Some(encryption) = Encryption::new(tls, None, "sslrootcert")? else {
                             return Ok(Box::new(socket));
                         };
                         ask_to_encrypt(&mut socket)?;
-                        return Ok(Box::new(encryption.begin(socket, name)?));
+                        return Ok(Box::new(encryption.begin(socket, &host.name)?));
                     }
                     Err(error) => failure = error,
                 }

@@ -214,6 +214,33 @@ fn many_writes_go_to_the_store_before_the_commit() {
 }
 
 #[test]
+fn a_key_that_the_store_has_taken_already_is_not_new() {
+    let (server, db) = database();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    let value = vec![7; 1 << 20];
+    assert!(tx.put_new(b"new", b"1").unwrap());
+    tx.put(b"gone", b"1").unwrap();
+    for number in 0..70 {
+        tx.put(&key(number), &value).unwrap();
+    }
+    tx.remove(b"gone").unwrap();
+    server.take_requests();
+    // Most others can still be told apart without asking.
+    for number in 1_000..2_000 {
+        assert!(tx.put_new(&key(number), b"").unwrap());
+    }
+    assert_eq!(server.take_requests(), 0);
+    for taken in [&b"new"[..], &key(0), &key(69), &key(1_000)] {
+        assert!(!tx.put_new(taken, b"2").unwrap());
+    }
+    assert!(tx.put_new(b"gone", b"2").unwrap());
+    tx.commit().unwrap();
+    let tx = db.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(&*tx.get(b"new").unwrap().unwrap(), b"1");
+    assert_eq!(&*tx.get(b"gone").unwrap().unwrap(), b"2");
+}
+
+#[test]
 fn what_the_store_has_taken_already_is_not_committed_by_one_who_only_reads() {
     let (server, db) = database();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

@@ -1,6 +1,6 @@
 //! What objects cost on a PostgreSQL server, beside SQL that somebody has written by hand, which reads and writes the
 //! same rows in the same transactions: `cargo bench -p permazen-kv-postgres --bench objects`. Prints tables of
-//! medians; what is compared takes turns. Names of tables after `--` print only those: `single`, `workers`, `check`.
+//! medians; what is compared takes turns. Names of tables after `--` print only those: `single`, `workers`, `cpu`, `check`.
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../../src/address.rs"]
@@ -9,6 +9,7 @@ mod by_hand;
 mod check;
 #[path = "../../src/connection.rs"]
 mod connection;
+mod cpu;
 #[path = "../../src/dialect.rs"]
 mod dialect;
 #[path = "../../src/error.rs"]
@@ -99,6 +100,9 @@ fn main() {
     }
     if is_asked("workers") {
         workers::table(&server);
+    }
+    if is_asked("cpu") {
+        cpu::table(&server);
     }
     if is_asked("check") {
         check::table(&server);

@@ -91,7 +91,7 @@ pub(crate) fn table(server: &Postgres) {
 }
 
 /// The prefix that 100 people share.
-fn ages(content: &Content) -> HashMap<Id, Vec<u8>> {
+pub(crate) fn ages(content: &Content) -> HashMap<Id, Vec<u8>> {
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     let prefix =
         |id: &Id, key: &'_ [u8]| (key.ends_with(id) && key.len() > 8).then_some(key.len() - 8);
@@ -109,7 +109,7 @@ fn ages(content: &Content) -> HashMap<Id, Vec<u8>> {
     content.objects.iter().map(|(id, rows)| (*id, age(id, rows))).collect()
 }
 
-fn new_id(like: &Id) -> Id {
+pub(crate) fn new_id(like: &Id) -> Id {
     let mut id: Id = rand::random();
     id[0] = like[0];
     id

@@ -45,8 +45,8 @@ impl Default for Retry {
 impl Retry {
     /// Runs `attempt` on the result of `begin`, until it succeeds, fails with an error that is not
     /// `retryable`, or has failed too often. If `begin` fails, nothing is run again. If another
-    /// transaction waited in vain for the right to write within `attempt`, `attempt` is not run
-    /// again either, because that transaction has used up its time to wait.
+    /// transaction waited in vain within `attempt`, for the right to write or for a connection to a
+    /// server, `attempt` is not run again either, because that transaction has used up its time to wait.
     ///
     /// `begin` gets the number of times that `attempt` has failed. It passes this number on to the
     /// store ([`TxOptions::failed`]), so that a transaction that others overtake again and again

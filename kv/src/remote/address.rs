@@ -1,6 +1,8 @@
 //! Where servers are: the parts of their URLs.
 
 use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 /// The parts of a URL of servers: `user:password@host:port,other/path?name=value` after the scheme.
 #[derive(Clone, PartialEq, Eq)]
@@ -104,6 +106,19 @@ impl<'u> ServerUrl<'u> {
     }
 }
 
+/// What libraries of systems say of names that no host has.
+const UNKNOWN: [&str; 5] = [
+    "Name or service not known",
+    "No address associated with hostname",
+    "nodename nor servname provided",
+    "Name does not resolve",
+    "No such host is known",
+];
+
+#[derive(Debug, thiserror::Error)]
+#[error("there is no host of the name {0}")]
+struct UnknownHost(String);
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHost {
@@ -114,6 +129,41 @@ pub struct ServerHost {
 }
 
 impl ServerHost {
+    /// Its addresses; there is at least one.
+    ///
+    /// # Errors
+    /// What the system says; see [`is_unknown`](Self::is_unknown).
+    ///
+    /// ```
+    /// use permazen_kv::remote::ServerHost;
+    ///
+    /// let host = |name: &str| ServerHost { name: name.to_owned(), port: 7 };
+    /// assert_eq!(host("127.0.0.1").addresses()?[0].port(), 7);
+    /// assert!(ServerHost::is_unknown(&host("a..b").addresses().unwrap_err()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, UnknownHost(self.name.clone()));
+        match (&self.name[..], self.port).to_socket_addrs() {
+            Ok(addresses) => {
+                let addresses: Vec<SocketAddr> = addresses.collect();
+                if addresses.is_empty() { Err(unknown()) } else { Ok(addresses) }
+            }
+            Err(error) => {
+                // The library of the system has a number for this, which Rust does not pass on.
+                let said = error.to_string();
+                let is_unknown = UNKNOWN.into_iter().any(|words| said.contains(words));
+                Err(if is_unknown { unknown() } else { error })
+            }
+        }
+    }
+
+    /// Whether the [addresses](Self::addresses) of a host were not found because no host has its name. Other reasons
+    /// may pass.
+    pub fn is_unknown(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|error| error.is::<UnknownHost>())
+    }
+
     /// Whether what is sent stays on this machine.
     pub fn is_local(&self) -> bool {
         self.name == "localhost"

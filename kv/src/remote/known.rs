@@ -69,24 +69,22 @@ impl Known {
         }
     }
 
-    /// The first pairs of a span whose start is known, at most `most`, and what of the span comes after them. They can
-    /// be fewer although more are known.
+    /// The first pairs of a span, at most `most`, and what of the span comes after them. They can be fewer although more
+    /// are known. `None` if the start of the span is not known.
     pub(super) fn take(
         &self,
         span: KeySpan<'_>,
         direction: Direction,
         most: usize,
-    ) -> (Taken, Rest) {
-        let Some(part) = self.known_part(span, direction) else {
-            return (Taken::default(), Rest::of(span));
-        };
+    ) -> Option<(Taken, Rest)> {
+        let part = self.known_part(span, direction)?;
         let after_part = || match (direction, part.max) {
             (Direction::Forward, Some(min)) => Rest::of(KeySpan::new(min, span.max)),
             (Direction::Forward, None) => Rest::empty(),
             (Direction::Reverse, _) => Rest::of(KeySpan::new(span.min, Some(part.min))),
         };
         let taken = self.first_run(part, direction).map(|run| run.at_most(most, direction));
-        let Some(taken) = taken else { return (Taken::default(), after_part()) };
+        let Some(taken) = taken else { return Some((Taken::default(), after_part())) };
         let mut rest = Rest::of(span);
         match (direction, taken.pairs()) {
             (Direction::Forward, [.., (last, _)]) => rest.min = key::next_key(last),
@@ -94,14 +92,20 @@ impl Known {
             (_, []) => {}
         }
         // This saves asking for what is known to be the end.
-        let left = match direction {
-            Direction::Forward => KeySpan::new(&rest.min, part.max),
-            Direction::Reverse => KeySpan::new(part.min, rest.max.as_deref()),
+        let is_more = match direction {
+            Direction::Forward => match taken.after() {
+                Some((next, _)) => key::below(next, part.max),
+                None => {
+                    let end = part.max.map_or(Unbounded, Excluded);
+                    self.runs.range::<[u8], _>((Included(&rest.min[..]), end)).next().is_some()
+                }
+            },
+            Direction::Reverse => {
+                let left = KeySpan::new(part.min, rest.max.as_deref());
+                self.first_run(left, direction).is_some()
+            }
         };
-        match self.first_run(left, direction) {
-            Some(_) => (taken, rest),
-            None => (taken, after_part()),
-        }
+        Some((taken, if is_more { rest } else { after_part() }))
     }
 
     /// The first pairs of a span, as far as they are in one run. `None` if there are none.
@@ -218,6 +222,11 @@ impl Taken {
     /// The pairs, in ascending order.
     pub(super) fn pairs(&self) -> &[(Bytes, Bytes)] {
         self.run.get(self.places.clone()).unwrap_or_default()
+    }
+
+    /// The pair that comes after them in the run.
+    fn after(&self) -> Option<&(Bytes, Bytes)> {
+        self.run.get(self.places.end)
     }
 
     pub(super) fn is_empty(&self) -> bool {

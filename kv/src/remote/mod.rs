@@ -37,6 +37,7 @@ use self::transaction::RemoteTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
 pub use crate::contract::WatchTracker;
+pub use crate::store_parts::write_lock::note_wait_in_vain;
 
 pub use self::address::{ServerHost, ServerUrl};
 pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};

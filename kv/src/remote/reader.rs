@@ -149,7 +149,8 @@ impl Reader {
                 return Ok(None);
             }
             state.need(&RangeRead::new(rest.span(), direction, 1, PAGE_BYTES))?;
-            let (mut taken, after) = state.known.take(rest.span(), direction, 1);
+            let known = state.known.take(rest.span(), direction, 1);
+            let Some((mut taken, after)) = known else { continue };
             match taken.next(direction) {
                 Some((key, value)) => return Ok(Some((owned(key), owned(value)))),
                 None => rest = after,
@@ -218,11 +219,12 @@ impl KvRead for Reader {
         let mut state = self.lanes.choose();
         for span in spans {
             let forward = Direction::Forward;
-            let is_there = |reads: &[RangeRead]| reads.iter().any(|read| read.span() == *span);
+            let is_it = |read: &RangeRead| read.span() == *span;
+            // Whether it is wanted already is looked at when it is asked for, when all of them are sorted.
             if state.wanted.len() < MOST_WANTED
+                && !state.wanted.last().is_some_and(is_it)
+                && !state.under_way.iter().flatten().any(is_it)
                 && !state.known.contains(*span)
-                && !is_there(&state.wanted)
-                && !state.under_way.iter().any(|reads| is_there(reads))
             {
                 let pairs = if span.is_single_key() { 1 } else { FIRST_PAGE };
                 state.wanted.push(RangeRead::new(*span, forward, pairs, PAGE_BYTES));
@@ -262,10 +264,20 @@ impl<'r> Pages<'r> {
 
     fn page(&mut self) -> Result<Taken> {
         let mut state = self.reader.lanes.choose();
-        let read = RangeRead::new(self.rest.span(), self.direction, self.size, PAGE_BYTES);
-        let is_known = state.known.begins(read.span(), self.direction);
-        state.need(&read)?;
-        let (taken, rest) = state.known.take(read.span(), self.direction, self.size);
+        let span = self.rest.span();
+        let known = state.known.take(span, self.direction, self.size);
+        let is_known = known.is_some();
+        let (taken, rest) = match known {
+            Some(found) => {
+                state.check()?;
+                found
+            }
+            None => {
+                state.need(&RangeRead::new(span, self.direction, self.size, PAGE_BYTES))?;
+                let found = state.known.take(span, self.direction, self.size);
+                found.unwrap_or_else(|| (Taken::default(), Rest::of(span)))
+            }
+        };
         self.rest = rest;
         if !is_known || self.size > FIRST_PAGE {
             let is_first = self.size == FIRST_PAGE;

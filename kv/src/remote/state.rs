@@ -61,6 +61,8 @@ impl State {
                 continue;
             }
             let mut reads = std::mem::take(&mut self.wanted);
+            reads.sort_by(|one, other| (&one.min, &one.max).cmp(&(&other.min, &other.max)));
+            reads.dedup();
             if !reads.iter().any(starts) {
                 reads.push(read.clone());
             }

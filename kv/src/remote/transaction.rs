@@ -1,6 +1,7 @@
 //! One transaction: what it has read, with its own writes over it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use super::reader::Reader;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
+use crate::store_parts::write_lock::forget_wait_in_vain;
 use crate::{
     KeySpan, KeyWatch, KvError, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead,
     TxOptions, key,
@@ -16,6 +18,9 @@ use crate::{
 
 /// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
 const MOST_WRITTEN: usize = 64 << 20;
+
+/// The keys that were written are remembered up to so many, which takes 64 MiB. Beyond, the store is asked.
+const MOST_FLUSHED: usize = 4 << 20;
 
 pub(super) struct RemoteTransaction<'db, E> {
     engine: &'db E,
@@ -26,10 +31,36 @@ pub(super) struct RemoteTransaction<'db, E> {
     written: usize,
     /// Whether writes can go to the store before the commit.
     can_flush: bool,
-    /// Whether the store has some of the writes. Then nobody can read what was there before them.
-    has_flushed: bool,
+    /// What the store has taken of the writes. Then nobody can read what was there before them.
+    flushed: Flushed,
     is_read_only: bool,
     deadline: Deadline,
+}
+
+/// Which keys the store has taken before the commit.
+#[derive(Default)]
+struct Flushed {
+    is_any: bool,
+    /// Numbers made of the keys that were put, until there are too many of them.
+    numbers: HashSet<u64>,
+    /// What makes them.
+    hasher: RandomState,
+}
+
+impl Flushed {
+    fn note<'k>(&mut self, keys: impl Iterator<Item = &'k Vec<u8>>) {
+        self.is_any = true;
+        for key in keys.take(MOST_FLUSHED.saturating_sub(self.numbers.len())) {
+            self.numbers.insert(self.hasher.hash_one(&key[..]));
+        }
+    }
+
+    /// False if the store has not taken this key.
+    fn may_have(&self, key: &[u8]) -> bool {
+        self.is_any
+            && (self.numbers.len() >= MOST_FLUSHED
+                || self.numbers.contains(&self.hasher.hash_one(key)))
+    }
 }
 
 impl<'db, E: Engine> RemoteTransaction<'db, E> {
@@ -46,7 +77,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             absent: BTreeSet::new(),
             written: 0,
             can_flush: !options.read_only && !is_tracked,
-            has_flushed: false,
+            flushed: Flushed::default(),
             is_read_only: options.read_only,
             deadline: Deadline::new(options.timeout),
         })
@@ -79,8 +110,9 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
         self.written = 0;
         reader.forget()?;
         self.can_flush = reader.with_session(|session| session.flush(&changes))?;
-        self.has_flushed |= self.can_flush;
-        if !self.can_flush {
+        if self.can_flush {
+            self.flushed.note(changes.writes.puts.keys());
+        } else {
             self.view.apply(&changes.writes)?;
             self.absent = changes.absent;
         }
@@ -136,10 +168,14 @@ impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
         self.writing(key.len() + value.len() + 64)?.put(key, value)
     }
 
-    /// Asks nobody: the store finds out when the transaction commits.
+    /// Asks nobody: the store finds out when the transaction commits. Only if the store may have taken the key already,
+    /// it is asked, because it would find that the key is there each time.
     fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.reading()?;
         let is_removed = self.view.writes().removes.contains(key);
+        if !is_removed && self.flushed.may_have(key) {
+            self.view.get(key)?;
+        }
         let known = self.view.base().knows(key);
         if self.is_put(key) || (!is_removed && known == Some(true)) {
             return Ok(false);
@@ -164,7 +200,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.view.base().check()?;
-        if self.has_flushed {
+        if self.flushed.is_any {
             return Err(KvError::IllegalState(format!(
                 "the transaction has written more than {} MiB, which the store has taken already: roll it back instead",
                 MOST_WRITTEN >> 20
@@ -195,7 +231,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn pending(&self) -> Option<Pending<'_>> {
-        (!self.is_read_only && !self.has_flushed).then(|| Pending {
+        (!self.is_read_only && !self.flushed.is_any).then(|| Pending {
             writes: self.view.writes(),
             base: Arc::clone(self.view.base()) as SharedRead,
         })
@@ -207,6 +243,8 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
+        // Whatever was waited for within it, it has come so far.
+        forget_wait_in_vain();
         self.deadline.check()?;
         self.view.base().check()?;
         if self.is_read_only {

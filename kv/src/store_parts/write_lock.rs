@@ -134,15 +134,16 @@ thread_local! {
     /// For which transaction this thread is taking the right to write.
     static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
 
-    /// Whether this thread has waited in vain for the right to write since it began its latest
-    /// attempt.
+    /// Whether this thread has waited in vain for the right to write, or for a connection, since it began
+    /// its latest attempt.
     static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that this thread has waited for the right to write until its time was over. The attempt
-/// that needed the right is not tried again: it has used up its time to wait, or, if this thread
-/// holds the right itself, would wait for itself each time.
-pub(crate) fn note_wait_in_vain() {
+/// Notes that this thread has waited for the right to write, or for a connection to a server, until
+/// its time was over. [`Retry`](crate::Retry) does not run the attempt that needed it again: it has
+/// used up its time to wait, or, if this thread holds what it waits for itself, would wait for itself
+/// each time.
+pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
