@@ -26,6 +26,9 @@ const IDLE: usize = 16;
 /// all have been asked. Each turn gives twice as much.
 const ATTEMPT: Duration = Duration::from_secs(4);
 
+/// No attempt gets less time than this, or than the store may wait.
+const SHORTEST_ATTEMPT: Duration = Duration::from_millis(100);
+
 /// A member reads at least so many bytes in a second, also to say that they are too many.
 const PORTION: usize = 1 << 20;
 
@@ -117,16 +120,24 @@ impl Client {
     /// When one attempt of a request of so many bytes is given up that has time until then, after so many turns over all
     /// members. Each gets a little time, also if nobody wants to wait.
     fn attempt_until(&self, until: Instant, turns: u32, request: usize) -> Instant {
-        let (now, little) = (Instant::now(), ATTEMPT.min(self.limit));
-        let most = match self.address.hosts.len() {
-            1 => until,
+        let now = Instant::now();
+        let left = until.saturating_duration_since(now);
+        let attempt = match u32::try_from(self.address.hosts.len()).unwrap_or(u32::MAX) {
+            0 | 1 => left,
             // Some questions take any member longer than the first turn gives it.
-            _ => {
-                let enough = little + Duration::from_secs((request / PORTION) as u64);
-                now + enough.saturating_mul(1 << turns.min(MOST_TURNS))
+            members => {
+                let first = ATTEMPT.min(self.limit).min(left / members);
+                let enough = first + Duration::from_secs((request / PORTION) as u64);
+                enough.saturating_mul(1 << turns.min(MOST_TURNS)).min(left)
             }
         };
-        until.min(most).max(now + little)
+        now + attempt.max(SHORTEST_ATTEMPT.min(self.limit))
+    }
+
+    /// Until when a commit is tried that may wait for so long. Who waits for others only shortly does not want to be
+    /// left without the outcome.
+    pub(crate) fn commit_until(&self, wait: Duration) -> Instant {
+        Instant::now() + wait.max(ATTEMPT.min(self.limit))
     }
 
     /// A connection to a member, with the right to ask.
@@ -265,7 +276,7 @@ impl Client {
         let mut pauses = Pauses::new();
         let mut turns = 0;
         loop {
-            let mut last = Failure::other("the URL names no member");
+            let (mut last, mut unknown) = (Failure::other("the URL names no member"), 0);
             for _ in 0..self.address.hosts.len() {
                 let host = self.host();
                 match self.attempt(host, path, body, until, turns) {
@@ -273,10 +284,15 @@ impl Client {
                     Err(failure) if failure.may_pass() => {
                         tracing::debug!(server = %self.address, host, %failure, "a member does not answer");
                         self.avoid(host);
+                        unknown += usize::from(failure.is_unknown_host());
                         last = failure;
                     }
                     Err(failure) => return Err(failure),
                 }
+            }
+            // Who has just written the URL need not wait for a host that somebody may add.
+            if unknown == self.address.hosts.len() && self.lock().cluster.is_none() {
+                return Err(Failure::other(last.to_string()));
             }
             if !pauses.sleep_until(until) {
                 return Err(last);

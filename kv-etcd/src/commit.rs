@@ -128,9 +128,9 @@ impl Plan {
     }
 
     fn run(&self, shared: &Shared, wait: Duration) -> Result<Outcome> {
-        let until = Instant::now() + wait;
-        let txn = self.txn(shared);
         let client = &shared.client;
+        let until = client.commit_until(wait);
+        let txn = self.txn(shared);
         let body = encoded(&txn).map_err(|failure| shared.error(WHAT, &failure))?;
         let mut pauses = Pauses::new();
         loop {
@@ -146,7 +146,7 @@ impl Plan {
                 }
                 Err(failure) if failure.is_definite() => {
                     if let Some(error) = failure.server()
-                        && let Some(error) = too_large(error, &txn)
+                        && let Some(error) = too_large(shared, error, &txn)
                     {
                         return Err(error);
                     }
@@ -161,7 +161,7 @@ impl Plan {
                 Err(failure) => {
                     client.avoid(host);
                     let lost = format!("{WHAT}: {}: {failure}", client.path().display());
-                    let until = Instant::now() + wait;
+                    let until = client.commit_until(wait);
                     return self.ask_what_became(shared, &lost, until).map(|()| Outcome::Committed);
                 }
             }
@@ -197,10 +197,11 @@ impl Plan {
         let mut tombstones = BTreeMap::new();
         for (key, record) in self.absent.iter().zip(found) {
             match record {
-                Some(record) if value_of(&record.value).is_some() => {
-                    return Err(KvError::is_not_new(key));
-                }
-                Some(record) => drop(tombstones.insert(key.clone(), record.mod_revision)),
+                Some(record) => match value_of(key, &record.value) {
+                    Ok(Some(_)) => return Err(KvError::is_not_new(key)),
+                    Ok(None) => drop(tombstones.insert(key.clone(), record.mod_revision)),
+                    Err(failure) => return Err(shared.error(WHAT, &failure)),
+                },
                 None => {}
             }
         }
@@ -300,12 +301,19 @@ fn failed(error: TooLarge) -> KvError {
 }
 
 /// The error for a transaction that etcd does not take because of its size.
-fn too_large(error: &ServerError, txn: &Txn) -> Option<KvError> {
+fn too_large(shared: &Shared, error: &ServerError, txn: &Txn) -> Option<KvError> {
     if error.is_too_many() {
+        let limit = match shared.client.address.max_txn_ops {
+            Some(said) => {
+                format!("the server takes fewer, although there is max_txn_ops={said} in the URL")
+            }
+            None => format!("the server takes {MAX_TXN_OPS} unless it is told otherwise"),
+        };
+        let flag = "--max-txn-ops of the server, and max_txn_ops in the URL";
         return Some(failed(TooLarge {
             what: format!("has {} operations", txn.ops()),
-            limit: format!("the server takes {MAX_TXN_OPS} unless it is told otherwise"),
-            flag: "--max-txn-ops of the server",
+            limit,
+            flag,
         }));
     }
     error.is_too_large().then(|| {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::KvError;
-use permazen_kv::remote::TlsError;
+use permazen_kv::remote::{ServerHost, TlsError};
 
 /// What etcd calls the kinds of its errors.
 pub(crate) mod code {
@@ -134,6 +134,9 @@ pub(crate) enum Failure {
     Lost(#[from] io::Error),
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// What a pair has in etcd is not what a commit writes.
+    #[error("{0}")]
+    Damaged(String),
     /// What has come is no answer of etcd, so nobody knows what was done.
     #[error("{0}")]
     Garbled(String),
@@ -169,15 +172,20 @@ impl Failure {
                 !error.is_full()
                     && (!error.is_definite() || error.is_busy() || error.is_of_the_future())
             }
-            Failure::Garbled(_) | Failure::Other(_) => false,
+            Failure::Damaged(_) | Failure::Garbled(_) | Failure::Other(_) => false,
         }
+    }
+
+    /// Whether there is no host of the name in the URL.
+    pub(crate) fn is_unknown_host(&self) -> bool {
+        matches!(self, Failure::Unreachable(error) if ServerHost::is_unknown(error))
     }
 
     /// Whether nothing was done, for certain.
     pub(crate) fn is_definite(&self) -> bool {
         match self {
             Failure::Unreachable(_) => true,
-            Failure::Lost(_) | Failure::Garbled(_) => false,
+            Failure::Lost(_) | Failure::Damaged(_) | Failure::Garbled(_) => false,
             Failure::Server(error) => error.is_definite(),
             Failure::Other(_) => true,
         }
@@ -198,6 +206,9 @@ impl Failure {
                 KvError::Retry(format!("{what}: {}: {self}", place.display()))
             }
             Failure::Server(error) => error.to_kv(what, place),
+            Failure::Damaged(reason) => {
+                KvError::Damaged { path: place.into(), reason: format!("{what}: {reason}").into() }
+            }
             Failure::Garbled(reason) | Failure::Other(reason) => {
                 KvError::Open { path: place.into(), reason: format!("{what}: {reason}").into() }
             }

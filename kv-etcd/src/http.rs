@@ -1,7 +1,7 @@
 //! Requests over HTTP/1.1: one connection, on which a question can be sent before its answer is awaited.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use permazen_kv::remote::{Closer, EncryptedStream, Encryption, ServerHost};
@@ -107,9 +107,8 @@ impl Connection {
         encryption: Option<&Encryption>,
         until: Instant,
     ) -> Result<Self, Failure> {
-        let addresses = (&host.name[..], host.port).to_socket_addrs();
-        let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in addresses.map_err(Failure::Unreachable)? {
+        let mut failure = io::Error::from(io::ErrorKind::NotFound);
+        for address in host.addresses().map_err(Failure::Unreachable)? {
             match TcpStream::connect_timeout(&address, left(until).max(SHORTEST)) {
                 Ok(socket) if leads_back(&socket) => {
                     failure = io::ErrorKind::ConnectionRefused.into();

@@ -7,6 +7,9 @@
 //! | prefix `:h` | the horizon: two revisions in 8 bytes each. Tombstones and tokens up to the first one may be missing; the second one will be the first |
 
 use bytes::Bytes;
+use permazen_kv::Hex;
+
+use crate::error::Failure;
 
 /// The first byte of a value.
 const DEAD: u8 = 0;
@@ -77,9 +80,27 @@ pub(crate) fn tombstone() -> Vec<u8> {
     vec![DEAD]
 }
 
-/// The value that etcd has in this form; `None` for a tombstone.
-pub(crate) fn value_of(stored: &Bytes) -> Option<Bytes> {
-    (stored.first() == Some(&ALIVE)).then(|| stored.slice(1..))
+/// The value that etcd has of a key in this form; `None` for a tombstone.
+///
+/// # Errors
+/// If no commit has written it.
+pub(crate) fn value_of(key: &[u8], stored: &Bytes) -> Result<Option<Bytes>, Failure> {
+    match &stored[..] {
+        [ALIVE, ..] => Ok(Some(stored.slice(1..))),
+        [DEAD] => Ok(None),
+        other => {
+            let start = match other.get(..1) {
+                Some(tag) => Hex(tag).to_string(),
+                None => "nothing".to_owned(),
+            };
+            let len = other.len();
+            Err(Failure::Damaged(format!(
+                "no commit has written what key {} has: {len} bytes, of which the first one is {start}, where 01 stands \
+                 before a value and 00 stands alone for a removed one",
+                Hex(key)
+            )))
+        }
+    }
 }
 
 /// Where the tombstones and tokens end that may be missing.
@@ -166,8 +187,12 @@ mod tests {
 
     #[test]
     fn a_removed_pair_is_no_empty_one() {
-        assert_eq!(value_of(&alive(b"").into()).unwrap(), &b""[..]);
-        assert_eq!(value_of(&tombstone().into()), None);
+        assert_eq!(value_of(b"", &alive(b"").into()).unwrap().unwrap(), &b""[..]);
+        assert_eq!(value_of(b"", &tombstone().into()).unwrap(), None);
+        for strange in [&b""[..], &[DEAD, 0], &[2], b"c"] {
+            let error = value_of(b"k", &Bytes::copy_from_slice(strange)).unwrap_err();
+            assert!(error.to_string().contains("key 6b has"), "{error}");
+        }
     }
 
     #[test]

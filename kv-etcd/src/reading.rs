@@ -101,6 +101,8 @@ enum Part {
         body: Vec<u8>,
         /// The revision that the answer has at least, if it must be up to date.
         known: Option<i64>,
+        /// Until when it may take.
+        until: Instant,
     },
 }
 
@@ -157,16 +159,17 @@ impl Reading {
     fn sent(&self, body: Vec<u8>) -> Part {
         let client = &self.shared.client;
         let known = self.base.is_none().then(|| client.revision());
-        let sent = client.send(self.host, TXN, &body, self.until());
-        Part::UnderWay { sent, body, known }
+        let until = self.until();
+        let sent = client.send(self.host, TXN, &body, until);
+        Part::UnderWay { sent, body, known, until }
     }
 
     /// Waits for the answer to a request. The first one fixes the revision.
     fn receive(&mut self, part: Part) -> Result<Done> {
         let client = &self.shared.client;
-        let (sent, body, known) = match part {
+        let (sent, body, known, until) = match part {
             Part::Done(done) => return Ok(done),
-            Part::UnderWay { sent, body, known } => (sent, body, known),
+            Part::UnderWay { sent, body, known, until } => (sent, body, known, until),
         };
         let (host, done) = match sent.and_then(|sent| client.receive::<Done>(sent)) {
             Ok(done) => (self.host, done),
@@ -178,7 +181,7 @@ impl Reading {
                 if failure.may_pass() {
                     client.avoid(self.host);
                 }
-                client.ask(TXN, &body, self.until()).map_err(|failure| self.error(&failure))?
+                client.ask(TXN, &body, until).map_err(|failure| self.error(&failure))?
             }
             Err(failure) => return Err(self.error(&failure)),
         };
@@ -223,8 +226,11 @@ impl Reading {
             for record in found.kvs {
                 self.pairs += 1;
                 self.bytes += record.key.len() + record.value.len();
-                if let Some(value) = value_of(&record.value) {
-                    pairs.push((self.shared.layout.key_of(&record.key), value));
+                let key = self.shared.layout.key_of(&record.key);
+                match value_of(&key, &record.value) {
+                    Ok(Some(value)) => pairs.push((key, value)),
+                    Ok(None) => {}
+                    Err(failure) => return Err(self.error(&failure)),
                 }
             }
             let (covered, after) = split(&rest, last.filter(|_| !is_last));

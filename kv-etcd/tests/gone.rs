@@ -1,9 +1,12 @@
 //! Servers that have lost what transactions under way have read.
 #![allow(clippy::unwrap_used)]
 
-use std::time::Duration;
+mod support;
 
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use std::time::{Duration, Instant};
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
 
@@ -32,6 +35,50 @@ fn a_store_that_was_removed_does_not_get_what_was_made_of_it() {
     });
     assert!(!has_a.unwrap());
     assert!(new.read(|tx| Ok(tx.get(b"b")?.is_none() && tx.get(b"c")?.is_some())).unwrap());
+}
+
+/// What it waits is what its options say, and not a few seconds for each attempt.
+#[test]
+fn a_transaction_waits_no_longer_than_its_options_say() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let store = open(&cluster.new_prefix());
+    store.write(|tx| tx.put(b"a", b"1")).unwrap();
+    cluster.pause(0);
+    let begun = Instant::now();
+    let options = TxOptions::reading().with_wait(Duration::from_millis(500));
+    let error = store.begin(&options).unwrap().get(b"a").map(drop).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    // Attempts of four seconds would take eight.
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    cluster.resume(0);
+    assert!(store.read(|tx| tx.get(b"a").map(|value| value.is_some())).unwrap());
+}
+
+/// Whoever has written it, it is neither a value nor the sign that a key was removed.
+#[test]
+fn a_value_that_no_commit_has_written_is_an_error() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let url = cluster.new_prefix();
+    let store = open(&url);
+    store.write(|tx| tx.put(b"a", b"1")).unwrap();
+    let prefix = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    for (value, shown) in [(&b"\x07value"[..], "07"), (b"", "nothing")] {
+        let [key, value] = [&format!("{prefix}:da\u{1}").into_bytes()[..], value]
+            .map(|bytes| BASE64_STANDARD.encode(bytes));
+        let body = format!(r#"{{"key":"{key}","value":"{value}"}}"#);
+        let answer = support::post(cluster.endpoints()[0], "kv/put", "", &body);
+        assert!(answer.contains("200 OK"), "{answer}");
+        let tx = store.begin(&TxOptions::reading()).unwrap();
+        let scanned = tx.scan(KeySpan::FULL, Direction::Forward).unwrap().find_map(Result::err);
+        let error = scanned.unwrap();
+        let text = error.to_string();
+        assert!(error.is_damage() && text.contains("6101") && text.contains(shown), "{text}");
+        let error = store.read(|tx| tx.get(b"a\x01").map(drop)).unwrap_err();
+        assert!(error.is_damage(), "{error}");
+        // Nobody takes the key to be free.
+        let error = store.write(|tx| tx.put_new(b"a\x01", b"new")).unwrap_err();
+        assert!(error.is_damage(), "{error}");
+    }
 }
 
 /// The cluster is the same one, and its revisions come a second time.

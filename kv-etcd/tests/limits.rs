@@ -40,6 +40,10 @@ fn what_is_too_large_is_refused_and_never_split() {
     assert_eq!(error.what, "has 129 operations");
     assert!(text.contains("128") && text.contains("--max-txn-ops"), "{text}");
     assert_eq!(count(), 0);
+    // Whoever has raised a limit is told which one.
+    let url = format!("{}?max_txn_ops=200", cluster.new_prefix());
+    let error = puts(&EtcdStore::open(&url).unwrap(), 150, 1).unwrap_err().to_string();
+    assert!(error.contains("max_txn_ops=200 in the URL") && !error.contains("128"), "{error}");
     puts(&store, 127, 1).unwrap();
     assert_eq!(count(), 127);
     for bytes in [1 << 19, 1 << 20] {

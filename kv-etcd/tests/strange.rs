@@ -69,3 +69,17 @@ fn whatever_answers_the_error_says_so() {
         }
     }
 }
+
+/// Such a name is none of a host, whoever is asked for it.
+#[test]
+fn a_host_that_does_not_exist_is_told_at_once() {
+    let open = |hosts: &str| {
+        let opening = EtcdStore::builder().wait(Duration::from_millis(100));
+        opening.open(&format!("etcd://{hosts}/db?tls=off")).unwrap_err()
+    };
+    let error = open("a..b,c..d");
+    let text = error.to_string();
+    assert!(!error.is_retryable() && text.contains("there is no host of the name"), "{text}");
+    // Another one may answer soon.
+    assert!(open(&format!("a..b,127.0.0.1:{}", always(String::new()))).is_retryable());
+}

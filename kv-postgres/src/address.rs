@@ -52,6 +52,9 @@ impl fmt::Display for Host {
     }
 }
 
+/// The table, unless the URL names one.
+const TABLE: &str = "KV";
+
 /// Who asks which servers for which table.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -75,11 +78,15 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Without the password.
+/// Without the password; of the parameters, it has the name of the table if that is another one.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
-        write!(f, "postgres://{}@{}/{}", self.user, hosts.join(","), self.database)
+        write!(f, "postgres://{}@{}/{}", self.user, hosts.join(","), self.database)?;
+        match &self.table[..] {
+            TABLE => Ok(()),
+            table => write!(f, "?table={table}"),
+        }
     }
 }
 
@@ -101,7 +108,7 @@ impl Address {
             hosts: Vec::new(),
             user: url.user,
             database: url.path,
-            table: "KV".to_owned(),
+            table: TABLE.to_owned(),
             dialect: None,
             tls: Tls::Off,
             deferrable: false,
@@ -180,15 +187,19 @@ impl Address {
 
     /// The password: of the URL, of `PGPASSWORD`, or of the file of passwords.
     pub(crate) fn password_for(&self, host: &Host) -> Result<Vec<u8>, Failure> {
-        if let Some(password) = &self.password {
-            return Ok(password.clone().into_bytes());
+        let password = if let Some(password) = &self.password {
+            password.clone().into_bytes()
+        } else if let Ok(password) = std::env::var("PGPASSWORD") {
+            password.into_bytes()
+        } else {
+            let file = std::env::var_os("PGPASSFILE").map(PathBuf::from);
+            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
+            self.password_in(file.or_else(home).as_deref(), host)?
+        };
+        match password.contains(&0) {
+            true => Err(Failure::other("the password has a byte of 0, where it ends for a server")),
+            false => Ok(password),
         }
-        if let Ok(password) = std::env::var("PGPASSWORD") {
-            return Ok(password.into_bytes());
-        }
-        let file = std::env::var_os("PGPASSFILE").map(PathBuf::from);
-        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
-        self.password_in(file.or_else(home).as_deref(), host)
     }
 
     /// The password that a file has for this user.
@@ -337,13 +348,15 @@ mod tests {
         assert_eq!(address.password_for(&address.hosts[0]).unwrap(), b"p@ss:/");
         let shown = format!("{address} {address:?}");
         assert!(!shown.contains("p@ss") && !shown.contains("p%40"), "{shown}");
-        assert!(shown.contains("ann@localhost:5433,127.0.0.1:5432,[::1]:7/my db"), "{shown}");
+        let url = "ann@localhost:5433,127.0.0.1:5432,[::1]:7/my db?table=Other";
+        assert!(shown.contains(url), "{shown}");
     }
 
     #[test]
     fn what_is_left_out_has_a_meaning() {
         let address = Address::parse("postgresql://ann@").unwrap();
         assert_eq!((&address.database[..], &address.table[..]), ("ann", "KV"));
+        assert_eq!(address.to_string(), "postgres://ann@localhost:5432/ann");
         assert_eq!(address.hosts, [name("localhost", 5432)]);
         let address = Address::parse("postgres://ann@:5433/db?host=/run/pg").unwrap();
         assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5433".into())]);

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use permazen_kv::KvError;
-use permazen_kv::remote::Pauses;
+use permazen_kv::remote::{Pauses, note_wait_in_vain};
 
 use crate::address::Address;
 use crate::connection::{Connection, Parameter, Statement};
@@ -62,6 +62,8 @@ struct State {
     swept: Option<Instant>,
     /// The host that answered last.
     host: usize,
+    /// Whether any has.
+    has_answered: bool,
 }
 
 impl Pool {
@@ -126,9 +128,11 @@ impl Pool {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                // To run a transaction again within which this one was begun would make this one wait as long again.
+                note_wait_in_vain();
                 let most = self.most;
                 return Err(KvError::Retry(format!(
-                    "all {most} connections to {} were in use for {wait:?}: allow more \
+                    "this process uses all of its {most} connections to {}, for {wait:?} already: allow more \
                      (PostgresBuilder::connections), and begin no transaction while the same thread has another one",
                     self.address
                 )));
@@ -213,6 +217,7 @@ impl Pool {
                 let state = self.lock();
                 (state.host, state.age)
             };
+            let mut unknown = 0;
             for at in
                 (0..self.address.hosts.len()).map(|at| (first + at) % self.address.hosts.len())
             {
@@ -231,11 +236,14 @@ impl Pool {
                 match opened {
                     Ok((server_time, mut connection)) => {
                         connection.set_limit(self.limit);
-                        self.lock().host = at;
+                        let mut state = self.lock();
+                        (state.host, state.has_answered) = (at, true);
+                        drop(state);
                         return Ok(Checked { connection, server_time, heard: Instant::now(), age });
                     }
                     Err(error) => {
                         let what = format!("cannot connect to {host}");
+                        unknown += usize::from(error.is_unknown_host());
                         let error = match error {
                             // There was none that could be lost.
                             Failure::Lost(error) => KvError::Retry(format!("{what}: {error}")),
@@ -248,6 +256,14 @@ impl Pool {
                         failure = Some(error);
                     }
                 }
+            }
+            // Who has just written the URL need not wait for a host that somebody may add.
+            if unknown == self.address.hosts.len()
+                && !self.lock().has_answered
+                && let Some(failure) = &failure
+            {
+                let reason = failure.to_string().into();
+                return Err(KvError::Open { path: self.path().into(), reason });
             }
             attempt = attempt.saturating_mul(2);
             if !pauses.sleep_until(until)

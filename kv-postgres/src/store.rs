@@ -215,7 +215,7 @@ impl PostgresStore {
         &self.warnings
     }
 
-    /// What messages call it: its URL without the password and the parameters.
+    /// What messages call it: its URL without the password, and of the parameters only `table`, if it has one.
     pub fn name(&self) -> String {
         self.db.engine().pool.address.to_string()
     }

@@ -66,3 +66,39 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
         proxy.end_fault();
     }
 }
+
+/// To run the outer one again would only make the inner one wait as long again, and each of them thirty times.
+#[test]
+fn a_transaction_within_another_one_that_has_the_last_connection_is_not_tried_again() {
+    let Some(server) = Postgres::shared() else { return };
+    let builder = PostgresStore::builder().connections(1).wait(Duration::from_millis(50));
+    let store = builder.open(&server.new_table()).unwrap();
+    let (mut outer, mut inner) = (0, 0);
+    let nested = store.write(|tx| {
+        outer += 1;
+        tx.get(b"key")?;
+        store.write(|tx| {
+            inner += 1;
+            tx.put(b"key", b"")
+        })
+    });
+    let error = nested.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        error.is_retryable() && text.contains("this process uses all of its 1 connections"),
+        "{text}"
+    );
+    assert!(text.contains("PostgresBuilder::connections"), "{text}");
+    assert_eq!((outer, inner), (1, 1));
+    // Afterwards all is as before.
+    let mut attempts = 0;
+    store
+        .write(|tx| {
+            attempts += 1;
+            match attempts {
+                3 => tx.put(b"key", b""),
+                _ => Err(permazen_kv::KvError::Retry("busy".to_owned())),
+            }
+        })
+        .unwrap();
+}

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -97,6 +99,103 @@ fn who_talks_without_end_is_not_listened_to() {
             assert!(error.contains("cannot connect"), "{error}");
         }
     }
+}
+
+/// A server that has a number for each statement, and once it is told to nothing in its place. It ends after a hundred
+/// of these. Returns its port and how many it has sent.
+fn without_values(is_told: &Arc<AtomicBool>) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (is_told, sent) = (Arc::clone(is_told), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&sent);
+    let serve = move |mut client: TcpStream| -> std::io::Result<()> {
+        let body = |client: &mut TcpStream| {
+            let mut len = [0; 4];
+            client.read_exact(&mut len)?;
+            let mut body = vec![0; u32::from_be_bytes(len) as usize - 4];
+            client.read_exact(&mut body)
+        };
+        body(&mut client)?;
+        client.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")?;
+        loop {
+            let mut kind = [0];
+            client.read_exact(&mut kind)?;
+            body(&mut client)?;
+            match kind[0] {
+                b'E' if is_told.load(Ordering::Relaxed) => {
+                    if count.fetch_add(1, Ordering::Relaxed) == 100 {
+                        return Ok(());
+                    }
+                    client.write_all(b"D\0\0\0\x0f\0\x02\0\0\0\x01\x05\xff\xff\xff\xff")?;
+                    client.write_all(b"C\0\0\0\x06S\0")?;
+                }
+                b'E' => {
+                    client.write_all(b"D\0\0\0\x1e\0\x02\0\0\0\x08\0\0\0\0\0\0\x10\0")?;
+                    client.write_all(b"\0\0\0\x08\0\0\0\0\0\0\x10\0C\0\0\0\x06S\0")?;
+                }
+                b'S' => client.write_all(b"Z\0\0\0\x05I")?,
+                _ => {}
+            }
+        }
+    };
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let _ = serve(client);
+        }
+    });
+    (port, sent)
+}
+
+#[test]
+fn who_sends_no_values_is_not_asked_again_and_again() {
+    type Read = fn(&dyn KvRead) -> permazen_kv::Result<()>;
+    let reads: [Read; 4] = [
+        |tx| tx.get(b"\x05").map(drop),
+        |tx| tx.at_least(b"\x05", None).map(drop),
+        |tx| tx.at_most(b"", Some(b"\x06")).map(drop),
+        |tx| tx.scan(KeySpan::FULL, Direction::Forward)?.try_for_each(|pair| pair.map(drop)),
+    ];
+    for read in reads {
+        let is_told = Arc::default();
+        let (port, sent) = without_values(&is_told);
+        let url = format!("postgres://ann@127.0.0.1:{port}/db");
+        let store = PostgresStore::builder().wait(Duration::from_secs(20)).open(&url).unwrap();
+        is_told.store(true, Ordering::Relaxed);
+        let tx = store.begin(&TxOptions::reading()).unwrap();
+        let error = read(&*tx).unwrap_err().to_string();
+        let sent = sent.load(Ordering::Relaxed);
+        assert!(sent < 10 && error.contains("the server has sent no pair"), "{sent}: {error}");
+    }
+}
+
+/// No server can be sent such a password, so it is not tried for as long as the store may wait.
+#[test]
+fn a_password_with_a_byte_of_0_is_refused() {
+    let asked = always(b"R\0\0\0\x08\0\0\0\x03");
+    let url = format!("postgres://ann:secret%00word@127.0.0.1:{asked}/db");
+    let opening = PostgresStore::builder().wait(Duration::from_millis(100));
+    let error = opening.open(&url).unwrap_err();
+    let text = error.to_string();
+    assert!(!error.is_retryable() && text.contains("the password has a byte of 0"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}
+
+/// Such a name is none of a host, whoever is asked for it.
+#[test]
+fn a_host_that_does_not_exist_is_told_at_once() {
+    let opening = || PostgresStore::builder().wait(Duration::from_millis(100));
+    let error = opening().open("postgres://ann@a..b,c..d/db").unwrap_err();
+    let text = error.to_string();
+    assert!(!error.is_retryable() && text.contains("there is no host of the name"), "{text}");
+    // Another one may answer soon.
+    let silent = always(b"");
+    let error = opening().open(&format!("postgres://ann@a..b,127.0.0.1:{silent}/db"));
+    assert!(error.unwrap_err().is_retryable());
+    let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
+    let url = server.new_table().replace("127.0.0.1", "a..b,127.0.0.1");
+    assert!(url.contains("a..b"), "{url}");
+    let url = format!("{url}&sslmode=disable");
+    PostgresStore::open(&url).unwrap();
 }
 
 /// The server has no room for answers that nobody takes, and then takes no more statements.
