@@ -5,7 +5,7 @@
 mod fixture;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -159,4 +159,21 @@ fn a_backup_is_ended_at_once_and_leaves_nothing() {
     assert_eq!(names, ["db"], "a file was left");
     assert!(fs::read(Path::new(&path).join("data.mdb")).expect("read") == before);
     jsck(&["--no-store-check", &path]).assert().code(1);
+}
+
+/// Connections wait in a queue of the system, so nobody answers, and it says for whom it waits.
+#[test]
+fn who_waits_for_a_server_says_so() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("its address").port();
+    for scheme in ["postgres://ann@", "etcd://"] {
+        let url = format!("{scheme}127.0.0.1:{port}/none");
+        let mut child = start(&[&url], Stdio::null());
+        let mut said = String::new();
+        let errors = child.stderr.take().expect("its messages");
+        BufReader::new(errors).read_line(&mut said).expect("a line");
+        assert_eq!(said, format!("jsck: waiting for the server of {url}\n"));
+        signal(&child, "KILL");
+        child.wait().expect("an end");
+    }
 }

@@ -107,7 +107,8 @@ impl EtcdBuilder {
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`] if the URL is wrong; [`KvError::Open`] if the cluster refuses the user, or if there
-    /// is no store and none may be begun; retryable if no member answers in time.
+    /// is no host of any name in the URL; [`KvError::NoStore`] if there is no store and none may be begun; retryable if no
+    /// member answers in time.
     pub fn open(self, url: &str) -> Result<EtcdStore> {
         let client = Client::new(Address::parse(url)?, self.wait)?;
         let layout = Layout::new(&client.address.prefix);
@@ -116,7 +117,10 @@ impl EtcdBuilder {
         let is_there = find_horizon(&shared, self.create, Instant::now() + self.wait);
         if !is_there.map_err(|failure| shared.error("cannot open the store", &failure))? {
             let reason = "there is no store under this prefix";
-            return Err(KvError::Open { path: shared.client.path().into(), reason: reason.into() });
+            return Err(KvError::NoStore {
+                path: shared.client.path().into(),
+                reason: reason.into(),
+            });
         }
         let watching = Arc::new(WatchListener::new(Puts(Arc::clone(&shared)), self.wait));
         let db = RemoteDatabase::new(Etcd { shared, wait: self.wait, watching });

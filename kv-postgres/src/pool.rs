@@ -132,7 +132,7 @@ impl Pool {
                 note_wait_in_vain();
                 let most = self.most;
                 return Err(KvError::Retry(format!(
-                    "this process uses all of its {most} connections to {}, for {wait:?} already: allow more \
+                    "all {most} connections of this process to {} were in use for {wait:?}: allow more \
                      (PostgresBuilder::connections), and begin no transaction while the same thread has another one",
                     self.address
                 )));

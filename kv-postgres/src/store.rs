@@ -144,7 +144,8 @@ impl PostgresBuilder {
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`](permazen_kv::KvError::InvalidArgument) if the URL is wrong; [`KvError::Open`](permazen_kv::KvError::Open) if the server refuses the user, or if there
-    /// are no tables and none may be created; retryable if no server answers in time.
+    /// is no host of any name in the URL; [`KvError::NoStore`] if there are no tables and none may be created; retryable if
+    /// no server answers in time.
     pub fn open(self, url: &str) -> Result<PostgresStore> {
         let mut address = Address::parse(url)?;
         address.deferrable |= self.deferrable;

@@ -54,12 +54,14 @@ fn check_order(hashes: &Answer) -> Result<(), Failure> {
 /// What is wrong with the tables, and what to do.
 fn explained(error: &Failure, pool: &Pool, create: bool) -> KvError {
     let what = "cannot open the tables";
-    let why = if error.is_of("42P01") && !create {
-        "there is no store"
-    } else if error.is_of("42703") {
-        "a table has not the columns of a store, so name another one with table=NAME in the URL"
-    } else {
-        return error.to_kv(what, &pool.path());
-    };
-    KvError::Open { path: pool.path().into(), reason: format!("{what}: {why}: {error}").into() }
+    let path = pool.path().into();
+    if error.is_of("42P01") && !create {
+        let reason = format!("{what}: there is no store: {error}").into();
+        return KvError::NoStore { path, reason };
+    }
+    if error.is_of("42703") {
+        let why = "a table has not the columns of a store, so name another one with table=NAME in the URL";
+        return KvError::Open { path, reason: format!("{what}: {why}: {error}").into() };
+    }
+    error.to_kv(what, &path)
 }

@@ -111,6 +111,7 @@ fn a_table_that_somebody_has_dropped() {
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable());
     check(&error, &["42P01", &world.table, "opening the store creates it"]);
     let none = PostgresStore::builder().create(false).open(&world.url).unwrap_err();
+    assert!(matches!(none, KvError::NoStore { .. }), "{none}");
     check(&none, &["cannot open the tables", "there is no store", "42P01"]);
     assert!(!none.to_string().contains("dropped"), "{none}");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use permazen::escape::path_text;
 use permazen::kv::copy::{Copied, Watch, copy_pairs};
 use permazen::kv::xml::{self, Style, XmlError};
-use permazen::kv::{KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, TxOptions};
 use permazen::open::{Opening, StoreKind};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::secrets;
-use crate::session::Session;
+use crate::session::{Session, in_the_way};
 
 /// Copy all pairs to another store, of any kind.
 ///
@@ -119,18 +119,48 @@ impl Copy {
         session: &Session,
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
-        let target = opening.open(name)?;
+        let target = in_the_way::telling(kind.is_on_servers(), || opening.open(name))?;
         let mut kv = session.patiently_with(&target, |slice| {
             target.begin(&TxOptions::writing().with_wait(slice))
         })?;
-        if kv.at_least(&[], None)?.is_some() {
+        let is_replaced = kv.at_least(&[], None)?.is_some();
+        if is_replaced {
             self.must_force(target.name())?;
             remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
         }
         let copied = watched(&session.interrupt, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;
-        session.interrupt.commit(|| Ok(kv.commit()?))?;
+        session.interrupt.commit(|| {
+            kv.commit().map_err(|error| match is_too_large(&error) {
+                true => too_large(copied, is_replaced),
+                false => error.into(),
+            })
+        })?;
         Ok(copied)
     }
+}
+
+/// Whether etcd refuses the copy because of its size.
+fn is_too_large(error: &KvError) -> bool {
+    #[cfg(feature = "etcd")]
+    if let KvError::Store { source, .. } = error {
+        return source.is::<permazen::etcd::TooLarge>();
+    }
+    let _ = error;
+    false
+}
+
+/// What to set so that etcd takes a copy.
+fn too_large(copied: Copied, replaces: bool) -> Failure {
+    // What is removed counts as well; there may be as much of it.
+    let operations = if replaces { 2 * copied.pairs } else { copied.pairs } + 8;
+    // The keys of the store have a prefix there, and each pair is described.
+    let bytes = copied.bytes + 128 * operations + (1 << 16);
+    Failure::new(format!(
+        "the copy is too large for the limits of etcd: a copy is one transaction, of {} pairs and {} bytes; start each \
+         member with --max-txn-ops={operations} and --max-request-bytes={bytes}, and put ?max_txn_ops={operations} into the \
+         URL",
+        copied.pairs, copied.bytes
+    ))
 }
 
 /// Make a backup: a new store of the same kind, from the files of this one.

@@ -101,9 +101,7 @@ fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Ans
         match attempt(script.pieces(), edits, &mut ids, &mut committed, script, session, out) {
             Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
             Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {}
-            Err(failure) if edits && failure.exit != Exit::Unknown => {
-                return Err(failure.but("nothing is changed"));
-            }
+            Err(failure) if edits => return Err(but_nothing(failure, out.bytes() != before)),
             done => return done,
         }
     }
@@ -136,6 +134,9 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
         match result {
             Ok(given) => answer = answer.max(given),
             Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
+            Err(failure) if edits && out.bytes() != before => {
+                return Err(but_nothing(failure, true));
+            }
             Err(failure) => return Err(failure),
         }
         if out.is_gone() {
@@ -158,6 +159,15 @@ fn but_committed(failure: Failure, committed: u64) -> Failure {
     failure.but(&format!(
         "what was changed before it is committed: {committed} statements or commands"
     ))
+}
+
+/// Adds that nothing is changed, and if something was printed that this is not so.
+fn but_nothing(failure: Failure, has_said: bool) -> Failure {
+    match (failure.exit, has_said) {
+        (Exit::Unknown, _) => failure,
+        (_, false) => failure.but("nothing is changed"),
+        (_, true) => failure.but("nothing is changed: what was said before is not committed"),
+    }
 }
 
 /// Runs pieces in one transaction, and commits it if they edit. Adds to `committed` how many have

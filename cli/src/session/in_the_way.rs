@@ -64,7 +64,7 @@ fn busy(failure: &Failure, wait: Duration) -> Failure {
 }
 
 /// Runs something that may wait for others, or for the server of the store, and says so if it takes long.
-pub(super) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
+pub(crate) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (running, ended) = channel::<()>();
         // Without the thread, nothing is said.

@@ -1,7 +1,7 @@
 //! An open database, what the user has chosen, and transactions.
 
 mod counted;
-mod in_the_way;
+pub(crate) mod in_the_way;
 mod open;
 mod parameters;
 mod readers;

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
@@ -45,9 +44,7 @@ impl Session {
                     Some(what) => Failure::new(format!("{}: {what}", path_text(path))),
                     None => error.into(),
                 },
-                OpenError::Store(KvError::Open { ref path, ref reason })
-                    if !args.create && is_missing(on_server, path, reason) =>
-                {
+                OpenError::Store(ref store) if !args.create && is_missing(on_server, store) => {
                     Failure::from(error).but("--create creates it")
                 }
                 error => error.into(),
@@ -86,8 +83,12 @@ fn is_on_server(opening: &Opening, name: &OsStr) -> bool {
 }
 
 /// Whether a store could not be opened because it is not there. A URL is no path, so stores on servers say it.
-fn is_missing(on_server: bool, path: &Path, reason: &str) -> bool {
-    if on_server { reason.contains("there is no store") } else { !path.exists() }
+fn is_missing(on_server: bool, error: &KvError) -> bool {
+    match error {
+        KvError::NoStore { .. } => true,
+        KvError::Open { path, .. } => !on_server && !path.exists(),
+        _ => false,
+    }
 }
 
 impl Options {

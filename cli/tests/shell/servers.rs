@@ -23,6 +23,9 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
         "{missing}"
     );
     // Nothing that is wrong with the user or the server is made right by a new store.
+    // Which table it is about is said.
+    let table = url.split_once('?').unwrap().1;
+    assert!(missing.contains(table), "{missing}");
     let refused = run(&url.replace("test@", "nobody@"), &["count Pet"]).failed(2);
     assert!(refused.contains("28000") && !refused.contains("--create"), "{refused}");
     let copied = db.run(&["copy", &url]).done();
@@ -64,6 +67,63 @@ fn a_server_that_does_not_answer_is_waited_for() {
         assert!(err.starts_with("permazen: waiting for the server\n"), "{err}");
         assert!(!err.contains("is lost: timed out") && !err.contains("others"), "{err}");
     }
+}
+
+/// What was said of a change before it was committed is not left as if it were true.
+#[test]
+fn a_user_who_may_only_read_is_told_that_nothing_was_committed() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    let table = url.split_once("table=").unwrap().1;
+    for sql in [
+        "DROP USER IF EXISTS reader",
+        "CREATE USER reader",
+        &format!("GRANT SELECT ON \"{table}\", \"{table}_commit\" TO reader"),
+    ] {
+        server.sql(sql);
+    }
+    let url = url.replace("test@", "reader@");
+    assert_eq!(run(&url, &["--raw", "count Pet"]).done(), "1\n");
+    for arguments in [
+        &["--write", "create Pet name = \"Tom\""][..],
+        &["--write", "--each", "create Pet name = \"Tom\""],
+    ] {
+        let refused = run(&url, arguments);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        let said = "42501";
+        assert!(refused.err.contains(said), "{refused:?}");
+        let said = "; nothing is changed: what was said before is not committed";
+        assert!(refused.err.trim_end().ends_with(said), "{refused:?}");
+    }
+    server.sql("DROP OWNED BY reader");
+    server.sql("DROP USER reader");
+}
+
+#[test]
+fn a_copy_that_is_too_large_for_a_cluster_says_what_to_set() {
+    let Some(cluster) = Etcd::start(1, &[]) else { return };
+    let db = Fixture::new();
+    let many: Vec<String> = (0..40).map(|n| format!("create Pet name = \"{n}\"")).collect();
+    db.run(&["--write", &many.join("; ")]);
+    let refused = db.run(&["copy", &cluster.new_prefix()]).failed(2);
+    for said in
+        ["a copy is one transaction", "--max-txn-ops=", "--max-request-bytes=", "?max_txn_ops="]
+    {
+        assert!(refused.contains(said), "{refused}");
+    }
+    assert!(!refused.contains("make several transactions"), "{refused}");
+    // What it says is enough.
+    let number = |name: &str| -> u64 {
+        let from = refused.split_once(name).unwrap().1;
+        from.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    };
+    let (operations, bytes) = (number("--max-txn-ops="), number("--max-request-bytes="));
+    let arguments = [format!("--max-txn-ops={operations}"), format!("--max-request-bytes={bytes}")];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(cluster) = Etcd::start(1, &arguments) else { return };
+    let url = format!("{}?max_txn_ops={operations}", cluster.new_prefix());
+    db.run(&["copy", &url]).done();
 }
 
 #[test]

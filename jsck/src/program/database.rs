@@ -12,12 +12,10 @@ use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 use super::args::Kind;
 use super::files;
 use super::host::{Busy, Failure, Host, Subject};
-use super::terminal::{Terminal, path_text};
+use super::terminal::{TOLD_AFTER, Terminal, path_text};
 
 /// How long to wait at a time before looking whether to stop.
 const SLICE: Duration = Duration::from_millis(50);
-/// After this time it is said that the program waits.
-const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// An open database.
 pub(super) struct Database {
@@ -57,7 +55,7 @@ pub(super) fn open(
     subject: Subject<'_>,
     kind: Option<Kind>,
     write: bool,
-    wait: Option<Duration>,
+    terminal: &Terminal<'_>,
 ) -> Result<Database, Failure> {
     let (name, kind) = match subject {
         Subject::Named(name) => (Path::new(name), kind),
@@ -70,7 +68,7 @@ pub(super) fn open(
         },
     };
     let mut opening = Opening::new().write(write);
-    if let Some(wait) = wait {
+    if let Some(wait) = terminal.host.wait() {
         opening = opening.wait(wait);
     }
     if let Some(kind) = kind {
@@ -85,7 +83,13 @@ pub(super) fn open(
         error => error.into(),
     })?;
     if located.0 != StoreKind::Xml {
-        let store = opening.open(name).map_err(unwrapped)?;
+        let open = || opening.open(name);
+        let opened = match located.0.is_on_servers() {
+            true => terminal
+                .telling(format_args!("waiting for the server of {}", path_text(name)), open),
+            false => open(),
+        };
+        let store = opened.map_err(unwrapped)?;
         let path = store.name().to_path_buf();
         return Ok(Database { path, store: Store::Other(store) });
     }

@@ -134,7 +134,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
             .into());
     }
     let path = subject.path();
-    let open = |write| database::open(subject, args.kind, write, host.wait());
+    let open = |write| database::open(subject, args.kind, write, terminal);
     if let Some(file) = &args.apply_undo {
         let database = open(true)?;
         let mut output = presenter(args, terminal);

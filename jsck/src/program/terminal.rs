@@ -5,6 +5,9 @@
 use std::cell::RefCell;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 pub(super) use permazen::escape::path_text;
 use permazen::escape::{Escaping, needs_escape};
@@ -12,6 +15,9 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
 use super::host::{Failure, Host};
+
+/// After this time it is said that the program waits.
+pub(super) const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// A line that is being built.
 #[derive(Default)]
@@ -69,9 +75,30 @@ impl<'o> Terminal<'o> {
     /// Prints a line on standard error, after the name of the program. If that fails, only the exit
     /// code is left to tell.
     pub(super) fn complain(&self, text: impl Display) {
+        let _ = io::stderr().write_all(self.complaint(text).as_bytes());
+    }
+
+    fn complaint(&self, text: impl Display) -> String {
         let Line(mut line) = Line::default().text(self.host.name()).text(": ").text(text);
         line.push('\n');
-        let _ = io::stderr().write_all(line.as_bytes());
+        line
+    }
+
+    /// Runs something that may wait, and [complains](Self::complain) if that takes long.
+    pub(super) fn telling<T>(&self, text: impl Display, run: impl FnOnce() -> T) -> T {
+        let complaint = self.complaint(text);
+        thread::scope(|scope| {
+            let (running, ended) = channel::<()>();
+            // Without the thread, nothing is said.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
+                if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    let _ = io::stderr().write_all(complaint.as_bytes());
+                }
+            });
+            let result = run();
+            drop(running);
+            result
+        })
     }
 
     fn out(&self, bytes: &[u8]) {

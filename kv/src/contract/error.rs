@@ -104,6 +104,14 @@ pub enum KvError {
         /// Why, and what to do about it.
         reason: Box<str>,
     },
+    /// There is no store on the server, and none may be created.
+    #[error("{}: {reason}", path.display())]
+    NoStore {
+        /// What the store would be called.
+        path: Box<Path>,
+        /// What is missing.
+        reason: Box<str>,
+    },
     /// The store cannot be opened as long as another program, which cannot share it, has it open.
     #[error("{}: {reason}", path.display())]
     InUse {
