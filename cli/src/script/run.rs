@@ -101,7 +101,7 @@ fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Ans
         match attempt(script.pieces(), edits, &mut ids, &mut committed, script, session, out) {
             Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
             Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {}
-            Err(failure) if edits => return Err(but_nothing(failure, out.bytes() != before)),
+            Err(failure) if edits => return Err(but_nothing(failure)),
             done => return done,
         }
     }
@@ -135,7 +135,7 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
             Ok(given) => answer = answer.max(given),
             Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
             Err(failure) if edits && out.bytes() != before => {
-                return Err(but_nothing(failure, true));
+                return Err(but_nothing(failure));
             }
             Err(failure) => return Err(failure),
         }
@@ -161,12 +161,11 @@ fn but_committed(failure: Failure, committed: u64) -> Failure {
     ))
 }
 
-/// Adds that nothing is changed, and if something was printed that this is not so.
-fn but_nothing(failure: Failure, has_said: bool) -> Failure {
-    match (failure.exit, has_said) {
-        (Exit::Unknown, _) => failure,
-        (_, false) => failure.but("nothing is changed"),
-        (_, true) => failure.but("nothing is changed: what was said before is not committed"),
+/// Adds that nothing is changed, whatever was said to be.
+fn but_nothing(failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::Unknown => failure,
+        _ => failure.but("nothing is changed"),
     }
 }
 
