@@ -196,13 +196,11 @@ impl Plan {
         }
         let mut tombstones = BTreeMap::new();
         for (key, record) in self.absent.iter().zip(found) {
-            match record {
-                Some(record) => match value_of(key, &record.value) {
-                    Ok(Some(_)) => return Err(KvError::is_not_new(key)),
-                    Ok(None) => drop(tombstones.insert(key.clone(), record.mod_revision)),
-                    Err(failure) => return Err(shared.error(WHAT, &failure)),
-                },
-                None => {}
+            let Some(record) = record else { continue };
+            match value_of(key, &record.value) {
+                Ok(Some(_)) => return Err(KvError::is_not_new(key)),
+                Ok(None) => drop(tombstones.insert(key.clone(), record.mod_revision)),
+                Err(failure) => return Err(shared.error(WHAT, &failure)),
             }
         }
         match tombstones.is_empty() {

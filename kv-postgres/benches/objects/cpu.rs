@@ -39,16 +39,15 @@ fn spent(backends: &[String], act: impl Fn(usize)) -> [f64; 2] {
 
 fn line(server: &Postgres, what: &str, ours: impl Fn(usize), by_hand: impl Fn(usize)) {
     let mut figures: [[Vec<f64>; 2]; 2] = Default::default();
-    (ours(0), by_hand(0));
+    ours(0);
+    by_hand(0);
     let backends = backends(server);
     for turn in 0..TURNS {
         let first = 1 + turn * TRANSACTIONS;
-        for side in 0..2 {
-            let spent = match side {
-                0 => spent(&backends, |n| ours(first + n)),
-                _ => spent(&backends, |n| by_hand(first + n)),
-            };
-            (0..2).for_each(|at| figures[side][at].push(spent[at]));
+        let spent =
+            [spent(&backends, |n| ours(first + n)), spent(&backends, |n| by_hand(first + n))];
+        for (figures, spent) in figures.iter_mut().zip(spent) {
+            (0..2).for_each(|at| figures[at].push(spent[at]));
         }
     }
     let [ours, by_hand] = figures.map(|side| side.map(median));
