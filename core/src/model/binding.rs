@@ -81,7 +81,7 @@ impl Models {
 }
 
 /// Which index of a field.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The index of the field itself, of the elements, or of the keys.
     Main,

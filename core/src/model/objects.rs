@@ -157,12 +157,18 @@ impl<'t, T: Target> Objs<'t, T> {
 
     /// The object with the smallest ID.
     pub fn first(&self) -> Result<Option<T::Live<'t>>> {
-        self.iter().next().transpose()
+        if self.tx.core().prefetches() {
+            return self.iter().next().transpose();
+        }
+        self.ids.first()?.map(|id| T::live(Handles::one(self.tx), id)).transpose()
     }
 
     /// The object with the largest ID.
     pub fn last(&self) -> Result<Option<T::Live<'t>>> {
-        self.iter().next_back().transpose()
+        if self.tx.core().prefetches() {
+            return self.iter().next_back().transpose();
+        }
+        self.ids.last()?.map(|id| T::live(Handles::one(self.tx), id)).transpose()
     }
 
     /// Whether there are no objects.

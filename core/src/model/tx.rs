@@ -11,7 +11,7 @@ use super::any_obj::AnyObj;
 use super::binding::{Binding, Bindings, Models};
 use super::error::{Error, Result};
 use super::hook;
-use super::index::{IndexOn, SeenObjects};
+use super::index::{IndexOn, KnownViews, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
 use super::objects::Objs;
@@ -39,6 +39,7 @@ pub struct Tx {
 struct State {
     bindings: Arc<Bindings>,
     seen_objects: RefCell<SeenObjects>,
+    known_views: KnownViews,
     rules: Cell<RuleOptions>,
 }
 
@@ -60,7 +61,8 @@ impl Tx {
         core.notes.watch(bindings.watched());
         note_for(&core, rules.validation);
         let rules = Cell::new(rules);
-        let state = State { bindings, seen_objects: RefCell::default(), rules };
+        let (seen_objects, known_views) = (RefCell::default(), KnownViews::default());
+        let state = State { bindings, seen_objects, known_views, rules };
         core.attach(
             Box::new(state),
             |core, hook, event| hook::call(Tx::of(core), hook, event),
@@ -105,6 +107,10 @@ impl Tx {
 
     pub(super) fn seen_objects(&self) -> Result<&RefCell<SeenObjects>> {
         Ok(&self.state()?.seen_objects)
+    }
+
+    pub(super) fn known_views(&self) -> Result<&KnownViews> {
+        Ok(&self.state()?.known_views)
     }
 
     pub(crate) fn rule_options(&self) -> Result<RuleOptions> {

@@ -201,7 +201,9 @@ impl Transaction<'_> {
 
     /// Whether a recorded schema has an object type with this storage ID.
     pub(super) fn is_object_type(&self, storage_id: StorageId) -> bool {
-        self.bundle().item(storage_id).is_some_and(|item| item.kind() == ItemKind::ObjectType)
+        self.with_bundle(|bundle| {
+            bundle.item(storage_id).is_some_and(|item| item.kind() == ItemKind::ObjectType)
+        })
     }
 
     /// Shows to `read` what an object of a known type is, which this transaction does not know yet, and
@@ -232,11 +234,10 @@ impl Transaction<'_> {
         let schema = layout::parse_object_info(value).map_err(|what| {
             Error::inconsistent(format!("{} (value {}): {what}", self.named(id), hex(value, 16)))
         })?;
-        let object_type = self
-            .bundle()
-            .schema(schema)
-            .and_then(|schema| schema.type_by_storage_id(id.storage_id()))
-            .map(Arc::clone);
+        let object_type = self.with_bundle(|bundle| {
+            let schema = bundle.schema(schema)?;
+            schema.type_by_storage_id(id.storage_id()).map(Arc::clone)
+        });
         let info = ObjectInfo { schema, object_type };
         self.remember(id, info.clone());
         Ok(info)

@@ -63,8 +63,8 @@ pub(crate) use error::first_to_say;
 pub use error::{Error, Result};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{
-    EncodedRange, Entries, HiddenObjects, IndexOverlay, MergedIndex, borrowed, encode_bound,
-    map_key_of,
+    EncodedRange, Entries, HiddenObjects, IndexOverlay, MergedIndex, Selection, borrowed,
+    encode_bound, map_key_of,
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;

@@ -121,6 +121,18 @@ impl Transaction<'_> {
         Arc::clone(&self.schemas.bundle.borrow())
     }
 
+    /// Lends what [`bundle`](Transaction::bundle) returns, which threads then need not count.
+    #[inline]
+    pub(crate) fn with_bundle<R>(&self, read: impl FnOnce(&SchemaBundle) -> R) -> R {
+        read(&self.schemas.bundle.borrow())
+    }
+
+    /// Whether these are the recorded schemas that the transaction uses.
+    #[inline]
+    pub(crate) fn has_bundle(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        Arc::ptr_eq(&self.schemas.bundle.borrow(), bundle)
+    }
+
     /// Continues with other recorded schemas. If the transaction's own schema is not among them,
     /// the empty schema replaces it.
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {

@@ -52,6 +52,25 @@ fn a_refusal_is_of_the_moment() {
 }
 
 #[test]
+fn a_view_that_was_opened_before_is_looked_up_again_when_schemas_are_recorded() {
+    let old = before(&(Arc::new(MemoryStore::new()) as Arc<dyn KvDatabase>)).schema().clone();
+    let (store, counter) = counted();
+    let tx = now(&store).begin().unwrap();
+    tx.create(new_task("b", Some(now::State::Done), 1)).unwrap();
+    for _ in 0..2 {
+        counter.take();
+        let titles = tx.index(now::Task::TITLE).unwrap();
+        assert_eq!(counter.take().reads(), 0);
+        assert_eq!(titles.count().unwrap(), 1);
+    }
+    assert!(tx.core().add_schema(&old).unwrap());
+    counter.take();
+    tx.index(now::Task::TITLE).unwrap();
+    assert_eq!(counter.take().seeks, 1);
+    assert_eq!(tx.index(now::Task::TITLE).unwrap().count().unwrap(), 1);
+}
+
+#[test]
 fn a_query_of_what_is_indexed_does_not_look_for_more() {
     let (store, counter) = counted();
     before(&store).write(|tx| tx.create(old_task("a", None, 1)).map(drop)).unwrap();

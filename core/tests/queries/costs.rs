@@ -37,15 +37,14 @@ fn finding_is_one_seek() {
     let (db, counter) = hundred(false);
     let tx = db.begin().unwrap();
     let (found, spent) = cost(&counter, || tx.find(Person::NAME, "a07"));
-    assert_eq!((found.is_some(), spent), (true, [0, 1, 1]));
+    assert_eq!((found.is_some(), spent), (true, [0, 1, 0]));
     let (found, spent) = cost(&counter, || tx.find_ref(Person::NAME, "c"));
     assert_eq!((found.is_some(), spent), (false, [0, 1, 0]));
     let (found, spent) = cost(&counter, || tx.find(Person::RANK_NAME, (7, "a07")));
-    assert_eq!((found.is_some(), spent), (true, [0, 1, 1]));
-    // Of many objects only the first few are read.
-    let (found, [gets, seeks, steps]) = cost(&counter, || tx.find(Person::TAGS, "t"));
-    assert!(found.is_some() && steps < 10);
-    assert_eq!((gets, seeks), (0, 1));
+    assert_eq!((found.is_some(), spent), (true, [0, 1, 0]));
+    // Of many objects only the first is read.
+    let (found, spent) = cost(&counter, || tx.find(Person::TAGS, "t"));
+    assert_eq!((found.is_some(), spent), (true, [0, 1, 0]));
 }
 
 #[test]

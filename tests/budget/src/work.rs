@@ -197,6 +197,16 @@ impl Work {
                 first(tx.index(Person::NAME).unwrap().get(&person.name).unwrap());
             }
         });
+        self.operation("index equality, view kept: first", TIMES, || {
+            for (_, person) in self.some() {
+                black_box(index.get(&person.name).unwrap().first().unwrap().unwrap());
+            }
+        });
+        self.operation("index equality: find", TIMES, || {
+            for (_, person) in self.some() {
+                black_box(tx.find(Person::NAME, &person.name).unwrap().unwrap());
+            }
+        });
         let ages = |tx: &Tx, each: &dyn Fn(Obj<'_, Person>)| {
             let index = tx.index(Person::AGE).unwrap();
             let mut ages = 0;

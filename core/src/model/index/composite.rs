@@ -1,11 +1,13 @@
 //! Typed queries of composite indexes, column by column.
 
+use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use permazen_kv::Direction;
 
+use super::known_views::{KnownViews, ViewOf};
 use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete};
 use super::query::{
@@ -319,17 +321,28 @@ impl<M: Source, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
     type View<'t> = CompositeIndex<'t, M::Found, V>;
 
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
-        let places = M::places(tx.models()?, Slot::Composite(self.position))?;
-        let view = open_places(tx, &places, how)?;
+        let (source, position) = (TypeId::of::<M>(), self.position);
+        let of = ViewOf { source, position, part: None, columns: 0 };
+        let view = match KnownViews::get(tx, of, how)? {
+            Some((view, _)) => view,
+            None => open_places(tx, &M::places(tx.models()?, Slot::Composite(position))?, of, how)?,
+        };
         Ok(CompositeIndex { tx, view, types: PhantomData })
     }
 }
 
 /// The view of a composite index without types, so that the compiler makes it once for all models.
-fn open_places<'t>(tx: &'t Tx, places: &Places<'t>, how: OpenAs) -> Result<IndexView<'t>> {
+fn open_places<'t>(
+    tx: &'t Tx,
+    places: &Places<'t>,
+    of: ViewOf,
+    how: OpenAs,
+) -> Result<IndexView<'t>> {
     let (shape, bindings) = places.index(|binding, position| binding.composite_shape(position))?;
     let view = tx.core.index_view(shape)?.of_types(ids(&bindings));
-    complete(tx, &view, &bindings, false, how)
+    let view = complete(tx, &view, &bindings, false, how)?;
+    KnownViews::remember(tx, of, how, &bindings, &view, None)?;
+    Ok(view)
 }
 
 when_partial!([M, V] Composite<M, V>);

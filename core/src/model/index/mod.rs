@@ -4,11 +4,13 @@
 //!
 //! Objects that are stored with other models may have no entries in an index. `coverage` finds out
 //! from the schemas which ones, and `partial` refuses such a query; if the program
-//! asks, it lets it find only what is indexed, or completes it with them.
+//! asks, it lets it find only what is indexed, or completes it with them. A transaction remembers in
+//! `known_views` what it has opened.
 
 mod composite;
 mod coverage;
 mod find;
+mod known_views;
 mod page;
 mod partial;
 mod query;
@@ -21,6 +23,7 @@ pub use composite::{
 };
 pub(super) use coverage::{Other, Wanted, others};
 pub use find::FindBy;
+pub(super) use known_views::KnownViews;
 pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
 pub(super) use partial::{

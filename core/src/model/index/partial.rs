@@ -246,7 +246,7 @@ pub(in crate::model) fn complete<'t>(
 
 /// Whether a query returns the entries that exist and no others: by Java's rules, unless the caller asks
 /// for a scan.
-fn shows_only_entries(tx: &Tx, open_as: OpenAs) -> Result<bool> {
+pub(super) fn shows_only_entries(tx: &Tx, open_as: OpenAs) -> Result<bool> {
     let as_java = tx.models()?.evolution() == Evolution::AsJava;
     Ok(as_java && open_as.on_partial != OnPartial::Scan)
 }

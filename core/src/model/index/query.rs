@@ -1,5 +1,6 @@
 //! Typed index queries.
 
+use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
+use super::known_views::{KnownViews, ViewOf};
 use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
 use super::starts_with::{StoredAsString, starting_with};
@@ -357,9 +359,12 @@ pub(super) fn entries<'t, T: Target, C: Columns>(
 ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
     let name = view.clone();
     let from = Handles::many::<T>(tx);
-    let rows = view.iter_with(move |entry| {
-        let live = T::live(from, entry.id()?);
-        Ok(live.map(|live| C::entry(&entry, live)))
+    let rows = view.iter_decoding(move |entry| {
+        let row = T::live(from, entry.id()?).map(|live| C::entry(&entry, live));
+        if !matches!(row, Ok(Ok(_))) {
+            entry.check()?;
+        }
+        Ok(row)
     });
     rows.map(move |row| row??.map_err(|source| bad_entry(&name, source)))
 }
@@ -438,8 +443,12 @@ fn open<'t, S: Source, C: Columns>(
     part: Part,
     how: OpenAs,
 ) -> Result<Index<'t, S::Found, C>> {
-    let places = S::places(tx.models()?, Slot::Field(position))?;
-    let (view, keys) = open_places(tx, &places, part, how, C::COUNT)?;
+    let of = ViewOf { source: TypeId::of::<S>(), position, part: Some(part), columns: C::COUNT };
+    let known = KnownViews::get(tx, of, how)?;
+    let (view, keys) = match known {
+        Some(known) => known,
+        None => open_places(tx, &S::places(tx.models()?, Slot::Field(position))?, of, part, how)?,
+    };
     Ok(Index { tx, view, opened: Opened { how, keys }, types: PhantomData })
 }
 
@@ -447,18 +456,20 @@ fn open<'t, S: Source, C: Columns>(
 fn open_places<'t>(
     tx: &'t Tx,
     places: &Places<'t>,
+    of: ViewOf,
     part: Part,
     how: OpenAs,
-    columns: usize,
 ) -> Result<(IndexView<'t>, Option<Arc<dyn Encoding>>)> {
     let (shape, bindings) =
         places.index(|binding, position| binding.index_shape(position, part))?;
     // A query with map keys has three columns.
-    let with_keys = shape.kind() == IndexKind::MapValue && columns == shape.columns();
+    let with_keys = shape.kind() == IndexKind::MapValue && of.columns == shape.columns();
     let first = bindings.first().filter(|_| with_keys);
     let keys = first.and_then(|first| map_key_of(&first.object_type, shape.storage_id())).cloned();
-    let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(columns);
-    Ok((complete(tx, &view, &bindings, with_keys, how)?, keys))
+    let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(of.columns);
+    let view = complete(tx, &view, &bindings, with_keys, how)?;
+    KnownViews::remember(tx, of, how, &bindings, &view, keys.as_ref())?;
+    Ok((view, keys))
 }
 
 /// The methods of an index that say what a query does if the index is incomplete.

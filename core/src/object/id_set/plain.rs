@@ -9,8 +9,8 @@ use super::node::{Node, Op};
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::{Error, Result, hex};
-use crate::object::index::{ColumnFilter, Place, push_lower, push_upper, span_of};
-use crate::object::store::{LiveScan, ScanSource, extend_to_after_prefix};
+use crate::object::index::{ColumnFilter, Place, push_lower, push_upper, short_span_of, span_of};
+use crate::object::store::{LiveScan, ScanSource, ShortKey, extend_to_after_prefix};
 
 /// The place of an ID in a direction. It is the ID as a number, complemented when going backward,
 /// so that what comes later is always greater.
@@ -139,6 +139,36 @@ pub(super) fn count_ids(
     }
 }
 
+/// The first ID in a direction that follows a prefix in keys. The filter must want one range of them.
+/// Cost: one seek.
+#[inline]
+pub(super) fn first_id(
+    source: &dyn ScanSource,
+    prefix: &[u8],
+    filter: &ColumnFilter,
+    direction: Direction,
+) -> Result<Option<ObjId>> {
+    let Some((min, max)) = short_span_of(prefix, filter) else { return Ok(None) };
+    let (min, max) = (min.as_slice(), max.as_ref().map(ShortKey::as_slice));
+    if max.is_some_and(|max| min >= max) {
+        return Ok(None);
+    }
+    let mut found = Ok(None);
+    source.with_read(&mut |kv| {
+        let pair = match direction {
+            Direction::Forward => kv.at_least(min, max)?,
+            Direction::Reverse => kv.at_most(min, max)?,
+        };
+        if let Some((key, _)) = pair {
+            let id = layout::object_after(&key, prefix.len());
+            found = id.map(Some).ok_or_else(|| no_id_in(&key));
+        }
+        Ok(())
+    })?;
+    found
+}
+
+#[cold]
 fn no_id_in(key: &[u8]) -> Error {
     Error::inconsistent(format!("key {} holds no object id where one should be", hex(key, 64)))
 }
@@ -238,6 +268,50 @@ impl<'t> KeyIds<'t> {
         self.target.extend_from_slice(&turned(position, direction).to_be_bytes());
         if direction == Direction::Forward || extend_to_after_prefix(&mut self.target) {
             self.scan.skip_to(&self.target);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use permazen_kv::memory::MemoryStore;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::object::id_set::{IdSet, any_id, ids_between};
+    use crate::object::store::Undo;
+    use crate::object::{Database, TransactionConfig};
+    use crate::schema::SchemaModel;
+
+    proptest! {
+        /// A set finds its ends without a stream, and a stream finds the same.
+        #[test]
+        fn the_ends_of_a_set_are_those_of_its_stream(
+            keys in prop::collection::vec(
+                (0u8..4, 1u8..6, prop::collection::vec(any::<u8>(), 0..3)), 0..20,
+            ),
+            prefix in prop_oneof![
+                Just(vec![]), (0u8..4).prop_map(|at| vec![at]), Just(vec![0xff; 70]),
+            ],
+            range in prop::option::of((1u8..7, 1u8..7)),
+            damaged in any::<bool>(),
+        ) {
+            let db = Database::new(Arc::new(MemoryStore::new()));
+            let tx = db.begin(&TransactionConfig::new(SchemaModel::new()).unwrap()).unwrap();
+            let id = |last: u8| ObjId::from_bytes([10, 0, 0, 0, 0, 0, 0, last]).unwrap();
+            let put = |key: &[u8]| tx.store().put(key, &[], Undo::Absent).unwrap();
+            for (at, last, rest) in &keys {
+                put(&[&[*at][..], id(*last).as_bytes(), rest].concat());
+                put(&[&[0xff; 70][..], id(*last).as_bytes(), rest].concat());
+            }
+            if damaged {
+                put(&[1, 10]);
+            }
+            let filter = range.map_or_else(any_id, |(from, to)| ids_between(id(from)..id(to)));
+            let set = IdSet::of_keys(tx.store(), prefix, filter);
+            let text = |found: Result<Option<ObjId>>| found.map_err(|error| error.to_string());
+            prop_assert_eq!(text(set.first()), text(set.iter().next().transpose()));
+            prop_assert_eq!(text(set.last()), text(set.iter().next_back().transpose()));
         }
     }
 }

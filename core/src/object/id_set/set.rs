@@ -7,7 +7,7 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::node::{Node, Op};
-use super::plain::{count_ids, position};
+use super::plain::{count_ids, first_id, position};
 use super::stream::Stream;
 use crate::id::{ObjId, StorageId};
 use crate::object::error::Result;
@@ -235,13 +235,18 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// The smallest ID. Cost: one seek for each simple set of which the set is composed; the first
-    /// few keys are read.
+    /// The smallest ID. Cost: one seek for each simple set of which the set is composed; if there are
+    /// several, the first few keys of each are read.
     ///
     /// # Errors
     /// The errors of the first step of [`IdSet::iter`].
     pub fn first(&self) -> Result<Option<ObjId>> {
-        self.iter().next().transpose()
+        match &self.node.op {
+            Op::Keys { prefix, filter } if filter.is_one_range() => {
+                first_id(self.source, prefix, filter, Direction::Forward)
+            }
+            _ => self.iter().next().transpose(),
+        }
     }
 
     /// The largest ID. Costs as much as [`IdSet::first`].
@@ -249,7 +254,12 @@ impl<'t> IdSet<'t> {
     /// # Errors
     /// The errors of the first step of [`IdSet::iter`].
     pub fn last(&self) -> Result<Option<ObjId>> {
-        self.iter().next_back().transpose()
+        match &self.node.op {
+            Op::Keys { prefix, filter } if filter.is_one_range() => {
+                first_id(self.source, prefix, filter, Direction::Reverse)
+            }
+            _ => self.iter().next_back().transpose(),
+        }
     }
 
     /// Whether there are no IDs. Costs as much as [`IdSet::first`].

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use crate::object::store::extend_to_after_prefix;
+use crate::object::store::{KeyBuffer, ShortKey, extend_to_after_prefix};
 
 /// A range of encoded values: a lower and an upper bound.
 pub(crate) type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -223,7 +223,7 @@ pub(crate) fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 
 /// Extends `prefix` to the smallest key whose next column is not below `lower`. Returns `false` if
 /// there is no such key.
-pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
+pub(crate) fn push_lower(prefix: &mut impl KeyBuffer, lower: Bound<&[u8]>) -> bool {
     match lower {
         Bound::Unbounded => true,
         Bound::Included(bytes) => push(prefix, bytes, false),
@@ -233,7 +233,7 @@ pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
 
 /// Extends `prefix` to the smallest key that is above all keys whose next column is not above
 /// `upper`. Returns `false` if there is no such key.
-pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
+pub(crate) fn push_upper(prefix: &mut impl KeyBuffer, upper: Bound<&[u8]>) -> bool {
     match upper {
         Bound::Unbounded => extend_to_after_prefix(prefix),
         Bound::Excluded(bytes) => push(prefix, bytes, false),
@@ -243,8 +243,8 @@ pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
 
 /// Extends `prefix` by `bytes`, or to the smallest key after all that begin with both. Returns
 /// `false` if there is no such key.
-fn push(prefix: &mut Vec<u8>, bytes: &[u8], after: bool) -> bool {
-    prefix.extend_from_slice(bytes);
+fn push(prefix: &mut impl KeyBuffer, bytes: &[u8], after: bool) -> bool {
+    prefix.append(bytes);
     !after || extend_to_after_prefix(prefix)
 }
 
@@ -266,6 +266,21 @@ pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan>
     }
     let mut max = with_room(upper);
     Some((min, push_upper(&mut max, upper).then_some(max)))
+}
+
+/// Does the same as [`span_of`] for a span that is read once.
+#[inline]
+pub(crate) fn short_span_of(
+    prefix: &[u8],
+    filter: &ColumnFilter,
+) -> Option<(ShortKey, Option<ShortKey>)> {
+    let (lower, upper) = filter.hull()?;
+    let (mut min, mut max) = (ShortKey::new(prefix), ShortKey::new(prefix));
+    if !push_lower(&mut min, lower) {
+        return None;
+    }
+    let bounded = push_upper(&mut max, upper);
+    Some((min, bounded.then_some(max)))
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::column::{ColumnFilter, Place};
-use super::selection::{IndexSource, Selection, push_jump};
+use super::selection::{IndexSource, Selection};
 use super::shape::ValueLens;
 use super::walk::IndexScan;
+use super::wanted_ids::WantedIds;
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::Result;
-use crate::object::id_set::ids_within;
-use crate::object::store::{Keep, LiveScan, extend_to_after_prefix, has_met};
+use crate::object::store::{Keep, LiveScan, has_met};
 
 /// The object IDs of an [`IndexView`](super::IndexView) in index order, each once per value. Can be
 /// read from both ends.
@@ -118,41 +117,6 @@ impl Keep for IdAtEnd {
     }
 }
 
-/// Which IDs are wanted.
-struct WantedIds {
-    filter: ColumnFilter,
-    /// The smallest and the largest wanted ID, if all between them are wanted too.
-    between: Option<(ObjId, ObjId)>,
-}
-
-impl WantedIds {
-    #[inline]
-    fn contains(&self, id: ObjId) -> bool {
-        match self.between {
-            Some((first, last)) => first <= id && id <= last,
-            None => self.filter.contains(id.as_bytes()),
-        }
-    }
-
-    /// Moves `scan` from an entry whose ID is not wanted to where the next wanted one can be.
-    #[cold]
-    fn pass(&self, scan: &mut LiveScan<'_, IdAtEnd>, target: &mut Vec<u8>) {
-        let direction = scan.direction();
-        let Some(key) = scan.current_key() else { return };
-        let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>() else { return };
-        target.clear();
-        target.extend_from_slice(values);
-        let reachable = match self.filter.locate(id, direction) {
-            Place::Inside => false,
-            Place::Ahead(bound) => push_jump(target, bound, direction),
-            Place::Past => direction == Direction::Reverse || extend_to_after_prefix(target),
-        };
-        if reachable {
-            scan.skip_to(target);
-        }
-    }
-}
-
 impl<'t> Walk<'t> {
     fn new(source: &'t dyn IndexSource, selection: &Arc<Selection>, direction: Direction) -> Self {
         let shape = &selection.shape;
@@ -164,11 +128,7 @@ impl<'t> Walk<'t> {
         if !plain {
             return Walk::Checked(IndexScan::new(source, selection.clone(), direction));
         }
-        let filter = match checked[..] {
-            [] => None,
-            _ => selection.filters.get(id_column).cloned().flatten(),
-        };
-        let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
+        let wanted = WantedIds::of(selection, &checked);
         let keep = IdAtEnd { selection: selection.clone(), short: shape.short_value() };
         let scan = LiveScan::keeping(keep, source.as_scan_source(), min, max, direction)
             .through(selection.scan_overlay());

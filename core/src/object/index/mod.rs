@@ -14,16 +14,18 @@ mod selection;
 mod shape;
 mod view;
 mod walk;
+mod wanted_ids;
 
 pub(in crate::object) use column::{
     ColumnFilter, OwnedSpan, Place, intersect_ranges, is_inverted, is_within, push_lower,
-    push_upper, span_of,
+    push_upper, short_span_of, span_of,
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
 pub(crate) use other_schemas::{HiddenObjects, IndexOverlay, MergedIndex};
 pub(crate) use page::Entries;
 pub(crate) use query::map_key_of;
+pub(crate) use selection::Selection;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;
 pub use walk::{IndexEntry, IndexEntryRef, IndexIter};

@@ -347,7 +347,17 @@ impl<'t> IndexView<'t> {
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<T>,
     {
-        IndexIter::new(self.source, self.selection.clone(), read)
+        IndexIter::new(self.source, self.selection.clone(), read, false)
+    }
+
+    /// The entries in index order, like [`iter_with`](IndexView::iter_with). `read` must decode all
+    /// columns, and call [`IndexEntryRef::check`](crate::object::IndexEntryRef::check) if one of them
+    /// cannot be decoded.
+    pub(crate) fn iter_decoding<T, F>(&self, read: F) -> IndexIter<'t, F>
+    where
+        F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<T>,
+    {
+        IndexIter::new(self.source, self.selection.clone(), read, true)
     }
 
     /// The first entry. Cost: one seek, and a step for each of the first few entries; more seeks if

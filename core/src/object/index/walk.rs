@@ -8,6 +8,7 @@ use permazen_kv::Direction;
 use super::column::Place;
 use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::IndexKind;
+use super::wanted_ids::WantedIds;
 use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
@@ -40,6 +41,26 @@ pub(crate) struct IndexScan<'t> {
     schemas: Option<Vec<Vec<u8>>>,
     /// A buffer for the key that the scan seeks next.
     target: Vec<u8>,
+    /// Which IDs are wanted, if nothing else of an entry need be looked at.
+    uncut: Option<Uncut>,
+}
+
+/// How a walk takes entries that have one value and then the ID, if its caller will decode the value.
+/// That finds out whether the value ends where the ID begins, so the walk does not.
+struct Uncut {
+    wanted: Option<WantedIds>,
+}
+
+impl Uncut {
+    fn of(selection: &Selection, checked: &[usize]) -> Option<Self> {
+        let shape = &selection.shape;
+        let is_plain = shape.id_column() == 1
+            && !shape.has_suffix()
+            && selection.columns == shape.columns()
+            && selection.schemas.is_none()
+            && checked.iter().all(|column| *column == shape.id_column());
+        is_plain.then(|| Uncut { wanted: WantedIds::of(selection, checked) })
+    }
 }
 
 impl<'t> IndexScan<'t> {
@@ -48,9 +69,21 @@ impl<'t> IndexScan<'t> {
         selection: Arc<Selection>,
         direction: Direction,
     ) -> Self {
+        Self::of_reader(source, selection, direction, false)
+    }
+
+    /// If `decodes` is set, who reads the entries decodes all columns of each, and calls
+    /// [`IndexEntryRef::check`] if that fails.
+    fn of_reader(
+        source: &'t dyn IndexSource,
+        selection: Arc<Selection>,
+        direction: Direction,
+        decodes: bool,
+    ) -> Self {
         let (min, max, checked) = selection.span();
         let distinct = selection.columns < selection.shape.columns();
         IndexScan {
+            uncut: if decodes { Uncut::of(&selection, &checked) } else { None },
             source,
             scan: LiveScan::new(source.as_scan_source(), min, max, direction, false)
                 .through(selection.scan_overlay()),
@@ -103,8 +136,49 @@ impl<'t> IndexScan<'t> {
     }
 
     /// Moves to the next wanted entry. Returns `false` at the end.
+    #[inline]
     fn advance(&mut self) -> Result<bool> {
         self.on_entry = false;
+        let IndexScan { scan, uncut, ends, .. } = self;
+        if let Some(Uncut { wanted }) = uncut {
+            let Some((key, _)) = scan.next()? else { return Ok(false) };
+            if let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>()
+                && ObjId::is_number(u64::from_be_bytes(*id))
+                && let id = ObjId::of_number(u64::from_be_bytes(*id))
+                && wanted.as_ref().is_none_or(|wanted| wanted.contains(id))
+            {
+                ends.clear();
+                ends.extend([values.len(), key.len()]);
+                self.on_entry = true;
+                return Ok(true);
+            }
+            return self.advance_uncut();
+        }
+        self.advance_cutting()
+    }
+
+    /// Moves on to the next wanted entry from one that is not certainly wanted.
+    #[cold]
+    fn advance_uncut(&mut self) -> Result<bool> {
+        let IndexScan { selection, scan, uncut, ends, target, .. } = self;
+        let wanted = uncut.as_ref().and_then(|uncut| uncut.wanted.as_ref());
+        let mut at_hand = true;
+        loop {
+            let next = if at_hand { scan.current() } else { scan.next()? };
+            let Some((key, _)) = next else { return Ok(false) };
+            at_hand = false;
+            selection.shape.cut(key, ends)?;
+            let id = ObjId::from_slice(selection.id_in(key, ends));
+            match (wanted, id) {
+                (Some(wanted), Ok(id)) if !wanted.contains(id) => wanted.pass(scan, target),
+                _ => break,
+            }
+        }
+        self.on_entry = true;
+        Ok(true)
+    }
+
+    fn advance_cutting(&mut self) -> Result<bool> {
         let IndexScan {
             source,
             selection,
@@ -280,6 +354,14 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     #[inline]
     pub fn id(&self) -> Result<ObjId> {
         object_id(self.encoded(self.selection.shape.id_column()), self.selection)
+    }
+
+    /// Checks that the columns are where the entry says. Only readers that decode all columns need this.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if the key is damaged.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.selection.shape.cut(self.key, &mut Vec::new())
     }
 
     /// The value of a column: an indexed value, the object ID as a reference, the position as an
@@ -460,6 +542,8 @@ pub struct IndexIter<'t, F> {
     front: Option<IndexScan<'t>>,
     back: Option<IndexScan<'t>>,
     read: F,
+    /// Whether `read` decodes all columns, as [`IndexScan::of_reader`] says.
+    decodes: bool,
     done: bool,
 }
 
@@ -470,10 +554,16 @@ impl<F> std::fmt::Debug for IndexIter<'_, F> {
 }
 
 impl<'t, F> IndexIter<'t, F> {
-    pub(super) fn new(source: &'t dyn IndexSource, selection: Arc<Selection>, read: F) -> Self {
-        IndexIter { source, selection, front: None, back: None, read, done: false }
+    pub(super) fn new(
+        source: &'t dyn IndexSource,
+        selection: Arc<Selection>,
+        read: F,
+        decodes: bool,
+    ) -> Self {
+        IndexIter { source, selection, front: None, back: None, read, decodes, done: false }
     }
 
+    #[inline]
     fn step<T>(&mut self, direction: Direction) -> Option<Result<T>>
     where
         F: FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
@@ -485,8 +575,9 @@ impl<'t, F> IndexIter<'t, F> {
             Direction::Forward => (&mut self.front, &self.back),
             Direction::Reverse => (&mut self.back, &self.front),
         };
-        let scan = scan
-            .get_or_insert_with(|| IndexScan::new(self.source, self.selection.clone(), direction));
+        let scan = scan.get_or_insert_with(|| {
+            IndexScan::of_reader(self.source, self.selection.clone(), direction, self.decodes)
+        });
         let result = match scan.next() {
             // Where the walks from both ends meet, every entry has been returned.
             Ok(Some(entry)) => {
@@ -510,6 +601,7 @@ where
 {
     type Item = Result<T>;
 
+    #[inline]
     fn next(&mut self) -> Option<Result<T>> {
         self.step(Direction::Forward)
     }
@@ -523,3 +615,7 @@ where
         self.step(Direction::Reverse)
     }
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

@@ -16,6 +16,7 @@ use permazen_kv::{Direction, KeySpan, KvRead, Visitor};
 
 use super::batch::{Batch, Keep, Pairs};
 use super::cell::Store;
+use super::key_buffer::KeyBuffer;
 use crate::object::error::Result;
 
 /// The number of pairs in the batch after a write or a long jump.
@@ -56,10 +57,10 @@ impl ScanSource for Store<'_> {
 
 /// Turns `prefix` into the smallest key above all keys that start with it. Returns `false` if there
 /// is none. Does in place what [`after_prefix`] does.
-pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
+pub(crate) fn extend_to_after_prefix(prefix: &mut impl KeyBuffer) -> bool {
     while let Some(last) = prefix.pop() {
         if last < 0xff {
-            prefix.push(last + 1);
+            prefix.append(&[last + 1]);
             return true;
         }
     }
