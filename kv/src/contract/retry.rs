@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
+use crate::group::{forget_what_is_lost, has_read_what_is_lost};
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
@@ -47,6 +48,8 @@ impl Retry {
     /// `retryable`, or has failed too often. If `begin` fails, nothing is run again. If another
     /// transaction waited in vain within `attempt`, for the right to write or for a connection to a
     /// server, `attempt` is not run again either, because that transaction has used up its time to wait.
+    /// An error of a transaction that was to be committed in a group ([`TxOptions::in_group`]) does not
+    /// count if what the group wrote before it was not committed: `attempt` is run again.
     ///
     /// `begin` gets the number of times that `attempt` has failed. It passes this number on to the
     /// store ([`TxOptions::failed`]), so that a transaction that others overtake again and again
@@ -64,9 +67,12 @@ impl Retry {
         loop {
             let begun = begin(failed)?;
             forget_wait_in_vain();
+            forget_what_is_lost();
             match attempt(begun) {
-                Err(error) if failed < self.times && retryable(&error) && !has_waited_in_vain() => {
-                }
+                Err(error)
+                    if failed < self.times
+                        && (retryable(&error) || has_read_what_is_lost())
+                        && !has_waited_in_vain() => {}
                 done => return done,
             }
             failed += 1;

@@ -1,5 +1,6 @@
 //! The transaction of a member.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,14 +95,31 @@ impl KvTransaction for Member {
 
 impl Drop for Member {
     /// What made the transaction fail may be something that it has read and that is not committed yet. So
-    /// this waits until it is.
+    /// this waits until it is. If it never is, or others could not wait for this transaction, its error may be about
+    /// a state that never was, and it runs again.
     fn drop(&mut self) {
         if let Some(seat) = self.seat.take() {
             let runs = self.group().check().is_ok();
             drop(seat);
-            if runs {
-                let _ = self.group().outcome();
+            if !runs || self.group().outcome().is_err() {
+                READ_WHAT_IS_LOST.set(true);
             }
         }
     }
+}
+
+thread_local! {
+    /// Whether a transaction of this thread has failed after it may have read what is not committed, since
+    /// it began its latest attempt.
+    static READ_WHAT_IS_LOST: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that this thread begins another attempt.
+pub(crate) fn forget_what_is_lost() {
+    READ_WHAT_IS_LOST.set(false);
+}
+
+/// Whether the error of the latest attempt may be about a state that never was.
+pub(crate) fn has_read_what_is_lost() -> bool {
+    READ_WHAT_IS_LOST.get()
 }

@@ -233,6 +233,44 @@ fn all_run_again_if_there_is_no_room_for_all() {
     assert!(fails.join().unwrap().is_err());
 }
 
+/// It may be about what others in the group wrote, which is not there in the end.
+#[test]
+fn an_error_does_not_count_if_the_group_is_not_committed() {
+    for fails in [true, false] {
+        let finish = move || if fails { Err(full()) } else { Ok(()) };
+        let Test { lock, leader, told: _told } = Test::new(finish);
+        let first = member(&lock, put(b"first"));
+        let before = lock.waiting();
+        let second = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || {
+                let mut attempts = 0;
+                let retry = crate::Retry { first_pause: Duration::ZERO, ..crate::Retry::default() };
+                let done: Result<()> = retry.run(
+                    |failed| {
+                        if failed > 0 { Ok(None) } else { lock.acquire_or_join(LONG).map(Some) }
+                    },
+                    |turn| {
+                        attempts += 1;
+                        let Some(Turn::Member(seat)) = turn else { return Ok(()) };
+                        let tx = Member::begin(seat, &TxOptions::writing());
+                        assert!(tx.get(b"first")?.is_some());
+                        Err(KvError::Stopped("first is there already"))
+                    },
+                    KvError::is_retryable,
+                );
+                (done.is_ok(), attempts)
+            }
+        });
+        while lock.waiting() == before {
+            thread::yield_now();
+        }
+        assert_eq!(commit(&lock, leader).is_err(), fails);
+        assert_eq!(first.join().unwrap().is_err(), fails);
+        assert_eq!(second.join().unwrap(), (fails, if fails { 2 } else { 1 }));
+    }
+}
+
 #[test]
 fn a_panic_of_the_leader_is_told() {
     let Test { lock, leader, .. } = Test::new(|| panic!("on purpose"));
