@@ -94,7 +94,7 @@ impl Test {
         longest: Duration,
         finish: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Test {
-        let limits = Limits { beginning: LONG, longest, rest: LONG };
+        let limits = Limits { beginning: LONG, longest, rest: (LONG, LONG) };
         let lock = Arc::new(WriteLock::with_limits(limits));
         let permit = lock.acquire(LONG).unwrap();
         let (tell, told) = channel();

@@ -28,8 +28,10 @@ pub(crate) struct Limits {
     /// A member that still runs after so long must run again, alone. It may be waiting for something that
     /// the thread of the leader does after its commit.
     pub(crate) longest: Duration,
-    /// For so long no group begins after a member took too long, because what took so long is done twice.
-    pub(crate) rest: Duration,
+    /// For so long no group begins after a member took too long, because what took so long is done twice:
+    /// the shortest and the longest such time. It is twice as long each time, and half as long after a group
+    /// that ended well.
+    pub(crate) rest: (Duration, Duration),
 }
 
 impl Default for Limits {
@@ -38,7 +40,7 @@ impl Default for Limits {
             // Those who have committed wait for the flush meanwhile, which takes less on most disks.
             beginning: Duration::from_millis(5),
             longest: Duration::from_millis(10),
-            rest: Duration::from_secs(1),
+            rest: (Duration::from_millis(20), Duration::from_secs(1)),
         }
     }
 }
@@ -64,6 +66,8 @@ struct State {
     members: Vec<(ThreadId, Arc<Group>)>,
     /// No group begins before this time.
     no_groups_until: Option<Instant>,
+    /// How long no group began when a member took too long the last time.
+    rest: Duration,
 }
 
 /// A group that others can join.
@@ -312,13 +316,21 @@ impl WriteLock {
         state.running =
             Some(Running { group: Arc::clone(group), since, members: 0, turn, is_taken });
         state.next_turn(&self.limits);
+        let mut took_too_long = false;
         while state.running.as_ref().is_some_and(|running| running.turn.is_some()) {
             let left = self.limits.longest.saturating_sub(since.elapsed());
             if left.is_zero() {
-                state.no_groups_until = Some(Instant::now() + self.limits.rest);
+                took_too_long = true;
                 break;
             }
             state = group.wait_as_leader(state, left);
+        }
+        if took_too_long {
+            let (shortest, longest) = self.limits.rest;
+            state.rest = (state.rest * 2).clamp(shortest, longest);
+            state.no_groups_until = Some(Instant::now() + state.rest);
+        } else {
+            state.rest /= 2;
         }
         // One that has not taken its turn is the first again.
         if let Some(Running { turn: Some(waiter), is_taken: false, .. }) = state.running.take() {
