@@ -21,7 +21,9 @@ mod tests;
 
 use std::sync::Arc;
 
-pub(crate) use self::member::{Member, forget_what_is_lost, has_read_what_is_lost};
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+pub(crate) use self::member::Member;
+pub(crate) use self::member::{forget_what_is_lost, has_read_what_is_lost};
 pub(crate) use self::shared::Leader;
 use self::shared::{Group, alone};
 use crate::store_parts::write_lock::WriteLock;

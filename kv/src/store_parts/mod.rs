@@ -15,4 +15,6 @@ pub(crate) mod new_file;
 pub(crate) mod on_disk;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod read_transaction;
+// Only stores on disk make groups.
+#[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
 pub(crate) mod write_lock;
