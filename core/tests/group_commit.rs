@@ -18,10 +18,10 @@ struct Person {
     name: String,
 }
 
-/// Runs two closures until both are committed together.
+/// Runs a closure on each database until both are committed together.
 fn together(
     store: &LmdbStore,
-    db: &Permazen,
+    (db, other): (&Permazen, &Permazen),
     first: impl Fn(&Tx) -> Result<()>,
     second: impl Fn(&Tx) -> Result<()> + Sync,
 ) {
@@ -35,7 +35,7 @@ fn together(
             let member = scope.spawn(move || {
                 begun.recv().unwrap();
                 tell.send(()).unwrap();
-                db.write(second).unwrap();
+                other.write(second).unwrap();
             });
             db.write(|tx| {
                 first(tx)?;
@@ -58,25 +58,31 @@ fn together(
 fn a_schema_that_a_member_of_a_group_adds_is_seen_by_all_later_transactions() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::open_or_create(directory.path()).unwrap();
-    let builder = Permazen::builder(store.clone()).model::<Person>();
     // Otherwise the next transaction removes the schemas, which have no objects.
-    let db = builder.schema_removal(SchemaRemoval::Never).build().unwrap();
+    let open = || {
+        let builder = Permazen::builder(store.clone()).model::<Person>();
+        builder.schema_removal(SchemaRemoval::Never).build().unwrap()
+    };
+    let (db, second) = (open(), open());
     let string: EncodingId = "urn:fdc:permazen.io:2020:String".parse().unwrap();
     let create = |tx: &Tx| tx.create(Person::default()).map(drop);
-    let other = |number: u32| {
+    let other = |number: usize| {
         let field = Field::new("name", Simple::of(string.clone()));
         SchemaModel::new().object_type(ObjectType::new(format!("Other{number}")).field(field))
     };
-    for number in 0..3 {
+    // The member is of the same database, or of another one over the same store.
+    for (number, of) in [&db, &second, &db, &second].into_iter().enumerate() {
         let added = other(number);
-        together(&store, &db, create, |tx| {
+        together(&store, (&db, of), create, |tx| {
             tx.create(Person::default())?;
             tx.core().add_schema(&added)?;
             Ok(())
         });
         for _ in 0..3 {
             let seen = |tx: &Tx| Ok(tx.core().bundle().schema_by_id(added.schema_id()).is_some());
-            assert!(db.read(seen).unwrap() && db.write(seen).unwrap());
+            for db in [&db, &second] {
+                assert!(db.read(seen).unwrap() && db.write(seen).unwrap());
+            }
         }
     }
 }
@@ -87,7 +93,7 @@ fn members_see_objects_of_those_before_them() {
     let store = LmdbStore::open_or_create(directory.path()).unwrap();
     let db = Permazen::builder(store.clone()).model::<Person>().build().unwrap();
     let ann = |tx: &Tx| tx.create(Person { name: "Ann".into() }).map(drop);
-    together(&store, &db, ann, |tx| {
+    together(&store, (&db, &db), ann, |tx| {
         let found = tx.index(Person::NAME)?.get("Ann")?.count()?;
         tx.create(Person { name: format!("{}", found > 0) })?;
         Ok(())

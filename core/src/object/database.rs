@@ -12,7 +12,7 @@ use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
 use crate::schema::{
     AsOf, DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, UsableSchemas,
-    open_schema, open_schema_at, read_usable_schemas,
+    open_schema, open_schema_at, read_usable_schemas, unnumbered,
 };
 
 /// How to begin a transaction.
@@ -310,7 +310,7 @@ impl Database {
     ) -> Result<Transaction<'k>> {
         let only_reads = kv.is_read_only();
         let state = &self.shared.state;
-        let unnumbered = state.unnumbered();
+        let unnumbered = unnumbered();
         let opened = open_schema_at(&mut *kv, as_of, only_reads, state, &config.schema)?;
         let begun = match as_of {
             AsOf::Version(version) => {

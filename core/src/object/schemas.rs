@@ -12,8 +12,8 @@ use super::{Error, Result, Transaction};
 use crate::id::StorageId;
 use crate::layout::{SchemaIndex, TABLES_SPAN};
 use crate::schema::{
-    Change, Schema, SchemaBundle, SchemaId, SchemaModel, SchemaTables, Stored, with_schemas,
-    without_schema,
+    Change, Schema, SchemaBundle, SchemaId, SchemaModel, SchemaTables, Stored, changes_unnumbered,
+    with_schemas, without_schema,
 };
 
 /// The schemas and the store version with which a transaction began.
@@ -23,7 +23,7 @@ pub(super) struct Begun {
     pub(super) version: u64,
     /// Whether something was written while the transaction began.
     pub(super) wrote: bool,
-    /// See [`DatabaseState::unnumbered`](crate::schema::DatabaseState::unnumbered).
+    /// See [`unnumbered`](crate::schema::unnumbered).
     pub(super) unnumbered: u64,
 }
 
@@ -181,7 +181,7 @@ impl Transaction<'_> {
             let Some(new) = self.store.read(|kv| Ok(change(kv, &old)?))? else { return Ok(None) };
             let watched = self.watched_with(&new)?;
             if self.schemas.begun.borrow().is_none() {
-                self.shared.state.changes_unnumbered();
+                changes_unnumbered();
             }
             self.write_tables(old.tables(), new.tables())?;
             Ok::<_, Error>(Some((new, watched)))

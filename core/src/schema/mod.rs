@@ -19,6 +19,7 @@ mod recorded_schemas;
 mod resolved;
 mod schema_id;
 mod tables;
+mod unnumbered;
 mod usable;
 mod used_by_process;
 mod validate;
@@ -52,6 +53,7 @@ pub use resolved::{
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
 pub(crate) use tables::{Change, Stored};
+pub(crate) use unnumbered::{changes_unnumbered, unnumbered};
 pub use usable::{UsableSchemas, read_usable_schemas};
 pub(crate) use used_by_process::UsedByProcess;
 pub(crate) use xml::read_schema;

@@ -14,6 +14,7 @@ use super::recorded_schemas::RecordedSchemas;
 use super::resolved::Schema;
 use super::schema_id::SchemaId;
 use super::tables::{SchemaTables, Stored};
+use super::unnumbered::changes_unnumbered;
 use super::used_by_process::is_used_by_process;
 use crate::encoding::{EncodingRegistry, Reader, uint};
 use crate::layout::{
@@ -117,8 +118,6 @@ struct Last {
     stored: bool,
     /// The latest version of the store that is known to have these tables.
     version: Option<u64>,
-    /// How often a transaction without a version has begun to change schemas.
-    unnumbered: u64,
 }
 
 /// The last transaction that was opened successfully.
@@ -206,20 +205,9 @@ impl DatabaseState {
         }
     }
 
-    /// How often a transaction without a version has begun to change schemas.
-    pub(crate) fn unnumbered(&self) -> u64 {
-        self.last().unnumbered
-    }
-
-    /// Notes that a transaction changes schemas whose commit may lead to the same version as that of another
-    /// one. What the other one knows is not true for that version.
-    pub(crate) fn changes_unnumbered(&self) {
-        self.last().unnumbered += 1;
-    }
-
     /// Notes a commit: the transaction was opened with the schemas `opened`, which it may have
     /// written then, and left the schemas `now` in this version of the store. Does nothing if
-    /// another transaction was opened with other schemas since then, or if [`unnumbered`](Self::unnumbered)
+    /// another transaction was opened with other schemas since then, or if [`unnumbered`](super::unnumbered::unnumbered)
     /// is another than when the transaction began.
     pub(crate) fn committed(
         &self,
@@ -229,10 +217,10 @@ impl DatabaseState {
         version: u64,
         unnumbered: u64,
     ) {
-        let mut last = self.last();
-        if last.unnumbered != unnumbered {
+        if unnumbered != super::unnumbered::unnumbered() {
             return;
         }
+        let mut last = self.last();
         let Some(open) = last.open.clone().filter(|open| Arc::ptr_eq(&open.bundle, opened)) else {
             return;
         };
@@ -379,6 +367,9 @@ pub(crate) fn open_schema_at(
         Some(schema) => Arc::clone(schema),
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
+    if tables != original && as_of == AsOf::Unknown {
+        changes_unnumbered();
+    }
     tables.write_over(&original, kv)?;
     // Tables that were just written are not committed, so no version has them yet.
     let stored = was_there && tables == original;
@@ -390,7 +381,7 @@ pub(crate) fn open_schema_at(
     let now = LastOpen { model, removal, all_read, bundle, schema, changed: false };
     let opened = OpenedSchema { wrote: !stored, ..now.opened() };
     let mut last = state.last();
-    *last = Last { open: Some(Arc::new(now)), stored, version, unnumbered: last.unnumbered };
+    *last = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)
 }
 
