@@ -256,7 +256,7 @@ pub struct Spaces {
 /// let schemas = read_usable_schemas(&*tx, &EncodingRegistry::new())?.schemas;
 /// let sizes = sizes(&*tx, &schemas, 0, &mut |_| ControlFlow::Continue(()))?;
 /// let spaces = spaces(&store, &sizes)?.ok_or("LMDB knows")?;
-/// assert_eq!((spaces.types[0].pairs, spaces.types[0].pair_bytes), (2, 25));
+/// assert_eq!((spaces.types[0].pairs, spaces.types[0].pair_bytes), (2, sizes.types[0].size.bytes()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -541,7 +541,10 @@ impl Permazen {
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
         let config = &self.shared.config;
-        self.retrying(config, &config.kv().clone().ending_here().in_group(), |tx| {
+        let mut options = config.kv().clone().ending_here();
+        // One that joins a group may have to run again, for no fault of its own.
+        options.in_group = self.shared.retry.times > 0;
+        self.retrying(config, &options, |tx| {
             let value = body(&tx)?;
             tx.commit().map_err(Error::from)?;
             Ok(value)

@@ -52,7 +52,7 @@ pub struct TxOptions {
     /// first thread begins another transaction or ends. Stores to which the thread does not matter ignore it.
     pub ends_here: bool,
     /// The transaction can be committed in a group with others that wait at the same time, so that one flush
-    /// serves all; for whoever runs it again after a retryable error, as closures are. Only LMDB and SQLite
+    /// serves all; for whoever runs it again after a retryable error, as closures are, and uses it on one thread. Only LMDB and SQLite
     /// make groups, of transactions that have not [`failed`](TxOptions::failed) before.
     ///
     /// Any operation of such a transaction, and its commit, can be [`KvError::Retry`](crate::KvError::Retry):

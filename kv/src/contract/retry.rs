@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
-use crate::group::{forget_what_is_lost, has_read_what_is_lost};
+use crate::group::{KeptNote, forget_what_is_lost, has_read_what_is_lost};
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
@@ -63,6 +63,8 @@ impl Retry {
         mut attempt: impl FnMut(B) -> std::result::Result<T, E>,
         retryable: impl Fn(&E) -> bool,
     ) -> std::result::Result<T, E> {
+        // This may run within an attempt of another transaction.
+        let _outer = KeptNote::new();
         let mut failed = 0;
         loop {
             let begun = begin(failed)?;

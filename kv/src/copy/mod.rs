@@ -136,6 +136,7 @@ impl<'w> Watch<'w> {
     #[cfg(feature = "lmdb")]
     pub(crate) fn set_bytes(&mut self, bytes: u64) {
         self.copied.bytes = bytes;
+        self.copied.of = self.copied.of.map(|_| bytes);
     }
 
     /// The result of the copy.

@@ -119,6 +119,21 @@ pub(crate) fn forget_what_is_lost() {
     READ_WHAT_IS_LOST.set(false);
 }
 
+/// Keeps what was noted about the attempt within which others run. When it is dropped, that is noted again.
+pub(crate) struct KeptNote(bool);
+
+impl KeptNote {
+    pub(crate) fn new() -> Self {
+        KeptNote(READ_WHAT_IS_LOST.get())
+    }
+}
+
+impl Drop for KeptNote {
+    fn drop(&mut self) {
+        READ_WHAT_IS_LOST.set(self.0);
+    }
+}
+
 /// Whether the error of the latest attempt may be about a state that never was.
 pub(crate) fn has_read_what_is_lost() -> bool {
     READ_WHAT_IS_LOST.get()

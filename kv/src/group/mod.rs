@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) use self::member::Member;
-pub(crate) use self::member::{forget_what_is_lost, has_read_what_is_lost};
+pub(crate) use self::member::{KeptNote, forget_what_is_lost, has_read_what_is_lost};
 pub(crate) use self::shared::Leader;
 use self::shared::{Group, alone};
 use crate::store_parts::write_lock::WriteLock;

@@ -255,6 +255,10 @@ fn an_error_does_not_count_if_the_group_is_not_committed() {
                         let Some(Turn::Member(seat)) = turn else { return Ok(()) };
                         let tx = Member::begin(seat, &TxOptions::writing());
                         assert!(tx.get(b"first")?.is_some());
+                        drop(tx);
+                        // Another transaction that runs before the error is judged changes nothing.
+                        let other = MemoryStore::new();
+                        crate::KvDatabaseExt::write(&other, |tx| tx.put(b"a", b""))?;
                         Err(KvError::Stopped("first is there already"))
                     },
                     KvError::is_retryable,

@@ -167,7 +167,9 @@ fn copy_pairs(
     let Some(pairs) = opened.map_err(failed)?.commit().flatten() else { return Ok(false) };
     let txn = env.read_txn().map_err(failed)?;
     let to = (&part.file, &*part.path);
-    let copied = packed::copy(to, name, env.info().map_size, directory, watch, |put| {
+    let count = pairs.stat(&txn).map_err(failed)?.entries as u64;
+    let what = (name, count);
+    let copied = packed::copy(to, what, env.info().map_size, directory, watch, |put| {
         each_stored(pairs, &txn, directory, put)
     })?;
     Ok(copied.is_some())

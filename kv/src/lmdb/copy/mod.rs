@@ -57,17 +57,17 @@ pub(super) fn copy_env(
     create(target, |file| {
         let _using = shared.env.using_map()?;
         let view = View::open(Arc::clone(shared))?;
-        let (_, pages, page_size) = view.sizes()?;
+        let (pairs, pages, page_size) = view.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;
         let map_size = shared.env.heed().info().map_size;
         // Other databases in the environment can have flags that only LMDB's own copy keeps.
         if shared.env.heed().unnamed_database_stat().entries == 1 && shared.pairs()?.is_some() {
-            let (to, name) = ((&file.file, file.part()), shared.name());
+            let (to, what) = ((&file.file, file.part()), (shared.name(), pairs));
             let packed =
-                packed::copy(to, name, map_size, target, watch, |put| view.each_stored(put))?;
-            if let Some(packed) = packed {
-                return Ok(packed);
+                packed::copy(to, what, map_size, target, watch, |put| view.each_stored(put))?;
+            if packed.is_some() {
+                return Ok(watch.end());
             }
             watch.begin(Some((pages + 2) * page_size))?;
         }

@@ -4,6 +4,7 @@
 //! Its own copy (`MDB_CP_COMPACT`) leaves out unused pages but copies the others as they are, and pages in
 //! which pairs were put here and there are half to two thirds full.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +14,7 @@ use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RwTxn, WithoutTls,
 };
 
-use crate::copy::{Copied, Watch};
+use crate::copy::Watch;
 use crate::lmdb::env::Pairs;
 use crate::lmdb::error::failed;
 use crate::lmdb::map::halved;
@@ -26,6 +27,8 @@ const PORTION: usize = 16 << 20;
 
 /// How many bytes a pair takes in a page besides its key and its value.
 const PAIR_HEAD: u64 = 10;
+
+const WHAT: &str = "cannot copy into it";
 
 /// Gets pairs as LMDB stores them, in the order of their keys.
 pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
@@ -40,80 +43,87 @@ pub(super) fn write<T>(
     target: &Path,
     each: impl FnOnce(Put<'_>) -> Result<T>,
 ) -> Result<T> {
-    let failed = |error| failed(target, "cannot copy into it", error);
-    let env = open(at, map_size).map_err(failed)?;
-    let written = fill(&env, name, target, each);
-    let synced = match written {
-        Ok(written) => env.force_sync().map(|()| written).map_err(failed),
-        Err(error) => Err(error),
-    };
-    env.prepare_for_closing().wait();
-    synced
-}
-
-/// Copies an environment into the empty file `to`, which is called `at`, as [`write`] does. `None` if there is no room in a map
-/// of `map_size` bytes, which can be if the source is packed already; then the file is empty again.
-///
-/// `watch` has begun, and is told how large the file becomes.
-pub(super) fn copy(
-    (to, at): (&File, &Path),
-    name: &str,
-    map_size: usize,
-    target: &Path,
-    watch: &mut Watch<'_>,
-    each: impl FnOnce(Put<'_>) -> Result<()>,
-) -> Result<Option<Copied>> {
-    let file_failed = |error| cannot(target, "cannot copy into it", &error);
-    let written = write(at, name, map_size, target, |put| {
-        each(&mut |key, value| {
-            put(key, value)?;
-            watch.copied(0, (key.len() + value.len()) as u64 + PAIR_HEAD)
-        })
-    });
-    match written {
-        Ok(()) => {
-            watch.set_bytes(to.metadata().map_err(file_failed)?.len());
-            Ok(Some(watch.end()))
-        }
-        Err(KvError::Full { .. }) => to.set_len(0).map(|()| None).map_err(file_failed),
-        Err(error) => Err(error),
-    }
-}
-
-fn open(at: &Path, map_size: usize) -> heed::Result<Env<WithoutTls>> {
     let mut size = map_size;
-    loop {
-        let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        options.map_size(size).max_dbs(1);
-        // SAFETY: Nobody else knows this file, so LMDB needs no locks, and nobody changes it while it is
-        // mapped. If the process ends before the file is complete and synced, the file is not used.
-        #[allow(unsafe_code)]
-        let opened = unsafe {
-            options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK | EnvFlags::NO_SYNC);
-            options.open(at)
-        };
-        match opened {
+    let env = loop {
+        match open(at, size) {
             // The address space is limited: try less.
             Err(heed::Error::Io(error)) if is_too_much(&error) && size > 2 << 20 => {
                 size = halved(size);
             }
-            opened => return opened,
+            opened => break opened.map_err(|error| failed(target, WHAT, error))?,
         }
+    };
+    fill(env, name, target, &Cell::default(), each)
+}
+
+/// Copies an environment with so many pairs into the empty file `to`, which is called `at`, as [`write`] does. `None` if
+/// there is no room in a map of `map_size` bytes, which can be if the source is packed already, or no room in the address
+/// space for a second map; then the file is empty again.
+///
+/// `watch` has begun, and is told how large the file becomes.
+pub(super) fn copy(
+    (to, at): (&File, &Path),
+    (name, pairs): (&str, u64),
+    map_size: usize,
+    target: &Path,
+    watch: &mut Watch<'_>,
+    each: impl FnOnce(Put<'_>) -> Result<()>,
+) -> Result<Option<()>> {
+    let file_failed = |error| cannot(target, WHAT, &error);
+    let has_no_room = Cell::new(false);
+    let mut copied = 0;
+    let written = match open(at, map_size) {
+        Err(heed::Error::Io(error)) if is_too_much(&error) => {
+            has_no_room.set(true);
+            Ok(())
+        }
+        Err(error) => Err(failed(target, WHAT, error)),
+        Ok(env) => fill(env, name, target, &has_no_room, |put| {
+            each(&mut |key, value| {
+                put(key, value)?;
+                copied += 1;
+                watch.copied(0, (key.len() + value.len()) as u64 + PAIR_HEAD)
+            })
+        }),
+    };
+    if has_no_room.get() {
+        return to.set_len(0).map(|()| None).map_err(file_failed);
+    }
+    written?;
+    // The copy may take the place of the source.
+    if copied != pairs {
+        let reason = format!("{copied} pairs were found in it, where {pairs} are recorded").into();
+        return Err(KvError::Damaged { path: target.into(), reason });
+    }
+    watch.set_bytes(to.metadata().map_err(file_failed)?.len());
+    Ok(Some(()))
+}
+
+fn open(at: &Path, map_size: usize) -> heed::Result<Env<WithoutTls>> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.map_size(map_size).max_dbs(1);
+    // SAFETY: Nobody else knows this file, so LMDB needs no locks, and nobody changes it while it is
+    // mapped. If the process ends before the file is complete and synced, the file is not used.
+    #[allow(unsafe_code)]
+    unsafe {
+        options.flags(EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK | EnvFlags::NO_SYNC);
+        options.open(at)
     }
 }
 
+/// Puts the pairs, and closes the environment. Notes if the map has no room for them.
 fn fill<T>(
-    env: &Env<WithoutTls>,
+    env: Env<WithoutTls>,
     name: &str,
     target: &Path,
+    has_no_room: &Cell<bool>,
     each: impl FnOnce(Put<'_>) -> Result<T>,
 ) -> Result<T> {
-    let failed = |error| match error {
-        heed::Error::Mdb(MdbError::MapFull) => KvError::Full {
-            path: target.into(),
-            reason: "cannot copy into it: the map has no room".into(),
-        },
-        error => failed(target, "cannot copy into it", error),
+    let failed = |error| {
+        if matches!(error, heed::Error::Mdb(MdbError::MapFull)) {
+            has_no_room.set(true);
+        }
+        failed(target, WHAT, error)
     };
     let (mut portion, mut pairs) = (Portion::default(), None);
     let filled = each(&mut |key, value| {
@@ -121,14 +131,18 @@ fn fill<T>(
         if portion.bytes.len() < PORTION {
             return Ok(());
         }
-        pairs = Some(portion.commit(env, pairs, name).map_err(failed)?);
+        pairs = Some(portion.commit(&env, pairs, name).map_err(failed)?);
         portion.clear();
         Ok(())
-    })?;
-    if pairs.is_none() || !portion.lengths.is_empty() {
-        portion.commit(env, pairs, name).map_err(failed)?;
-    }
-    Ok(filled)
+    });
+    let filled = filled.and_then(|filled| {
+        if pairs.is_none() || !portion.lengths.is_empty() {
+            portion.commit(&env, pairs, name).map_err(failed)?;
+        }
+        env.force_sync().map(|()| filled).map_err(failed)
+    });
+    env.prepare_for_closing().wait();
+    filled
 }
 
 /// Pairs that one transaction writes, in the order of their keys.
