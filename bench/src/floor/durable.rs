@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use super::{Case, Line, Round, measure, world};
 use crate::by_hand::people;
 use crate::data::{self, new_id};
-use crate::measure::timed;
+use crate::measure::{Cost, timed};
 use crate::model::Person;
 use crate::pairs::heed::Environment;
 use crate::settings::Settings;
@@ -42,38 +42,68 @@ impl Side {
         Side { db, by_hand: Environment::open(&dir.join("by-hand"), durable) }
     }
 
-    /// Creates `commits` times `each` people.
-    fn case(&self, name: &'static str, goal: f64, commits: usize, each: usize) -> Case<'_> {
-        let new =
-            move |round: &Round| data::people(commits * each, (each * 1000 + round.number) as u64);
-        Case::new(
-            name,
-            goal,
-            move |round| {
-                let people = new(round);
-                let mut random = StdRng::seed_from_u64((each * 1000 + round.number) as u64);
-                timed(people.len(), || {
-                    for people in people.chunks(each) {
-                        let mut txn = self.by_hand.write();
-                        for person in people {
-                            people::create(&mut txn, new_id(&mut random), person);
-                        }
-                        txn.commit();
+    /// Creates `commits` times `each` people. No other case has the same `seed`.
+    fn case(
+        &self,
+        (name, goal): (&'static str, f64),
+        seed: u64,
+        commits: usize,
+        each: usize,
+    ) -> Case<'_> {
+        let ours = move |round: &Round| {
+            let people = ours(commits * each, seed + round.number as u64);
+            timed(people.len(), || {
+                for people in people.chunks(each) {
+                    let create =
+                        |tx: &Tx| people.iter().try_for_each(|person| tx.create(person).map(drop));
+                    self.db.write(create).unwrap();
+                }
+            })
+        };
+        Case::new(name, goal, self.by_hand(seed, commits, each), ours)
+    }
+
+    /// Creates people in a commit for each: by hand one after the other, ours in so many threads at the same time.
+    fn threads(
+        &self,
+        (name, goal): (&'static str, f64),
+        seed: u64,
+        commits: usize,
+        threads: usize,
+    ) -> Case<'_> {
+        let ours = move |round: &Round| {
+            let people = ours(commits, seed + round.number as u64);
+            let create = |people: &[Person]| {
+                for person in people {
+                    self.db.write(|tx| tx.create(person).map(drop)).unwrap();
+                }
+            };
+            timed(people.len(), || {
+                std::thread::scope(|scope| {
+                    for people in people.chunks(commits.div_ceil(threads)) {
+                        scope.spawn(move || create(people));
                     }
-                })
-            },
-            move |round| {
-                let people: Vec<Person> = new(round).iter().map(Person::from).collect();
-                timed(people.len(), || {
-                    for people in people.chunks(each) {
-                        let create = |tx: &Tx| {
-                            people.iter().try_for_each(|person| tx.create(person).map(drop))
-                        };
-                        self.db.write(create).unwrap();
+                });
+            })
+        };
+        Case::new(name, goal, self.by_hand(seed, commits, 1), ours)
+    }
+
+    fn by_hand(&self, seed: u64, commits: usize, each: usize) -> impl Fn(&Round) -> Cost + '_ {
+        move |round| {
+            let seed = seed + round.number as u64;
+            let people = data::people(commits * each, seed);
+            let mut random = StdRng::seed_from_u64(seed);
+            timed(people.len(), || {
+                for people in people.chunks(each) {
+                    let mut txn = self.by_hand.write();
+                    for person in people {
+                        people::create(&mut txn, new_id(&mut random), person);
                     }
-                })
-            },
-        )
+                    txn.commit();
+                }
+            })
+        }
     }
 
     /// The IDs differ, so people are compared by what they are.
@@ -94,14 +124,20 @@ impl Side {
     }
 }
 
+fn ours(count: usize, seed: u64) -> Vec<Person> {
+    data::people(count, seed).iter().map(Person::from).collect()
+}
+
 pub fn lines(dir: &Path, settings: &Settings) -> Vec<Line> {
     let (flushed, lazy) =
         (Side::new(&dir.join("flushed"), true), Side::new(&dir.join("unflushed"), false));
     let (each, commits) = (settings.batch, settings.commits);
     let cases = [
-        flushed.case("create, 1,000 a durable commit", 1.05, 2, each),
-        flushed.case("create, one a durable commit", 1.1, commits, 1),
-        lazy.case("create, one an unflushed commit", 2.0, commits, 1),
+        flushed.case(("create, 1,000 a durable commit", 1.05), 1_000, 2, each),
+        flushed.case(("create, one a durable commit", 1.1), 2_000, commits, 1),
+        flushed.threads(("create in 2 threads, one a durable commit", 1.1), 3_000, commits, 2),
+        flushed.threads(("create in 8 threads, one a durable commit", 0.25), 4_000, commits, 8),
+        lazy.case(("create, one an unflushed commit", 2.0), 1_000, commits, 1),
     ];
     let lines = measure(&cases, 10_000, settings.rounds.min(15), 1);
     drop(cases);

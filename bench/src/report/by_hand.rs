@@ -16,7 +16,8 @@ only types there are, and reads and writes the same pairs with heed; it draws ID
 `NO_OVERWRITE`), keeps the indexes, and makes the same values. Both sides work on copies of one LMDB file. Reads are of objects \
 that the transaction has not touched before, in random order, unless the line says *known*. Changes are rolled back, and what is \
 timed is the changes without beginning and end of the transaction, except in the lines about commits: there the file of each side \
-is flushed by each commit (*durable*), or by none (*unflushed*: LMDB's `NO_SYNC`, and `Durability::MayLoseEverything`).\n\n\
+is flushed by each commit (*durable*), or by none (*unflushed*: LMDB's `NO_SYNC`, and `Durability::MayLoseEverything`). In the lines with \
+threads, code by hand commits one after the other in one thread.\n\n\
 At the end both sides make the same changes with the same IDs, and all pairs are compared: they are equal byte for byte.\n";
 
 pub fn write(floor: &Floor, results: &Results, save: &dyn Fn(&str, &str)) {
