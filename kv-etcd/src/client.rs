@@ -26,8 +26,8 @@ const IDLE: usize = 16;
 /// all have been asked. Each turn gives twice as much.
 const ATTEMPT: Duration = Duration::from_secs(4);
 
-/// No attempt gets less time than this, or than the store may wait.
-const SHORTEST_ATTEMPT: Duration = Duration::from_millis(100);
+/// No attempt gets less time than this, or than the store may wait. It can take a connection, encryption and a password.
+const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// A member reads at least so many bytes in a second, also to say that they are too many.
 const PORTION: usize = 1 << 20;
@@ -127,7 +127,7 @@ impl Client {
             // Some questions take any member longer than the first turn gives it.
             members => {
                 let first = ATTEMPT.min(self.limit).min(left / members);
-                let enough = first + Duration::from_secs((request / PORTION) as u64);
+                let enough = first + time_to_read(request);
                 enough.saturating_mul(1 << turns.min(MOST_TURNS)).min(left)
             }
         };
@@ -219,6 +219,14 @@ impl Client {
         Ok(UnderWay { connection, host, until })
     }
 
+    /// Gives a member that was asked so many bytes a new attempt if the time of the first one is over: who has asked ahead
+    /// may have done something else meanwhile, and the answer is there.
+    pub(crate) fn renew(&self, under_way: &mut UnderWay, until: Instant, request: usize) {
+        if under_way.until <= Instant::now() {
+            under_way.until = self.attempt_until(until, 0, request);
+        }
+    }
+
     /// Waits for the answer to a question.
     pub(crate) fn receive<T: DeserializeOwned>(&self, under_way: UnderWay) -> Tried<T> {
         let UnderWay { mut connection, host, until } = under_way;
@@ -233,7 +241,14 @@ impl Client {
         parsed
     }
 
-    /// Asks one member.
+    /// When the only attempt is given up of a request of so many bytes that has time until then. No other member is asked,
+    /// so the time is not divided by their number.
+    fn only_attempt_until(&self, until: Instant, request: usize) -> Instant {
+        let least = (ATTEMPT + time_to_read(request)).min(self.limit);
+        self.attempt_until(until, 0, request).max(Instant::now() + least)
+    }
+
+    /// Asks one member, and no other one instead.
     pub(crate) fn ask_one<T: DeserializeOwned>(
         &self,
         host: usize,
@@ -241,22 +256,18 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<T> {
-        self.attempt(host, path, body, until, 0)
+        self.attempt(host, path, body, || self.only_attempt_until(until, body.len()))
     }
 
-    /// Asks one member after so many turns over all of them.
+    /// Asks one member, until the time that `until` says.
     fn attempt<T: DeserializeOwned>(
         &self,
         host: usize,
         path: &str,
         body: &[u8],
-        until: Instant,
-        turns: u32,
+        until: impl Fn() -> Instant,
     ) -> Tried<T> {
-        let ask = || {
-            let until = self.attempt_until(until, turns, body.len());
-            self.send_until(host, path, body, until).and_then(|sent| self.receive(sent))
-        };
+        let ask = || self.send_until(host, path, body, until()).and_then(|sent| self.receive(sent));
         match ask() {
             // Sessions end by themselves; nothing was done.
             Err(Failure::Server(error)) if error.is_logged_out() && self.address.user.is_some() => {
@@ -279,7 +290,8 @@ impl Client {
             let (mut last, mut unknown) = (Failure::other("the URL names no member"), 0);
             for _ in 0..self.address.hosts.len() {
                 let host = self.host();
-                match self.attempt(host, path, body, until, turns) {
+                let until = || self.attempt_until(until, turns, body.len());
+                match self.attempt(host, path, body, until) {
                     Ok(answer) => return Ok((host, answer)),
                     Err(failure) if failure.may_pass() => {
                         tracing::debug!(server = %self.address, host, %failure, "a member does not answer");
@@ -365,6 +377,11 @@ impl Client {
     }
 }
 
+/// What a member may take to read a request of so many bytes.
+fn time_to_read(request: usize) -> Duration {
+    Duration::from_secs((request / PORTION) as u64)
+}
+
 /// What failed before a request was sent.
 fn not_sent(failure: Failure) -> Failure {
     match failure {
@@ -431,5 +448,19 @@ mod tests {
         assert!((14..30).contains(&given("a,b,c", 10 * PORTION)));
         assert_eq!(given("a,b,c", 1000 * PORTION), WAIT.as_secs());
         assert_eq!(given("a", 1000), WAIT.as_secs());
+    }
+
+    #[test]
+    fn a_commit_of_who_waits_shortly_is_awaited_for_four_seconds_however_many_members_there_are() {
+        for hosts in ["a", "a,b,c", "a,b,c,d,e"] {
+            let address = Address::parse(&format!("etcd://{hosts}/x?tls=off")).unwrap();
+            let client = Client::new(address, Duration::from_secs(30)).unwrap();
+            let begun = Instant::now();
+            let until = client.commit_until(Duration::from_millis(100));
+            for (request, least) in [(1000, 4), (3 * PORTION, 7)] {
+                let given = client.only_attempt_until(until, request) - begun;
+                assert!(given >= Duration::from_secs(least), "{hosts}: {given:?}");
+            }
+        }
     }
 }

@@ -97,12 +97,14 @@ struct Asked {
 enum Part {
     Done(Done),
     UnderWay {
+        /// The member that was asked.
+        host: usize,
         sent: std::result::Result<UnderWay, Failure>,
         body: Vec<u8>,
         /// The revision that the answer has at least, if it must be up to date.
         known: Option<i64>,
-        /// Until when it may take.
-        until: Instant,
+        /// How long it may still take from when it is awaited.
+        left: Duration,
     },
 }
 
@@ -161,25 +163,34 @@ impl Reading {
         let known = self.base.is_none().then(|| client.revision());
         let until = self.until();
         let sent = client.send(self.host, TXN, &body, until);
-        Part::UnderWay { sent, body, known, until }
+        let left = until.saturating_duration_since(Instant::now());
+        Part::UnderWay { host: self.host, sent, body, known, left }
     }
 
     /// Waits for the answer to a request. The first one fixes the revision.
     fn receive(&mut self, part: Part) -> Result<Done> {
         let client = &self.shared.client;
-        let (sent, body, known, until) = match part {
+        let (asked, sent, body, known, left) = match part {
             Part::Done(done) => return Ok(done),
-            Part::UnderWay { sent, body, known, until } => (sent, body, known, until),
+            Part::UnderWay { host, sent, body, known, left } => (host, sent, body, known, left),
         };
-        let (host, done) = match sent.and_then(|sent| client.receive::<Done>(sent)) {
-            Ok(done) => (self.host, done),
+        let until = Instant::now() + left;
+        let received = sent.and_then(|mut sent| {
+            // Another one has taken the place of a member that was silent.
+            if asked == self.host {
+                client.renew(&mut sent, until, body.len());
+            }
+            client.receive::<Done>(sent)
+        });
+        let (host, done) = match received {
+            Ok(done) => (asked, done),
             Err(failure)
                 if failure.may_pass()
                     || failure.server().is_some_and(|error| error.is_logged_out()) =>
             {
-                tracing::debug!(server = %client.address, host = self.host, %failure, "a member does not answer");
+                tracing::debug!(server = %client.address, host = asked, %failure, "a member does not answer");
                 if failure.may_pass() {
-                    client.avoid(self.host);
+                    client.avoid(asked);
                 }
                 client.ask(TXN, &body, until).map_err(|failure| self.error(&failure))?
             }

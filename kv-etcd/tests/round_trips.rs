@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
 use permazen_kv_etcd::EtcdStore;
 use permazen_test_servers::Etcd;
@@ -51,4 +53,30 @@ fn nothing_is_asked_twice() {
     proxy.take_requests();
     assert!(snapshot.get(b"later").unwrap().is_none());
     assert_eq!(proxy.take_requests(), 1, "a snapshot");
+}
+
+/// What was asked for ahead has come, however long ago, and is not asked for again.
+#[test]
+fn who_reads_slowly_asks_no_more_often() {
+    let Some(cluster) = Etcd::shared() else { return };
+    let Some(port) = cluster.endpoints().first().copied() else { return };
+    let proxy = Proxy::new(port);
+    let store = EtcdStore::open(&proxy.url(&cluster.new_prefix(), port)).unwrap();
+    for some in 0..20_u8 {
+        store.write(|tx| (0..100).try_for_each(|key| tx.put(&[some, key], b"value"))).unwrap();
+    }
+    let [quickly, slowly] = [None, Some(Duration::from_millis(1100))].map(|pause| {
+        proxy.take_requests();
+        let options = TxOptions::reading().with_wait(Duration::from_millis(50));
+        let tx = store.begin(&options).unwrap();
+        for (n, pair) in tx.scan(KeySpan::FULL, Direction::Forward).unwrap().enumerate() {
+            pair.unwrap();
+            // Until this is over, no attempt lasts.
+            if let (Some(pause), 700) = (pause, n) {
+                std::thread::sleep(pause);
+            }
+        }
+        proxy.take_requests()
+    });
+    assert_eq!(quickly, slowly);
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions,
 };
@@ -96,6 +97,52 @@ fn long_values_among_short_ones_come_in_their_order() {
                         assert_eq!(key[..], number(at).to_be_bytes());
                         assert_eq!(found[..], value(number(at)));
                     }
+                }
+            }
+        }
+    }
+}
+
+/// One statement asks for spans that lie apart; the others have their own. A long value ends its page.
+#[test]
+fn spans_that_share_keys_are_read_ahead_as_they_are() {
+    let Some(server) = Postgres::shared() else { return };
+    for dialect in ["postgres", "portable"] {
+        let url = server.new_table();
+        let url = format!("{url}{}dialect={dialect}", if url.contains('?') { '&' } else { '?' });
+        let memory = MemoryStore::new();
+        let put = |store: &dyn KvDatabase| {
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            for key in 0..200_u8 {
+                let len = if key == 75 { 5_000 } else { usize::from(key) };
+                tx.put(&[key], &vec![key; len]).unwrap();
+            }
+            tx.commit().unwrap();
+        };
+        put(&memory);
+        put(&PostgresStore::open(&url).unwrap());
+        // Equal, nested, touching and overlapping ones, in no order, around the long value or ending at it.
+        let mut spans: Vec<(u8, u8)> = (0..50).map(|at| (4 * at, 4 * at + 4)).rev().collect();
+        spans.extend([(60, 90), (60, 90), (70, 80), (75, 76), (60, 75), (76, 90), (74, 77)]);
+        spans.extend([(10, 10), (0, 200), (198, 255), (30, 50), (40, 60)]);
+        for turn in 0..spans.len() {
+            spans.rotate_left(1);
+            let some = &spans[..if turn % 2 == 0 { 62 } else { 20 }];
+            let ends: Vec<_> = some.iter().map(|(min, max)| ([*min], [*max])).collect();
+            let asked: Vec<_> =
+                ends.iter().map(|(min, max)| KeySpan::new(min, Some(max))).collect();
+            let here = memory.begin(&TxOptions::reading()).unwrap();
+            // The first time, the program has met no long value.
+            let store = PostgresStore::open(&url).unwrap();
+            for _ in 0..2 {
+                let there = store.begin(&TxOptions::reading()).unwrap();
+                there.prefetch(&asked);
+                for span in &asked {
+                    let [found, expected] = [&there, &here].map(|tx| {
+                        let pairs = tx.scan(*span, Direction::Forward).unwrap();
+                        pairs.map(Result::unwrap).collect::<Vec<_>>()
+                    });
+                    assert!(found == expected, "{dialect}: {span:?} of {asked:?}");
                 }
             }
         }

@@ -123,44 +123,44 @@ impl Copy {
         let mut kv = session.patiently_with(&target, |slice| {
             target.begin(&TxOptions::writing().with_wait(slice))
         })?;
-        let is_replaced = kv.at_least(&[], None)?.is_some();
-        if is_replaced {
+        let mut removed = 0;
+        if kv.at_least(&[], None)?.is_some() {
             self.must_force(target.name())?;
-            remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
+            removed = remove_span(&mut *kv, KeySpan::FULL, &session.interrupt)?;
         }
         let copied = watched(&session.interrupt, |watch| Ok(copy_pairs(source, &mut *kv, watch)?))?;
         session.interrupt.commit(|| {
-            kv.commit().map_err(|error| match is_too_large(&error) {
-                true => too_large(copied, is_replaced),
-                false => error.into(),
+            kv.commit().map_err(|error| match too_large(&error, copied, removed) {
+                Some(failure) => failure,
+                None => error.into(),
             })
         })?;
         Ok(copied)
     }
 }
 
-/// Whether etcd refuses the copy because of its size.
-fn is_too_large(error: &KvError) -> bool {
-    #[cfg(feature = "etcd")]
-    if let KvError::Store { source, .. } = error {
-        return source.is::<permazen::etcd::TooLarge>();
+/// What to set so that etcd takes a copy, if a server refuses it because of its size.
+#[cfg(feature = "etcd")]
+fn too_large(error: &KvError, copied: Copied, removed: u64) -> Option<Failure> {
+    let KvError::Store { source, .. } = error else { return None };
+    let refused = source.downcast_ref::<permazen::etcd::TooLarge>()?;
+    // The store itself has limits too, which no flag of a server raises.
+    if !refused.flag.starts_with("--") {
+        return None;
     }
-    let _ = error;
-    false
-}
-
-/// What to set so that etcd takes a copy.
-fn too_large(copied: Copied, replaces: bool) -> Failure {
-    // What is removed counts as well; there may be as much of it.
-    let operations = if replaces { 2 * copied.pairs } else { copied.pairs } + 8;
+    let operations = copied.pairs + removed + 8;
     // The keys of the store have a prefix there, and each pair is described.
     let bytes = copied.bytes + 128 * operations + (1 << 16);
-    Failure::new(format!(
-        "the copy is too large for the limits of etcd: a copy is one transaction, of {} pairs and {} bytes; start each \
-         member with --max-txn-ops={operations} and --max-request-bytes={bytes}, and put ?max_txn_ops={operations} into the \
-         URL",
-        copied.pairs, copied.bytes
-    ))
+    Some(Failure::new(format!(
+        "the copy is too large for the limits of etcd: it {}, and {}; a copy is one transaction, of {} pairs and {} bytes, \
+         that removes {removed} others: start each member with --max-txn-ops={operations} and --max-request-bytes={bytes}",
+        refused.what, refused.limit, copied.pairs, copied.bytes
+    )))
+}
+
+#[cfg(not(feature = "etcd"))]
+fn too_large(_: &KvError, _: Copied, _: u64) -> Option<Failure> {
+    None
 }
 
 /// Make a backup: a new store of the same kind, from the files of this one.

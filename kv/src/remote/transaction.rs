@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::engine::{Changes, Engine};
 use super::reader::Reader;
 use crate::contract::pass_on::pass_on;
+use crate::group::forget_what_is_lost;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::forget_wait_in_vain;
@@ -19,7 +20,7 @@ use crate::{
 /// Own writes that take more bytes than this go to the store before the commit, if the engine can do that.
 const MOST_WRITTEN: usize = 64 << 20;
 
-/// The keys that were written are remembered up to so many, which takes 64 MiB. Beyond, the store is asked.
+/// The keys that were written are remembered up to so many, which takes 72 MiB. Beyond, the store is asked.
 const MOST_FLUSHED: usize = 4 << 20;
 
 pub(super) struct RemoteTransaction<'db, E> {
@@ -38,19 +39,28 @@ pub(super) struct RemoteTransaction<'db, E> {
 }
 
 /// Which keys the store has taken before the commit.
-#[derive(Default)]
 struct Flushed {
     is_any: bool,
     /// Numbers made of the keys that were put, until there are too many of them.
     numbers: HashSet<u64>,
+    /// So many are too many.
+    most: usize,
     /// What makes them.
     hasher: RandomState,
 }
 
 impl Flushed {
+    fn new(most: usize) -> Self {
+        Flushed { is_any: false, numbers: HashSet::new(), most, hasher: RandomState::new() }
+    }
+
     fn note<'k>(&mut self, keys: impl Iterator<Item = &'k Vec<u8>>) {
         self.is_any = true;
-        for key in keys.take(MOST_FLUSHED.saturating_sub(self.numbers.len())) {
+        for key in keys {
+            // Only of a set that is full is it known that it may lack some.
+            if self.numbers.len() >= self.most {
+                break;
+            }
             self.numbers.insert(self.hasher.hash_one(&key[..]));
         }
     }
@@ -58,7 +68,7 @@ impl Flushed {
     /// False if the store has not taken this key.
     fn may_have(&self, key: &[u8]) -> bool {
         self.is_any
-            && (self.numbers.len() >= MOST_FLUSHED
+            && (self.numbers.len() >= self.most
                 || self.numbers.contains(&self.hasher.hash_one(key)))
     }
 }
@@ -77,7 +87,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             absent: BTreeSet::new(),
             written: 0,
             can_flush: !options.read_only && !is_tracked,
-            flushed: Flushed::default(),
+            flushed: Flushed::new(MOST_FLUSHED),
             is_read_only: options.read_only,
             deadline: Deadline::new(options.timeout),
         })
@@ -245,6 +255,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     fn commit(mut self: Box<Self>) -> Result<()> {
         // Whatever was waited for within it, it has come so far.
         forget_wait_in_vain();
+        forget_what_is_lost();
         self.deadline.check()?;
         self.view.base().check()?;
         if self.is_read_only {
@@ -266,4 +277,22 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn rollback(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_put_again_leave_room_for_others() {
+        let keys: Vec<Vec<u8>> = (0..4).map(|n| vec![n]).collect();
+        let mut flushed = Flushed::new(4);
+        flushed.note(keys[..2].iter());
+        flushed.note(keys[..3].iter());
+        assert!(keys[..3].iter().all(|key| flushed.may_have(key)));
+        assert!(!flushed.may_have(b"other"));
+        flushed.note(keys.iter());
+        // There may be more than those that are remembered.
+        assert!(flushed.may_have(b"other"));
+    }
 }
