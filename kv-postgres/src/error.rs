@@ -25,7 +25,7 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Whether the connection ends with it, here or after somebody who stands between.
+    /// Whether the connection ends with it, here or at a proxy in between.
     pub(crate) fn ends_connection(&self) -> bool {
         let class = self.code.get(..2).unwrap_or_default();
         matches!(&self.severity[..], "FATAL" | "PANIC")

@@ -59,7 +59,7 @@ fn member(
     let before = lock.waiting();
     let thread = thread::spawn({
         let lock = Arc::clone(lock);
-        move || match lock.acquire_or_join(LONG)? {
+        move || match lock.turn(LONG, true)? {
             Turn::Right(_) => panic!("a turn is expected"),
             Turn::Member(seat) => {
                 let mut tx = Box::new(Member::begin(seat, &TxOptions::writing()));
@@ -147,7 +147,7 @@ fn one_that_cannot_join_ends_the_group() {
     // This one comes after that, so it is not in the group.
     let last = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || matches!(lock.acquire_or_join(LONG), Ok(Turn::Right(_)))
+        move || matches!(lock.turn(LONG, true), Ok(Turn::Right(_)))
     });
     while lock.waiting() < 3 {
         thread::yield_now();
@@ -216,7 +216,7 @@ fn all_run_again_if_there_is_no_room_for_all() {
     let member_a = member(&lock, put(b"a"));
     let next = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || matches!(lock.acquire_or_join(LONG), Ok(Turn::Right(_)))
+        move || matches!(lock.turn(LONG, true), Ok(Turn::Right(_)))
     });
     while lock.waiting() < 2 {
         thread::yield_now();
@@ -248,7 +248,7 @@ fn an_error_does_not_count_if_the_group_is_not_committed() {
                 let retry = crate::Retry { first_pause: Duration::ZERO, ..crate::Retry::default() };
                 let done: Result<()> = retry.run(
                     |failed| {
-                        if failed > 0 { Ok(None) } else { lock.acquire_or_join(LONG).map(Some) }
+                        if failed > 0 { Ok(None) } else { lock.turn(LONG, true).map(Some) }
                     },
                     |turn| {
                         attempts += 1;
@@ -306,7 +306,7 @@ fn a_member_that_waits_for_the_leader_runs_again() {
     let _permit = lock.acquire(LONG).unwrap();
     let waits = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || lock.acquire_or_join(Duration::from_millis(20)).map(drop)
+        move || lock.turn(Duration::from_millis(20), true).map(drop)
     });
     while lock.waiting() == 0 {
         thread::yield_now();

@@ -150,6 +150,18 @@ impl LmdbStore {
     ) -> Result<Copied> {
         copy::copy_env(&self.shared, target.as_ref(), watch)
     }
+
+    /// Lets `look` read the file without LMDB, which it finds by the directory and the name of the database.
+    fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
+        self.shared.check_files()?;
+        // While this reader is open, what it sees does not change.
+        let reader = View::open(Arc::clone(&self.shared))?;
+        let found = look(self.path(), self.shared.name());
+        drop(reader);
+        // If another file has taken the place of this one, the reader did not protect that file.
+        self.shared.check_files()?;
+        found
+    }
 }
 
 impl fmt::Debug for LmdbStore {
@@ -183,26 +195,13 @@ impl KvDatabase for LmdbStore {
     /// databases in the environment, except for the order of their keys. Databases with several
     /// values for a key (`MDB_DUPSORT`) are skipped. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
-        self.shared.check_files()?;
-        // While this reader is open, what it sees does not change.
-        let reader = View::open(Arc::clone(&self.shared))?;
-        let problems = file::verify(self.path(), self.shared.name());
-        drop(reader);
-        // If another file has taken the place of this one, the reader did not protect that file.
-        self.shared.check_files()?;
-        problems
+        self.look_at_file(file::verify)
     }
 
     /// Follows the pages of the pairs without LMDB.
     fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
         check_spans(spans)?;
-        self.shared.check_files()?;
-        // While this reader is open, what it sees does not change.
-        let reader = View::open(Arc::clone(&self.shared))?;
-        let found = file::space(self.path(), self.shared.name(), spans);
-        drop(reader);
-        self.shared.check_files()?;
-        found
+        self.look_at_file(|directory, name| file::space(directory, name, spans))
     }
 
     fn statistics(&self) -> Result<Statistics> {

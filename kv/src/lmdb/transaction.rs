@@ -49,12 +49,7 @@ impl WriteTransaction {
         let pairs = shared.pairs()?.ok_or_else(read_only)?;
         end_what_was_left();
         let joins = groups && shared.flushes() && group::joins(options);
-        let turn = if joins {
-            shared.right_to_write.acquire_or_join(wait)?
-        } else {
-            Turn::Right(shared.right_to_write.acquire(wait)?)
-        };
-        let permit = match turn {
+        let permit = match shared.right_to_write.turn(wait, joins)? {
             Turn::Right(permit) => permit,
             Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
         };

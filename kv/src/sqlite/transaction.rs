@@ -146,12 +146,7 @@ impl WriteTransaction {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
             let wait = options.writer_wait();
-            let turn = if joins {
-                shared.right_to_write.acquire_or_join(wait)?
-            } else {
-                Turn::Right(shared.right_to_write.acquire(wait)?)
-            };
-            match turn {
+            match shared.right_to_write.turn(wait, joins)? {
                 Turn::Right(permit) => (Some(permit), wait.saturating_sub(start.elapsed())),
                 Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
             }

@@ -218,18 +218,14 @@ impl WriteLock {
     /// Fails at once if this thread would wait for a transaction [`Above`] the store that it runs
     /// itself.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
-        match self.wait(wait, false)? {
+        match self.turn(wait, false)? {
             Turn::Right(permit) => Ok(permit),
             Turn::Member(_) => Err(KvError::Retry("it cannot join a group".to_owned())),
         }
     }
 
-    /// Does the same, or gets a turn as a member of a group, if the holder makes one meanwhile.
-    pub(crate) fn acquire_or_join(self: &Arc<Self>, wait: Duration) -> Result<Turn> {
-        self.wait(wait, true)
-    }
-
-    fn wait(self: &Arc<Self>, wait: Duration, joins: bool) -> Result<Turn> {
+    /// Does the same. One that `joins` gets a turn as a member of a group instead, if the holder makes one meanwhile.
+    pub(crate) fn turn(self: &Arc<Self>, wait: Duration, joins: bool) -> Result<Turn> {
         let above = ABOVE.with_borrow(Clone::clone);
         let since = Instant::now();
         let mut state = self.state();

@@ -208,9 +208,8 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
 
     /// Of the keys under the prefix.
     fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
-        let prefixed = Prefixed::new((), &self.prefix);
         let bounds: Vec<_> =
-            spans.iter().map(|span| (prefixed.key(span.min), prefixed.max(span.max))).collect();
+            spans.iter().map(|span| (self.key(span.min), self.max(span.max))).collect();
         let spans: Vec<_> =
             bounds.iter().map(|(min, max)| KeySpan::new(min, max.as_deref())).collect();
         self.inner.space(&spans)

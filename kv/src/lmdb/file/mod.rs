@@ -146,20 +146,14 @@ pub(super) fn space(directory: &Path, name: &str, spans: &[KeySpan<'_>]) -> Resu
     let databases = structure.databases(meta.databases).map_err(failed)?;
     let mut counting = Counting::new(spans, meta.page_len, meta.last_page);
     for (_, tree) in databases.into_iter().filter(|(found, _)| found == name.as_bytes()) {
-        let read = &mut |page: u64, bytes| read(&file, page.saturating_mul(meta.page_len), bytes);
-        counting.tree(tree, read).map_err(failed)?.map_err(|reason| damaged(directory, reason))?;
+        let counted =
+            counting.tree(tree, &|page, len| structure.read(page, len)).map_err(failed)?;
+        counted.map_err(|reason| damaged(directory, reason))?;
     }
     match structure.problems().into_iter().next() {
         None => Ok(counting.end()),
         Some(problem) => Err(damaged(directory, problem)),
     }
-}
-
-fn read(mut file: &File, at: u64, len: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// The newest version. Commits can disturb only the choice of it: one that is read twice with the same result was not just

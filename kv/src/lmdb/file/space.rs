@@ -32,10 +32,9 @@ impl<'s> Counting<'s> {
     pub(super) fn tree(
         &mut self,
         tree: Tree,
-        read: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
+        read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>,
     ) -> io::Result<Result<(), String>> {
         let Some(root) = tree.root() else { return Ok(Ok(())) };
-        let page_len = usize::try_from(self.page_len).unwrap_or(0);
         // Pages that are still to be read, with their level.
         let mut pages = vec![(root, 1)];
         let mut seen = 0;
@@ -44,7 +43,7 @@ impl<'s> Counting<'s> {
             if seen > self.pages {
                 return Ok(Err(format!("page {number} is used twice")));
             }
-            let bytes = read(number, page_len)?;
+            let bytes = read(number, self.page_len)?;
             let page = match Page::parse(&bytes, number) {
                 Ok(page) => page,
                 Err(problem) => return Ok(Err(problem)),
@@ -63,7 +62,7 @@ impl<'s> Counting<'s> {
     fn leaf(
         &mut self,
         page: &Page<'_>,
-        read: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
+        read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
         let mut in_use = HEAD as u64;
         // For each span that has pairs here: its position, and what they take.
@@ -81,7 +80,7 @@ impl<'s> Counting<'s> {
             // Each key has a byte before it.
             found.pair_bytes += node.key.len() as u64 - 1 + node.len;
             if let Some(first) = node.overflow() {
-                let head = read(first, HEAD)?;
+                let head = read(first, HEAD as u64)?;
                 let pages = Page::overflow(&head, first).unwrap_or(0);
                 found.page_bytes += pages * self.page_len;
                 found.filled_bytes += HEAD as u64 + node.len;

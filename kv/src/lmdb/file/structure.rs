@@ -246,10 +246,11 @@ impl<'f> Structure<'f> {
         self.read(number, self.page_len).map(Some)
     }
 
-    fn read(&self, page: u64, len: u64) -> io::Result<Vec<u8>> {
+    /// The first bytes of a page, which need not be in the file.
+    pub(super) fn read(&self, page: u64, len: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
         let mut file = self.file;
-        file.seek(SeekFrom::Start(page * self.page_len))?;
+        file.seek(SeekFrom::Start(page.saturating_mul(self.page_len)))?;
         file.read_exact(&mut bytes)?;
         Ok(bytes)
     }
