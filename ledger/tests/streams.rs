@@ -363,7 +363,8 @@ fn what_a_dead_process_has_written_goes() {
     let (host, clock, other) = setting();
     let dead = process(host.clone(), &clock);
     let mut unfinished = dead.page.write_value(None).unwrap();
-    unfinished.write_all(&noise(3_000_000, 9)).unwrap();
+    // Portions of 1 MiB are stored in the background, one at a time: when the third is sent, two are stored.
+    unfinished.write_all(&noise(4_000_000, 9)).unwrap();
     let unattached = write(&dead.page, &noise(100_000, 10), 100_000);
     let attached = write(&dead.page, &noise(100_000, 11), 100_000);
     put(&dead.page, MAIN, &[(b"film", attached.as_bytes())]).unwrap();
