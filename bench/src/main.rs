@@ -4,6 +4,7 @@
 mod by_hand;
 mod data;
 mod floor;
+mod load;
 mod machine;
 mod measure;
 mod model;
@@ -49,6 +50,9 @@ fn main() {
     }
     if settings.runs("space") {
         results.space = Some(space::measure(dir.path(), &settings));
+    }
+    if settings.runs("load") {
+        results.load = Some(load::measure(dir.path(), &settings));
     }
     if let Some(pages) = &settings.pages {
         report::write(&results, pages);

@@ -41,6 +41,10 @@ pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
 /// The only format version that exists.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The value of [`FORMAT_VERSION_KEY`] while a bulk load writes objects: no number, so that no version
+/// of Permazen takes the store for a database.
+pub const LOADING: &[u8] = b"\x00loading";
+
 /// The first key of a repository of the crate permazen-ledger, which is no database of objects.
 pub const LEDGER_KEY: &[u8] = &[0];
 
@@ -411,12 +415,20 @@ fn parse_object_schema(key: &[u8]) -> Option<KeyKind<'static>> {
 /// Copies all meta-data except the object schema index. Pairs of the destination that the source
 /// does not have stay.
 pub(crate) fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+    each_meta_data(from, |key, value| to.put(key, value))
+}
+
+/// Shows all meta-data except the object schema index.
+pub(crate) fn each_meta_data(
+    from: &(impl KvRead + ?Sized),
+    mut show: impl FnMut(&[u8], &[u8]) -> permazen_kv::Result<()>,
+) -> permazen_kv::Result<()> {
     let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
     let after = KeySpan { min: OBJECT_SCHEMA_INDEX_END, max: META_DATA_SPAN.max };
     for span in [before, after] {
         for pair in from.scan(span, Direction::Forward)? {
             let (key, value) = pair?;
-            to.put(&key, &value)?;
+            show(&key, &value)?;
         }
     }
     Ok(())

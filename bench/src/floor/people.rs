@@ -120,7 +120,14 @@ fn objects(world: &World) -> Vec<Case<'_>> {
         });
     };
     vec![
-        create(world),
+        create(world, "create, one transaction", 1.15, |tx, people| {
+            people.iter().for_each(|person| {
+                black_box(tx.create(person).unwrap());
+            });
+        }),
+        create(world, "create_many, one transaction", 1.0, |tx, people| {
+            black_box(tx.create_many(people).unwrap());
+        }),
         reading(world, "load the whole object", 1.2, load_by_hand, load),
         known(world, "load, object known", load_by_hand, load),
         reading(world, "read one field", 1.25, score_by_hand, score),
@@ -153,11 +160,16 @@ fn objects(world: &World) -> Vec<Case<'_>> {
 }
 
 /// Both sides create the same people, with IDs that each of them draws.
-fn create(world: &World) -> Case<'_> {
+fn create<'w>(
+    world: &'w World,
+    name: &'static str,
+    goal: f64,
+    ours: impl Fn(&Tx, &[Person]) + 'w,
+) -> Case<'w> {
     let new = |round: &Round| data::people(round.sample.len(), 1000 + round.number as u64);
     Case::new(
-        "create, one transaction",
-        1.15,
+        name,
+        goal,
         move |round| {
             let people = new(round);
             let mut random = StdRng::seed_from_u64(round.number as u64);
@@ -173,11 +185,7 @@ fn create(world: &World) -> Case<'_> {
         move |round| {
             let people: Vec<Person> = new(round).iter().map(Person::from).collect();
             let tx = world.db.begin().unwrap();
-            let cost = timed(people.len(), || {
-                for person in &people {
-                    black_box(tx.create(person).unwrap());
-                }
-            });
+            let cost = timed(people.len(), || ours(&tx, &people));
             tx.rollback().unwrap();
             cost
         },

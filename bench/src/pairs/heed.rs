@@ -63,6 +63,12 @@ pub struct Writing<'e> {
 }
 
 impl Writing<'_> {
+    /// Puts a pair after all others.
+    #[inline]
+    pub fn append(&mut self, key: &[u8], value: &[u8]) {
+        self.pairs.put_with_flags(&mut self.txn, PutFlags::APPEND, key, value).unwrap();
+    }
+
     pub fn commit(self) {
         self.txn.commit().unwrap();
     }

@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod libraries;
+mod load;
 mod plot;
 mod space;
 
@@ -20,6 +21,7 @@ pub struct Results {
     pub published: Option<crate::published::Published>,
     pub growth: Option<crate::peers::Growth>,
     pub space: Option<crate::space::Space>,
+    pub load: Option<Vec<crate::load::Load>>,
     /// Lines of a list: the machine and the versions.
     pub about: Vec<String>,
     pub command: String,
@@ -37,6 +39,9 @@ pub fn write(results: &Results, folder: &Path) {
     }
     if let Some(space) = &results.space {
         space::write(space, results, &save);
+    }
+    if let Some(load) = &results.load {
+        load::write(load, results, &save);
     }
 }
 

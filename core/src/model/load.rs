@@ -175,6 +175,14 @@ impl<'a> ObjectWriter<'a> {
         Ok(writer.finish().0)
     }
 
+    /// A writer that reuses the memory of an object that is no longer needed.
+    pub(super) fn reusing(binding: &'a Binding, data: Option<ObjectData>) -> Self {
+        let Some(data) = data else { return ObjectWriter::new(binding) };
+        let data = ObjectBuilder::reusing(data, Arc::clone(&binding.object_type));
+        let written = Vec::with_capacity(binding.info.fields.len());
+        ObjectWriter { binding, data, written, start: 0 }
+    }
+
     /// A writer for an object of a model, without content yet.
     pub(super) fn new(binding: &'a Binding) -> Self {
         let data = ObjectBuilder::new(Arc::clone(&binding.object_type));

@@ -24,6 +24,7 @@ pub mod hooks;
 pub(crate) mod index;
 pub(crate) mod kind;
 pub(crate) mod load;
+mod loader;
 mod model_set;
 mod obj;
 mod objects;
@@ -41,7 +42,7 @@ pub(crate) mod values;
 mod versioned;
 
 pub use self::permazen::{Builder, Permazen};
-pub use crate::object::Progress;
+pub use crate::object::{LoadProgress, Progress};
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use collection::{ListOf, MapOf, SetOf};
@@ -73,6 +74,7 @@ pub use index::{
 #[doc(hidden)]
 pub use kind::Becomes;
 pub use kind::{Kind, KindMember, Mixin, Source, With, Within};
+pub use loader::Loader;
 pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};

@@ -432,8 +432,11 @@ impl Permazen {
 
     /// Opens the database in a transaction of the store.
     fn open(&self, kv: OwnedTransaction, config: &TransactionConfig) -> Result<Transaction> {
+        self.with_models(self.shared.database.begin_on_new(Box::new(kv), config)?)
+    }
+
+    fn with_models(&self, core: object::Transaction<'static>) -> Result<Transaction> {
         let shared = &*self.shared;
-        let core = shared.database.begin_on_new(Box::new(kv), config)?;
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         // The recorded schemas have changed since the models were bound.
         if !bindings.fit(&core) {
@@ -444,6 +447,17 @@ impl Permazen {
         let bindings = Arc::clone(&bindings);
         let hooks = shared.observers.begin(&core, &bindings)?;
         Ok(Transaction::new(Tx::new(core, bindings, shared.rules, hooks)))
+    }
+
+    /// Opens the database in a transaction of the store in which something was written.
+    pub(super) fn open_changed(&self, kv: OwnedTransaction) -> Result<Transaction> {
+        let core = self.shared.database.begin_on(Box::new(kv), &self.shared.config)?;
+        self.with_models(core)
+    }
+
+    /// How transactions of the store begin.
+    pub(super) fn kv_options(&self) -> &TxOptions {
+        self.shared.config.kv()
     }
 
     /// The models, bound to the schema of the last transaction.

@@ -145,6 +145,44 @@ impl Tx {
         Ok(Obj::new(self, binding, id))
     }
 
+    /// Creates objects with these values and new IDs, all or none, and returns them in the order of
+    /// the values. It does what [`create`](Tx::create) does for one after the other, and is faster for
+    /// many. For more objects than fit into memory, call it several times; for a new database, see
+    /// [`Permazen::loader`](super::Permazen::loader).
+    ///
+    /// ```
+    /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct Person { name: String }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// db.write(|tx| {
+    ///     let people = tx.create_many(["Ann", "Bob"].map(|name| Person { name: name.into() }))?;
+    ///     assert_eq!(people[1].name()?, "Bob");
+    ///     Ok(())
+    /// })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: one get for each reference that may not dangle, one put for each stored pair, index
+    /// entries included. All values are read before the first object is created, and are in memory
+    /// in their encoded form until the last one is.
+    ///
+    /// # Errors
+    /// The errors of [`create`](Tx::create), of the first value that has one. Nothing is created
+    /// then, not even after the error of a listener.
+    pub fn create_many<M: Model, V: PlainData<M>>(
+        &self,
+        values: impl IntoIterator<Item = V>,
+    ) -> Result<Vec<Obj<'_, M>>> {
+        let binding = self.binding::<M>()?;
+        let mut objects = Vec::new();
+        for value in values {
+            objects.push(ObjectWriter::content(binding, value.plain())?);
+        }
+        let ids = self.core.create_many(&objects)?;
+        Ok(ids.into_iter().map(|id| Obj::new(self, binding, id)).collect())
+    }
+
     /// The same without types, so that the compiler makes it once for all models.
     fn create_of(
         &self,

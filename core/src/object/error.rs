@@ -249,6 +249,11 @@ pub enum Error {
     /// A hook of a model failed. The operation of which it was told was undone.
     #[error("{0}")]
     Hook(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The temporary file of a bulk load cannot be made, written or read.
+    #[error(
+        "sorting what is loaded failed: {0}; check the directory for temporary files and its free space"
+    )]
+    TemporaryFile(#[source] std::io::Error),
     /// The operating system gave no random bytes.
     #[error("no random bytes from the operating system: {0}")]
     Random(#[source] std::io::Error),
@@ -365,6 +370,10 @@ impl Error {
         Error::Listener(error.into())
     }
 
+    pub(crate) fn temporary_file(error: std::io::Error) -> Self {
+        Error::TemporaryFile(error)
+    }
+
     pub(crate) fn inconsistent(what: impl Into<String>) -> Self {
         Error::Inconsistent { what: what.into() }
     }
@@ -396,6 +405,11 @@ impl Error {
         }
         self
     }
+}
+
+/// The error for a key that is longer than the store can hold.
+pub(crate) fn key_too_long(key: &[u8], limit: usize) -> Error {
+    Error::KeyTooLong { of: String::new(), key: hex(key, 32), len: key.len(), limit }
 }
 
 /// What the first of an error and its sources says that says anything; false if none does.

@@ -28,6 +28,7 @@
 //! | what can go wrong | [`Error`] |
 
 mod above;
+mod bulk;
 mod callbacks;
 mod calls;
 mod collection;
@@ -53,6 +54,8 @@ mod transaction;
 mod whole;
 
 pub(crate) use above::{Event, changed, created, deleting};
+pub use bulk::LoadProgress;
+pub(crate) use bulk::{Loader, Memory, end_load, undo_load};
 pub use callbacks::Callback;
 pub use calls::HookLimit;
 pub(crate) use calls::{Call, Hook};

@@ -32,6 +32,16 @@ pub(crate) struct WatchedType {
 }
 
 impl WatchedType {
+    /// The fields that are null in an object with this content, or have a null, but may not.
+    pub(crate) fn nulls_in(&self, content: &ObjectData) -> impl Iterator<Item = StorageId> {
+        let simple = self.required.iter();
+        let simple = simple.filter(|it| it.is_null_in(content) == Some(true));
+        let simple = simple.map(|it| it.field);
+        let collections = self.required_in.iter();
+        let collections = collections.filter(|null| null.is_in_any(content));
+        simple.chain(collections.map(|null| null.field))
+    }
+
     /// The fields that have null in `new`, and had values in `old`, which is in another schema.
     fn lost(&self, old: &ObjectData, new: &ObjectData) -> impl Iterator<Item = StorageId> {
         let simple = self.required.iter().filter(|to| to.is_null_in(new) == Some(true));
@@ -207,12 +217,7 @@ impl Notes {
     /// Notes that an object was created with this content, or is to be treated like that.
     pub(crate) fn created(&self, id: ObjId, content: &ObjectData) {
         let Some(watched) = self.watched(id) else { return };
-        let simple = watched.required.iter();
-        let simple = simple.filter(|it| it.is_null_in(content) == Some(true));
-        let simple = simple.map(|it| it.field);
-        let collections = watched.required_in.iter();
-        let collections = collections.filter(|null| null.is_in_any(content));
-        let mut nulls = simple.chain(collections.map(|null| null.field)).peekable();
+        let mut nulls = watched.nulls_in(content).peekable();
         if watched.created || nulls.peek().is_some() {
             let mut objects = self.objects.borrow_mut();
             let touched = objects.entry(id).or_default();

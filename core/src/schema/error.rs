@@ -74,6 +74,12 @@ pub enum SchemaError {
         /// The version found, or the value in hex if it is not a number.
         version: String,
     },
+    /// A bulk load of the database runs, or did not come to its end.
+    #[error(
+        "the database is being loaded by another program, or a program that loaded it has ended before the load was \
+         complete: wait for its end, or remove the store and load it again"
+    )]
+    LoadUnfinished,
     /// The store holds data, but is not a Permazen database.
     #[error(
         "the store is not empty and is no Permazen database{}: choose another store, or empty it",

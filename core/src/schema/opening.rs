@@ -18,7 +18,7 @@ use super::unnumbered::changes_unnumbered;
 use super::used_by_process::is_used_by_process;
 use crate::encoding::{EncodingRegistry, Reader, uint};
 use crate::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, META_DATA, META_DATA_SPAN,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, LOADING, META_DATA, META_DATA_SPAN,
     OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, USER_META_DATA, is_ledger, object_schema_prefix,
     prefix_end,
 };
@@ -469,6 +469,9 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
         _ => None,
     };
     if let Some(version) = version {
+        if version == LOADING {
+            return Err(SchemaError::LoadUnfinished);
+        }
         let mut reader = Reader::new(&version);
         return match uint::read(&mut reader) {
             Ok(FORMAT_VERSION) if reader.is_empty() => Ok(true),

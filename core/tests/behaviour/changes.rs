@@ -145,6 +145,7 @@ pub(crate) const OF_OBJECTS: &[(&str, Operation)] = &[
     }),
     ("Transaction::create_with", |tx| tx.create_with(Some(foo_id(9)), &data(tx)).map(drop)),
     ("Transaction::create_with a new id", |tx| tx.create_with(None, &data(tx)).map(drop)),
+    ("Transaction::create_many", |tx| tx.create_many(&[data(tx), data(tx)]).map(drop)),
     ("Transaction::store_object", |tx| tx.store_object(foo_id(1), &data(tx), Migrate::No)),
     ("Transaction::replace_object", |tx| {
         tx.replace_object(foo_id(1), &data(tx), &mut CopyOptions::new()).map(drop)

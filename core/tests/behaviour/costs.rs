@@ -83,6 +83,11 @@ const OF_OBJECTS: Costs = &[
         |tx| assert!(tx.create_with(Some(foo_id(9)), &data(tx)).unwrap().is_some()),
         "1 get, 18 puts",
     ),
+    (
+        "Transaction::create_many",
+        |tx| assert_eq!(tx.create_many(&[data(tx), data(tx)]).unwrap().len(), 2),
+        "36 puts",
+    ),
     ("Transaction::exists", |tx| assert!(tx.exists(foo_id(1)).unwrap()), "nothing"),
     ("Transaction::exists no more", |tx| assert!(!tx.exists(foo_id(9)).unwrap()), "1 get"),
     ("Transaction::object_type", |tx| drop(tx.object_type(foo_id(1)).unwrap()), "nothing"),

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use permazen::ObjId;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{KvDatabase, KvError};
@@ -12,6 +11,7 @@ use permazen::object::{
     CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
 };
 use permazen::schema::SchemaModel;
+use permazen::{Counter, ObjId, Permazen, PermazenObject};
 
 use crate::peculiar_store::PeculiarStore;
 use crate::support::*;
@@ -258,4 +258,21 @@ fn transactions_can_be_limited_in_time() {
         assert_eq!(i(&tx).unwrap(), int(3), "{name}");
         assert!(!tx.exists(foo_id(2)).unwrap());
     }
+}
+
+#[test]
+fn a_loader_writes_counters_as_the_store_keeps_them() {
+    #[derive(PermazenObject)]
+    struct Page {
+        visits: Counter,
+    }
+    let store = Arc::new(PeculiarStore::with_reversed_counters());
+    let db = Permazen::builder_shared(store.clone()).model::<Page>().build().unwrap();
+    let mut loader = db.loader().unwrap();
+    let page = loader.add(Page { visits: Counter(0x105) }).unwrap();
+    loader.finish().unwrap();
+    let tx = db.begin().unwrap();
+    assert_eq!(tx.get(page).unwrap().load().unwrap().visits, Counter(0x105));
+    tx.get(page).unwrap().visits().add(1).unwrap();
+    assert_eq!(tx.get(page).unwrap().load().unwrap().visits, Counter(0x106));
 }

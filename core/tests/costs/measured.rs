@@ -83,6 +83,11 @@ const OBJECTS: Measures = &[
         w.start();
         tx.create(&note).unwrap();
     }),
+    ("`create_many`: two notes like that", |w, tx| {
+        let notes = [note(77), note(78)];
+        w.start();
+        tx.create_many(&notes).unwrap();
+    }),
     ("`create_default` a note", |_, tx| assert!(tx.create_default::<Note>().is_ok())),
     ("`load` a note", |w, tx| drop(w.note(tx, 1).load().unwrap())),
     ("`store` a note of which nothing has changed", |w, tx| {

@@ -311,6 +311,27 @@ pub trait KvWrite: KvRead {
         Ok(true)
     }
 
+    /// Sets the value of `key`, as [`put`](KvWrite::put) does. Meant for a key that comes after all
+    /// keys in the store: LMDB then fills its pages, which otherwise stay half empty. Costs one descent.
+    ///
+    /// # Errors
+    /// The errors of [`put`](KvWrite::put).
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// for key in [b"a", b"c", b"b"] {
+    ///     tx.append(key, b"")?; // the last one comes before another key, and is put
+    /// }
+    /// assert!(tx.get(b"b")?.is_some());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put(key, value)
+    }
+
     /// Removes `key` if it is there. Costs one descent.
     fn remove(&mut self, key: &[u8]) -> Result<()>;
 

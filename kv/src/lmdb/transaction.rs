@@ -140,6 +140,17 @@ impl KvWrite for WriteTransaction {
         }
     }
 
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (pairs, txn, env) = self.write()?;
+        let stored = StoredKey::new(key)?;
+        match pairs.put_with_flags(txn, PutFlags::APPEND, stored.bytes(), value) {
+            Ok(()) => Ok(()),
+            // It is not the last one.
+            Err(heed::Error::Mdb(MdbError::KeyExist)) => self.put(key, value),
+            Err(error) => Err(env.env.failed("cannot put", error)),
+        }
+    }
+
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let (pairs, txn, env) = self.write()?;
         let Some(key) = StoredKey::fitting(key) else { return Ok(()) };

@@ -324,6 +324,40 @@ pub fn put_if_absent_says_whether_it_was(fixture: &mut Fixture) {
     assert!(!(first && second && one == other), "both have put it");
 }
 
+/// What is appended is put, whether it comes last or not.
+pub fn append_is_a_put(fixture: &mut Fixture) {
+    let store = fixture.store();
+    put_all(store, &[(b"m", b"old")]);
+    let mut expected = std::collections::BTreeMap::from([(b"m".to_vec(), b"old".to_vec())]);
+    let mut number = 1_u32;
+    for _ in 0..3 {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        for ascending in 0..200_u32 {
+            number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Ascending keys at the end, and others anywhere.
+            let key = match number >> 30 {
+                0 => vec![b'a' + (number >> 8) as u8 % 26, number as u8],
+                _ => [&[0xfe, (number >> 24) as u8 & 1], &ascending.to_be_bytes()[..]].concat(),
+            };
+            let value = number.to_be_bytes();
+            tx.append(&key, &value).unwrap();
+            assert_eq!(tx.get(&key).unwrap().as_deref(), Some(&value[..]));
+            expected.insert(key, value.to_vec());
+        }
+        tx.append(b"m", b"new").unwrap();
+        tx.append(b"m", b"newer").unwrap();
+        expected.insert(b"m".to_vec(), b"newer".to_vec());
+        tx.commit().unwrap();
+    }
+    let expected: Vec<_> = expected.into_iter().collect();
+    assert_eq!(committed(store), expected);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let long = vec![0xff; tx.max_key_len().min(1 << 20).saturating_add(1)];
+    if long.len() > tx.max_key_len() {
+        assert!(matches!(tx.append(&long, b""), Err(KvError::KeyTooLong { .. })));
+    }
+}
+
 /// What is asked for before it is read is read as else.
 pub fn prefetch_changes_no_answer(fixture: &mut Fixture) {
     let store = fixture.store();

@@ -134,7 +134,7 @@ impl<O: Observer> KvRead for Observed<'_, O> {
 }
 
 impl<O: Observer> KvWrite for Observed<'_, O> {
-    pass_on!(self => self.tx_for(Operation::Put)?; put, put_new, put_if_absent);
+    pass_on!(self => self.tx_for(Operation::Put)?; put, put_new, put_if_absent, append);
     pass_on!(self => self.tx_for(Operation::Remove)?; remove);
     pass_on!(self => self.tx_for(Operation::RemoveSpan)?; remove_span);
     pass_on!(self => self.tx_for(Operation::Adjust)?; adjust_counter);

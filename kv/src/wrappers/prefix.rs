@@ -159,6 +159,12 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
         self.inner.put_if_absent(&key, value)
     }
 
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_length(key)?;
+        let key = self.key(key);
+        self.inner.append(&key, value)
+    }
+
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let key = self.key(key);
         self.inner.remove(&key)

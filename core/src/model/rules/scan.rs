@@ -10,7 +10,7 @@ use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
@@ -114,7 +114,63 @@ fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Checks what [`check_content`](super::new_content::check_content) does not: unique fields, singletons, and hooks that
+/// validate.
+pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
+    let mut listed = Vec::new();
+    together(tx, &mut |violation| {
+        listed.push(violation);
+        if listed.len() < RulesReport::LIMIT {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
+    if listed.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(listed))) }
+}
+
+fn together(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
+    for binding in tx.models()?.iter() {
+        if of_type(tx, binding, found)?.is_break() {
+            return Ok(());
+        }
+        if binding.rules.checkers.is_empty() {
+            continue;
+        }
+        for id in tx.core.objects_of([binding.storage_id()])?.iter() {
+            let id = id?;
+            for checker in &binding.rules.checkers {
+                if let Some(violation) = checker.check_only(tx, id)?.violation(id)
+                    && found(violation).is_break()
+                {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
+    if of_type(tx, binding, found)?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    let Rules { checkers, .. } = &binding.rules;
+    if !binding.rules.require_values() && binding.info.validate.is_none() && checkers.is_empty() {
+        return Ok(ControlFlow::Continue(()));
+    }
+    for id in tx.core.objects_of([binding.storage_id()])?.iter() {
+        for violation in of_object(tx, binding, id?)? {
+            if found(violation).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The rules about several objects of a model.
+fn of_type(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
     if binding.info.singleton {
         let all = tx.core.objects_of([binding.storage_id()])?;
         let mut same = Same::default();
@@ -131,17 +187,6 @@ fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<Control
             && duplicates(tx, rule, found)?.is_break()
         {
             return Ok(ControlFlow::Break(()));
-        }
-    }
-    let Rules { checkers, .. } = &binding.rules;
-    if !binding.rules.require_values() && binding.info.validate.is_none() && checkers.is_empty() {
-        return Ok(ControlFlow::Continue(()));
-    }
-    for id in tx.core.objects_of([binding.storage_id()])?.iter() {
-        for violation in of_object(tx, binding, id?)? {
-            if found(violation).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
         }
     }
     Ok(ControlFlow::Continue(()))

@@ -37,6 +37,21 @@ pub(crate) fn field_or_part(
     })
 }
 
+/// Refuses a reference to an object of a type that the field does not allow.
+pub(in crate::object) fn refuse_type(id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<()> {
+    let Some(reference) = field.reference() else { return Ok(()) };
+    let invalid = |source| Error::InvalidValue { field: describe(id, field), source };
+    match target_of(bytes).map_err(invalid)? {
+        Some(target) if !reference.allows(target.storage_id()) => {
+            Err(invalid(EncodingError::InvalidReference {
+                id: target,
+                storage_id: target.storage_id(),
+            }))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Transaction<'_> {
     /// Refuses a reference to an object that does not exist. `bytes` is an encoded value of the
     /// reference field or sub-field `field`. The reference is accepted if the field allows it, if
@@ -73,17 +88,7 @@ impl Transaction<'_> {
         field: &ResolvedField,
         bytes: &[u8],
     ) -> Result<()> {
-        let Some(reference) = field.reference() else { return Ok(()) };
-        let invalid = |source| Error::InvalidValue { field: describe(id, field), source };
-        match target_of(bytes).map_err(invalid)? {
-            Some(target) if !reference.allows(target.storage_id()) => {
-                Err(invalid(EncodingError::InvalidReference {
-                    id: target,
-                    storage_id: target.storage_id(),
-                }))
-            }
-            _ => Ok(()),
-        }
+        refuse_type(id, field, bytes)
     }
 
     /// Visits the objects to which an object refers through the reference field or sub-field with

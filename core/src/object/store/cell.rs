@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead};
 
 use super::journal::{Inverse, Journal, Mark};
-use crate::object::error::{Error, Result, hex};
+use crate::object::error::{Error, Result, key_too_long};
 
 /// What contains the pairs.
 enum Backing<'db> {
@@ -118,15 +118,15 @@ impl<'db> Store<'db> {
         key_len <= self.max_key_len
     }
 
+    /// The length of the longest key that the store can hold.
+    pub(crate) fn max_key_len(&self) -> usize {
+        self.max_key_len
+    }
+
     /// Refuses a key that the store cannot hold.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         if !self.fits(key.len()) {
-            return Err(Error::KeyTooLong {
-                of: String::new(),
-                key: hex(key, 32),
-                len: key.len(),
-                limit: self.max_key_len,
-            });
+            return Err(key_too_long(key, self.max_key_len));
         }
         Ok(())
     }

@@ -220,7 +220,7 @@ impl Transaction<'_> {
     }
 
     /// Refuses content with keys or index entries that the store cannot hold.
-    fn check_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    pub(super) fn check_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         data.each_entry(id, |key| {
             let checked = self.store.check_key(key);
@@ -245,6 +245,17 @@ impl Transaction<'_> {
         self.check_keys(id, data)?;
         let object_type = data.object_type();
         let id = self.put_own_pair(new, object_type)?;
+        self.put_content(id, data)?;
+        self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
+        self.note_put_in(object_type.schema);
+        data.each_entry(id, |key| self.store.put_entry(key))?;
+        self.note_new(id, data);
+        Ok(id)
+    }
+
+    /// Puts the pairs of the fields of a new object.
+    pub(super) fn put_content(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        let object_type = data.object_type();
         let mut key = self.buffer();
         for (field, rest, value) in data.all_pairs() {
             key.clear();
@@ -255,15 +266,15 @@ impl Transaction<'_> {
                 .put(&key, value, Undo::Absent)
                 .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
         }
-        self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
-        self.note_put_in(object_type.schema);
-        data.each_entry(id, |key| self.store.put_entry(key))?;
-        let info =
-            ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
-        self.remember(id, info);
+        Ok(())
+    }
+
+    /// Notes that an object was created, which now has all its pairs.
+    pub(super) fn note_new(&self, id: ObjId, data: &ObjectData) {
+        let object_type = Some(Arc::clone(data.object_type()));
+        self.remember(id, ObjectInfo { schema: data.object_type().schema, object_type });
         self.notes.created(id, data);
         self.note_happened(id, Happened::Created);
-        Ok(id)
     }
 
     /// Refuses pairs of an object with keys that are too long for the store.

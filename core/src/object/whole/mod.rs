@@ -7,6 +7,7 @@ mod builder;
 mod converter;
 mod copy;
 mod create;
+mod create_many;
 mod data;
 mod entries;
 mod generate_id;

@@ -1,0 +1,238 @@
+//! Loading objects into a new database.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::binding::Bindings;
+use super::error::{Error, Result};
+use super::load::ObjectWriter;
+use super::owned_transaction::OwnedTransaction;
+use super::permazen::Permazen;
+use super::rules::{self, Validation};
+use super::target::{Model, PlainData, Ref};
+use crate::object::{self, LoadProgress, Memory, ObjectData, end_load, undo_load};
+
+/// Fills a new database with objects, faster than transactions can: see [`Permazen::loader`].
+///
+/// Objects that were added are sorted, in memory and in a temporary file. Only
+/// [`finish`](Loader::finish) writes to the database. To give up before, drop the loader.
+pub struct Loader<'p> {
+    db: Permazen,
+    bindings: Arc<Bindings>,
+    core: object::Loader,
+    memory: usize,
+    /// Whether the rules of the models are checked.
+    checks: bool,
+    tell: Option<Box<dyn FnMut(LoadProgress) + 'p>>,
+    /// Its memory is reused.
+    last: Option<ObjectData>,
+}
+
+/// How much memory is used unless the caller says something else.
+const MEMORY: usize = 256 << 20;
+
+/// Progress is told after so many objects.
+const OBJECTS: u64 = 1 << 14;
+
+impl Permazen {
+    /// A loader, which fills this database, if it has no objects yet.
+    ///
+    /// The result is what transactions would have made that create the same objects with the same
+    /// IDs. It is faster, because pairs are written in the order of their keys, which fills the pages
+    /// of a store one after the other. The objects can be more than fit into memory.
+    ///
+    /// Hooks, listeners and observers are not called. The rules of the models are checked, unless
+    /// [`Builder::validation`](super::Builder::validation) says that commits do not check them, and
+    /// references must lead to objects that are loaded too.
+    ///
+    /// ```
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::{Permazen, PermazenObject, Ref};
+    ///
+    /// #[derive(PermazenObject)]
+    /// struct Person {
+    ///     #[permazen(indexed)]
+    ///     name: String,
+    ///     friend: Option<Ref<Person>>,
+    /// }
+    ///
+    /// let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// let mut loader = db.loader()?.progress(|so_far| println!("{so_far:?}"));
+    /// let bob = loader.id::<Person>()?; // comes later
+    /// let ann = loader.add(Person { name: "Ann".into(), friend: Some(bob) })?;
+    /// loader.add_with_id(bob, Person { name: "Bob".into(), friend: Some(ann) })?;
+    /// assert_eq!(loader.finish()?.objects, 2);
+    ///
+    /// db.read(|tx| {
+    ///     let bob = tx.index(Person::NAME)?.get("Bob")?.first()?;
+    ///     assert_eq!(bob.unwrap().friend()?.unwrap().name()?, "Ann");
+    ///     Ok(())
+    /// })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: one transaction that reads a seek or two.
+    ///
+    /// # Errors
+    /// The errors of [`Permazen::begin_read`]; [`Error::Object`] if the database has objects.
+    pub fn loader<'p>(&self) -> Result<Loader<'p>> {
+        let tx = self.begin_read()?;
+        tx.core().check_empty()?;
+        let (bindings, validation) = (tx.shared_bindings()?, tx.rule_options()?.validation);
+        let memory = Memory { bytes: MEMORY, directory: std::env::temp_dir() };
+        let core = object::Loader::new(tx.schema(), tx.core().max_key_len(), memory)?;
+        Ok(Loader {
+            db: self.clone(),
+            bindings,
+            core,
+            memory: MEMORY,
+            checks: !matches!(validation, Validation::Manual | Validation::Off),
+            tell: None,
+            last: None,
+        })
+    }
+}
+
+impl<'p> Loader<'p> {
+    /// Uses about so many bytes of memory, in place of 256 MiB. With less, the temporary file is in
+    /// more parts, and transactions are smaller: each writes at most a quarter of this.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self.core.set_memory(bytes);
+        self
+    }
+
+    /// Makes its temporary file in this directory, in place of the system's. It takes about as much
+    /// space as keys and values. It has no name, so nothing is left of it if the program is killed.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.core.set_directory(directory.into());
+        self
+    }
+
+    /// Calls `tell` now and then: after some thousand objects, and after each transaction that
+    /// writes.
+    #[must_use]
+    pub fn progress(mut self, tell: impl FnMut(LoadProgress) + 'p) -> Self {
+        self.tell = Some(Box::new(tell));
+        self
+    }
+
+    /// A new ID, for an object that is added later with [`add_with_id`](Loader::add_with_id).
+    ///
+    /// IDs of a model ascend, and so the objects lie in the database in the order in which their IDs
+    /// were drawn. The steps between them are random.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`].
+    pub fn id<M: Model>(&mut self) -> Result<Ref<M>> {
+        let storage_id = self.bindings.models().of::<M>()?.storage_id();
+        Ok(Ref::new(self.core.draw(storage_id)?))
+    }
+
+    /// Adds an object with these values and a new ID, and returns the ID.
+    ///
+    /// # Errors
+    /// The errors of [`add_with_id`](Loader::add_with_id).
+    pub fn add<M: Model>(&mut self, value: impl PlainData<M>) -> Result<Ref<M>> {
+        let id = self.id()?;
+        self.add_at(id, value)?;
+        Ok(id)
+    }
+
+    /// Adds an object with these values and this ID, which comes from [`id`](Loader::id), or from
+    /// elsewhere, such as a database that is copied.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
+    /// [`Error::Invalid`] if a required value is missing, or the model's own validation of plain data
+    /// refuses it; [`Error::Object`] if a reference is to an object of a wrong type, a key is too long, or the ID is
+    /// of another type. The object was not added then, and others can be.
+    ///
+    /// [`object::Error::TemporaryFile`] if the temporary file cannot be written; then the load has
+    /// failed.
+    pub fn add_with_id<M: Model>(
+        &mut self,
+        id: impl Into<Ref<M>>,
+        value: impl PlainData<M>,
+    ) -> Result<()> {
+        self.core.ids_are_given();
+        self.add_at(id.into(), value)
+    }
+
+    fn add_at<M: Model>(&mut self, id: Ref<M>, value: impl PlainData<M>) -> Result<()> {
+        let binding = self.bindings.models().of::<M>()?;
+        let mut writer = ObjectWriter::reusing(binding, self.last.take());
+        value.plain().write(&mut writer)?;
+        let (data, _) = writer.finish();
+        if self.checks {
+            rules::check_content(&self.bindings, binding, id.id(), &data)?;
+        }
+        self.core.add(id.id(), &data)?;
+        self.last = Some(data);
+        if self.core.objects().is_multiple_of(OBJECTS)
+            && let Some(tell) = &mut self.tell
+        {
+            tell(self.core.progress());
+        }
+        Ok(())
+    }
+
+    /// How far it is.
+    pub fn so_far(&self) -> LoadProgress {
+        self.core.progress()
+    }
+
+    /// Writes all objects to the database, in several transactions in the order of their keys.
+    ///
+    /// Nobody else may use the database meanwhile: until this has returned, it is refused with
+    /// [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the program is
+    /// killed, it stays so; then remove the store, and load it again.
+    ///
+    /// Cost: one put for each pair, index entries included; the check of unique fields and of hooks that
+    /// validate costs what [`Permazen::check_rules`] says of them.
+    ///
+    /// # Errors
+    /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not added.
+    /// [`Error::Invalid`] with up to [`RulesReport::LIMIT`](super::RulesReport::LIMIT) objects that break a rule. The errors of
+    /// the store and of the temporary file. After an error, the database is as empty as it was; only if
+    /// that fails too, it stays refused.
+    pub fn finish(mut self) -> Result<LoadProgress> {
+        let loaded = self.core.finish()?;
+        let tx = self.db.begin()?;
+        tx.core().begin_load(loaded.schema())?;
+        tx.commit().map_err(Error::from)?;
+        let mut ignore = |_| ();
+        let tell: &mut dyn FnMut(LoadProgress) = match &mut self.tell {
+            Some(tell) => tell,
+            None => &mut ignore,
+        };
+        let (kv, options) = (self.db.database().kv(), self.db.kv_options());
+        let written = loaded.write(&**kv, options, self.memory, tell);
+        let written = written.map_err(Error::from).and_then(|written| {
+            let mut last = OwnedTransaction::begin(Arc::clone(kv), options)?;
+            end_load(&mut last)?;
+            let tx = self.db.open_changed(last)?;
+            if self.checks {
+                rules::check_together(&tx)?;
+            }
+            tx.commit().map_err(Error::from)?;
+            Ok(written)
+        });
+        written.inspect_err(|_| {
+            // The first error matters more. The store stays refused if this fails.
+            let _ = kv.begin(options).and_then(|mut tx| {
+                undo_load(&mut *tx)?;
+                tx.commit()
+            });
+        })
+    }
+}
+
+impl fmt::Debug for Loader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loader").field("so_far", &self.so_far()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,282 @@
+//! What is loaded: from objects to records.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rand::rngs::{StdRng, SysRng};
+use rand::{Rng, SeedableRng};
+
+use super::buffer::write_len;
+use super::lanes::Lanes;
+use super::sorter::{Sorted, Sorter};
+use crate::encoding::{Reader, uint};
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::describe::{describe_entry, describe_stored};
+use crate::object::error::key_too_long;
+use crate::object::reference::{refuse_type, target_of};
+use crate::object::whole::KeyList;
+use crate::object::{Error, ObjectData, Result};
+use crate::schema::Schema;
+
+/// How much memory a load takes, and where its temporary file is.
+#[derive(Debug, Clone)]
+pub(crate) struct Memory {
+    /// About so many bytes of memory.
+    pub(crate) bytes: usize,
+    pub(crate) directory: PathBuf,
+}
+
+/// How far a load is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LoadProgress {
+    /// How many objects were added.
+    pub objects: u64,
+    /// How many pairs they have, index entries included.
+    pub pairs: u64,
+    /// How many records were sorted and written to the temporary file, of those that were added. A record is all pairs
+    /// of an object, or an index entry.
+    pub sorted: u64,
+    /// How many pairs were written to the database, of [`pairs`](LoadProgress::pairs).
+    pub written: u64,
+}
+
+/// Makes records of objects of one schema, and sorts them.
+pub(crate) struct Loader {
+    pub(super) schema: Arc<Schema>,
+    pub(super) lanes: Lanes,
+    sorter: Sorter,
+    /// The longest key that the store can hold.
+    longest: usize,
+    ids: Ids,
+    /// Whether the caller has chosen IDs, which can be the same.
+    has_given_ids: bool,
+    has_references: bool,
+    progress: LoadProgress,
+    /// What is reused for each object.
+    entries: KeyList,
+    references: Vec<(ObjId, StorageId)>,
+    bytes: Vec<u8>,
+}
+
+impl Loader {
+    pub(crate) fn new(schema: Arc<Schema>, longest: usize, memory: Memory) -> Result<Self> {
+        let lanes = Lanes::new(&schema);
+        let sorter = Sorter::new(lanes.len(), memory.bytes, memory.directory);
+        let ids = Ids::new()?;
+        Ok(Loader {
+            schema,
+            lanes,
+            sorter,
+            longest,
+            ids,
+            has_given_ids: false,
+            has_references: false,
+            progress: LoadProgress::default(),
+            entries: KeyList::default(),
+            references: Vec::new(),
+            bytes: Vec::new(),
+        })
+    }
+
+    pub(crate) fn set_memory(&mut self, bytes: usize) {
+        self.sorter.set_memory(bytes);
+    }
+
+    pub(crate) fn set_directory(&mut self, directory: PathBuf) {
+        self.sorter.set_directory(directory);
+    }
+
+    /// How many objects were added.
+    pub(crate) fn objects(&self) -> u64 {
+        self.progress.objects
+    }
+
+    pub(crate) fn progress(&self) -> LoadProgress {
+        LoadProgress { sorted: self.sorter.sorted(), ..self.progress }
+    }
+
+    /// A new ID. Those of a type ascend.
+    pub(crate) fn draw(&mut self, storage_id: StorageId) -> Result<ObjId> {
+        self.ids.draw(storage_id).ok_or_else(|| {
+            let type_name = self.schema.type_by_storage_id(storage_id);
+            let type_name = type_name.map_or_else(String::new, |it| it.name.to_string());
+            Error::NoFreeId { type_name, attempts: 1 }
+        })
+    }
+
+    /// From now on, objects can have the same ID.
+    pub(crate) fn ids_are_given(&mut self) {
+        self.has_given_ids = true;
+    }
+
+    /// Adds an object of the schema. After an error, it was not added.
+    pub(crate) fn add(&mut self, id: ObjId, data: &ObjectData) -> Result<()> {
+        self.check(id, data).map_err(|error| error.about(|| self.new_object(id, data)))?;
+        self.sorter.make_room().map_err(Error::temporary_file)?;
+        let mut add = |lane: usize, key: &[u8], content: &[u8]| {
+            self.sorter.add(lane, key, content);
+        };
+        let object_type = data.object_type();
+        let bytes = &mut self.bytes;
+        bytes.clear();
+        write_pair(bytes, &[], &[], &layout::object_info(object_type.schema), false);
+        let mut pairs = 2;
+        for (field, rest, value) in data.all_pairs() {
+            let is_counter = value.len() == 8
+                && object_type.field_by_storage_id(field).is_some_and(|field| field.is_counter());
+            let (field, len) = uint::to_array(field.get());
+            let field = field.get(..len).unwrap_or_default();
+            write_pair(bytes, field, rest, value, is_counter);
+            pairs += 1;
+        }
+        if let Some(lane) = self.lanes.of(object_type.storage_id) {
+            add(lane, id.as_bytes(), bytes);
+        }
+        bytes.clear();
+        layout::append_object_schema_key(object_type.schema, id, bytes);
+        add(Lanes::SCHEMA_INDEX, bytes, &[]);
+        for entry in self.entries.iter() {
+            let index = StorageId::read_from(&mut Reader::new(entry)).ok();
+            if let Some(lane) = index.and_then(|index| self.lanes.of(index)) {
+                add(lane, entry, &[]);
+                pairs += 1;
+            }
+        }
+        for (target, field) in &self.references {
+            bytes.clear();
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.extend_from_slice(&field.get().to_be_bytes());
+            add(self.lanes.of_references(), target.as_bytes(), bytes);
+        }
+        self.has_references |= !self.references.is_empty();
+        self.progress.objects += 1;
+        self.progress.pairs += pairs;
+        Ok(())
+    }
+
+    /// Refuses what a transaction refuses. Collects index entries and references.
+    fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<()> {
+        let object_type = data.object_type();
+        let has_this_type = self.schema.type_by_storage_id(id.storage_id());
+        let is_ours = |it: &Arc<_>| Arc::ptr_eq(it, object_type);
+        if !id.is_shortest() || !has_this_type.is_some_and(is_ours) {
+            return Err(Error::invalid_argument(format!(
+                "object id {id} is not of type {:?}, whose storage id is {}",
+                object_type.name, object_type.storage_id
+            )));
+        }
+        data.check_lists()?;
+        self.references.clear();
+        data.each_reference(|field, bytes| {
+            refuse_type(id, field, bytes)?;
+            let may_dangle = field.reference().is_none_or(|reference| reference.allow_deleted);
+            if !may_dangle
+                && let Ok(Some(target)) = target_of(bytes)
+                && target != id
+            {
+                self.references.push((target, field.storage_id));
+            }
+            Ok(())
+        })?;
+        let longest = self.longest;
+        self.entries.clear();
+        data.each_entry(id, |key| {
+            if key.len() > longest {
+                let error = key_too_long(key, longest);
+                return Err(error.about(|| describe_entry(id, object_type, key)));
+            }
+            self.entries.push(key);
+            Ok(())
+        })?;
+        for (field, rest, _) in data.all_pairs() {
+            if ObjId::LEN + uint::len(field.get()) + rest.len() > longest {
+                let error = key_too_long(&layout::content_key(id, field, rest), longest);
+                return Err(error.about(|| describe_stored(id, object_type, field)));
+            }
+        }
+        Ok(())
+    }
+
+    fn new_object(&self, id: ObjId, data: &ObjectData) -> String {
+        format!("new {} {id}", data.object_type().name)
+    }
+
+    /// Everything that was added, sorted and checked.
+    pub(crate) fn finish(self) -> Result<Loaded> {
+        let (has_given_ids, has_references) = (self.has_given_ids, self.has_references);
+        let mut progress = self.progress();
+        let sorted = self.sorter.finish().map_err(Error::temporary_file)?;
+        if matches!(sorted, Sorted::Runs(..)) {
+            progress.sorted = progress.pairs;
+        }
+        let loaded = Loaded { schema: self.schema, lanes: self.lanes, sorted, progress };
+        if has_given_ids {
+            loaded.check_ids()?;
+        }
+        if has_references {
+            loaded.check_references()?;
+        }
+        Ok(loaded)
+    }
+}
+
+/// Objects that can be written.
+pub(crate) struct Loaded {
+    pub(super) schema: Arc<Schema>,
+    pub(super) lanes: Lanes,
+    pub(super) sorted: Sorted,
+    pub(super) progress: LoadProgress,
+}
+
+impl Loaded {
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+}
+
+/// Appends a pair of an object: how long its key is after the object ID, and whether the value is a
+/// counter; how long the value is; and both.
+fn write_pair(out: &mut Vec<u8>, field: &[u8], rest: &[u8], value: &[u8], is_counter: bool) {
+    write_len((field.len() + rest.len()) << 1 | usize::from(is_counter), out);
+    write_len(value.len(), out);
+    out.extend_from_slice(field);
+    out.extend_from_slice(rest);
+    out.extend_from_slice(value);
+}
+
+/// Draws IDs that ascend by random steps.
+struct Ids {
+    random: StdRng,
+    /// For each type, what the last ID has after the storage ID.
+    last: Vec<(StorageId, u64)>,
+}
+
+/// So many objects of a type can be loaded, if their IDs have that many bits.
+const MOST_BITS: u32 = 40;
+
+impl Ids {
+    fn new() -> Result<Self> {
+        let random = StdRng::try_from_rng(&mut SysRng).map_err(std::io::Error::other);
+        Ok(Ids { random: random.map_err(Error::Random)?, last: Vec::new() })
+    }
+
+    fn draw(&mut self, storage_id: StorageId) -> Option<ObjId> {
+        let used = uint::len(storage_id.get());
+        let bits = 8 * (ObjId::LEN - used) as u32;
+        let step = 1 + (self.random.next_u64() & ((1 << bits.saturating_sub(MOST_BITS)) - 1));
+        let at = self.last.iter().position(|(id, _)| *id == storage_id);
+        let at = at.unwrap_or_else(|| {
+            self.last.push((storage_id, 0));
+            self.last.len() - 1
+        });
+        let (_, last) = self.last.get_mut(at)?;
+        let number = last.checked_add(step).filter(|number| number >> bits == 0)?;
+        *last = number;
+        let mut bytes = number.to_be_bytes();
+        let prefix = layout::StorageIdKey::from(storage_id);
+        bytes.get_mut(..used)?.copy_from_slice(&prefix);
+        ObjId::from_bytes(bytes).ok()
+    }
+}

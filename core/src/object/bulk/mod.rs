@@ -1,0 +1,23 @@
+//! Loading objects into a new database: their pairs are sorted on disk, and written in one go in the
+//! order of their keys.
+//!
+//! [`Loader`] makes records of the objects that it is given. A record is all pairs of one object, or
+//! one index entry. The [`Sorter`](sorter::Sorter) collects records in a [`Buffer`](buffer::Buffer).
+//! Whenever that is full, a thread sorts it and appends it to a temporary file ([`runs`]). At the end,
+//! what the file has is merged, checked ([`checks`]) and written ([`write`]).
+//!
+//! Records are kept apart in [`lanes`], one for each type and each index, so that few comparisons look
+//! at more than eight bytes.
+
+mod buffer;
+mod checks;
+mod lanes;
+mod loader;
+mod runs;
+mod sorter;
+mod temporary;
+mod write;
+
+pub use loader::LoadProgress;
+pub(crate) use loader::{Loader, Memory};
+pub(crate) use write::{end_load, undo_load};

@@ -1,0 +1,219 @@
+//! Writing what was loaded, in the order of the keys.
+//!
+//! This takes many transactions, because a store keeps what one has written in memory. So that nobody
+//! takes a part for the whole, the first one puts [`LOADING`] in place of the format version: such a
+//! store is refused, by Permazen for Java too. The last one puts the format version.
+
+use std::io;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use permazen_kv::{KeySpan, KvDatabase, KvTransaction, KvWrite, TxOptions};
+
+use super::buffer::read_len;
+use super::loader::{LoadProgress, Loaded};
+use crate::encoding::uint;
+use crate::layout::{
+    self, FORMAT_VERSION, FORMAT_VERSION_KEY, LOADING, META_DATA_SPAN, OBJECT_SCHEMA_INDEX_SPAN,
+};
+use crate::object::store::Undo;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::Schema;
+
+/// A transaction has about so many bytes of pairs, or a part of the memory if that is less.
+const SLICE: usize = 32 << 20;
+const PART: usize = 4;
+
+/// How many bytes of pairs are handed from the thread that merges to the one that writes.
+const CHUNK: usize = 1 << 18;
+
+/// Pairs in the order of their keys.
+#[derive(Default)]
+struct Chunk {
+    /// Each key with its value after it.
+    bytes: Vec<u8>,
+    pairs: Vec<PairAt>,
+}
+
+struct PairAt {
+    key: usize,
+    value: usize,
+    is_counter: bool,
+}
+
+impl Chunk {
+    fn add(&mut self, start: &[u8], end: &[u8], value: &[u8], is_counter: bool) {
+        self.bytes.extend_from_slice(start);
+        self.bytes.extend_from_slice(end);
+        self.bytes.extend_from_slice(value);
+        let key = start.len() + end.len();
+        self.pairs.push(PairAt { key, value: value.len(), is_counter });
+    }
+
+    fn put(&self, tx: &mut dyn KvTransaction) -> permazen_kv::Result<()> {
+        let mut rest = &*self.bytes;
+        for PairAt { key, value, is_counter } in &self.pairs {
+            let (key, after) = rest.split_at_checked(*key).unwrap_or_default();
+            let (value, after) = after.split_at_checked(*value).unwrap_or_default();
+            rest = after;
+            match <[u8; 8]>::try_from(value) {
+                // The store chooses the bytes of counters.
+                Ok(count) if *is_counter => {
+                    let count = tx.encode_counter(i64::from_be_bytes(count));
+                    tx.append(key, &count)?;
+                }
+                _ => tx.append(key, value)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Loaded {
+    /// Puts all pairs, in several transactions. `tell` is called after each.
+    pub(crate) fn write(
+        &self,
+        kv: &dyn KvDatabase,
+        options: &TxOptions,
+        memory: usize,
+        tell: &mut dyn FnMut(LoadProgress),
+    ) -> Result<LoadProgress> {
+        let mut progress = self.progress;
+        tell(progress);
+        let slice = SLICE.min(memory / PART);
+        let (to, chunks) = sync_channel(2);
+        std::thread::scope(|scope| {
+            let merging = std::thread::Builder::new().name("permazen-merge".to_owned());
+            let merging = merging.spawn_scoped(scope, move || self.merge(&to));
+            let merging = merging.map_err(Error::temporary_file)?;
+            let mut chunks = chunks.into_iter().peekable();
+            while chunks.peek().is_some() {
+                let mut tx = kv.begin(options)?;
+                if tx.get(FORMAT_VERSION_KEY)?.as_deref() != Some(LOADING) {
+                    return Err(changed());
+                }
+                let mut len = 0;
+                while len <= slice
+                    && let Some(chunk) = chunks.next()
+                {
+                    let chunk: Chunk = chunk;
+                    chunk.put(&mut *tx)?;
+                    len += chunk.bytes.len();
+                    progress.written += chunk.pairs.len() as u64;
+                }
+                tx.commit()?;
+                tell(progress);
+            }
+            match merging.join() {
+                Ok(merged) => merged.map_err(Error::temporary_file)?,
+                Err(_) => return Err(Error::temporary_file(io::Error::other("a panic"))),
+            }
+            Ok(progress)
+        })
+    }
+
+    /// Sends all pairs in the order of their keys, until nobody receives them.
+    fn merge(&self, to: &SyncSender<Chunk>) -> io::Result<()> {
+        let mut chunk = Chunk::default();
+        for (number, lane) in self.lanes.written().iter().enumerate() {
+            let mut records = self.sorted.lane(number, lane.prefix.len())?;
+            while let Some((key, content)) = records.next()? {
+                if lane.of_objects {
+                    each_pair(content, |rest, value, is_counter| {
+                        chunk.add(key, rest, value, is_counter);
+                    })
+                    .ok_or(io::ErrorKind::InvalidData)?;
+                } else {
+                    chunk.add(key, &[], content, false);
+                }
+                if chunk.bytes.len() >= CHUNK {
+                    let full = Chunk {
+                        bytes: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 8),
+                        pairs: Vec::with_capacity(chunk.pairs.len() * 2),
+                    };
+                    if to.send(std::mem::replace(&mut chunk, full)).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        // If nobody receives it, that has another reason.
+        let _ = to.send(chunk);
+        Ok(())
+    }
+}
+
+/// Shows the pairs of an object: what follows its ID in the key, the value, and whether that is a
+/// counter. `None` if this is no content of an object.
+fn each_pair(mut content: &[u8], mut show: impl FnMut(&[u8], &[u8], bool)) -> Option<()> {
+    while !content.is_empty() {
+        let (key, rest) = read_len(content)?;
+        let (value_len, rest) = read_len(rest)?;
+        let (after_id, rest) = rest.split_at_checked(key >> 1)?;
+        let (value, rest) = rest.split_at_checked(value_len)?;
+        show(after_id, value, key & 1 == 1);
+        content = rest;
+    }
+    Some(())
+}
+
+impl Transaction<'_> {
+    /// Refuses a database that has objects, or another schema than that of what was loaded. Then marks the store, so
+    /// that it is no database until [`end_load`] has been called.
+    pub(crate) fn begin_load(&self, schema: &Schema) -> Result<()> {
+        let own = self.schema();
+        if (own.index, own.id) != (schema.index, schema.id) {
+            return Err(changed());
+        }
+        self.check_empty()?;
+        self.store.put(FORMAT_VERSION_KEY, LOADING, Undo::Unread)
+    }
+
+    /// The length of the longest key that the store can hold.
+    pub(crate) fn max_key_len(&self) -> usize {
+        self.store.max_key_len()
+    }
+
+    /// Refuses a database that has objects.
+    pub(crate) fn check_empty(&self) -> Result<()> {
+        let has_none = self.store.read(|kv| {
+            let objects = OBJECT_SCHEMA_INDEX_SPAN;
+            let after = META_DATA_SPAN.max.unwrap_or_default();
+            let has_object = kv.at_least(objects.min, objects.max)?.is_some();
+            Ok(!has_object && kv.at_least(after, None)?.is_none())
+        })?;
+        if has_none {
+            return Ok(());
+        }
+        Err(Error::invalid_argument("the database has objects, and a loader fills a new one"))
+    }
+}
+
+fn changed() -> Error {
+    let what = "others have changed the database while it was loaded: load a new one, which nobody else uses";
+    Error::invalid_argument(what)
+}
+
+/// Makes a database of a store that [`Transaction::begin_load`] has marked.
+pub(crate) fn end_load(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+    let mut version = Vec::new();
+    uint::write(FORMAT_VERSION, &mut version);
+    kv.put(FORMAT_VERSION_KEY, &version)
+}
+
+/// Takes back what was loaded. Then this is the empty database again that it was.
+pub(crate) fn undo_load(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+    if kv.get(FORMAT_VERSION_KEY)?.as_deref() != Some(LOADING) {
+        return Ok(());
+    }
+    let mut meta_data = Vec::new();
+    layout::each_meta_data(kv, |key, value| {
+        meta_data.push((key.to_vec(), value.to_vec()));
+        Ok(())
+    })?;
+    // A store removes everything faster than a range.
+    kv.remove_span(KeySpan::FULL)?;
+    for (key, value) in &meta_data {
+        kv.put(key, value)?;
+    }
+    end_load(kv)
+}

@@ -1,0 +1,8 @@
+//! Creating many objects at once: in a transaction, and in a new database. Both give what creating
+//! one after the other gives.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod create_many;
+mod failures;
+mod loader;
+mod models;
