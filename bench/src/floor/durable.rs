@@ -134,6 +134,7 @@ pub fn lines(dir: &Path, settings: &Settings) -> Vec<Line> {
     let (each, commits) = (settings.batch, settings.commits);
     let cases = [
         flushed.case(("create, 1,000 a durable commit", 1.05), 1_000, 2, each),
+        flushed.case(("create, eight a durable commit", 1.1), 5_000, commits / 8, 8),
         flushed.case(("create, one a durable commit", 1.1), 2_000, commits, 1),
         flushed.threads(("create in 2 threads, one a durable commit", 1.1), 3_000, commits, 2),
         flushed.threads(("create in 8 threads, one a durable commit", 0.25), 4_000, commits, 8),

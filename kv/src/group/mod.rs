@@ -20,6 +20,7 @@ pub(crate) mod shared;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) use self::member::Member;
@@ -45,8 +46,9 @@ pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<(
     }
     let group = Group::new(leader);
     let told = Told(&group);
-    lock.run_group(&group);
+    let members = lock.run_group(&group);
     let closed = group.close();
+    let begun = Instant::now();
     let done = match closed.leader {
         Some(leader) if !closed.failed => leader.finish(),
         leader => {
@@ -54,6 +56,8 @@ pub(crate) fn commit(lock: &Arc<WriteLock>, leader: Box<dyn Leader>) -> Result<(
             Err(alone())
         }
     };
+    // Before the members are told, so that none of them comes back earlier.
+    lock.note_group(members, begun.elapsed());
     let done = match done {
         // Perhaps there is room for each of them.
         Err(KvError::Full { .. }) if closed.members > 0 => Err(alone()),

@@ -134,6 +134,47 @@ fn members_follow_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn those_of_the_group_before_are_expected() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    lock.note_group(0, LONG);
+    assert!(!lock.has_joiners());
+    lock.note_group(1, LONG);
+    assert!(lock.has_joiners());
+    let leading = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || commit(&lock, leader)
+    });
+    while !lock.leader_waits() {
+        thread::yield_now();
+    }
+    let Turn::Member(seat) = lock.turn(LONG, true).unwrap() else { panic!("a turn is expected") };
+    let mut member = Box::new(Member::begin(seat, &TxOptions::writing()));
+    member.put(b"member", b"").unwrap();
+    member.commit().unwrap();
+    leading.join().unwrap().unwrap();
+    assert_eq!(keys(&told.recv().unwrap()), [b"leader", b"member"]);
+}
+
+#[test]
+fn nobody_is_expected_whom_one_that_cannot_join_would_follow() {
+    let Test { lock, leader, told } = Test::new(|| Ok(()));
+    lock.note_group(1, LONG);
+    let leading = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || commit(&lock, leader)
+    });
+    while !lock.leader_waits() {
+        thread::yield_now();
+    }
+    drop(lock.acquire(LONG).unwrap());
+    leading.join().unwrap().unwrap();
+    assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
+    // The group had no members, so the next leader waits for nobody.
+    let _permit = lock.acquire(LONG).unwrap();
+    assert!(!lock.has_joiners());
+}
+
+#[test]
 fn one_that_cannot_join_ends_the_group() {
     let Test { lock, leader, told } = Test::new(|| Ok(()));
     let first = member(&lock, put(b"first"));

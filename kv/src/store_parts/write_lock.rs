@@ -68,6 +68,17 @@ struct State {
     no_groups_until: Option<Instant>,
     /// How long no group began when a member took too long the last time.
     rest: Duration,
+    /// How long a commit takes, about, of those after which others may come.
+    commit_takes: Duration,
+    /// The latest group.
+    latest: Option<Latest>,
+}
+
+/// What the latest group was. Threads that write one transaction after the other come back soon after it.
+#[derive(Debug, Clone, Copy)]
+struct Latest {
+    members: u32,
+    ended: Instant,
 }
 
 /// A group that others can join.
@@ -77,6 +88,8 @@ struct Running {
     since: Instant,
     /// How many members have had their turn, or have it.
     members: u32,
+    /// Until when the leader waits for others to come, and for how many.
+    expects: Option<(Instant, u32)>,
     /// Whose turn it is.
     turn: Option<Arc<Waiter>>,
     /// Whether its thread has taken that turn.
@@ -240,6 +253,11 @@ impl WriteLock {
             let woken = Condvar::new();
             let waiter = Arc::new(Waiter { above: above.clone(), joins, since, woken, given });
             state.queue.push_back(Arc::clone(&waiter));
+            // If the leader waits for others to come, no member gives the turn to this one.
+            if let Some(group) = state.idle_group() {
+                state.next_turn(&self.limits);
+                group.wake_leader();
+            }
             loop {
                 // The holder before has passed the right on to this thread.
                 if waiter.given.load(Ordering::Relaxed) {
@@ -297,26 +315,59 @@ impl WriteLock {
         self.state().queue.len()
     }
 
-    /// Whether the first one that waits can commit together with the holder. Called by the holder.
+    /// Whether the leader of a group waits for others to come.
+    #[cfg(test)]
+    pub(crate) fn leader_waits(&self) -> bool {
+        self.state().idle_group().is_some()
+    }
+
+    /// Whether the first one that waits can commit together with the holder, or others are expected that can.
+    /// Called by the holder.
     pub(crate) fn has_joiners(&self) -> bool {
         let state = self.state();
-        state.queue.front().is_some_and(|first| first.joins) && !state.rests()
+        let may_join = match state.queue.front() {
+            Some(first) => first.joins,
+            None => state.expected(Instant::now()).is_some(),
+        };
+        may_join && !state.rests()
+    }
+
+    /// Notes how long the commit of a group took that had so many members. Called by the holder.
+    pub(crate) fn note_group(&self, members: u32, commit_took: Duration) {
+        let mut state = self.state();
+        state.commit_takes = match state.commit_takes {
+            Duration::ZERO => commit_took,
+            // One slow commit changes little.
+            before => (before * 3 + commit_took) / 4,
+        };
+        state.latest = Some(Latest { members, ended: Instant::now() });
     }
 
     /// Gives turns in `group` to those who wait, one after the other, until no other can join. Called by
-    /// the holder, who can close the group after it.
-    pub(crate) fn run_group(&self, group: &Arc<Group>) {
+    /// the holder, who can close the group after it. Returns how many members had a turn.
+    pub(crate) fn run_group(&self, group: &Arc<Group>) -> u32 {
         let since = Instant::now();
         let mut state = self.state();
         let (turn, is_taken) = (None, false);
+        let until = since + self.limits.beginning;
+        let expects = state.expected(since).map(|(time, members)| (time.min(until), members));
+        let group_of = Arc::clone(group);
         state.running =
-            Some(Running { group: Arc::clone(group), since, members: 0, turn, is_taken });
+            Some(Running { group: group_of, since, members: 0, expects, turn, is_taken });
         state.next_turn(&self.limits);
         let mut took_too_long = false;
-        while state.running.as_ref().is_some_and(|running| running.turn.is_some()) {
-            let left = self.limits.longest.saturating_sub(since.elapsed());
+        while let Some(running) = &state.running {
+            let left = if running.turn.is_some() {
+                let left = self.limits.longest.saturating_sub(since.elapsed());
+                took_too_long = left.is_zero();
+                left
+            } else if state.queue.is_empty() {
+                running.waits_for_others(Instant::now())
+            } else {
+                // The first one that waits cannot join, and no other goes before it.
+                Duration::ZERO
+            };
             if left.is_zero() {
-                took_too_long = true;
                 break;
             }
             state = group.wait_as_leader(state, left);
@@ -328,10 +379,12 @@ impl WriteLock {
         } else {
             state.rest /= 2;
         }
+        let Some(running) = state.running.take() else { return 0 };
         // One that has not taken its turn is the first again.
-        if let Some(Running { turn: Some(waiter), is_taken: false, .. }) = state.running.take() {
+        if let Running { turn: Some(waiter), is_taken: false, .. } = running {
             state.queue.push_front(waiter);
         }
+        running.members
     }
 
     /// Fails if this thread would wait for a transaction [`Above`] the store that it runs itself.
@@ -352,6 +405,19 @@ impl State {
 
     fn leave(&mut self, waiter: &Arc<Waiter>) {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
+    }
+
+    /// The group whose leader waits for others to come.
+    fn idle_group(&self) -> Option<Arc<Group>> {
+        let running = self.running.as_ref().filter(|running| running.turn.is_none())?;
+        Some(Arc::clone(&running.group))
+    }
+
+    /// Until when a leader waits for others to come, and for how many: those of the group before, if it has
+    /// just ended. They cannot wait for a flush of their own in less time than this costs.
+    fn expected(&self, now: Instant) -> Option<(Instant, u32)> {
+        let latest = self.latest.filter(|latest| now < latest.ended + self.commit_takes)?;
+        (latest.members > 0).then(|| (now + self.commit_takes / 2, latest.members))
     }
 
     /// Whether groups do not begin for a while.
@@ -399,6 +465,16 @@ impl State {
 impl Running {
     fn is_of(&self, group: &Arc<Group>) -> bool {
         Arc::ptr_eq(&self.group, group)
+    }
+
+    /// For how long from now the leader waits for others to come.
+    fn waits_for_others(&self, now: Instant) -> Duration {
+        match self.expects {
+            Some((until, members)) if self.members < members && !self.group.is_over() => {
+                until.saturating_duration_since(now)
+            }
+            _ => Duration::ZERO,
+        }
     }
 
     fn end_turn(&mut self) {
