@@ -15,6 +15,7 @@ mod report;
 mod settings;
 mod sides;
 mod space;
+mod start;
 
 use report::Results;
 use settings::Settings;
@@ -53,6 +54,9 @@ fn main() {
     }
     if settings.runs("load") {
         results.load = Some(load::measure(dir.path(), &settings));
+    }
+    if settings.runs("start") {
+        results.start = Some(start::measure(dir.path(), &settings));
     }
     if let Some(pages) = &settings.pages {
         report::write(&results, pages);

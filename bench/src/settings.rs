@@ -11,7 +11,7 @@ Objects of permazen beside the same work by hand and beside other libraries.
   --objects N       objects in the tables (100000)
   --sizes A,B,C     objects in the curves of growth (10000,100000,1000000)
   --rounds N        rounds in which all sides take turns (21)
-  --only PART       one of floor, memory, peers, published, growth, space, load; may be given several times
+  --only PART       one of floor, memory, peers, published, growth, space, load, start; may be given several times
   --pages DIR       where the pages go (docs/src/benchmarks of the repository)
   --data DIR        where the databases are made (the system's folder for temporary files)
 ";

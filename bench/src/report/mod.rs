@@ -5,6 +5,7 @@ mod libraries;
 mod load;
 mod plot;
 mod space;
+mod start;
 
 use std::fs;
 use std::path::Path;
@@ -22,6 +23,7 @@ pub struct Results {
     pub growth: Option<crate::peers::Growth>,
     pub space: Option<crate::space::Space>,
     pub load: Option<Vec<crate::load::Load>>,
+    pub start: Option<crate::start::Start>,
     /// Lines of a list: the machine and the versions.
     pub about: Vec<String>,
     pub command: String,
@@ -42,6 +44,9 @@ pub fn write(results: &Results, folder: &Path) {
     }
     if let Some(load) = &results.load {
         load::write(load, results, &save);
+    }
+    if let Some(start) = &results.start {
+        start::write(start, results, &save);
     }
 }
 

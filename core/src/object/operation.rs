@@ -17,11 +17,13 @@
 //! ([`Transaction::operation_told`]). After the error of another listener to a creation or to
 //! fields, the changes stay.
 
-use super::notify::Pending;
+use super::notes::EarlyCheck;
+use super::notify::{Mark, Pending};
+use super::store::Running;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 
-impl Transaction<'_> {
+impl<'db> Transaction<'db> {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
     /// transaction continues. Listeners that were already called do not learn of the undo.
     ///
@@ -45,28 +47,52 @@ impl Transaction<'_> {
         &self,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        match self.notes.begin_early() {
-            None => self.as_a_whole(body),
-            Some(_until_the_end) => self.as_a_whole(|| {
-                // In an operation of its own, because even a single write may have to be undone.
-                let result = self.store.operation(body)?;
-                self.check_rules()?;
-                Ok(result)
-            }),
-        }
+        self.run(self.begin_operation(self.notes.begin_early())?, body)
     }
 
     /// Does the same, without a check of rules at its end.
     fn as_a_whole<R, E: From<Error>>(&self, body: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
-        let mark = self.notifier.mark();
-        let callbacks = self.callbacks.borrow().len();
-        let result = self.store.operation(body);
-        if result.is_err() {
+        self.run(self.begin_operation(None)?, body)
+    }
+
+    fn run<R, E: From<Error>>(
+        &self,
+        begun: Operation<'_, 'db>,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let result = body();
+        match self.end_operation(begun, result.is_ok()) {
+            Ok(()) => result,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Apart from `run`, because the compiler makes that anew for every `body`.
+    fn begin_operation<'a>(&'a self, early: Option<EarlyCheck<'a>>) -> Result<Operation<'a, 'db>> {
+        let (mark, callbacks) = (self.notifier.mark(), self.callbacks.borrow().len());
+        let whole = self.store.begin_operation()?;
+        let checked = early.is_some().then(|| self.store.begin_operation()).transpose()?;
+        Ok(Operation { checked, whole, early, mark, callbacks })
+    }
+
+    /// Fails if `body` has succeeded, but not the check of rules.
+    fn end_operation(&self, begun: Operation<'_, 'db>, succeeded: bool) -> Result<()> {
+        let Operation { checked, whole, early: _until_the_end, mark, callbacks } = begun;
+        let mut checks = Ok(());
+        if let Some(checked) = checked {
+            checked.end(succeeded);
+            if succeeded {
+                checks = self.check_rules();
+            }
+        }
+        let succeeded = succeeded && checks.is_ok();
+        whole.end(succeeded);
+        if !succeeded {
             self.notifier.forget_since(&mark);
             self.callbacks.borrow_mut().undo_after(callbacks);
             self.restore_schemas();
         }
-        result
+        checks
     }
 
     /// Runs `body`, which checks something, as an operation apart from the one that is running. Those
@@ -205,19 +231,35 @@ impl Transaction<'_> {
         body: impl FnOnce() -> Result<R>,
         tell: impl FnOnce(&R) -> Result<()>,
     ) -> Result<R> {
-        if !self.notifier.has_hooks() {
-            let result = self.operation(body)?;
-            return tell(&result).map(|()| result);
-        }
-        let (result, heard) = self.operation(|| {
+        let (mut tell, mut heard) = (Some(tell), Ok(()));
+        let result = self.operation(|| {
             let result = body()?;
-            match tell(&result) {
-                Err(error @ Error::Hook(_)) => Err(error),
-                heard => Ok((result, heard)),
+            if self.notifier.has_hooks()
+                && let Some(tell) = tell.take()
+            {
+                match tell(&result) {
+                    Err(error @ Error::Hook(_)) => return Err(error),
+                    other => heard = other,
+                }
             }
+            Ok(result)
         })?;
+        if let Some(tell) = tell {
+            heard = tell(&result);
+        }
         heard.map(|()| result)
     }
+}
+
+/// An operation that is running. After a panic, its parts are dropped in this order.
+struct Operation<'a, 'db> {
+    /// What is checked at the end: an operation of its own, because even a single write may have to be undone.
+    checked: Option<Running<'a, 'db>>,
+    whole: Running<'a, 'db>,
+    early: Option<EarlyCheck<'a>>,
+    /// What listeners were not told when it began, and how many callbacks there were.
+    mark: Mark,
+    callbacks: usize,
 }
 
 /// Why an operation was undone.

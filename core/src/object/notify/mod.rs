@@ -16,4 +16,4 @@ pub use listeners::{
     SchemaChangeListener, Watch,
 };
 pub(crate) use notifier::Happened;
-pub(in crate::object) use notifier::{ByMove, Notifier, Pending};
+pub(in crate::object) use notifier::{ByMove, Mark, Notifier, Pending};

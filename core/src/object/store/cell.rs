@@ -146,12 +146,15 @@ impl<'db> Store<'db> {
         if self.broken.get() {
             return Err(Error::Broken);
         }
-        match &*self.backing.try_borrow().map_err(|_| Error::Busy)? {
-            Backing::Transaction(kv) if untracked => body(kv.untracked().unwrap_or(&**kv)),
-            Backing::Transaction(kv) => body(&**kv),
-            Backing::Detached(kv) => body(&**kv),
-            Backing::Ended => Err(Error::Ended),
-        }
+        let backing = self.backing.try_borrow().map_err(|_| Error::Busy)?;
+        // One call of `body`, because the compiler makes each of them anew for every `body`.
+        let kv: &dyn KvRead = match &*backing {
+            Backing::Transaction(kv) if untracked => kv.untracked().unwrap_or(&**kv),
+            Backing::Transaction(kv) => &**kv,
+            Backing::Detached(kv) => &**kv,
+            Backing::Ended => return Err(Error::Ended),
+        };
+        body(kv)
     }
 
     /// Runs `body`; its reads outside of operations skip conflict detection, if the store has it.
@@ -247,11 +250,12 @@ impl<'db> Store<'db> {
     fn write_anyway<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
         self.changes.set(self.changes.get().wrapping_add(1));
-        match &mut *backing {
-            Backing::Transaction(kv) => body(&mut **kv),
-            Backing::Detached(kv) => body(&mut **kv),
-            Backing::Ended => Err(Error::Ended),
-        }
+        let kv: &mut dyn KvWrite = match &mut *backing {
+            Backing::Transaction(kv) => &mut **kv,
+            Backing::Detached(kv) => &mut **kv,
+            Backing::Ended => return Err(Error::Ended),
+        };
+        body(kv)
     }
 
     /// Sets the value of `key`. Cost: one put.
@@ -447,45 +451,54 @@ impl<'db> Store<'db> {
         !self.journal.borrow().is_clear_since(mark)
     }
 
-    /// Runs `body` as one operation. If it fails, everything written since it began is undone in
-    /// reverse order. Operations can be nested. If the undo fails too, the transaction is broken:
-    /// all later operations and the commit fail.
+    /// Begins an operation, which must be [ended](Running::end). If it fails, everything written since it began
+    /// is undone in reverse order. Operations can be nested. If the undo fails too, the transaction is broken: all
+    /// later operations and the commit fail.
+    pub(in crate::object) fn begin_operation(&self) -> Result<Running<'_, 'db>> {
+        if self.broken.get() {
+            return Err(Error::Broken);
+        }
+        let mark = self.journal.borrow().mark();
+        self.depth.set(self.depth.get() + 1);
+        Ok(Running { store: self, mark })
+    }
+
+    /// Undoes what was written since `mark`.
+    #[cold]
+    fn undo_since(&self, mark: Mark) {
+        if self.journal.borrow().is_clear_since(mark) {
+            return;
+        }
+        self.undone.set(self.undone.get().wrapping_add(1));
+        while let Some(undone) = self.journal.borrow_mut().pop(mark, |inverse, key, value| {
+            self.write_anyway(|kv| {
+                match inverse {
+                    Inverse::Remove => kv.remove(key)?,
+                    Inverse::Restore => kv.put(key, value)?,
+                    Inverse::Adjust(by) => kv.adjust_counter(key, by.wrapping_neg())?,
+                    Inverse::RemoveSpan => {
+                        let max = Some(value).filter(|max| !max.is_empty());
+                        kv.remove_span(KeySpan::new(key, max))?;
+                    }
+                }
+                Ok(())
+            })
+        }) {
+            if undone.is_err() {
+                self.broken.set(true);
+                break;
+            }
+        }
+    }
+
+    #[cfg(test)]
     pub(crate) fn operation<R, E: From<Error>>(
         &self,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        if self.broken.get() {
-            return Err(Error::Broken.into());
-        }
-        let mark = self.journal.borrow().mark();
-        self.depth.set(self.depth.get() + 1);
-        let unwinding = BreakOnUnwind(self);
+        let running = self.begin_operation()?;
         let result = body();
-        // `body` has returned, so there was no panic.
-        std::mem::forget(unwinding);
-        if result.is_err() && !self.journal.borrow().is_clear_since(mark) {
-            self.undone.set(self.undone.get().wrapping_add(1));
-            while let Some(undone) = self.journal.borrow_mut().pop(mark, |inverse, key, value| {
-                self.write_anyway(|kv| {
-                    match inverse {
-                        Inverse::Remove => kv.remove(key)?,
-                        Inverse::Restore => kv.put(key, value)?,
-                        Inverse::Adjust(by) => kv.adjust_counter(key, by.wrapping_neg())?,
-                        Inverse::RemoveSpan => {
-                            let max = Some(value).filter(|max| !max.is_empty());
-                            kv.remove_span(KeySpan::new(key, max))?;
-                        }
-                    }
-                    Ok(())
-                })
-            }) {
-                if undone.is_err() {
-                    self.broken.set(true);
-                    break;
-                }
-            }
-        }
-        self.leave();
+        running.end(result.is_ok());
         result
     }
 
@@ -577,13 +590,28 @@ impl Drop for Untracked<'_, '_> {
     }
 }
 
-/// A panic inside an operation leaves it half done. Nothing may be committed after that.
-struct BreakOnUnwind<'a, 'db>(&'a Store<'db>);
+/// An operation that is running. If it is dropped, there was a panic, which leaves it half done. Nothing may be
+/// committed after that.
+pub(in crate::object) struct Running<'a, 'db> {
+    store: &'a Store<'db>,
+    mark: Mark,
+}
 
-impl Drop for BreakOnUnwind<'_, '_> {
+impl Running<'_, '_> {
+    /// Ends the operation. If it has failed, its writes are undone.
+    pub(in crate::object) fn end(self, succeeded: bool) {
+        if !succeeded {
+            self.store.undo_since(self.mark);
+        }
+        self.store.leave();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Running<'_, '_> {
     fn drop(&mut self) {
-        self.0.broken.set(true);
-        self.0.depth.set(self.0.depth.get().saturating_sub(1));
+        self.store.broken.set(true);
+        self.store.depth.set(self.store.depth.get().saturating_sub(1));
     }
 }
 
