@@ -55,7 +55,7 @@ impl World {
         let mut told = LoadProgress::default();
         let mut loader = db.loader().unwrap().memory(memory).progress(|so_far| {
             assert!(so_far.objects >= told.objects && so_far.written >= told.written);
-            assert!(so_far.written <= so_far.pairs && so_far.sorted >= told.sorted);
+            assert!(so_far.written <= so_far.sorted && so_far.sorted <= so_far.pairs);
             told = so_far;
         });
         let (mut people, mut pets) = (self.people.iter().collect::<Vec<_>>(), self.pets.iter());

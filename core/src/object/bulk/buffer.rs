@@ -66,13 +66,15 @@ struct Lane {
 pub(super) struct Buffer {
     lanes: Vec<Lane>,
     records: usize,
+    pairs: u64,
     bytes: usize,
 }
 
 impl Buffer {
     /// No records yet in so many lanes.
     pub(super) fn new(lanes: usize) -> Self {
-        Buffer { lanes: (0..lanes).map(|_| Lane::default()).collect(), records: 0, bytes: 0 }
+        let lanes = (0..lanes).map(|_| Lane::default()).collect();
+        Buffer { lanes, records: 0, pairs: 0, bytes: 0 }
     }
 
     /// Adds a record.
@@ -93,6 +95,16 @@ impl Buffer {
         self.records
     }
 
+    /// How many pairs the records have.
+    pub(super) fn pairs(&self) -> u64 {
+        self.pairs
+    }
+
+    /// Notes that the records that were added last have so many pairs.
+    pub(super) fn note_pairs(&mut self, pairs: u64) {
+        self.pairs += pairs;
+    }
+
     /// About how many bytes they take, with some room that vectors have left.
     pub(super) fn size(&self) -> usize {
         self.bytes + self.records * size_of::<Entry>() * 5 / 4
@@ -103,7 +115,7 @@ impl Buffer {
             bytes.clear();
             entries.clear();
         }
-        (self.records, self.bytes) = (0, 0);
+        (self.records, self.pairs, self.bytes) = (0, 0, 0);
     }
 
     /// Sorts each lane.

@@ -35,8 +35,7 @@ pub struct LoadProgress {
     pub objects: u64,
     /// How many pairs they have, index entries included.
     pub pairs: u64,
-    /// How many records were sorted and written to the temporary file, of those that were added. A record is all pairs
-    /// of an object, or an index entry.
+    /// How many pairs were sorted, of [`pairs`](LoadProgress::pairs).
     pub sorted: u64,
     /// How many pairs were written to the database, of [`pairs`](LoadProgress::pairs).
     pub written: u64,
@@ -153,6 +152,7 @@ impl Loader {
         self.has_references |= !self.references.is_empty();
         self.progress.objects += 1;
         self.progress.pairs += pairs;
+        self.sorter.note_pairs(pairs);
         Ok(())
     }
 
@@ -208,9 +208,7 @@ impl Loader {
         let (has_given_ids, has_references) = (self.has_given_ids, self.has_references);
         let mut progress = self.progress();
         let sorted = self.sorter.finish().map_err(Error::temporary_file)?;
-        if matches!(sorted, Sorted::Runs(..)) {
-            progress.sorted = progress.pairs;
-        }
+        progress.sorted = progress.pairs;
         let loaded = Loaded { schema: self.schema, lanes: self.lanes, sorted, progress };
         if has_given_ids {
             loaded.check_ids()?;

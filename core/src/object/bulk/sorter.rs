@@ -17,7 +17,7 @@ pub(super) struct Sorter {
     lanes: usize,
     directory: PathBuf,
     worker: Option<Worker>,
-    /// How many records were sorted.
+    /// How many pairs were sorted.
     sorted: u64,
     /// Whether the thread has ended early, so that records are lost.
     has_failed: bool,
@@ -31,7 +31,7 @@ fn limit(memory: usize) -> usize {
 
 struct Worker {
     full: SyncSender<Buffer>,
-    sorted: Receiver<(Buffer, usize)>,
+    sorted: Receiver<(Buffer, u64)>,
     thread: JoinHandle<io::Result<Runs>>,
 }
 
@@ -63,7 +63,12 @@ impl Sorter {
         if has_room { Ok(()) } else { self.spill() }
     }
 
-    /// How many records were sorted.
+    /// Notes that the records that were added last have so many pairs.
+    pub(super) fn note_pairs(&mut self, pairs: u64) {
+        self.buffer.note_pairs(pairs);
+    }
+
+    /// How many pairs were sorted.
     pub(super) fn sorted(&self) -> u64 {
         self.sorted
     }
@@ -76,8 +81,8 @@ impl Sorter {
                 Buffer::new(self.lanes)
             }
             Some(worker) => match worker.sorted.recv() {
-                Ok((buffer, records)) => {
-                    self.sorted += records as u64;
+                Ok((buffer, pairs)) => {
+                    self.sorted += pairs;
                     buffer
                 }
                 Err(_) => return Err(self.failure()),
@@ -96,10 +101,10 @@ impl Sorter {
             for mut buffer in to_sort {
                 buffer.sort();
                 runs.add(&buffer)?;
-                let records = buffer.records();
+                let pairs = buffer.pairs();
                 buffer.clear();
                 // Nobody waits for the last one.
-                let _ = done.send((buffer, records));
+                let _ = done.send((buffer, pairs));
             }
             Ok(runs)
         })?;
