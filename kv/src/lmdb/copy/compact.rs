@@ -222,7 +222,7 @@ mod tests {
 
     use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Child, Command, Stdio};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use heed::MdbError;
 
@@ -275,6 +275,22 @@ mod tests {
         (child, out)
     }
 
+    /// Waits until the process waits for a lock of a file. Without Linux's list of locks, it gets half a second.
+    fn wait_until_blocked(process: u32) {
+        let process = process.to_string();
+        let is_blocked =
+            |line: &str| line.contains("->") && line.split(' ').any(|word| word == process);
+        let begun = Instant::now();
+        while let Ok(locks) = fs::read_to_string("/proc/locks") {
+            if locks.lines().any(is_blocked) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not wait");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+
     /// The process ends when the new file is there and `lock.mdb` is still about the old one.
     #[test]
     fn whoever_waits_for_a_process_that_ends_is_not_misled() {
@@ -290,6 +306,7 @@ mod tests {
         let before = fs::metadata(path.join(DATA)).unwrap().ino();
         let (mut ends, _out) = spawn("ends", &path, "locked");
         let (mut waits, mut out) = spawn("waits", &path, "opening");
+        wait_until_blocked(waits.id());
         writeln!(ends.stdin.as_mut().unwrap(), "on").unwrap();
         let store = LmdbStore::open(&path).unwrap();
         assert!(ends.wait().unwrap().success());
