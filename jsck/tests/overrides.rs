@@ -56,6 +56,20 @@ fn a_format_version_that_is_lost_or_damaged_is_given() {
     }
 }
 
+/// Half a load must not look like all of it.
+#[test]
+fn a_load_that_has_not_ended_is_not_called_a_database() {
+    let loading = Hex(b"\0loading, by whom").to_string();
+    let (_dir, path) = damaged(&[(FORMAT_VERSION, Some(&loading))]);
+    for options in [&["--repair", "--yes"][..], &["--repair", "--yes", "--format-version=1"]] {
+        let text = stdout(&mut jsck(&[options, &[&path]].concat()), 1);
+        assert!(text.contains("still being loaded"), "{text}");
+        assert!(text.contains("cannot be repaired automatically"), "{text}");
+    }
+    let found = lines(&mut jsck(&["--json", &path]), 1);
+    assert_eq!((&found[0]["class"], found.len()), (&"bad-format-version".into(), 2), "{found:#?}");
+}
+
 /// The stored value is already right. Setting another one still is a change.
 #[test]
 fn what_is_right_can_be_replaced() {

@@ -6,8 +6,8 @@ use permazen::StorageId;
 use permazen::encoding::{Reader, string, uint};
 use permazen::kv::{Direction, KvRead};
 use permazen::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, SCHEMA_TABLE_SPAN, STORAGE_ID_TABLE_SPAN,
-    SchemaIndex, is_ledger, schema_table_key, storage_id_table_key,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, LEDGER_KEY, LOADING, SCHEMA_TABLE_SPAN,
+    STORAGE_ID_TABLE_SPAN, SchemaIndex, is_ledger, schema_table_key, storage_id_table_key,
 };
 use permazen::schema::{
     InflateError, SchemaId, SchemaModel, SchemaTables, XmlForm, deflate, inflate,
@@ -46,6 +46,13 @@ pub(crate) fn check_format_version(
     uint::write(FORMAT_VERSION, &mut expected);
     let finding = match &stored {
         Some(value) if *value == expected => return Ok(true),
+        Some(value) if value.starts_with(LOADING) => Finding::new(
+            Class::BadFormatVersion,
+            FORMAT_VERSION_KEY,
+            "the objects of this database are still being loaded, or the program that loaded them has ended before the \
+             load was complete: wait for its end, or empty the store and load them again",
+        )
+        .value(value),
         Some(value) => {
             let detail = format!("the format version is not {FORMAT_VERSION}");
             Finding::new(Class::BadFormatVersion, FORMAT_VERSION_KEY, detail).value(value)
@@ -61,7 +68,9 @@ pub(crate) fn check_format_version(
             "the format version is missing: this is no Permazen database, or its first pair is lost",
         ),
     };
-    if options.format_version.is_some() {
+    let is_loading = stored.is_some_and(|value| value.starts_with(LOADING));
+    // A repair would make half of the objects look like all of them.
+    if options.format_version.is_some() && !is_loading {
         out.report(finding.put(&expected))?;
         return Ok(true);
     }
