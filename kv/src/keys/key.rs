@@ -36,19 +36,6 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// The first eight bytes of a key as a number; a shorter key counts as if zero bytes followed it.
-/// If the numbers of two keys differ, the keys sort as the numbers do.
-///
-/// This number decides most comparisons without a look at the whole key, which may lie elsewhere.
-pub(crate) fn head_of(key: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len = key.len().min(head.len());
-    if let (Some(room), Some(start)) = (head.get_mut(..len), key.get(..len)) {
-        room.copy_from_slice(start);
-    }
-    u64::from_be_bytes(head)
-}
-
 /// The bytes that `text` spells as hexadecimal digits, in either case. Nothing else is allowed in
 /// `text`.
 ///

@@ -12,7 +12,6 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
-use crate::key::head_of;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
@@ -232,6 +231,17 @@ impl<'k> End<'k> {
             _ => key < end,
         }
     }
+}
+
+/// The first eight bytes of a key as a number; a shorter key counts as if zero bytes followed it.
+/// If the numbers of two keys differ, the keys sort as the numbers do.
+fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = key.len().min(head.len());
+    if let (Some(room), Some(start)) = (head.get_mut(..len), key.get(..len)) {
+        room.copy_from_slice(start);
+    }
+    u64::from_be_bytes(head)
 }
 
 /// A pair without the zero byte before its key.

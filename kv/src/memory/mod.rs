@@ -19,14 +19,14 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use self::tree::{Entry, Tree};
+use self::tree::Tree;
 use crate::contract::WatchTracker;
 use crate::contract::pass_on::pass_on;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
+    Near, Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 
 /// A sorted byte map in memory. Clones share their content.
@@ -100,10 +100,11 @@ impl KvDatabase for MemoryStore {
         } else {
             Some(self.shared.writer.acquire(options.writer_wait())?)
         };
-        let base = self.current();
-        let seen = MemorySnapshot { tree: base.tree.clone() };
+        let State { tree, version } = self.current();
+        let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
+        let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };
         let deadline = Deadline::new(options.timeout);
-        Ok(Box::new(MemoryTransaction { store: self, base, seen, permit, deadline }))
+        Ok(Box::new(MemoryTransaction { store: self, version, seen, writer, deadline }))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -152,7 +153,12 @@ impl fmt::Debug for MemorySnapshot {
 
 impl KvRead for MemorySnapshot {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        Ok(self.tree.get(key).map(|entry| Cow::Borrowed(entry.value())))
+        Ok(self.tree.get(key).map(Cow::Borrowed))
+    }
+
+    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        let found = self.tree.get_near(key, near);
+        Ok(found.map(|(value, near)| (Cow::Borrowed(value), near.map(Cow::Borrowed))))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
@@ -160,14 +166,17 @@ impl KvRead for MemorySnapshot {
         if span.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
-        Ok(match direction {
+        let pairs: Option<Scan<'a>> = match direction {
             Direction::Forward => {
-                Box::new(self.tree.ascend(span.min, span.max).map(|entry| Ok(pair(entry))))
+                let pairs = self.tree.ascend(span.min, span.max);
+                pairs.map(|pairs| Box::new(pairs.map(|found| Ok(pair(found)))) as _)
             }
             Direction::Reverse => {
-                Box::new(self.tree.descend(span.min, span.max).map(|entry| Ok(pair(entry))))
+                let pairs = self.tree.descend(span.min, span.max);
+                pairs.map(|pairs| Box::new(pairs.map(|found| Ok(pair(found)))) as _)
             }
-        })
+        };
+        Ok(pairs.unwrap_or_else(|| Box::new(std::iter::empty())))
     }
 
     fn visit(
@@ -180,37 +189,49 @@ impl KvRead for MemorySnapshot {
         if span.is_empty() {
             return Ok(());
         }
-        let mut show = |entry: &Entry| visitor(entry.key(), entry.value());
         // A visitor that breaks is no error.
         let _ = match direction {
-            Direction::Forward => self.tree.ascend(span.min, span.max).try_for_each(&mut show),
-            Direction::Reverse => self.tree.descend(span.min, span.max).try_for_each(&mut show),
+            Direction::Forward => {
+                self.tree.ascend(span.min, span.max).map(|pairs| pairs.show(visitor))
+            }
+            Direction::Reverse => {
+                self.tree.descend(span.min, span.max).map(|pairs| pairs.show(visitor))
+            }
         };
         Ok(())
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         let found = self.tree.at_least(min);
-        Ok(found.filter(|entry| max.is_none_or(|max| entry.key() < max)).map(pair))
+        Ok(found.filter(|(key, _)| max.is_none_or(|max| *key < max)).map(pair))
     }
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        Ok(self.tree.below(max).filter(|entry| entry.key() >= min).map(pair))
+        Ok(self.tree.below(max).filter(|(key, _)| *key >= min).map(pair))
     }
 }
 
-fn pair(entry: &Entry) -> Pair<'_> {
-    (Cow::Borrowed(entry.key()), Cow::Borrowed(entry.value()))
+fn pair<'a>((key, value): (&'a [u8], &'a [u8])) -> Pair<'a> {
+    (Cow::Borrowed(key), Cow::Borrowed(value))
 }
 
-/// A transaction: the version it began with, and its own version if it writes.
+/// A transaction: the version it began with, changed by its own writes.
 struct MemoryTransaction<'db> {
     store: &'db MemoryStore,
-    base: State,
+    /// The number of the version it began with.
+    version: u64,
     seen: MemorySnapshot,
-    /// The right to write; `None` in a read-only transaction.
-    permit: Option<WritePermit>,
+    /// `None` in a read-only transaction.
+    writer: Option<Writer>,
     deadline: Deadline,
+}
+
+/// What a transaction that writes has.
+struct Writer {
+    /// The right to write.
+    _permit: WritePermit,
+    /// The version that the transaction began with. While it is held here, no node of it is changed in place.
+    before: Tree,
 }
 
 impl MemoryTransaction<'_> {
@@ -249,13 +270,13 @@ impl KvWrite for MemoryTransaction<'_> {
 
 impl KvTransaction for MemoryTransaction<'_> {
     fn is_read_only(&self) -> bool {
-        self.permit.is_none()
+        self.writer.is_none()
     }
 
     /// Possible at any time. Gives up the right to write, so that others can have it.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
-        self.permit = None;
+        self.writer = None;
         Ok(())
     }
 
@@ -265,7 +286,7 @@ impl KvTransaction for MemoryTransaction<'_> {
     }
 
     fn version(&self) -> Option<u64> {
-        Some(self.base.version)
+        Some(self.version)
     }
 
     fn snapshot(&self) -> Result<SharedRead> {
@@ -280,14 +301,12 @@ impl KvTransaction for MemoryTransaction<'_> {
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         let this = *self;
-        let (before, tree) = (&this.base.tree, &this.seen.tree);
-        if this.permit.is_some() && !tree.same_as(before) {
-            let version = this.base.version + 1;
-            this.store.publish(State { tree: tree.clone(), version });
-            this.store
-                .shared
-                .watches
-                .notify_where(|key| !Entry::is_same(before.get(key), tree.get(key)));
+        let tree = &this.seen.tree;
+        if let Some(Writer { before, .. }) = &this.writer
+            && !tree.same_as(before)
+        {
+            this.store.publish(State { tree: tree.clone(), version: this.version + 1 });
+            this.store.shared.watches.notify_where(|key| tree.has_written(before, key));
         }
         Ok(())
     }

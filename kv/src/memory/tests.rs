@@ -1,7 +1,9 @@
 //! The tree against `BTreeMap`, and what is special about this store.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Barrier;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -21,8 +23,19 @@ fn long_key(rng: &mut StdRng) -> Vec<u8> {
     rng.random_range(0..4000u32).to_be_bytes().to_vec()
 }
 
-fn pairs<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Vec<u8>, Vec<u8>)> {
-    entries.map(|e| (e.key().to_vec(), e.value().to_vec())).collect()
+/// Keys with much in common, some of which are too long to lie in a page.
+fn wide_key(rng: &mut StdRng) -> Vec<u8> {
+    let start = *[0, 3, 60, 70, 200].get(rng.random_range(0..5)).unwrap();
+    [vec![7; start], rng.random_range(0..300u16).to_be_bytes().to_vec()].concat()
+}
+
+fn value(rng: &mut StdRng, step: usize) -> Vec<u8> {
+    let len = if rng.random_ratio(1, 10) { 300 } else { 5 };
+    vec![step as u8; rng.random_range(0..len)]
+}
+
+fn pairs<'a>(pairs: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pairs.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
 fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) -> Vec<u8>) {
@@ -36,9 +49,9 @@ fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) ->
     let inside = |k: &Vec<u8>| *k >= min && max.as_ref().is_none_or(|max| k < max);
     let expected: Vec<_> =
         model.iter().filter(|(k, _)| inside(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
-    assert_eq!(pairs(tree.ascend(&min, max.as_deref())), expected);
+    assert_eq!(pairs(tree.ascend(&min, max.as_deref()).unwrap()), expected);
     assert_eq!(
-        pairs(tree.descend(&min, max.as_deref())),
+        pairs(tree.descend(&min, max.as_deref()).unwrap()),
         expected.iter().rev().cloned().collect::<Vec<_>>()
     );
     let seen = MemorySnapshot { tree: tree.clone() };
@@ -50,8 +63,28 @@ fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) ->
         seen.at_most(&min, max.as_deref()).unwrap().map(|p| p.0.to_vec()),
         expected.last().map(|p| p.0.clone())
     );
-    let probe = key(rng);
-    assert_eq!(tree.get(&probe).map(|e| e.value().to_vec()), model.get(&probe).cloned());
+    let (probe, near) = (key(rng), key(rng));
+    let both = tree.get(&probe).map(|value| (value, tree.get(&near)));
+    assert_eq!(tree.get_near(&probe, &near), both);
+    let close = [&probe[..], &[1]].concat();
+    let both = tree.get(&probe).map(|value| (value, tree.get(&close)));
+    assert_eq!(tree.get_near(&probe, &close), both);
+    let mut shown = Vec::new();
+    let broke = tree.ascend(&min, max.as_deref()).unwrap().show(|key, value| {
+        shown.push((key.to_vec(), value.to_vec()));
+        if shown.len() == 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!(
+        (broke.is_break(), &shown[..]),
+        (expected.len() >= 100, &expected[..expected.len().min(100)])
+    );
+    shown.clear();
+    let broke = tree.descend(&min, max.as_deref()).unwrap().show(|key, value| {
+        shown.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    });
+    assert!(broke.is_continue() && shown.iter().rev().eq(&expected));
+    assert_eq!(tree.get(&probe).map(<[u8]>::to_vec), model.get(&probe).cloned());
 }
 
 fn run(seed: u64, steps: usize, key: fn(&mut StdRng) -> Vec<u8>) {
@@ -62,7 +95,7 @@ fn run(seed: u64, steps: usize, key: fn(&mut StdRng) -> Vec<u8>) {
     for step in 0..steps {
         match rng.random_range(0..100) {
             0..60 => {
-                let (k, v) = (key(&mut rng), vec![step as u8; rng.random_range(0..5)]);
+                let (k, v) = (key(&mut rng), value(&mut rng, step));
                 tree.insert(&k, &v).unwrap();
                 model.insert(k, v);
             }
@@ -99,6 +132,7 @@ fn tree_equals_a_sorted_map_with_snapshots() {
     for seed in 0..8 {
         run(seed, 1500, key);
         run(seed, 3000, long_key);
+        run(seed, 500, wide_key);
     }
 }
 
@@ -151,7 +185,7 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
             tree.remove_range(&min, max.as_deref());
             model.retain(|key, _| *key < min || max.as_ref().is_some_and(|max| key >= max));
             tree.check();
-            let keys = tree.ascend(&[], None).map(Entry::key);
+            let keys = tree.ascend(&[], None).unwrap().map(|(key, _)| key);
             assert!(keys.eq(model.keys()), "[{min:?}, {max:?})");
             assert!(model.keys().all(|key| tree.get(key).is_some()), "[{min:?}, {max:?})");
             for _ in 0..20 {
@@ -161,9 +195,143 @@ fn large_ranges_leave_a_tree_that_finds_everything() {
             }
             tree.check();
         }
-        let entries = tree.ascend(&[], None).map(|entry| (entry.key(), entry.value()));
+        let entries = tree.ascend(&[], None).unwrap();
         assert!(entries.eq(model.iter().map(|(key, value)| (&key[..], &value[..]))));
     }
+}
+
+/// Which keys a transaction has written is known whatever became of their leaves.
+#[test]
+fn a_tree_knows_what_its_transaction_has_written() {
+    for (seed, key) in [(1, key as fn(&mut StdRng) -> _), (2, long_key), (3, wide_key)] {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut before = Tree::default();
+        for stamp in 1..40 {
+            let mut tree = before.clone().for_changes(stamp);
+            let mut written = BTreeSet::new();
+            let mut snapshot = None;
+            let number = rng.random_range(1..200);
+            for step in 0..number {
+                let key = key(&mut rng);
+                match rng.random_range(0..10) {
+                    // The same value counts as well.
+                    0..3 => {
+                        let value = tree.get(&key).unwrap_or_default().to_vec();
+                        tree.insert(&key, &value).unwrap();
+                        written.insert(key);
+                    }
+                    3..6 => {
+                        tree.insert(&key, &value(&mut rng, step)).unwrap();
+                        written.insert(key);
+                    }
+                    6..9 => {
+                        tree.remove(&key);
+                        written.insert(key);
+                    }
+                    _ => {
+                        let max = [&key[..], &[1]].concat();
+                        tree.remove_range(&key, Some(&max));
+                        let gone = before.ascend(&key, Some(&max)).unwrap();
+                        written.extend(gone.map(|(key, _)| key.to_vec()));
+                        written.extend(
+                            tree.ascend(&key, Some(&max)).unwrap().map(|(key, _)| key.to_vec()),
+                        );
+                    }
+                }
+                // While somebody holds the present version, leaves are copied once more.
+                if step % 50 == 0 {
+                    snapshot = Some(tree.clone());
+                }
+            }
+            drop(snapshot);
+            let all = before.ascend(&[], None).unwrap().chain(tree.ascend(&[], None).unwrap());
+            for key in all.map(|(key, _)| key) {
+                assert_eq!(tree.has_written(&before, key), written.contains(key), "{key:?}");
+            }
+            before = tree;
+        }
+    }
+}
+
+/// A few pairs of a large tree are left. They must not lie in a leaf each.
+#[test]
+fn removed_keys_leave_few_nodes() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let mut tree = Tree::default();
+    let mut keys: Vec<[u8; 4]> = (0..60_000u32).map(|i| (i * 7919).to_be_bytes()).collect();
+    keys.iter().for_each(|key| tree.insert(key, b"x").unwrap());
+    while tree.len() > 100 {
+        tree.remove(&keys.swap_remove(rng.random_range(0..keys.len())));
+        if tree.len().is_multiple_of(5000) {
+            assert!(
+                tree.nodes() <= tree.len() / 8,
+                "{} nodes for {} keys",
+                tree.nodes(),
+                tree.len()
+            );
+        }
+    }
+    assert!(tree.nodes() <= 12, "{} nodes", tree.nodes());
+}
+
+#[test]
+fn a_large_tree_is_dropped_with_a_small_stack() {
+    let mut tree = Tree::default();
+    for i in 0..1_000_000_u32 {
+        tree.insert(&i.to_be_bytes(), &[]).unwrap();
+    }
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    thread.spawn(move || drop(tree)).unwrap().join().unwrap();
+}
+
+/// Each commit gives all keys the same new value, and moves some others. Readers see one value.
+#[test]
+fn readers_see_one_version_while_others_commit() {
+    const KEYS: u32 = 500;
+    let store = MemoryStore::new();
+    let commit = |number: u32| {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        for key in 0..KEYS {
+            tx.put(&(key * 10).to_be_bytes(), &number.to_be_bytes()).unwrap();
+            let other = (key * 10 + number % 10).to_be_bytes();
+            if number.is_multiple_of(2) && !number.is_multiple_of(10) {
+                tx.put(&other, &number.to_be_bytes()).unwrap();
+            }
+        }
+        let old = number.saturating_sub(2).to_be_bytes();
+        let stale: Vec<Vec<u8>> = tx
+            .scan(KeySpan::FULL, Direction::Forward)
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|(_, value)| **value <= old[..])
+            .map(|(key, _)| key.into_owned())
+            .collect();
+        for key in stale {
+            tx.remove(&key).unwrap();
+        }
+        tx.commit().unwrap();
+    };
+    commit(1);
+    let start = Barrier::new(3);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                start.wait();
+                for round in 0..200 {
+                    let seen = store.snapshot();
+                    let number = seen.get(&0_u32.to_be_bytes()).unwrap().unwrap().into_owned();
+                    for key in 0..KEYS {
+                        let key = (key * 10).to_be_bytes();
+                        assert_eq!(seen.get(&key).unwrap().unwrap(), number, "round {round}");
+                    }
+                    let pairs = seen.scan(KeySpan::FULL, Direction::Reverse).unwrap();
+                    assert!(pairs.map(Result::unwrap).is_sorted_by(|a, b| a.0 > b.0));
+                }
+            });
+        }
+        start.wait();
+        (2..100).for_each(commit);
+    });
 }
 
 #[test]

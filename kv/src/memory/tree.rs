@@ -3,18 +3,20 @@
 //!
 //! All leaves have the same depth. No node is empty, except an empty root. A node that a snapshot
 //! still holds is copied before it is changed. A node that nothing else holds is changed in place,
-//! so a transaction copies a path only once.
+//! so a transaction copies a path only once. Readers touch no reference count.
 
 #[cfg(test)]
 mod check;
 mod node;
-mod path;
+mod page;
+mod walk;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) use self::node::Entry;
-use self::node::{Branch, MAX, MIN, Node, Sought, Split, find};
-use self::path::{Ascend, Descend, Path};
+use self::node::{Branch, Leaf, Node, Split};
+use self::walk::Place;
+pub(super) use self::walk::{Ascend, Descend};
 use crate::{Hex, KvError};
 
 /// An ordered map of byte strings with cheap clones.
@@ -23,16 +25,18 @@ pub(super) struct Tree {
     root: Arc<Node>,
     len: usize,
     bytes: usize,
+    /// Names the transaction that changes the tree; a later one has a greater number.
+    stamp: u64,
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        Tree { root: Arc::new(Node::Leaf(Vec::new())), len: 0, bytes: 0 }
+        Tree { root: Arc::new(Node::empty()), len: 0, bytes: 0, stamp: 0 }
     }
 }
 
 impl Tree {
-    /// Number of entries.
+    /// Number of pairs.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -47,31 +51,85 @@ impl Tree {
         Arc::ptr_eq(&self.root, &other.root)
     }
 
-    /// The entry of `key`.
-    pub(super) fn get(&self, key: &[u8]) -> Option<&Entry> {
+    /// The same map, for a transaction with this number to change.
+    pub(super) fn for_changes(self, stamp: u64) -> Tree {
+        Tree { stamp, ..self }
+    }
+
+    /// Whether the transaction that changes this map has written `key` since the map was `before`.
+    pub(super) fn has_written(&self, before: &Tree, key: &[u8]) -> bool {
+        match Place::find(&self.root, key) {
+            Some((place, true)) => place.leaf.has_written(self.stamp, place.at),
+            _ => before.get(key).is_some(),
+        }
+    }
+
+    /// The value of `key`.
+    #[inline]
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
         let mut node = &*self.root;
-        let key = Sought::new(key);
         loop {
             match node {
-                Node::Leaf(entries) => {
-                    return find(entries, key).ok().and_then(|at| entries.get(at));
-                }
+                Node::Leaf(leaf) => return leaf.get(key),
                 Node::Branch(branch) => node = branch.kids.get(branch.child_of(key))?,
             }
         }
     }
 
-    /// The first entry whose key is `min` or greater.
-    pub(super) fn at_least(&self, min: &[u8]) -> Option<&Entry> {
-        at_least(&self.root, Sought::new(min))
+    /// The value of `key`, and that of `near` if `key` is there.
+    pub(super) fn get_near(&self, key: &[u8], near: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+        let (place, true) = Place::find(&self.root, key)? else { return None };
+        let (_, value) = place.next(&self.root)?;
+        let pairs = &place.leaf.pairs;
+        let near = match pairs.find(near) {
+            Ok(at) => pairs.pair(at).map(|(_, value)| value),
+            // Between two keys of this leaf.
+            Err(at) if 0 < at && at < pairs.len() => None,
+            Err(_) => self.get(near),
+        };
+        Some((value, near))
     }
 
-    /// The last entry whose key is less than `max`; the last entry of all without a `max`.
-    pub(super) fn below(&self, max: Option<&[u8]>) -> Option<&Entry> {
-        match max {
-            Some(max) => below(&self.root, Sought::new(max)),
-            None => last(&self.root),
+    /// The first pair whose key is `min` or greater.
+    pub(super) fn at_least(&self, min: &[u8]) -> Option<(&[u8], &[u8])> {
+        Place::find(&self.root, min)?.0.next(&self.root)
+    }
+
+    /// The last pair whose key is less than `max`; the last pair of all without a `max`.
+    pub(super) fn below(&self, max: Option<&[u8]>) -> Option<(&[u8], &[u8])> {
+        self.place(max)?.before(&self.root)
+    }
+
+    /// The place before the first key that is `bound` or greater; the end without a bound.
+    fn place(&self, bound: Option<&[u8]>) -> Option<Place<'_>> {
+        match bound {
+            Some(bound) => Place::find(&self.root, bound).map(|(place, _)| place),
+            None => Place::end(&self.root),
         }
+    }
+
+    /// The places of `[min, max)`. Mostly both are in one leaf, and then there is one descent.
+    fn places(&self, min: &[u8], max: Option<&[u8]>) -> Option<(Place<'_>, Place<'_>)> {
+        let (min, _) = Place::find(&self.root, min)?;
+        let pairs = &min.leaf.pairs;
+        let near = max.map(|max| pairs.find(max).unwrap_or_else(|at| at));
+        let max = match near.filter(|at| *at < pairs.len()) {
+            Some(at) => Place { at, ..min },
+            None => self.place(max)?,
+        };
+        Some((min, max))
+    }
+
+    /// The pairs of `[min, max)`, ascending.
+    pub(super) fn ascend(&self, min: &[u8], max: Option<&[u8]>) -> Option<Ascend<'_>> {
+        let (min, max) = self.places(min, max)?;
+        Some(Ascend::new(&self.root, min, max))
+    }
+
+    /// The pairs of `[min, max)`, descending.
+    pub(super) fn descend(&self, min: &[u8], max: Option<&[u8]>) -> Option<Descend<'_>> {
+        let (min, max) = self.places(min, max)?;
+        Some(Descend::new(&self.root, max, min))
     }
 
     /// Sets the value of `key`.
@@ -79,9 +137,9 @@ impl Tree {
     /// # Errors
     /// [`KvError::Store`] if the tree is inconsistent; nothing was changed then.
     pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) -> crate::Result<()> {
-        let (split, old) = insert(Arc::make_mut(&mut self.root), Sought::new(key), value)?;
+        let (split, old) = insert(&mut self.root, key, value, self.stamp)?;
         match old {
-            Some(old) => self.bytes -= old.value().len(),
+            Some(old) => self.bytes -= old,
             None => {
                 self.len += 1;
                 self.bytes += key.len();
@@ -89,31 +147,30 @@ impl Tree {
         }
         self.bytes += value.len();
         if let Some((sep, right)) = split {
-            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
-            self.root = Arc::new(Node::Branch(Branch { seps: vec![sep], kids: vec![left, right] }));
+            let left = Arc::clone(&self.root);
+            self.root = Arc::new(Node::Branch(Branch::of_two(left, &sep, right)));
         }
         Ok(())
     }
 
     /// Removes `key` if it is there.
     pub(super) fn remove(&mut self, key: &[u8]) {
+        // If there is nothing to remove, no node must be copied.
         if self.get(key).is_some() {
             let mut removed = Removed::default();
-            remove_one(Arc::make_mut(&mut self.root), Sought::new(key), &mut removed);
+            remove_one(&mut self.root, key, self.stamp, &mut removed);
             self.settle(removed);
         }
     }
 
     /// Removes the keys of `[min, max)`.
     pub(super) fn remove_range(&mut self, min: &[u8], max: Option<&[u8]>) {
-        // If there is nothing to remove, no node must be copied.
         match self.at_least(min) {
-            Some(first) if max.is_none_or(|max| first.key() < max) => {}
+            Some((first, _)) if max.is_none_or(|max| first < max) => {}
             _ => return,
         }
         let mut removed = Removed::default();
-        let (min, max) = (Sought::new(min), max.map(Sought::new));
-        remove_range(Arc::make_mut(&mut self.root), min, max, &mut removed);
+        remove_range(&mut self.root, min, max, self.stamp, &mut removed);
         self.settle(removed);
     }
 
@@ -126,24 +183,8 @@ impl Tree {
                 Node::Branch(branch) if branch.kids.len() <= 1 => branch.kids.first().cloned(),
                 _ => return,
             };
-            self.root = below.unwrap_or_else(|| Arc::new(Node::Leaf(Vec::new())));
+            self.root = below.unwrap_or_else(|| Arc::new(Node::empty()));
         }
-    }
-
-    /// The entries of `[min, max)`, ascending.
-    pub(super) fn ascend(&self, min: &[u8], max: Option<&[u8]>) -> Ascend<'_> {
-        let end = max.and_then(|max| self.at_least(max));
-        Ascend { path: Path::seek(&self.root, min), end }
-    }
-
-    /// The entries of `[min, max)`, descending.
-    pub(super) fn descend(&self, min: &[u8], max: Option<&[u8]>) -> Descend<'_> {
-        let end = if min.is_empty() { None } else { self.below(Some(min)) };
-        let path = match max {
-            Some(max) => Path::seek(&self.root, max),
-            None => Path::end(&self.root),
-        };
-        Descend { path, end }
     }
 }
 
@@ -154,96 +195,108 @@ struct Removed {
 }
 
 impl Removed {
-    fn count(&mut self, entries: &[Entry]) {
-        self.len += entries.len();
-        self.bytes += entries.iter().map(|entry| entry.pair.len()).sum::<usize>();
+    fn count(&mut self, leaf: &Leaf, range: Range<usize>) {
+        self.len += range.len();
+        let pairs = range.filter_map(|at| leaf.pairs.pair(at));
+        self.bytes += pairs.map(|(key, value)| key.len() + value.len()).sum::<usize>();
     }
 
     fn count_all(&mut self, node: &Node) {
         match node {
-            Node::Leaf(entries) => self.count(entries),
+            Node::Leaf(leaf) => self.count(leaf, 0..leaf.pairs.len()),
             Node::Branch(branch) => branch.kids.iter().for_each(|kid| self.count_all(kid)),
         }
     }
 }
 
-fn insert(node: &mut Node, key: Sought<'_>, value: &[u8]) -> crate::Result<(Split, Option<Entry>)> {
-    Ok(match node {
-        Node::Leaf(entries) => match find(entries, key) {
-            Ok(at) => {
-                let new = Entry::new(key.key, value);
-                (None, entries.get_mut(at).map(|entry| std::mem::replace(entry, new)))
+/// Returns what was split off, and the length of the value that was replaced.
+fn insert(
+    node: &mut Arc<Node>,
+    key: &[u8],
+    value: &[u8],
+    stamp: u64,
+) -> crate::Result<(Split, Option<usize>)> {
+    Ok(match Arc::make_mut(node) {
+        Node::Leaf(leaf) => {
+            leaf.change(stamp);
+            match leaf.pairs.find(key) {
+                Ok(at) => (None, Some(leaf.set_value(at, value))),
+                Err(at) => (leaf.insert(at, key, value), None),
             }
-            Err(at) => {
-                let at_end = at == entries.len();
-                entries.insert(at, Entry::new(key.key, value));
-                (node.split(at_end), None)
-            }
-        },
+        }
         Node::Branch(branch) => {
             let at = branch.child_of(key);
             let kid = branch.kids.get_mut(at).ok_or_else(|| no_child(key))?;
-            let (split, old) = insert(Arc::make_mut(kid), key, value)?;
-            let Some((sep, right)) = split else { return Ok((None, old)) };
-            let at_end = at + 1 == branch.kids.len();
-            branch.seps.insert(at, sep);
-            branch.kids.insert(at + 1, right);
-            (node.split(at_end), old)
+            match insert(kid, key, value, stamp)? {
+                (Some((sep, right)), old) => (branch.insert(at, &sep, right), old),
+                done => done,
+            }
         }
     })
 }
 
-fn no_child(key: Sought<'_>) -> KvError {
+fn no_child(key: &[u8]) -> KvError {
     KvError::Store {
-        context: format!("memory store: cannot put key {}", Hex(key.key)).into(),
+        context: format!("memory store: cannot put key {}", Hex(key)).into(),
         source: "its tree has no child for the key; copy what can be read to another store".into(),
     }
 }
 
-fn remove_one(node: &mut Node, key: Sought<'_>, removed: &mut Removed) {
-    match node {
-        Node::Leaf(entries) => {
-            if let Ok(at) = find(entries, key) {
-                removed.count(&[entries.remove(at)]);
+fn remove_one(node: &mut Arc<Node>, key: &[u8], stamp: u64, removed: &mut Removed) {
+    match Arc::make_mut(node) {
+        Node::Leaf(leaf) => {
+            if let Ok(at) = leaf.pairs.find(key) {
+                removed.count(leaf, at..at + 1);
+                leaf.change(stamp);
+                leaf.remove(at..at + 1);
             }
         }
         Node::Branch(branch) => {
             let at = branch.child_of(key);
             if let Some(kid) = branch.kids.get_mut(at) {
-                remove_one(Arc::make_mut(kid), key, removed);
+                remove_one(kid, key, stamp, removed);
                 mend(branch, at);
             }
         }
     }
 }
 
-fn remove_range(node: &mut Node, min: Sought<'_>, max: Option<Sought<'_>>, removed: &mut Removed) {
-    match node {
-        Node::Leaf(entries) => {
-            let from = find(entries, min).unwrap_or_else(|at| at);
+fn remove_range(
+    node: &mut Arc<Node>,
+    min: &[u8],
+    max: Option<&[u8]>,
+    stamp: u64,
+    removed: &mut Removed,
+) {
+    match Arc::make_mut(node) {
+        Node::Leaf(leaf) => {
+            let from = leaf.pairs.find(min).unwrap_or_else(|at| at);
             let to = match max {
-                Some(max) => find(entries, max).unwrap_or_else(|at| at),
-                None => entries.len(),
+                Some(max) => leaf.pairs.find(max).unwrap_or_else(|at| at),
+                None => leaf.pairs.len(),
             };
-            removed.count(&entries.drain(from..to.max(from)).collect::<Vec<_>>());
+            let range = from..to.max(from);
+            removed.count(leaf, range.clone());
+            leaf.change(stamp);
+            leaf.remove(range);
         }
         Node::Branch(branch) => {
             let first = branch.child_of(min);
             let last = match max {
                 Some(max) => branch.child_of(max),
-                None => branch.kids.len() - 1,
+                None => branch.kids.len().saturating_sub(1),
             };
             if let Some(kid) = branch.kids.get_mut(first) {
-                remove_range(Arc::make_mut(kid), min, max, removed);
+                remove_range(kid, min, max, stamp, removed);
             }
             if last > first {
                 if let Some(kid) = branch.kids.get_mut(last) {
-                    remove_range(Arc::make_mut(kid), min, max, removed);
+                    remove_range(kid, min, max, stamp, removed);
                 }
                 for kid in branch.kids.drain(first + 1..last) {
                     removed.count_all(&kid);
                 }
-                branch.seps.drain(first + 1..last);
+                branch.seps.remove(first + 1..last);
                 mend(branch, first + 1);
             }
             mend(branch, first);
@@ -253,16 +306,9 @@ fn remove_range(node: &mut Node, min: Sought<'_>, max: Option<Sought<'_>>, remov
 
 /// After removals, merges child `at` with a neighbour if it has become too small.
 fn mend(branch: &mut Branch, at: usize) {
-    let Some(kid) = branch.kids.get(at) else { return };
-    if kid.size() >= MIN {
-        return;
-    }
-    // An empty child goes, and with it a separator beside it.
+    let Some(kid) = branch.kids.get(at).filter(|kid| kid.is_small()) else { return };
     if kid.size() == 0 {
-        branch.kids.remove(at);
-        if !branch.seps.is_empty() {
-            branch.seps.remove(at.saturating_sub(1));
-        }
+        branch.remove(at);
         return;
     }
     // Without a neighbour, the child stays small until its parent is merged.
@@ -270,53 +316,13 @@ fn mend(branch: &mut Branch, at: usize) {
         return;
     }
     let left = at.min(branch.kids.len() - 2);
-    let right = branch.kids.remove(left + 1);
-    let sep = branch.seps.remove(left);
-    if let Some(kid) = branch.kids.get_mut(left) {
-        let node = Arc::make_mut(kid);
-        node.append(sep, right);
-        // The two do not fit in one node, so each gets half.
-        if node.size() > MAX
-            && let Some((sep, right)) = node.split_at(node.size() / 2)
-        {
-            branch.seps.insert(left, sep);
-            branch.kids.insert(left + 1, right);
-        }
-    }
-}
-
-fn first(node: &Node) -> Option<&Entry> {
-    match node {
-        Node::Leaf(entries) => entries.first(),
-        Node::Branch(branch) => first(branch.kids.first()?),
-    }
-}
-
-fn last(node: &Node) -> Option<&Entry> {
-    match node {
-        Node::Leaf(entries) => entries.last(),
-        Node::Branch(branch) => last(branch.kids.last()?),
-    }
-}
-
-fn at_least<'a>(node: &'a Node, min: Sought<'_>) -> Option<&'a Entry> {
-    match node {
-        Node::Leaf(entries) => entries.get(find(entries, min).unwrap_or_else(|at| at)),
-        Node::Branch(branch) => {
-            let at = branch.child_of(min);
-            at_least(branch.kids.get(at)?, min).or_else(|| first(branch.kids.get(at + 1)?))
-        }
-    }
-}
-
-fn below<'a>(node: &'a Node, max: Sought<'_>) -> Option<&'a Entry> {
-    match node {
-        Node::Leaf(entries) => {
-            entries.get(find(entries, max).unwrap_or_else(|at| at).checked_sub(1)?)
-        }
-        Node::Branch(branch) => {
-            let at = branch.child_of(max);
-            below(branch.kids.get(at)?, max).or_else(|| last(branch.kids.get(at.checked_sub(1)?)?))
-        }
+    let sep = branch.seps.key(left).to_vec();
+    branch.seps.remove(left..left + 1);
+    let pair = (branch.kids.remove(left), branch.kids.remove(left));
+    let (one, split) = Node::join(Arc::unwrap_or_clone(pair.0), &sep, Arc::unwrap_or_clone(pair.1));
+    branch.kids.insert(left, Arc::new(one));
+    if let Some((sep, right)) = split {
+        branch.seps.insert(left, &sep, &[]);
+        branch.kids.insert(left + 1, right);
     }
 }

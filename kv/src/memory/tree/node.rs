@@ -1,166 +1,275 @@
-//! The nodes of a tree and what they hold.
+//! The nodes of a tree.
 
-use std::cmp::Ordering;
-use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Hex;
-use crate::key::head_of;
+use super::page::{Page, common};
 
-/// The largest number of entries in a leaf and of children in a branch.
-pub(super) const MAX: usize = 48;
-/// A node with fewer entries or children is merged with a neighbour.
-pub(super) const MIN: usize = MAX / 4;
+/// The most pairs of a leaf.
+pub(super) const LEAF: usize = 64;
+/// The most children of a branch.
+pub(super) const BRANCH: usize = 64;
 
-/// A key that is looked for.
-#[derive(Clone, Copy)]
-pub(super) struct Sought<'k> {
-    pub(super) head: u64,
-    pub(super) key: &'k [u8],
-}
-
-impl<'k> Sought<'k> {
-    pub(super) fn new(key: &'k [u8]) -> Self {
-        Sought { head: head_of(key), key }
-    }
-
-    /// How a key with this `head` compares with the sought one. Needs `key` only if the heads are
-    /// equal.
-    pub(super) fn order_of<'a>(&self, head: u64, key: impl FnOnce() -> &'a [u8]) -> Ordering {
-        head.cmp(&self.head).then_with(|| key().cmp(self.key))
-    }
-}
-
-/// One key with its value; clones share both.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(super) head: u64,
-    /// The key, then the value.
-    pub(super) pair: Arc<[u8]>,
-    key_len: usize,
-}
-
-impl Entry {
-    pub(super) fn new(key: &[u8], value: &[u8]) -> Self {
-        let pair = [key, value].concat().into();
-        Entry { head: head_of(key), pair, key_len: key.len() }
-    }
-
-    pub(crate) fn key(&self) -> &[u8] {
-        self.pair.get(..self.key_len).unwrap_or_default()
-    }
-
-    pub(crate) fn value(&self) -> &[u8] {
-        self.pair.get(self.key_len..).unwrap_or_default()
-    }
-
-    /// Whether both are the same entry: neither was written after the other.
-    pub(crate) fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
-        match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(&one.pair, &other.pair),
-            (one, other) => one.is_none() && other.is_none(),
-        }
-    }
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", Hex(self.key()), Hex(self.value()))
-    }
-}
-
-/// The key between two children of a branch.
+/// The pairs and, in a leaf that a transaction has changed, which of them it has written.
 #[derive(Debug, Clone)]
-pub(super) struct Separator {
-    pub(super) head: u64,
-    pub(super) key: Arc<[u8]>,
+pub(super) struct Leaf {
+    pub(super) pairs: Page<LEAF>,
+    /// The transaction that was the last to change the leaf.
+    stamp: u64,
+    /// A bit for each position: whether that transaction has written the pair.
+    written: u64,
 }
 
-impl Separator {
-    pub(super) fn new(key: &[u8]) -> Self {
-        Separator { head: head_of(key), key: key.into() }
-    }
+const _: () = assert!(LEAF <= u64::BITS as usize, "a bit for each pair");
+
+/// Children in key order. Separator `i` is greater than every key below `kids[i]`, and not greater than any key below
+/// `kids[i + 1]`.
+#[derive(Debug, Clone)]
+pub(super) struct Branch {
+    /// The separators, as keys without values.
+    pub(super) seps: Page<BRANCH>,
+    pub(super) kids: Vec<Arc<Node>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    Leaf(Vec<Entry>),
+    Leaf(Leaf),
     Branch(Branch),
 }
 
-/// Children in key order. `seps[i]` is greater than every key below `kids[i]`, and not greater than
-/// any key below `kids[i + 1]`.
-#[derive(Debug, Clone)]
-pub(super) struct Branch {
-    pub(super) seps: Vec<Separator>,
-    pub(super) kids: Vec<Arc<Node>>,
-}
-
-/// What a changed node returns to its parent: the right half that was split off.
-pub(super) type Split = Option<(Separator, Arc<Node>)>;
-
-pub(super) fn find(entries: &[Entry], key: Sought<'_>) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| key.order_of(entry.head, || entry.key()))
-}
-
-impl Branch {
-    /// The index of the child that `key` belongs to.
-    pub(super) fn child_of(&self, key: Sought<'_>) -> usize {
-        self.seps.partition_point(|sep| key.order_of(sep.head, || &sep.key).is_le())
-    }
-}
+/// The right half that was split off a node, and the key between the two.
+pub(super) type Split = Option<(Vec<u8>, Arc<Node>)>;
 
 impl Node {
+    pub(super) fn empty() -> Node {
+        Node::Leaf(Leaf { pairs: Page::new(), stamp: 0, written: 0 })
+    }
+
+    /// Pairs of a leaf, or children of a branch.
     pub(super) fn size(&self) -> usize {
         match self {
-            Node::Leaf(entries) => entries.len(),
+            Node::Leaf(leaf) => leaf.pairs.len(),
             Node::Branch(branch) => branch.kids.len(),
         }
     }
 
-    /// Splits off the right half if this node has grown too large.
-    ///
-    /// A leaf that grew at its very end keeps most of its entries, so that keys that arrive in
-    /// order leave full leaves.
-    pub(super) fn split(&mut self, grew_at_end: bool) -> Split {
-        if self.size() <= MAX {
-            return None;
-        }
-        let at = if grew_at_end { MAX - MAX / 8 } else { self.size() / 2 };
-        self.split_at(at)
-    }
-
-    pub(super) fn split_at(&mut self, at: usize) -> Split {
+    /// Whether the node should be merged with a neighbour.
+    pub(super) fn is_small(&self) -> bool {
         match self {
-            Node::Leaf(entries) => {
-                let right = entries.split_off(at);
-                let sep = Separator::new(right.first()?.key());
-                Some((sep, Arc::new(Node::Leaf(right))))
-            }
-            Node::Branch(branch) => {
-                let kids = branch.kids.split_off(at);
-                let seps = branch.seps.split_off(at);
-                let sep = branch.seps.pop()?;
-                Some((sep, Arc::new(Node::Branch(Branch { seps, kids }))))
-            }
+            Node::Leaf(leaf) => leaf.pairs.len() < LEAF / 4,
+            Node::Branch(branch) => branch.kids.len() < BRANCH / 4,
         }
     }
 
-    /// Appends the content of the right neighbour. `sep` is the key between the two.
-    pub(super) fn append(&mut self, sep: Separator, right: Arc<Node>) {
-        match (self, Arc::unwrap_or_clone(right)) {
-            (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
-            (Node::Branch(left), Node::Branch(mut right)) => {
-                // A separator belongs between two children. After removals one of the two branches
-                // can be empty, and then there is nothing to separate.
-                if !left.kids.is_empty() && !right.kids.is_empty() {
-                    left.seps.push(sep);
-                }
-                left.seps.append(&mut right.seps);
-                left.kids.append(&mut right.kids);
+    /// Makes one node of two neighbours with `sep` between them, or two if that would be too large: then each gets half.
+    pub(super) fn join(left: Node, sep: &[u8], right: Node) -> (Node, Split) {
+        match (left, right) {
+            (Node::Leaf(left), Node::Leaf(right)) => {
+                let (left, split) = Leaf::join(left, right);
+                (Node::Leaf(left), split)
+            }
+            (Node::Branch(left), Node::Branch(right)) => {
+                let (left, split) = Branch::join(left, sep, right);
+                (Node::Branch(left), split)
             }
             // Neighbours have the same depth, so they are of the same kind.
-            (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
+            (left, right) => (left, Some((sep.to_vec(), Arc::new(right)))),
         }
+    }
+}
+
+impl Leaf {
+    /// Prepares for changes of a transaction.
+    pub(super) fn change(&mut self, stamp: u64) {
+        if self.stamp != stamp {
+            self.stamp = stamp;
+            self.written = 0;
+        }
+    }
+
+    /// Whether a transaction has written the pair.
+    pub(super) fn has_written(&self, stamp: u64, at: usize) -> bool {
+        self.stamp == stamp && self.written & bit(at) != 0
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.pairs.pair(self.pairs.find(key).ok()?).map(|(_, value)| value)
+    }
+
+    pub(super) fn set_value(&mut self, at: usize, value: &[u8]) -> usize {
+        self.written |= bit(at);
+        self.pairs.set_value(at, value)
+    }
+
+    /// Inserts a pair, and splits the leaf if it is full.
+    ///
+    /// A leaf that grows at its very end keeps most of its pairs, so that keys that arrive in order leave full leaves.
+    pub(super) fn insert(&mut self, at: usize, key: &[u8], value: &[u8]) -> Split {
+        if self.pairs.len() < LEAF {
+            self.insert_here(at, key, value);
+            return None;
+        }
+        let cut = if at == LEAF { LEAF - LEAF / 8 } else { LEAF / 2 };
+        let mut right = self.split_off(cut);
+        if at > cut {
+            right.insert_here(at - cut, key, value);
+        } else {
+            self.insert_here(at, key, value);
+        }
+        Some((self.separator(&right), Arc::new(Node::Leaf(right))))
+    }
+
+    fn insert_here(&mut self, at: usize, key: &[u8], value: &[u8]) {
+        let (before, after) = (self.written & bits_below(at), self.written & !bits_below(at));
+        self.written = before | after << 1 | bit(at);
+        self.pairs.insert(at, key, value);
+    }
+
+    pub(super) fn remove(&mut self, range: Range<usize>) {
+        let after = self.written & !bits_below(range.end);
+        let after = after.checked_shr(range.len() as u32).unwrap_or(0);
+        self.written = self.written & bits_below(range.start) | after;
+        self.pairs.remove(range);
+    }
+
+    fn split_off(&mut self, at: usize) -> Leaf {
+        let right = Leaf {
+            pairs: self.pairs.split_off(at),
+            stamp: self.stamp,
+            written: self.written.checked_shr(at as u32).unwrap_or(0),
+        };
+        self.written &= bits_below(at);
+        right
+    }
+
+    /// A short key between this leaf and the one after it.
+    fn separator(&self, right: &Leaf) -> Vec<u8> {
+        let (below, above) = (self.pairs.last().unwrap_or_default().0, right.pairs.key(0));
+        let len = common(below, above) + 1;
+        above.get(..len).unwrap_or(above).to_vec()
+    }
+
+    fn join(mut left: Leaf, mut right: Leaf) -> (Leaf, Split) {
+        // What an earlier transaction has written does not matter any more.
+        let stamp = left.stamp.max(right.stamp);
+        left.change(stamp);
+        right.change(stamp);
+        let (a, b) = (left.pairs.len(), right.pairs.len());
+        let written = u128::from(left.written) | u128::from(right.written) << a;
+        let page = |range: Range<usize>| Leaf {
+            pairs: Page::of(&[
+                (&left.pairs, range.start.min(a)..range.end.min(a)),
+                (&right.pairs, range.start.saturating_sub(a)..range.end.saturating_sub(a)),
+            ]),
+            stamp,
+            written: (written >> range.start) as u64 & bits_below(range.len()),
+        };
+        if a + b <= LEAF {
+            return (page(0..a + b), None);
+        }
+        let half = (a + b) / 2;
+        let (left, right) = (page(0..half), page(half..a + b));
+        let separator = left.separator(&right);
+        (left, Some((separator, Arc::new(Node::Leaf(right)))))
+    }
+}
+
+/// The bit of a position; none for a position that no leaf has.
+fn bit(at: usize) -> u64 {
+    1_u64.checked_shl(at as u32).unwrap_or(0)
+}
+
+fn bits_below(at: usize) -> u64 {
+    bit(at).wrapping_sub(1)
+}
+
+impl Branch {
+    pub(super) fn of_two(left: Arc<Node>, sep: &[u8], right: Arc<Node>) -> Branch {
+        let mut seps = Page::new();
+        seps.insert(0, sep, &[]);
+        Branch { seps, kids: vec![left, right] }
+    }
+
+    /// The index of the child that `key` belongs to.
+    #[inline]
+    pub(super) fn child_of(&self, key: &[u8]) -> usize {
+        match self.seps.find(key) {
+            Ok(at) => at + 1,
+            Err(at) => at,
+        }
+    }
+
+    /// Adds the right half of child `at`, and splits the branch if it is full.
+    pub(super) fn insert(&mut self, at: usize, sep: &[u8], kid: Arc<Node>) -> Split {
+        if self.kids.len() < BRANCH {
+            self.insert_here(at, sep, kid);
+            return None;
+        }
+        let cut = if at + 1 == BRANCH { BRANCH - BRANCH / 8 } else { BRANCH / 2 };
+        let (between, mut right) = self.split_off(cut);
+        if at < cut {
+            self.insert_here(at, sep, kid);
+        } else {
+            right.insert_here(at - cut, sep, kid);
+        }
+        Some((between, Arc::new(Node::Branch(right))))
+    }
+
+    fn insert_here(&mut self, at: usize, sep: &[u8], kid: Arc<Node>) {
+        self.seps.insert(at, sep, &[]);
+        self.kids.insert(at + 1, kid);
+    }
+
+    /// Keeps the children before `cut`; there must be some.
+    fn split_off(&mut self, cut: usize) -> (Vec<u8>, Branch) {
+        let kids = self.kids.split_off(cut);
+        let seps = self.seps.split_off(cut);
+        let between = self.seps.key(cut - 1).to_vec();
+        self.seps.remove(cut - 1..cut);
+        (between, Branch { seps, kids })
+    }
+
+    /// Drops a child and a separator beside it.
+    pub(super) fn remove(&mut self, at: usize) {
+        self.kids.remove(at);
+        let sep = at.saturating_sub(1);
+        if sep < self.seps.len() {
+            self.seps.remove(sep..sep + 1);
+        }
+    }
+
+    fn join(mut left: Branch, sep: &[u8], mut right: Branch) -> (Branch, Split) {
+        // After removals one of the two can be empty, and then there is nothing to separate.
+        if right.kids.is_empty() {
+            return (left, None);
+        }
+        if left.kids.is_empty() {
+            return (right, None);
+        }
+        let (a, b) = (left.kids.len(), right.kids.len());
+        if a + b <= BRANCH {
+            left.seps.insert(a - 1, sep, &[]);
+            left.seps = Page::of(&[(&left.seps, 0..a), (&right.seps, 0..b - 1)]);
+            left.kids.append(&mut right.kids);
+            return (left, None);
+        }
+        let half = (a + b) / 2;
+        // The separator between the two goes down, and another one comes up.
+        if a < half {
+            let moved = half - a;
+            let between = right.seps.key(moved - 1).to_vec();
+            left.seps.insert(a - 1, sep, &[]);
+            left.seps = Page::of(&[(&left.seps, 0..a), (&right.seps, 0..moved - 1)]);
+            left.kids.extend(right.kids.drain(..moved));
+            right.seps.remove(0..moved);
+            return (left, Some((between, Arc::new(Node::Branch(right)))));
+        }
+        let mut moved = left.split_off(half);
+        let last = moved.1.seps.len();
+        moved.1.seps.insert(last, sep, &[]);
+        right.seps = Page::of(&[(&moved.1.seps, 0..last + 1), (&right.seps, 0..b - 1)]);
+        moved.1.kids.append(&mut right.kids);
+        right.kids = moved.1.kids;
+        (left, Some((moved.0, Arc::new(Node::Branch(right)))))
     }
 }

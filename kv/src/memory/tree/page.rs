@@ -1,0 +1,357 @@
+//! A page: sorted pairs that lie together, so that a search and a walk touch few lines of the cache.
+//!
+//! For each key there is its *head*: the four bytes that follow what all keys of the page have in common. The heads
+//! are side by side and nearly always decide where a key is, without a look at the keys. They are numbers with a
+//! sign, because processors compare many of these at once.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A pair with more bytes than this is kept apart from the page, which only refers to it. So little is copied when
+/// a page is.
+const FAR: usize = 128;
+/// The key length that stands for a pair that is kept apart.
+const IS_FAR: u16 = u16::MAX;
+/// The longest beginning of keys that a page leaves out of its heads.
+const MAX_PREFIX: usize = 64;
+/// The least room in bytes that a page gets at once.
+const GROWTH: usize = 64;
+
+/// Up to `N` pairs in the order of their keys.
+///
+/// Methods that are given a position expect it to be in range. Otherwise reads return nothing and changes do
+/// nothing.
+#[derive(Debug)]
+pub(super) struct Page<const N: usize> {
+    len: usize,
+    /// So many bytes all keys have in common, at least. They are also the first ones of `bytes`.
+    prefix: usize,
+    /// The head of each key; the greatest number where there is no key.
+    heads: [i32; N],
+    places: [Place; N],
+    /// The pairs, each as its key and then its value, in no order and with gaps.
+    bytes: Vec<u8>,
+    /// How many of `bytes` belong to no pair any more.
+    gaps: usize,
+    far: Vec<Far>,
+}
+
+/// Where a pair is: in the bytes of the page, or with [`IS_FAR`] in its list of pairs that are kept apart.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    start: u16,
+    key: u16,
+    value: u16,
+}
+
+impl Place {
+    fn bytes(self) -> Range<usize> {
+        let start = usize::from(self.start);
+        start..start + usize::from(self.key) + usize::from(self.value)
+    }
+}
+
+/// A pair that is kept apart. Clones share it.
+#[derive(Debug, Clone)]
+struct Far {
+    pair: Arc<[u8]>,
+    key_len: usize,
+}
+
+impl<const N: usize> Page<N> {
+    pub(super) fn new() -> Self {
+        const { assert!(N * FAR + MAX_PREFIX < (IS_FAR as usize) / 2, "places have 16 bits") };
+        Page {
+            len: 0,
+            prefix: 0,
+            heads: [i32::MAX; N],
+            places: [Place::default(); N],
+            bytes: Vec::new(),
+            gaps: 0,
+            far: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
+        let place = *self.places.get(..self.len)?.get(at)?;
+        if place.key == IS_FAR {
+            let far = self.far.get(usize::from(place.start))?;
+            return far.pair.split_at_checked(far.key_len);
+        }
+        self.bytes.get(place.bytes())?.split_at_checked(usize::from(place.key))
+    }
+
+    #[inline]
+    pub(super) fn key(&self, at: usize) -> &[u8] {
+        self.pair(at).unwrap_or_default().0
+    }
+
+    pub(super) fn last(&self) -> Option<(&[u8], &[u8])> {
+        self.pair(self.len.checked_sub(1)?)
+    }
+
+    /// The position of `key`, or the one that it would have.
+    #[inline]
+    pub(super) fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        let Some(rest) = key.strip_prefix(self.prefix()) else {
+            return Err(if key < self.prefix() { 0 } else { self.len });
+        };
+        let head = head_of(rest);
+        let below: u32 = self.heads.iter().map(|other| u32::from(*other < head)).sum();
+        let (mut from, mut to) = (below as usize, below as usize);
+        // Those of the keys with the same head are compared as a whole.
+        while to < self.len && self.heads.get(to) == Some(&head) {
+            to += 1;
+        }
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.key(middle).get(self.prefix..).unwrap_or_default().cmp(rest) {
+                Ordering::Less => from = middle + 1,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => to = middle,
+            }
+        }
+        Err(from)
+    }
+
+    /// Puts a pair where [`find`](Self::find) says that its key would be. The page must not be full.
+    pub(super) fn insert(&mut self, at: usize, key: &[u8], value: &[u8]) {
+        if self.len == N || at > self.len {
+            return;
+        }
+        if self.len == 0 {
+            *self = Page::new();
+            self.begin_with(key.get(..MAX_PREFIX).unwrap_or(key));
+        } else if !key.starts_with(self.prefix()) {
+            self.prefix = common(self.prefix(), key);
+            self.make_heads();
+        }
+        let place = self.place_for(key, value);
+        self.places.copy_within(at..self.len, at + 1);
+        self.heads.copy_within(at..self.len, at + 1);
+        self.len += 1;
+        self.set_place(at, place);
+        if let Some(head) = self.heads.get_mut(at) {
+            *head = head_of(key.get(self.prefix..).unwrap_or_default());
+        }
+    }
+
+    /// Replaces the value of a key. Returns how many bytes the old one had.
+    pub(super) fn set_value(&mut self, at: usize, value: &[u8]) -> usize {
+        let Some((key, old)) = self.pair(at) else { return 0 };
+        let old_len = old.len();
+        let place = self.places.get(at).copied().unwrap_or_default();
+        if place.key != IS_FAR && old_len == value.len() {
+            let range = place.bytes().end - old_len..place.bytes().end;
+            if let Some(room) = self.bytes.get_mut(range) {
+                room.copy_from_slice(value);
+            }
+            return old_len;
+        }
+        let key = key.to_vec();
+        self.give_up(at);
+        let place = self.place_for(&key, value);
+        self.set_place(at, place);
+        old_len
+    }
+
+    /// Removes the pairs at some positions.
+    pub(super) fn remove(&mut self, range: Range<usize>) {
+        if range.is_empty() || range.end > self.len {
+            return;
+        }
+        for at in range.clone() {
+            self.give_up(at);
+        }
+        let rest = range.start + (self.len - range.end);
+        self.places.copy_within(range.end..self.len, range.start);
+        self.heads.copy_within(range.end..self.len, range.start);
+        if let Some(free) = self.heads.get_mut(rest..self.len) {
+            free.fill(i32::MAX);
+        }
+        self.len = rest;
+    }
+
+    /// The pairs at some positions of some pages, in this order, as one page.
+    pub(super) fn of(parts: &[(&Self, Range<usize>)]) -> Self {
+        let pairs =
+            || parts.iter().flat_map(|(page, at)| at.clone().filter_map(|at| page.pair(at)));
+        let mut made = Page::new();
+        let Some((first, _)) = pairs().next() else { return made };
+        let last = pairs().next_back().unwrap_or_default().0;
+        let near = pairs().map(|(key, value)| key.len() + value.len()).filter(|len| *len <= FAR);
+        let prefix = common(first, last).min(MAX_PREFIX);
+        made.bytes.reserve_exact(prefix + near.sum::<usize>());
+        made.begin_with(first.get(..prefix).unwrap_or_default());
+        for (page, range) in parts {
+            for (key, value, far) in range.clone().filter_map(|at| page.pair_to_share(at)) {
+                let place = match far {
+                    Some(far) => made.place_far(far),
+                    None => made.place_for(key, value),
+                };
+                let at = made.len;
+                made.len += 1;
+                made.set_place(at, place);
+            }
+        }
+        made.make_heads();
+        made
+    }
+
+    /// Keeps the pairs before a position, and returns those from there on.
+    pub(super) fn split_off(&mut self, at: usize) -> Self {
+        let right = Page::of(&[(self, at..self.len)]);
+        *self = Page::of(&[(self, 0..at)]);
+        right
+    }
+
+    #[inline]
+    fn prefix(&self) -> &[u8] {
+        self.bytes.get(..self.prefix).unwrap_or_default()
+    }
+
+    /// Prepares an empty page for keys that begin so.
+    fn begin_with(&mut self, prefix: &[u8]) {
+        self.bytes.extend_from_slice(prefix);
+        self.prefix = prefix.len();
+    }
+
+    fn pair_to_share(&self, at: usize) -> Option<(&[u8], &[u8], Option<&Far>)> {
+        let (key, value) = self.pair(at)?;
+        let place = self.places.get(at)?;
+        let far = self.far.get(usize::from(place.start)).filter(|_| place.key == IS_FAR);
+        Some((key, value, far))
+    }
+
+    fn set_place(&mut self, at: usize, place: Place) {
+        if let Some(slot) = self.places.get_mut(at) {
+            *slot = place;
+        }
+    }
+
+    fn make_heads(&mut self) {
+        let mut heads = [i32::MAX; N];
+        for (at, head) in heads.iter_mut().enumerate().take(self.len) {
+            *head = head_of(self.key(at).get(self.prefix..).unwrap_or_default());
+        }
+        self.heads = heads;
+    }
+
+    /// Adds a pair to those of the page, at no position yet.
+    fn place_for(&mut self, key: &[u8], value: &[u8]) -> Place {
+        let len = key.len() + value.len();
+        if len > FAR {
+            let pair = [key, value].concat().into();
+            return self.place_far(&Far { pair, key_len: key.len() });
+        }
+        if self.bytes.capacity() - self.bytes.len() < len {
+            if self.gaps > self.bytes.len() / 4 {
+                self.close_gaps();
+            }
+            self.bytes.reserve_exact(len.max(GROWTH));
+        }
+        // A page is far too small for more than 16 bits: see `new`, and gaps are less than a quarter or are closed.
+        let start = self.bytes.len() as u16;
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        Place { start, key: key.len() as u16, value: value.len() as u16 }
+    }
+
+    fn place_far(&mut self, far: &Far) -> Place {
+        self.far.push(far.clone());
+        Place { start: (self.far.len() - 1) as u16, key: IS_FAR, value: 0 }
+    }
+
+    /// Leaves the bytes of a pair unused; it is empty then.
+    fn give_up(&mut self, at: usize) {
+        let Some(slot) = self.places.get_mut(at) else { return };
+        let place = std::mem::take(slot);
+        if place.key != IS_FAR {
+            self.gaps += place.bytes().len();
+            return;
+        }
+        // The last one takes the place of the one that goes.
+        let last = self.far.len().saturating_sub(1);
+        if usize::from(place.start) < self.far.len() {
+            self.far.swap_remove(usize::from(place.start));
+        }
+        for other in self.places.iter_mut().take(self.len) {
+            if other.key == IS_FAR && usize::from(other.start) == last {
+                other.start = place.start;
+            }
+        }
+    }
+
+    fn close_gaps(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes.len() - self.gaps + GROWTH);
+        bytes.extend_from_slice(self.prefix());
+        for place in self.places.iter_mut().take(self.len).filter(|place| place.key != IS_FAR) {
+            let pair = self.bytes.get(place.bytes()).unwrap_or_default();
+            place.start = bytes.len() as u16;
+            bytes.extend_from_slice(pair);
+        }
+        self.bytes = bytes;
+        self.gaps = 0;
+    }
+}
+
+impl<const N: usize> Clone for Page<N> {
+    /// Has room for a pair, because a page is copied to be changed.
+    fn clone(&self) -> Self {
+        let mut bytes = Vec::with_capacity(self.bytes.len() + GROWTH);
+        bytes.extend_from_slice(&self.bytes);
+        Page { bytes, far: self.far.clone(), ..*self }
+    }
+}
+
+/// The first four bytes, as a number that sorts as they do; missing ones count as zero.
+#[inline]
+fn head_of(rest: &[u8]) -> i32 {
+    let head = match rest.first_chunk::<4>() {
+        Some(head) => *head,
+        None => {
+            let mut head = [0; 4];
+            for (to, from) in head.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            head
+        }
+    };
+    (u32::from_be_bytes(head) ^ 1 << 31).cast_signed()
+}
+
+/// How many bytes two keys have in common at their beginning.
+pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+impl<const N: usize> Page<N> {
+    /// Panics unless the keys ascend, the heads are theirs, and no byte is lost.
+    pub(super) fn check(&self) {
+        let prefix = self.prefix().to_vec();
+        let mut used = prefix.len();
+        for at in 0..self.len {
+            let (key, value) = self.pair(at).expect("a pair");
+            assert!(at == 0 || self.key(at - 1) < key, "the order of keys");
+            assert_eq!(self.heads[at], head_of(key.strip_prefix(&prefix[..]).expect("the prefix")));
+            if self.places[at].key != IS_FAR {
+                used += key.len() + value.len();
+            }
+        }
+        assert!(self.heads[self.len..].iter().all(|head| *head == i32::MAX));
+        let far = self.places[..self.len].iter().filter(|place| place.key == IS_FAR).count();
+        assert_eq!(far, self.far.len());
+        assert!(
+            used + self.gaps <= self.bytes.len()
+                && self.bytes.len() <= used + self.gaps + MAX_PREFIX
+        );
+    }
+}
