@@ -41,8 +41,9 @@ pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
 /// The only format version that exists.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The value of [`FORMAT_VERSION_KEY`] while a bulk load writes objects: no number, so that no version
-/// of Permazen takes the store for a database.
+/// How the value of [`FORMAT_VERSION_KEY`] starts while a bulk load writes objects: no number, so that no
+/// version of Permazen takes the store for a database. Random bytes follow, by which the load knows that
+/// it is its own.
 pub const LOADING: &[u8] = b"\x00loading";
 
 /// The first key of a repository of the crate permazen-ledger, which is no database of objects.

@@ -238,6 +238,7 @@ impl Engine for Etcd {
         (offered.serializable, offered.concurrent_writers) = (true, true);
         // Where more was read than etcd compares one by one.
         offered.coarse_conflicts = true;
+        offered.small_transactions = true;
         (offered.persistent, offered.watches) = (true, true);
         offered
     }

@@ -4,14 +4,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use permazen_kv::KvError;
+
 use super::binding::Bindings;
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
-use super::owned_transaction::OwnedTransaction;
 use super::permazen::Permazen;
 use super::rules::{self, Validation};
 use super::target::{Model, PlainData, Ref};
-use crate::object::{self, LoadProgress, Memory, ObjectData, end_load, undo_load};
+use crate::object::{self, LoadProgress, Loaded, Memory, ObjectData, UnfinishedLoad};
 
 /// Fills a new database with objects, faster than transactions can: see [`Permazen::loader`].
 ///
@@ -75,8 +76,13 @@ impl Permazen {
     /// Cost: one transaction that reads a seek or two.
     ///
     /// # Errors
-    /// The errors of [`Permazen::begin_read`]; [`Error::Object`] if the database has objects.
+    /// The errors of [`Permazen::begin_read`]; [`Error::Object`] if the database has objects, and
+    /// [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) on a store with
+    /// [small transactions](permazen_kv::Capabilities::small_transactions), such as etcd.
     pub fn loader<'p>(&self) -> Result<Loader<'p>> {
+        if self.database().kv().capabilities().small_transactions {
+            return Err(KvError::Unsupported("a loader, which writes large transactions,").into());
+        }
         let tx = self.begin_read()?;
         tx.core().check_empty()?;
         let (bindings, validation) = (tx.shared_bindings()?, tx.rule_options()?.validation);
@@ -96,7 +102,8 @@ impl Permazen {
 
 impl<'p> Loader<'p> {
     /// Uses about so many bytes of memory, in place of 256 MiB. With less, the temporary file is in
-    /// more parts, and transactions are smaller: each writes at most a quarter of this.
+    /// more parts, and transactions are smaller: each writes at most a quarter of this, which is kept until it is
+    /// committed.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
@@ -185,11 +192,12 @@ impl<'p> Loader<'p> {
         self.core.progress()
     }
 
-    /// Writes all objects to the database, in several transactions in the order of their keys.
+    /// Writes all objects to the database, in several transactions in the order of their keys. A transaction that fails
+    /// for a reason that may pass runs again, as [`Builder::retry`](super::Builder::retry) says.
     ///
     /// Nobody else may use the database meanwhile: until this has returned, it is refused with
     /// [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the program is
-    /// killed, it stays so; then remove the store, and load it again.
+    /// killed, it stays so; then remove the store, and load it again. A panic is as an error.
     ///
     /// Cost: one put for each pair, index entries included; the check of unique fields and of hooks that
     /// validate costs what [`Permazen::check_rules`] says of them.
@@ -197,38 +205,59 @@ impl<'p> Loader<'p> {
     /// # Errors
     /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not added.
     /// [`Error::Invalid`] with up to [`RulesReport::LIMIT`](super::RulesReport::LIMIT) objects that break a rule. The errors of
-    /// the store and of the temporary file. After an error, the database is as empty as it was; only if
-    /// that fails too, it stays refused.
+    /// the store and of the temporary file. After an error, the database is as empty as it was, with two exceptions:
+    ///
+    /// - After [`Error::LoadNotUndone`] it stays refused.
+    /// - If the outcome of the last commit is unknown
+    ///   ([`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown)), or a function fails that a hook has
+    ///   registered to be called after the commit, the database can have all objects. It has all of them or none.
     pub fn finish(mut self) -> Result<LoadProgress> {
-        let loaded = self.core.finish()?;
-        let tx = self.db.begin()?;
-        tx.core().begin_load(loaded.schema())?;
-        tx.commit().map_err(Error::from)?;
-        let mut ignore = |_| ();
-        let tell: &mut dyn FnMut(LoadProgress) = match &mut self.tell {
+        let mut tell = self.tell.take();
+        let checks = self.checks;
+        let (db, memory, loaded) = (self.db, self.memory, self.core.finish()?);
+        let load = UnfinishedLoad::new(db.database().kv(), db.kv_options(), db.retry())?;
+        let tell: &mut dyn FnMut(LoadProgress) = match &mut tell {
             Some(tell) => tell,
-            None => &mut ignore,
+            None => &mut |_| (),
         };
-        let (kv, options) = (self.db.database().kv(), self.db.kv_options());
-        let written = loaded.write(&**kv, options, self.memory, tell);
-        let written = written.map_err(Error::from).and_then(|written| {
-            let mut last = OwnedTransaction::begin(Arc::clone(kv), options)?;
-            end_load(&mut last)?;
-            let tx = self.db.open_changed(last)?;
-            if self.checks {
-                rules::check_together(&tx)?;
+        match write(&db, &loaded, &load, memory, checks, tell) {
+            Ok(written) => {
+                load.ended();
+                Ok(written)
             }
-            tx.commit().map_err(Error::from)?;
-            Ok(written)
-        });
-        written.inspect_err(|_| {
-            // The first error matters more. The store stays refused if this fails.
-            let _ = kv.begin(options).and_then(|mut tx| {
-                undo_load(&mut *tx)?;
-                tx.commit()
-            });
-        })
+            Err(failed) => Err(match load.undo() {
+                Ok(()) => failed,
+                Err(undo) => Error::LoadNotUndone { source: Box::new(failed), undo: undo.into() },
+            }),
+        }
     }
+}
+
+fn write(
+    db: &Permazen,
+    loaded: &Loaded,
+    load: &UnfinishedLoad,
+    memory: usize,
+    checks: bool,
+    tell: &mut dyn FnMut(LoadProgress),
+) -> Result<LoadProgress> {
+    // The schemas of the version of the store that this commits must not be known: who begins next has to read that the
+    // store is being loaded.
+    db.changing(|kv| {
+        let tx = db.open_changed(kv)?;
+        tx.core().begin_load(load, loaded.schema())?;
+        Ok(tx.commit()?)
+    })?;
+    let written = loaded.write(load, memory, tell)?;
+    db.changing(|mut kv| {
+        load.end(&mut kv)?;
+        let tx = db.open_changed(kv)?;
+        if checks {
+            rules::check_together(&tx)?;
+        }
+        Ok(tx.commit()?)
+    })?;
+    Ok(written)
 }
 
 impl fmt::Debug for Loader<'_> {

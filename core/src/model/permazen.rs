@@ -455,9 +455,28 @@ impl Permazen {
         self.with_models(core)
     }
 
+    /// Begins a transaction of the store and runs `attempt` on it, again and again as [`Builder::retry`] says. The
+    /// beginning can run again too.
+    pub(super) fn changing<T>(
+        &self,
+        mut attempt: impl FnMut(OwnedTransaction) -> Result<T>,
+    ) -> Result<T> {
+        let Shared { database, config, retry, .. } = &*self.shared;
+        retry.run(
+            Ok,
+            |failed| attempt(begin_below(database, config.kv(), failed)?),
+            Error::is_retryable,
+        )
+    }
+
     /// How transactions of the store begin.
     pub(super) fn kv_options(&self) -> &TxOptions {
         self.shared.config.kv()
+    }
+
+    /// How transactions run again.
+    pub(super) fn retry(&self) -> Retry {
+        self.shared.retry
     }
 
     /// The models, bound to the schema of the last transaction.

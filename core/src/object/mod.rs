@@ -55,7 +55,7 @@ mod whole;
 
 pub(crate) use above::{Event, changed, created, deleting};
 pub use bulk::LoadProgress;
-pub(crate) use bulk::{Loader, Memory, end_load, undo_load};
+pub(crate) use bulk::{Loaded, Loader, Memory, UnfinishedLoad};
 pub use callbacks::Callback;
 pub use calls::HookLimit;
 pub(crate) use calls::{Call, Hook};

@@ -469,7 +469,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
         _ => None,
     };
     if let Some(version) = version {
-        if version == LOADING {
+        if version.starts_with(LOADING) {
             return Err(SchemaError::LoadUnfinished);
         }
         let mut reader = Reader::new(&version);

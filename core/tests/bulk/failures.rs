@@ -195,6 +195,9 @@ fn a_database_is_refused_while_it_is_loaded_and_if_that_was_killed() {
         Arc::new(LmdbStore::open_or_create(directory.path()).unwrap())
     };
     for store in [database().0, lmdb()] {
+        let store = FaultStore::new(store);
+        let faults = store.faults();
+        let store: Arc<dyn KvDatabase> = Arc::new(store);
         let db = on(store.clone());
         let mut seen = 0;
         let mut loader = db.loader().unwrap().memory(0).progress(|so_far| {
@@ -206,6 +209,7 @@ fn a_database_is_refused_while_it_is_loaded_and_if_that_was_killed() {
                 );
                 seen += 1;
                 if so_far.written == so_far.pairs {
+                    faults.fail_from(1, || KvError::InvalidArgument("it was killed".to_owned()));
                     panic!("as if it were killed");
                 }
             }
@@ -215,6 +219,7 @@ fn a_database_is_refused_while_it_is_loaded_and_if_that_was_killed() {
         }
         assert!(catch_unwind(AssertUnwindSafe(|| loader.finish())).is_err());
         assert!(seen > 1, "several transactions");
+        faults.stop();
         drop(db);
         assert_refused(&store);
     }
@@ -255,13 +260,15 @@ fn whatever_fails_leaves_no_part_of_a_load() {
             assert_eq!(pairs(&*store).len(), complete);
             break;
         }
-        let error = result.unwrap_err().to_string();
-        assert!(error.contains("planned failure"), "{error}");
+        let error = result.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("planned failure"), "{text}");
         if pairs(&*store) == before {
             restored += 1;
             load(&db).unwrap();
         } else {
             refused += 1;
+            assert!(matches!(error, Error::LoadNotUndone { .. }), "{error:#?}");
             assert_refused(&store);
         }
     }

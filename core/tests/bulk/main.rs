@@ -6,3 +6,4 @@ mod create_many;
 mod failures;
 mod loader;
 mod models;
+mod others;

@@ -1,8 +1,9 @@
 //! What a store can do, and how much it holds.
 
 /// What a store offers. If a program calls a method that the store does not offer, the method returns
-/// an error, or `None` if its documentation says so. Six fields only describe how the store behaves: `serializable`,
-/// `concurrent_writers`, `coarse_conflicts`, `reorders_commits`, `conflict_free_counters` and `lazy_begin`.
+/// an error, or `None` if its documentation says so. Seven fields only describe how the store behaves: `serializable`,
+/// `concurrent_writers`, `coarse_conflicts`, `reorders_commits`, `conflict_free_counters`, `lazy_begin` and
+/// `small_transactions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -39,6 +40,9 @@ pub struct Capabilities {
     /// The first read of a transaction fixes the state that it sees, not its beginning: it sees what others commit
     /// before that.
     pub lazy_begin: bool,
+    /// A transaction can write only some hundred keys unless the server is told otherwise. Many changes must be
+    /// committed in many transactions.
+    pub small_transactions: bool,
     /// Committed data survives the process.
     pub persistent: bool,
 }
@@ -59,6 +63,7 @@ impl Capabilities {
             untracked_reads: false,
             pending_writes: false,
             lazy_begin: false,
+            small_transactions: false,
             persistent: false,
         }
     }

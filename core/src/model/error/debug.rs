@@ -73,6 +73,9 @@ fn parts(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .field("value", value)
             .field("source", source)
             .finish(),
+        Error::LoadNotUndone { source, undo } => {
+            f.debug_struct("LoadNotUndone").field("source", source).field("undo", undo).finish()
+        }
         Error::Missing { field, id, schema, is_null, is_new } => f
             .debug_struct("Missing")
             .field("field", field)

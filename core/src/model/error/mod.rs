@@ -242,6 +242,18 @@ pub enum Error {
         /// The error that it has returned, or the [`HookLimit`](object::HookLimit) that it exceeds.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written could not be taken
+    /// back. The store can be refused as one that is being loaded.
+    #[error(
+        "{source}; what was loaded could not be taken back ({undo}): if the database is refused, remove the store and \
+         load it again"
+    )]
+    LoadNotUndone {
+        /// Why the load failed.
+        source: Box<Error>,
+        /// Why it could not be taken back.
+        undo: Box<KvError>,
+    },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

@@ -1,23 +1,19 @@
 //! Writing what was loaded, in the order of the keys.
 //!
 //! This takes many transactions, because a store keeps what one has written in memory. So that nobody
-//! takes a part for the whole, the first one puts [`LOADING`] in place of the format version: such a
-//! store is refused, by Permazen for Java too. The last one puts the format version.
+//! takes a part for the whole, the first one puts [`LOADING`](crate::layout::LOADING) in place of the
+//! format version: such a store is refused, by Permazen for Java too. The last one puts the format
+//! version.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use permazen_kv::{KeySpan, KvDatabase, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::KvTransaction;
 
 use super::buffer::read_len;
 use super::loader::{LoadProgress, Loaded};
-use crate::encoding::uint;
-use crate::layout::{
-    self, FORMAT_VERSION, FORMAT_VERSION_KEY, LOADING, META_DATA_SPAN, OBJECT_SCHEMA_INDEX_SPAN,
-};
-use crate::object::store::Undo;
-use crate::object::{Error, Result, Transaction};
-use crate::schema::Schema;
+use super::unfinished::UnfinishedLoad;
+use crate::object::{Error, Result};
 
 /// A transaction has about so many bytes of pairs, or a part of the memory if that is less.
 const SLICE: usize = 32 << 20;
@@ -72,8 +68,7 @@ impl Loaded {
     /// Puts all pairs, in several transactions. `tell` is called after each.
     pub(crate) fn write(
         &self,
-        kv: &dyn KvDatabase,
-        options: &TxOptions,
+        load: &UnfinishedLoad,
         memory: usize,
         tell: &mut dyn FnMut(LoadProgress),
     ) -> Result<LoadProgress> {
@@ -86,21 +81,26 @@ impl Loaded {
             let merging = merging.spawn_scoped(scope, move || self.merge(&to));
             let merging = merging.map_err(Error::temporary_file)?;
             let mut chunks = chunks.into_iter().peekable();
+            // They are kept until they are committed, because the transaction may have to run again.
+            let mut kept: Vec<Chunk> = Vec::new();
             while chunks.peek().is_some() {
-                let mut tx = kv.begin(options)?;
-                if tx.get(FORMAT_VERSION_KEY)?.as_deref() != Some(LOADING) {
-                    return Err(changed());
-                }
-                let mut len = 0;
-                while len <= slice
-                    && let Some(chunk) = chunks.next()
-                {
-                    let chunk: Chunk = chunk;
-                    chunk.put(&mut *tx)?;
-                    len += chunk.bytes.len();
-                    progress.written += chunk.pairs.len() as u64;
-                }
-                tx.commit()?;
+                load.retrying(|mut tx| {
+                    load.check(&*tx)?;
+                    for chunk in &kept {
+                        chunk.put(&mut *tx)?;
+                    }
+                    while kept.iter().map(|chunk| chunk.bytes.len()).sum::<usize>() <= slice
+                        && let Some(chunk) = chunks.next()
+                    {
+                        let put = chunk.put(&mut *tx);
+                        kept.push(chunk);
+                        put?;
+                    }
+                    load.will_have_pairs();
+                    Ok(tx.commit()?)
+                })?;
+                progress.written +=
+                    kept.drain(..).map(|chunk| chunk.pairs.len() as u64).sum::<u64>();
                 tell(progress);
             }
             match merging.join() {
@@ -154,66 +154,4 @@ fn each_pair(mut content: &[u8], mut show: impl FnMut(&[u8], &[u8], bool)) -> Op
         content = rest;
     }
     Some(())
-}
-
-impl Transaction<'_> {
-    /// Refuses a database that has objects, or another schema than that of what was loaded. Then marks the store, so
-    /// that it is no database until [`end_load`] has been called.
-    pub(crate) fn begin_load(&self, schema: &Schema) -> Result<()> {
-        let own = self.schema();
-        if (own.index, own.id) != (schema.index, schema.id) {
-            return Err(changed());
-        }
-        self.check_empty()?;
-        self.store.put(FORMAT_VERSION_KEY, LOADING, Undo::Unread)
-    }
-
-    /// The length of the longest key that the store can hold.
-    pub(crate) fn max_key_len(&self) -> usize {
-        self.store.max_key_len()
-    }
-
-    /// Refuses a database that has objects.
-    pub(crate) fn check_empty(&self) -> Result<()> {
-        let has_none = self.store.read(|kv| {
-            let objects = OBJECT_SCHEMA_INDEX_SPAN;
-            let after = META_DATA_SPAN.max.unwrap_or_default();
-            let has_object = kv.at_least(objects.min, objects.max)?.is_some();
-            Ok(!has_object && kv.at_least(after, None)?.is_none())
-        })?;
-        if has_none {
-            return Ok(());
-        }
-        Err(Error::invalid_argument("the database has objects, and a loader fills a new one"))
-    }
-}
-
-fn changed() -> Error {
-    let what = "others have changed the database while it was loaded: load a new one, which nobody else uses";
-    Error::invalid_argument(what)
-}
-
-/// Makes a database of a store that [`Transaction::begin_load`] has marked.
-pub(crate) fn end_load(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
-    let mut version = Vec::new();
-    uint::write(FORMAT_VERSION, &mut version);
-    kv.put(FORMAT_VERSION_KEY, &version)
-}
-
-/// Takes back what was loaded. Then this is the empty database again that it was.
-pub(crate) fn undo_load(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
-    if kv.get(FORMAT_VERSION_KEY)?.as_deref() != Some(LOADING) {
-        return Ok(());
-    }
-    let mut meta_data = Vec::new();
-    layout::each_meta_data(kv, |key, value| {
-        meta_data.push((key.to_vec(), value.to_vec()));
-        Ok(())
-    })?;
-    // A store removes everything faster than a range.
-    kv.remove_span(KeySpan::FULL)?;
-    for (key, value) in &meta_data {
-        kv.put(key, value)?;
-    }
-    end_load(kv)
 }
