@@ -229,7 +229,7 @@ fn fail_each(
 fn objects(db: &Permazen) -> usize {
     let violations = db.check_rules().unwrap().violations;
     assert!(violations.is_empty(), "{violations:?}");
-    db.read(|tx| tx.everything()?.count()).unwrap() as usize
+    db.read(|tx| tx.everything()?.count()).unwrap()
 }
 
 #[test]
