@@ -12,6 +12,7 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
 use super::exclusive::LockFile;
+use super::leaf::readable_pages;
 use super::map::{Map, MapUse};
 use super::options::Options;
 use super::replaced_files::Files;
@@ -50,6 +51,8 @@ pub(super) struct OpenEnv {
     /// Whether a thread of this process waits for the right to write, to see what others committed.
     settling: AtomicBool,
     map: Map,
+    /// How long pages are, if they can be read where they are mapped.
+    readable_pages: Option<usize>,
     #[cfg(target_os = "linux")]
     lock_file: LockFile,
 }
@@ -83,12 +86,14 @@ impl OpenEnv {
         let files = Files::opened(directory, before, data)?;
         let map = Map::new(env.info().map_size, map_size);
         let settling = AtomicBool::new(false);
+        let readable_pages = readable_pages(env.unnamed_database_stat().page_size as usize);
         Ok(OpenEnv {
             env,
             directory: directory.to_owned(),
             files,
             settling,
             map,
+            readable_pages,
             #[cfg(target_os = "linux")]
             lock_file: LockFile::default(),
         })
@@ -118,6 +123,11 @@ impl OpenEnv {
 
     pub(super) fn heed(&self) -> &Env<WithoutTls> {
         &self.env
+    }
+
+    /// How long pages are, if they can be read where they are mapped.
+    pub(super) fn readable_pages(&self) -> Option<usize> {
+        self.readable_pages
     }
 
     pub(super) fn map(&self) -> &Map {

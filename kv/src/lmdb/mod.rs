@@ -28,6 +28,7 @@ mod exclusive;
 mod file;
 mod files_match;
 mod key;
+mod leaf;
 mod map;
 mod opening;
 mod options;
@@ -36,6 +37,7 @@ mod read;
 mod registry;
 mod replaced_files;
 mod transaction;
+mod visit;
 mod writer;
 
 #[cfg(test)]

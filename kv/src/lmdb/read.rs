@@ -12,6 +12,7 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use super::visit::Visit;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
@@ -29,7 +30,7 @@ pub(super) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn failed(self, error: heed::Error) -> KvError {
+    pub(super) fn failed(self, error: heed::Error) -> KvError {
         failed(self.path, READING, error)
     }
 
@@ -136,7 +137,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A visit. If it reads a `view` that is shared, it waits for its turn at each step.
-    fn visit_of(
+    pub(super) fn visit_of(
         self,
         view: Option<&'t View>,
         span: KeySpan<'_>,
@@ -212,19 +213,19 @@ impl<'t> Opened<'t> {
 }
 
 /// Where a visit ends: before this key, or nowhere if it is `None`.
-struct End<'k> {
+pub(super) struct End<'k> {
     key: Option<&'k [u8]>,
     head: u64,
 }
 
 impl<'k> End<'k> {
-    fn new(key: Option<&'k [u8]>) -> Self {
+    pub(super) fn new(key: Option<&'k [u8]>) -> Self {
         End { key, head: head_of(key.unwrap_or_default()) }
     }
 
     /// Whether `key` is before the end. Mostly, the first bytes decide.
     #[inline]
-    fn is_before(&self, key: &[u8]) -> bool {
+    pub(super) fn is_before(&self, key: &[u8]) -> bool {
         let Some(end) = self.key else { return true };
         match key.first_chunk().map(|head| u64::from_be_bytes(*head)) {
             Some(head) if head != self.head => head < self.head,
@@ -261,7 +262,7 @@ fn lent<'t>((key, value): (&'t [u8], &'t [u8])) -> Pair<'t> {
 }
 
 #[cold]
-fn not_stored_by_us(path: &Path, stored: &[u8]) -> KvError {
+pub(super) fn not_stored_by_us(path: &Path, stored: &[u8]) -> KvError {
     KvError::Damaged {
         path: path.into(),
         reason: format!("stored key {} does not begin with a zero byte", crate::Hex(stored)).into(),
@@ -418,7 +419,7 @@ impl View {
     }
 
     #[inline]
-    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(super) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         if self.is_shared() { Some(self.wait_for_turn()) } else { None }
     }
 
@@ -469,9 +470,14 @@ impl KvRead for View {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        match self.reader() {
-            Some(reader) => reader.visit_of(Some(self), span, direction, visitor),
-            None => span.check(),
+        let Some(reader) = self.reader() else { return span.check() };
+        match self.env.env.readable_pages() {
+            // SAFETY: the transaction is read-only.
+            #[allow(unsafe_code)]
+            Some(page_len) => unsafe {
+                Visit::new(reader, Some(self), span, direction).by_pages(page_len, visitor)
+            },
+            None => reader.visit_of(Some(self), span, direction, visitor),
         }
     }
 
