@@ -23,7 +23,7 @@ use super::store::Running;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 
-impl<'db> Transaction<'db> {
+impl Transaction<'_> {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
     /// transaction continues. Listeners that were already called do not learn of the undo.
     ///
@@ -40,7 +40,9 @@ impl<'db> Transaction<'db> {
         self.check_open()?;
         self.operation(|| body(self))
     }
+}
 
+impl<'db> Transaction<'db> {
     /// Runs `body` as one operation. If it fails, everything is as before, and the listeners to its
     /// changes are not called.
     pub(crate) fn operation<R, E: From<Error>>(

@@ -12,7 +12,6 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
-use super::visit::Visit;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
@@ -418,6 +417,11 @@ impl View {
         self.shared.load(Ordering::Acquire)
     }
 
+    /// How long pages are, if they can be read where they are mapped.
+    pub(super) fn readable_pages(&self) -> Option<usize> {
+        self.env.env.readable_pages()
+    }
+
     #[inline]
     pub(super) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         if self.is_shared() { Some(self.wait_for_turn()) } else { None }
@@ -470,14 +474,9 @@ impl KvRead for View {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        let Some(reader) = self.reader() else { return span.check() };
-        match self.env.env.readable_pages() {
-            // SAFETY: the transaction is read-only.
-            #[allow(unsafe_code)]
-            Some(page_len) => unsafe {
-                Visit::new(reader, Some(self), span, direction).by_pages(page_len, visitor)
-            },
-            None => reader.visit_of(Some(self), span, direction, visitor),
+        match self.reader() {
+            Some(reader) => self.visit_pages(reader, span, direction, visitor),
+            None => span.check(),
         }
     }
 

@@ -29,6 +29,26 @@ pub(super) struct Visit<'t, 's> {
     direction: Direction,
 }
 
+impl View {
+    /// A visit by pages if they can be read, else by steps.
+    pub(super) fn visit_pages(
+        &self,
+        reader: Reader<'_>,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        match self.readable_pages() {
+            // SAFETY: the transaction of a view is read-only.
+            #[allow(unsafe_code)]
+            Some(page_len) => unsafe {
+                Visit::new(reader, Some(self), span, direction).by_pages(page_len, visitor)
+            },
+            None => reader.visit_of(Some(self), span, direction, visitor),
+        }
+    }
+}
+
 impl<'t, 's> Visit<'t, 's> {
     pub(super) fn new(
         reader: Reader<'t>,
