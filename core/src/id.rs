@@ -224,6 +224,15 @@ impl ObjId {
         Self::filled(storage_id, 0xff)
     }
 
+    /// The ID of this type that ends with a number: with as many of its low bits as have room after
+    /// the storage ID.
+    pub(crate) fn ending(storage_id: StorageId, number: u64) -> Self {
+        let mut bytes = number.to_be_bytes();
+        let prefix = storage_id.prefix();
+        bytes[..prefix.len()].copy_from_slice(&prefix);
+        ObjId(bytes)
+    }
+
     fn filled(storage_id: StorageId, fill: u8) -> Self {
         let mut bytes = [fill; 8];
         let prefix = storage_id.prefix();
@@ -320,17 +329,19 @@ impl ObjIdGenerator {
 
     /// The next ID for an object of this type.
     pub fn next_id(&mut self, storage_id: StorageId) -> ObjId {
-        let mut bytes = ObjId::min(storage_id).0;
         let used = uint::len(storage_id.get());
         match &mut self.last {
             Some(last) if used == 1 => {
                 // The order must hold even if the clock goes back or does not advance.
                 *last = now(&mut self.random).max(*last + 1) & ((1 << ORDERED_BITS) - 1);
-                bytes[used..].copy_from_slice(&last.to_be_bytes()[used..]);
+                ObjId::ending(storage_id, *last)
             }
-            _ => self.random.fill_bytes(&mut bytes[used..]),
+            _ => {
+                let mut bytes = ObjId::min(storage_id).0;
+                self.random.fill_bytes(&mut bytes[used..]);
+                ObjId(bytes)
+            }
         }
-        ObjId(bytes)
     }
 }
 

@@ -169,7 +169,9 @@ impl Tx {
     ///
     /// # Errors
     /// The errors of [`create`](Tx::create), of the first value that has one. Nothing is created
-    /// then, not even after the error of a listener.
+    /// then, not even after the error of a listener. The objects are created together: the call also
+    /// fails if a hook for one of them deletes another one, and with
+    /// [`Validation::Early`](super::Validation::Early), rules are checked after the last one.
     pub fn create_many<M: Model, V: PlainData<M>>(
         &self,
         values: impl IntoIterator<Item = V>,
@@ -177,7 +179,16 @@ impl Tx {
         let binding = self.binding::<M>()?;
         let mut objects = Vec::new();
         for value in values {
-            objects.push(ObjectWriter::content(binding, value.plain())?);
+            match ObjectWriter::content(binding, value.plain()) {
+                Ok(object) => objects.push(object),
+                // If one before it has an error too, that is the first.
+                Err(error) => {
+                    return self.core.as_a_whole(|| {
+                        self.core.create_many(&objects)?;
+                        Err(error)
+                    });
+                }
+            }
         }
         let ids = self.core.create_many(&objects)?;
         Ok(ids.into_iter().map(|id| Obj::new(self, binding, id)).collect())

@@ -53,7 +53,10 @@ impl<'db> Transaction<'db> {
     }
 
     /// Does the same, without a check of rules at its end.
-    fn as_a_whole<R, E: From<Error>>(&self, body: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    pub(crate) fn as_a_whole<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         self.run(self.begin_operation(None)?, body)
     }
 

@@ -66,7 +66,7 @@ fn several_batches_are_in_order() {
     for db in [&at_once, &singly] {
         db.database().set_id_generator(ObjIdGenerator::from_seed(1));
     }
-    let count = 12_000;
+    let count = 20_000;
     at_once
         .write(|tx| {
             let created = tx.create_many(many(count))?;

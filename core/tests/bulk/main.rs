@@ -7,3 +7,4 @@ mod failures;
 mod loader;
 mod models;
 mod others;
+mod together;

@@ -77,9 +77,10 @@ impl Buffer {
         Buffer { lanes, records: 0, pairs: 0, bytes: 0 }
     }
 
-    /// Adds a record.
-    pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) {
-        let Some(Lane { bytes, entries }) = self.lanes.get_mut(lane) else { return };
+    /// Adds a record; returns `None` if there is no such lane.
+    #[must_use]
+    pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) -> Option<()> {
+        let Lane { bytes, entries } = self.lanes.get_mut(lane)?;
         let start = bytes.len();
         write_len(key.len(), bytes);
         write_len(content.len(), bytes);
@@ -88,6 +89,7 @@ impl Buffer {
         entries.push(Entry { head: 0, start: start as u32 });
         self.records += 1;
         self.bytes += bytes.len() - start;
+        Some(())
     }
 
     /// How many records there are.
@@ -167,7 +169,8 @@ mod tests {
         }
         assert_eq!(read_len(&[0xff; 20]), None);
         let mut buffer = Buffer::new(1);
-        buffer.add(0, b"key", b"content");
+        buffer.add(0, b"key", b"content").unwrap();
+        assert_eq!(buffer.add(1, b"key", b"content"), None);
         let bytes = &buffer.lanes[0].bytes;
         assert_eq!(read_record(bytes), Some(((&b"key"[..], &b"content"[..]), 12)));
         assert_eq!(read_record(&bytes[..11]), None);
@@ -177,7 +180,7 @@ mod tests {
     fn keys_that_begin_alike_are_sorted_by_their_ends() {
         let mut buffer = Buffer::new(2);
         for key in ["xabcdefghij", "xabcdefgh", "xab", "xabcdefghi", "xb", "x", "xab\0"] {
-            buffer.add(1, key.as_bytes(), key.as_bytes());
+            buffer.add(1, key.as_bytes(), key.as_bytes()).unwrap();
         }
         buffer.sort();
         let keys: Vec<_> = (0..7).map(|at| buffer.record(1, at).unwrap().0.to_vec()).collect();

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rand::rngs::{StdRng, SysRng};
-use rand::{Rng, SeedableRng};
-
 use super::buffer::write_len;
+use super::ids::Ids;
 use super::lanes::Lanes;
 use super::sorter::{Sorted, Sorter};
 use crate::encoding::{Reader, uint};
@@ -53,8 +51,9 @@ pub(crate) struct Loader {
     has_given_ids: bool,
     has_references: bool,
     progress: LoadProgress,
-    /// What is reused for each object.
+    /// What is reused for each object: its index entries and the lane of each.
     entries: KeyList,
+    entry_lanes: Vec<usize>,
     references: Vec<(ObjId, StorageId)>,
     bytes: Vec<u8>,
 }
@@ -63,7 +62,7 @@ impl Loader {
     pub(crate) fn new(schema: Arc<Schema>, longest: usize, memory: Memory) -> Result<Self> {
         let lanes = Lanes::new(&schema);
         let sorter = Sorter::new(lanes.len(), memory.bytes, memory.directory);
-        let ids = Ids::new()?;
+        let ids = Ids::new().map_err(Error::Random)?;
         Ok(Loader {
             schema,
             lanes,
@@ -74,6 +73,7 @@ impl Loader {
             has_references: false,
             progress: LoadProgress::default(),
             entries: KeyList::default(),
+            entry_lanes: Vec::new(),
             references: Vec::new(),
             bytes: Vec::new(),
         })
@@ -96,7 +96,7 @@ impl Loader {
         LoadProgress { sorted: self.sorter.sorted(), ..self.progress }
     }
 
-    /// A new ID. Those of a type ascend.
+    /// A new ID. Those of a type ascend. Fails if there is none above the last.
     pub(crate) fn draw(&mut self, storage_id: StorageId) -> Result<ObjId> {
         self.ids.draw(storage_id).ok_or_else(|| {
             let type_name = self.schema.type_by_storage_id(storage_id);
@@ -112,10 +112,11 @@ impl Loader {
 
     /// Adds an object of the schema. After an error, it was not added.
     pub(crate) fn add(&mut self, id: ObjId, data: &ObjectData) -> Result<()> {
-        self.check(id, data).map_err(|error| error.about(|| self.new_object(id, data)))?;
+        let lane = self.check(id, data);
+        let lane = lane.map_err(|error| error.about(|| self.new_object(id, data)))?;
         self.sorter.make_room().map_err(Error::temporary_file)?;
         let mut add = |lane: usize, key: &[u8], content: &[u8]| {
-            self.sorter.add(lane, key, content);
+            self.sorter.add(lane, key, content).map_err(Error::temporary_file)
         };
         let object_type = data.object_type();
         let bytes = &mut self.bytes;
@@ -130,24 +131,19 @@ impl Loader {
             write_pair(bytes, field, rest, value, is_counter);
             pairs += 1;
         }
-        if let Some(lane) = self.lanes.of(object_type.storage_id) {
-            add(lane, id.as_bytes(), bytes);
-        }
+        add(lane, id.as_bytes(), bytes)?;
         bytes.clear();
         layout::append_object_schema_key(object_type.schema, id, bytes);
-        add(Lanes::SCHEMA_INDEX, bytes, &[]);
-        for entry in self.entries.iter() {
-            let index = StorageId::read_from(&mut Reader::new(entry)).ok();
-            if let Some(lane) = index.and_then(|index| self.lanes.of(index)) {
-                add(lane, entry, &[]);
-                pairs += 1;
-            }
+        add(Lanes::SCHEMA_INDEX, bytes, &[])?;
+        for (entry, lane) in self.entries.iter().zip(&self.entry_lanes) {
+            add(*lane, entry, &[])?;
+            pairs += 1;
         }
         for (target, field) in &self.references {
             bytes.clear();
             bytes.extend_from_slice(id.as_bytes());
             bytes.extend_from_slice(&field.get().to_be_bytes());
-            add(self.lanes.of_references(), target.as_bytes(), bytes);
+            add(self.lanes.of_references(), target.as_bytes(), bytes)?;
         }
         self.has_references |= !self.references.is_empty();
         self.progress.objects += 1;
@@ -156,8 +152,9 @@ impl Loader {
         Ok(())
     }
 
-    /// Refuses what a transaction refuses. Collects index entries and references.
-    fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<()> {
+    /// Refuses what a transaction refuses. Collects index entries and references. Returns the lane of
+    /// the object.
+    fn check(&mut self, id: ObjId, data: &ObjectData) -> Result<usize> {
         let object_type = data.object_type();
         let has_this_type = self.schema.type_by_storage_id(id.storage_id());
         let is_ours = |it: &Arc<_>| Arc::ptr_eq(it, object_type);
@@ -167,6 +164,15 @@ impl Loader {
                 object_type.name, object_type.storage_id
             )));
         }
+        let lane_of = |storage_id| {
+            let lane = self.lanes.of(storage_id);
+            lane.ok_or_else(|| {
+                Error::inconsistent(format!(
+                    "object {id}: the schema of the load has no storage id {storage_id}"
+                ))
+            })
+        };
+        let lane = lane_of(object_type.storage_id)?;
         data.check_lists()?;
         self.references.clear();
         data.each_reference(|field, bytes| {
@@ -182,11 +188,15 @@ impl Loader {
         })?;
         let longest = self.longest;
         self.entries.clear();
+        self.entry_lanes.clear();
         data.each_entry(id, |key| {
             if key.len() > longest {
                 let error = key_too_long(key, longest);
                 return Err(error.about(|| describe_entry(id, object_type, key)));
             }
+            let index = StorageId::read_from(&mut Reader::new(key));
+            let index = index.map_err(|error| Error::inconsistent(error.to_string()))?;
+            self.entry_lanes.push(lane_of(index)?);
             self.entries.push(key);
             Ok(())
         })?;
@@ -196,7 +206,7 @@ impl Loader {
                 return Err(error.about(|| describe_stored(id, object_type, field)));
             }
         }
-        Ok(())
+        Ok(lane)
     }
 
     fn new_object(&self, id: ObjId, data: &ObjectData) -> String {
@@ -244,37 +254,46 @@ fn write_pair(out: &mut Vec<u8>, field: &[u8], rest: &[u8], value: &[u8], is_cou
     out.extend_from_slice(value);
 }
 
-/// Draws IDs that ascend by random steps.
-struct Ids {
-    random: StdRng,
-    /// For each type, what the last ID has after the storage ID.
-    last: Vec<(StorageId, u64)>,
-}
+#[cfg(test)]
+mod tests {
+    use permazen_kv::memory::MemoryStore;
 
-/// So many objects of a type can be loaded, if their IDs have that many bits.
-const MOST_BITS: u32 = 40;
+    use super::*;
+    use crate::object::{Database, ObjectBuilder, TransactionConfig};
+    use crate::schema::SchemaModel;
 
-impl Ids {
-    fn new() -> Result<Self> {
-        let random = StdRng::try_from_rng(&mut SysRng).map_err(std::io::Error::other);
-        Ok(Ids { random: random.map_err(Error::Random)?, last: Vec::new() })
+    fn schema(document: &str) -> Arc<Schema> {
+        let db = Database::new(Arc::new(MemoryStore::new()));
+        let model = SchemaModel::from_xml(document.as_bytes()).unwrap();
+        db.begin(&TransactionConfig::new(model).unwrap()).unwrap().schema()
     }
 
-    fn draw(&mut self, storage_id: StorageId) -> Option<ObjId> {
-        let used = uint::len(storage_id.get());
-        let bits = 8 * (ObjId::LEN - used) as u32;
-        let step = 1 + (self.random.next_u64() & ((1 << bits.saturating_sub(MOST_BITS)) - 1));
-        let at = self.last.iter().position(|(id, _)| *id == storage_id);
-        let at = at.unwrap_or_else(|| {
-            self.last.push((storage_id, 0));
-            self.last.len() - 1
-        });
-        let (_, last) = self.last.get_mut(at)?;
-        let number = last.checked_add(step).filter(|number| number >> bits == 0)?;
-        *last = number;
-        let mut bytes = number.to_be_bytes();
-        let prefix = layout::StorageIdKey::from(storage_id);
-        bytes.get_mut(..used)?.copy_from_slice(&prefix);
-        ObjId::from_bytes(bytes).ok()
+    /// One type, whose field has the given attributes.
+    fn person(field: &str) -> Arc<Schema> {
+        schema(&format!(
+            "<Schema><ObjectType name=\"Person\" storageId=\"10\"><SimpleField name=\"age\" \
+             encoding=\"urn:fdc:permazen.io:2020:int\" storageId=\"11\" {field}/></ObjectType></Schema>"
+        ))
+    }
+
+    #[test]
+    fn a_record_without_a_lane_is_an_error_and_nothing_of_its_object_is_added() {
+        let indexed = person("indexed=\"true\"");
+        for (other, storage_id) in [(schema("<Schema/>"), 10), (person(""), 11)] {
+            let memory = Memory { bytes: 1 << 20, directory: std::env::temp_dir() };
+            let mut loader = Loader::new(indexed.clone(), 100, memory).unwrap();
+            loader.lanes = Lanes::new(&other);
+            let object_type = indexed.object_type("Person").unwrap().clone();
+            let id = loader.draw(object_type.storage_id).unwrap();
+            let data = ObjectBuilder::new(object_type).finish();
+            let error = loader.add(id, &data).unwrap_err();
+            assert!(matches!(error, Error::Inconsistent { .. }), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("storage id {storage_id}")), "{text}");
+            assert_eq!(loader.progress(), LoadProgress::default());
+            let loaded = loader.finish().unwrap();
+            let mut records = loaded.sorted.lane(Lanes::SCHEMA_INDEX, 0).unwrap();
+            assert!(records.next().unwrap().is_none());
+        }
     }
 }

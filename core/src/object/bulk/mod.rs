@@ -12,6 +12,7 @@
 
 mod buffer;
 mod checks;
+mod ids;
 mod lanes;
 mod loader;
 mod runs;

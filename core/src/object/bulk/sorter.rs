@@ -19,7 +19,7 @@ pub(super) struct Sorter {
     worker: Option<Worker>,
     /// How many pairs were sorted.
     sorted: u64,
-    /// Whether the thread has ended early, so that records are lost.
+    /// Whether records are lost: the thread has ended early, or there was no place for one.
     has_failed: bool,
 }
 
@@ -52,9 +52,9 @@ impl Sorter {
         self.directory = directory;
     }
 
-    /// Adds a record.
-    pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) {
-        self.buffer.add(lane, key, content);
+    /// Adds a record. If there is no such lane, it is lost, and all that follows fails.
+    pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) -> io::Result<()> {
+        self.buffer.add(lane, key, content).ok_or_else(|| self.failure())
     }
 
     /// Makes room for more records, if there is none.
@@ -201,7 +201,7 @@ mod tests {
             // Some are longer than what is read at a time.
             let content = vec![number as u8; if number % 97 == 0 { 9000 } else { len }];
             sorter.make_room().unwrap();
-            sorter.add((state >> 40) as usize & 1, &key, &content);
+            sorter.add((state >> 40) as usize & 1, &key, &content).unwrap();
         }
         let sorted = sorter.finish().unwrap();
         let mut all = Vec::new();
@@ -235,9 +235,23 @@ mod tests {
     #[test]
     fn a_missing_directory_is_an_error() {
         let mut sorter = Sorter::new(1, 0, "/no/such/directory".into());
-        sorter.add(0, b"key", b"");
+        sorter.add(0, b"key", b"").unwrap();
         assert!(sorter.make_room().is_err());
-        sorter.add(0, b"key", b"");
+        sorter.add(0, b"key", b"").unwrap();
         assert!(sorter.make_room().is_err());
+    }
+
+    #[test]
+    fn a_record_without_a_place_fails_the_sorting() {
+        for spills in [false, true] {
+            let memory = if spills { 0 } else { usize::MAX };
+            let mut sorter = Sorter::new(1, memory, std::env::temp_dir());
+            for _ in 0..3 {
+                sorter.make_room().unwrap();
+                sorter.add(0, b"key", b"").unwrap();
+            }
+            assert!(sorter.add(1, b"key", b"").is_err());
+            assert!(sorter.finish().is_err());
+        }
     }
 }

@@ -34,7 +34,8 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// The errors of [`create_with`](Transaction::create_with), of the first object that has one. Nothing
-    /// is created then, not even after the error of a listener.
+    /// is created then, not even after the error of a listener. [`Error::DeletedObject`] if a hook for
+    /// one of them deletes another one.
     pub fn create_many(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
         self.check_open()?;
         let is_watched = |object: &ObjectData| {
