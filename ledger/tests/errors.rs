@@ -324,10 +324,11 @@ fn commits_that_are_no_later_than_their_parents_are_damage() {
     assert_eq!(bytes[17], 2);
     bytes[17] = 1;
     // Two IDs, since one can be before that of the parent, and one after it.
-    let forged = |salt: u8| {
+    let forged = |salt: u16| {
         let mut bytes = bytes.clone();
         let salted = bytes.len() - 10;
-        bytes[salted] ^= salt;
+        bytes[salted] ^= salt as u8;
+        bytes[salted + 1] ^= (salt >> 8) as u8;
         let id = CommitId(Kind::Commit.digest(&bytes));
         let row = [&[0x22][..], &id.0.0].concat();
         let value = [&bytes[..], &[0; 4]].concat();
@@ -337,7 +338,14 @@ fn commits_that_are_no_later_than_their_parents_are_damage() {
         tx.commit().unwrap();
         id
     };
-    let ids: Vec<CommitId> = (0..16).map(forged).collect();
+    // The ID of the parent is another one in each run, so it can take some more until there are both.
+    let mut ids = Vec::new();
+    for salt in 0..=u16::MAX {
+        ids.push(forged(salt));
+        if ids.len() >= 16 && ids.iter().any(|id| *id < first) && ids.iter().any(|id| *id > first) {
+            break;
+        }
+    }
     assert!(ids.iter().any(|id| *id < first) && ids.iter().any(|id| *id > first));
     for id in ids {
         page.create_branch("forged", &id).unwrap();
