@@ -173,11 +173,13 @@ impl ObjId {
     }
 
     /// The bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8; 8] {
         &self.0
     }
 
     /// The bytes.
+    #[inline]
     pub fn to_bytes(self) -> [u8; 8] {
         self.0
     }

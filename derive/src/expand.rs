@@ -55,6 +55,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     });
     let allowed = allowed();
     let live = quote! {
+        #[inline]
         fn live<'t>(__from: #m::Handles<'t>, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
             #m::object(__from, __id)
         }

@@ -70,11 +70,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if bytes are left over.
+    #[inline]
     pub fn finish(&self) -> Result<()> {
-        if self.rest.is_empty() {
-            Ok(())
-        } else {
-            invalid(format!("{} bytes left over after the value", self.rest.len()))
-        }
+        if self.rest.is_empty() { Ok(()) } else { left_over(self.rest.len()) }
     }
+}
+#[cold]
+fn left_over(count: usize) -> Result<()> {
+    invalid(format!("{count} bytes left over after the value"))
 }

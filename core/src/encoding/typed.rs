@@ -213,6 +213,7 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// The errors of [`decode_from`](Self::decode_from); [`EncodingError::Invalid`] if bytes are
     /// left over.
+    #[inline]
     fn decode_all(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let value = Self::decode_from(&mut reader)?;

@@ -15,12 +15,27 @@ use crate::id::ObjId;
 ///
 /// # Errors
 /// If the model is not registered, or the ID is of another type.
+#[inline]
 pub fn object<'t, M: Model>(from: Handles<'t>, id: ObjId) -> Result<Obj<'t, M>> {
-    let binding = from.binding::<M>()?;
-    if id.storage_id() != binding.storage_id() {
-        return Err(wrong_type(from.tx, id, M::TYPE_NAME));
+    match from.known::<M>() {
+        Some(binding) if id.storage_id() == binding.storage_id() => {
+            Ok(Obj::new(from.tx, binding, id))
+        }
+        _ => match looked_up(from.tx, id) {
+            Ok(object) => Ok(object),
+            Err(error) => Err(*error),
+        },
     }
-    Ok(Obj::new(from.tx, binding, id))
+}
+
+/// Does the same as [`object`] where the binding is not known, or is that of another type.
+#[inline(never)]
+fn looked_up<M: Model>(tx: &Tx, id: ObjId) -> Result<Obj<'_, M>, Box<Error>> {
+    let binding = tx.binding::<M>()?;
+    if id.storage_id() != binding.storage_id() {
+        return Err(wrong_type(tx, id, M::TYPE_NAME).into());
+    }
+    Ok(Obj::new(tx, binding, id))
 }
 
 #[cold]

@@ -160,12 +160,10 @@ impl<'t> Handles<'t> {
         Handles { tx, binding }
     }
 
-    /// The binding of a model, which is `T` of [`Handles::many`] if there was one model.
-    pub(crate) fn binding<M: Model>(self) -> Result<&'t Binding> {
-        match self.binding {
-            Some(binding) if binding.info.type_id == TypeId::of::<M>() => Ok(binding),
-            _ => self.tx.binding::<M>(),
-        }
+    /// The binding of a model, if it is `T` of [`Handles::many`].
+    #[inline]
+    pub(crate) fn known<M: Model>(self) -> Option<&'t Binding> {
+        self.binding.filter(|binding| binding.info.type_id == TypeId::of::<M>())
     }
 }
 

@@ -137,20 +137,31 @@ pub fn compare(a: &str, b: &str) -> Ordering {
 /// How many bytes at the start are ASCII characters that stay as they are: `02` – `7f`.
 #[inline]
 fn plain_prefix(bytes: &[u8]) -> usize {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    const TWOS: u64 = 0x0202_0202_0202_0202;
-    let mut length = 0;
-    // Eight bytes at a time. A byte that is too large has its high bit set. A byte that is too
-    // small has it set after subtracting 2.
-    for chunk in bytes.as_chunks::<8>().0 {
-        let word = u64::from_le_bytes(*chunk);
-        if (word | word.wrapping_sub(TWOS)) & HIGH != 0 {
-            break;
-        }
-        length += 8;
-    }
+    let chunks = bytes.as_chunks::<8>().0;
+    let length = 8 * chunks.iter().take_while(|chunk| are_plain(**chunk)).count();
     let rest = bytes.get(length..).unwrap_or_default();
     length + rest.iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count()
+}
+
+/// Whether these are the bytes of one string, all of whose characters stay as they are.
+#[inline]
+pub(crate) fn is_plain(bytes: &[u8]) -> bool {
+    let Some((0, text)) = bytes.split_last() else { return false };
+    match text.last_chunk::<8>() {
+        Some(last) => text.as_chunks::<8>().0.iter().chain([last]).all(|chunk| are_plain(*chunk)),
+        None => plain_prefix(text) == text.len(),
+    }
+}
+
+/// Whether these are ASCII characters that stay as they are.
+#[inline]
+fn are_plain(chunk: [u8; 8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const TWOS: u64 = 0x0202_0202_0202_0202;
+    // A byte that is too large has its high bit set. A byte that is too small has it set after
+    // subtracting 2.
+    let word = u64::from_le_bytes(chunk);
+    (word | word.wrapping_sub(TWOS)) & HIGH == 0
 }
 
 /// Reads the text if all its characters stay as they are. Otherwise `None`, and nothing is read.

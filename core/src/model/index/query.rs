@@ -282,7 +282,10 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// several values is returned several times.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C> {
         let from = Handles::many::<T>(self.tx);
-        self.view.ids().map(move |id| T::live(from, id?))
+        self.view.ids().map(move |id| match id {
+            Ok(id) => T::live(from, id),
+            Err(error) => Err(*boxed(error)),
+        })
     }
 
     /// The objects of a set, in the order of this view; can also be read from the back.
@@ -359,14 +362,16 @@ pub(super) fn entries<'t, T: Target, C: Columns>(
 ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
     let name = view.clone();
     let from = Handles::many::<T>(tx);
-    let rows = view.iter_decoding(move |entry| {
-        let row = T::live(from, entry.id()?).map(|live| C::entry(&entry, live));
-        if !matches!(row, Ok(Ok(_))) {
-            entry.check()?;
+    view.rows(move |entry| {
+        let live = match entry.id() {
+            Ok(id) => T::live(from, id)?,
+            Err(error) => return Err(*boxed(error)),
+        };
+        match C::entry(&entry, live) {
+            Ok(row) => Ok(row),
+            Err(source) => Err(*boxed(bad_entry(&name, source))),
         }
-        Ok(row)
-    });
-    rows.map(move |row| row??.map_err(|source| bad_entry(&name, source)))
+    })
 }
 
 /// The objects of a view that are in a set.
@@ -419,6 +424,14 @@ pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
     Error::Encode { field: view.shape().name().to_string(), source }
 }
 
+/// An error that comes in a box is not written to where the rows are returned, so rows need not be
+/// copied from there.
+#[cold]
+fn boxed(error: impl Into<Error>) -> Box<Error> {
+    Box::new(error.into())
+}
+
+#[cold]
 pub(super) fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
     let index = view.shape().name();
     // If an object was stored before its type had the field, the field is null, also in the index.

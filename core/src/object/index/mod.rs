@@ -5,11 +5,14 @@
 //! are put and removed where values change: by the code for fields, collections, whole objects and
 //! deletion.
 
+mod both_ends;
 mod column;
 mod ids;
 mod other_schemas;
 mod page;
+mod plain;
 mod query;
+mod rows;
 mod selection;
 mod shape;
 mod view;

@@ -53,7 +53,8 @@ impl<'t> IndexView<'t> {
                 page.more = true;
                 break;
             }
-            let position = entry.returned().get(prefix..).unwrap_or_default();
+            let returned = entry.returned();
+            let position = returned.get(prefix..).unwrap_or_default();
             match &mut page.ends {
                 None => page.ends = Some((position.to_vec(), position.to_vec())),
                 Some((_, last)) => {

@@ -85,6 +85,17 @@ const fn lens_of_numbers(of_null: u8) -> [u8; 256] {
     lens
 }
 
+/// How to see that the only value of a key ends where the object ID begins.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::object) enum PlainEnd {
+    /// The first byte of the value gives its length, which is at most nine.
+    Lens(ValueLens),
+    /// The value is a string, or null.
+    Text,
+    /// By the encodings.
+    Other,
+}
+
 impl IdPlace {
     fn of(prefix_len: usize, values: &[Arc<dyn Encoding>]) -> Self {
         let lens = match values {
@@ -266,12 +277,12 @@ impl IndexShape {
         ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default()
     }
 
-    /// Where the only value begins, if its first byte gives its length. That is at most nine.
-    #[inline]
-    pub(in crate::object) fn short_value(&self) -> Option<(usize, ValueLens)> {
-        match self.id_place {
-            IdPlace::After(at, lens) => Some((at, lens)),
-            _ => None,
+    /// How to see that the only value ends where the object ID begins.
+    pub(in crate::object) fn plain_end(&self) -> PlainEnd {
+        match (self.id_place, &self.values[..]) {
+            (IdPlace::After(_, lens), _) => PlainEnd::Lens(lens),
+            (_, [value]) if matches!(value.kind(), EncodingKind::String) => PlainEnd::Text,
+            _ => PlainEnd::Other,
         }
     }
 

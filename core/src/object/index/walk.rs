@@ -1,6 +1,7 @@
 //! Walking over the entries of an index view: [`IndexScan`] in one direction, [`IndexIter`] from
 //! both ends. [`IndexEntry`] and [`IndexEntryRef`] are what they return.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use permazen_kv::Direction;
@@ -8,7 +9,6 @@ use permazen_kv::Direction;
 use super::column::Place;
 use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::IndexKind;
-use super::wanted_ids::WantedIds;
 use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
@@ -41,26 +41,6 @@ pub(crate) struct IndexScan<'t> {
     schemas: Option<Vec<Vec<u8>>>,
     /// A buffer for the key that the scan seeks next.
     target: Vec<u8>,
-    /// Which IDs are wanted, if nothing else of an entry need be looked at.
-    uncut: Option<Uncut>,
-}
-
-/// How a walk takes entries that have one value and then the ID, if its caller will decode the value.
-/// That finds out whether the value ends where the ID begins, so the walk does not.
-struct Uncut {
-    wanted: Option<WantedIds>,
-}
-
-impl Uncut {
-    fn of(selection: &Selection, checked: &[usize]) -> Option<Self> {
-        let shape = &selection.shape;
-        let is_plain = shape.id_column() == 1
-            && !shape.has_suffix()
-            && selection.columns == shape.columns()
-            && selection.schemas.is_none()
-            && checked.iter().all(|column| *column == shape.id_column());
-        is_plain.then(|| Uncut { wanted: WantedIds::of(selection, checked) })
-    }
 }
 
 impl<'t> IndexScan<'t> {
@@ -69,21 +49,9 @@ impl<'t> IndexScan<'t> {
         selection: Arc<Selection>,
         direction: Direction,
     ) -> Self {
-        Self::of_reader(source, selection, direction, false)
-    }
-
-    /// If `decodes` is set, who reads the entries decodes all columns of each, and calls
-    /// [`IndexEntryRef::check`] if that fails.
-    fn of_reader(
-        source: &'t dyn IndexSource,
-        selection: Arc<Selection>,
-        direction: Direction,
-        decodes: bool,
-    ) -> Self {
         let (min, max, checked) = selection.span();
         let distinct = selection.columns < selection.shape.columns();
         IndexScan {
-            uncut: if decodes { Uncut::of(&selection, &checked) } else { None },
             source,
             scan: LiveScan::new(source.as_scan_source(), min, max, direction, false)
                 .through(selection.scan_overlay()),
@@ -128,57 +96,15 @@ impl<'t> IndexScan<'t> {
         }
         let (key, _) = self.scan.current()?;
         Some(IndexEntryRef {
-            key,
-            ends: &self.ends,
+            stored: Stored::Cut { key, ends: &self.ends },
             source: self.source,
             selection: &self.selection,
         })
     }
 
     /// Moves to the next wanted entry. Returns `false` at the end.
-    #[inline]
     fn advance(&mut self) -> Result<bool> {
         self.on_entry = false;
-        let IndexScan { scan, uncut, ends, .. } = self;
-        if let Some(Uncut { wanted }) = uncut {
-            let Some((key, _)) = scan.next()? else { return Ok(false) };
-            if let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>()
-                && ObjId::is_number(u64::from_be_bytes(*id))
-                && let id = ObjId::of_number(u64::from_be_bytes(*id))
-                && wanted.as_ref().is_none_or(|wanted| wanted.contains(id))
-            {
-                ends.clear();
-                ends.extend([values.len(), key.len()]);
-                self.on_entry = true;
-                return Ok(true);
-            }
-            return self.advance_uncut();
-        }
-        self.advance_cutting()
-    }
-
-    /// Moves on to the next wanted entry from one that is not certainly wanted.
-    #[cold]
-    fn advance_uncut(&mut self) -> Result<bool> {
-        let IndexScan { selection, scan, uncut, ends, target, .. } = self;
-        let wanted = uncut.as_ref().and_then(|uncut| uncut.wanted.as_ref());
-        let mut at_hand = true;
-        loop {
-            let next = if at_hand { scan.current() } else { scan.next()? };
-            let Some((key, _)) = next else { return Ok(false) };
-            at_hand = false;
-            selection.shape.cut(key, ends)?;
-            let id = ObjId::from_slice(selection.id_in(key, ends));
-            match (wanted, id) {
-                (Some(wanted), Ok(id)) if !wanted.contains(id) => wanted.pass(scan, target),
-                _ => break,
-            }
-        }
-        self.on_entry = true;
-        Ok(true)
-    }
-
-    fn advance_cutting(&mut self) -> Result<bool> {
         let IndexScan {
             source,
             selection,
@@ -313,19 +239,38 @@ fn is_in_schemas(
 /// An index entry, borrowed from the walk over it.
 #[derive(Clone, Copy)]
 pub struct IndexEntryRef<'e, 't> {
-    key: &'e [u8],
-    ends: &'e [usize],
+    stored: Stored<'e>,
     source: &'t dyn IndexSource,
     selection: &'e Arc<Selection>,
 }
 
+/// The bytes of an entry.
+#[derive(Clone, Copy)]
+enum Stored<'e> {
+    /// A key, and where each of its columns ends.
+    Cut { key: &'e [u8], ends: &'e [usize] },
+    /// The only value, and the object ID after it. All columns are returned.
+    Plain { value: &'e [u8], id: &'e ObjId },
+}
+
 impl std::fmt::Debug for IndexEntryRef<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("IndexEntryRef").field(&hex(self.returned(), 64)).finish()
+        f.debug_tuple("IndexEntryRef").field(&hex(&self.returned(), 64)).finish()
     }
 }
 
 impl<'e, 't> IndexEntryRef<'e, 't> {
+    /// An entry with one value and an object ID, of a selection that returns both.
+    #[inline]
+    pub(super) fn plain(
+        value: &'e [u8],
+        id: &'e ObjId,
+        source: &'t dyn IndexSource,
+        selection: &'e Arc<Selection>,
+    ) -> Self {
+        IndexEntryRef { stored: Stored::Plain { value, id }, source, selection }
+    }
+
     /// How many columns the entry has.
     pub fn columns(&self) -> usize {
         self.selection.columns
@@ -334,17 +279,42 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     /// The encoded value of a column; empty if there is no such column.
     #[inline]
     pub fn encoded(&self, column: usize) -> &'e [u8] {
+        let (key, ends) = match self.stored {
+            Stored::Cut { key, ends } => (key, ends),
+            Stored::Plain { value, id } => {
+                return match column {
+                    0 => value,
+                    1 => id.as_bytes(),
+                    _ => &[],
+                };
+            }
+        };
         // The key may have more columns than the view returns.
         if column >= self.selection.columns {
             return &[];
         }
-        self.selection.shape.column(column, self.key, self.ends)
+        self.selection.shape.column(column, key, ends)
+    }
+
+    /// The key, which may have more columns than the view returns.
+    fn key(&self) -> Cow<'e, [u8]> {
+        match self.stored {
+            Stored::Cut { key, .. } => Cow::Borrowed(key),
+            Stored::Plain { value, id } => {
+                Cow::Owned(layout::index_key(self.selection.shape.prefix(), value, *id, &[]))
+            }
+        }
     }
 
     /// The part of the key that holds the returned columns.
-    pub(in crate::object) fn returned(&self) -> &'e [u8] {
-        let end = self.selection.columns.checked_sub(1).and_then(|column| self.ends.get(column));
-        end.and_then(|end| self.key.get(..*end)).unwrap_or(self.key)
+    pub(in crate::object) fn returned(&self) -> Cow<'e, [u8]> {
+        match self.stored {
+            Stored::Cut { key, ends } => {
+                let end = self.selection.columns.checked_sub(1).and_then(|column| ends.get(column));
+                Cow::Borrowed(end.and_then(|end| key.get(..*end)).unwrap_or(key))
+            }
+            Stored::Plain { .. } => self.key(),
+        }
     }
 
     /// The object ID.
@@ -353,15 +323,15 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     /// [`Error::InvalidArgument`] if the view does not return the column of the object ID.
     #[inline]
     pub fn id(&self) -> Result<ObjId> {
-        object_id(self.encoded(self.selection.shape.id_column()), self.selection)
+        match self.stored {
+            Stored::Plain { id, .. } => Ok(*id),
+            Stored::Cut { .. } => self.id_in_key(),
+        }
     }
 
-    /// Checks that the columns are where the entry says. Only readers that decode all columns need this.
-    ///
-    /// # Errors
-    /// [`Error::Inconsistent`] if the key is damaged.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.selection.shape.cut(self.key, &mut Vec::new())
+    #[inline(never)]
+    fn id_in_key(&self) -> Result<ObjId> {
+        object_id(self.encoded(self.selection.shape.id_column()), self.selection)
     }
 
     /// The value of a column: an indexed value, the object ID as a reference, the position as an
@@ -374,7 +344,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
         decode_column(
             column,
             self.encoded(column),
-            self.key,
+            &self.key(),
             || self.id(),
             self.source,
             self.selection,
@@ -386,17 +356,18 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     /// # Errors
     /// [`Error::InvalidArgument`] if the entry has no position.
     pub fn position(&self) -> Result<u32> {
-        list_position(self.encoded(self.selection.shape.id_column() + 1), self.key, self.selection)
+        let position = self.encoded(self.selection.shape.id_column() + 1);
+        list_position(position, &self.key(), self.selection)
     }
 
     /// A copy that owns its bytes.
     pub fn to_owned(&self) -> IndexEntry<'t> {
-        IndexEntry {
-            key: self.returned().into(),
-            ends: self.ends.get(..self.selection.columns).unwrap_or(self.ends).into(),
-            source: self.source,
-            selection: self.selection.clone(),
-        }
+        let key = self.returned();
+        let ends = match self.stored {
+            Stored::Cut { ends, .. } => ends.get(..self.selection.columns).unwrap_or(ends).into(),
+            Stored::Plain { .. } => [key.len().saturating_sub(ObjId::LEN), key.len()].into(),
+        };
+        IndexEntry { key: key.into(), ends, source: self.source, selection: self.selection.clone() }
     }
 }
 
@@ -418,8 +389,7 @@ impl std::fmt::Debug for IndexEntry<'_> {
 impl IndexEntry<'_> {
     fn borrowed(&self) -> IndexEntryRef<'_, '_> {
         IndexEntryRef {
-            key: &self.key,
-            ends: &self.ends,
+            stored: Stored::Cut { key: &self.key, ends: &self.ends },
             source: self.source,
             selection: &self.selection,
         }
@@ -542,8 +512,6 @@ pub struct IndexIter<'t, F> {
     front: Option<IndexScan<'t>>,
     back: Option<IndexScan<'t>>,
     read: F,
-    /// Whether `read` decodes all columns, as [`IndexScan::of_reader`] says.
-    decodes: bool,
     done: bool,
 }
 
@@ -554,13 +522,8 @@ impl<F> std::fmt::Debug for IndexIter<'_, F> {
 }
 
 impl<'t, F> IndexIter<'t, F> {
-    pub(super) fn new(
-        source: &'t dyn IndexSource,
-        selection: Arc<Selection>,
-        read: F,
-        decodes: bool,
-    ) -> Self {
-        IndexIter { source, selection, front: None, back: None, read, decodes, done: false }
+    pub(super) fn new(source: &'t dyn IndexSource, selection: Arc<Selection>, read: F) -> Self {
+        IndexIter { source, selection, front: None, back: None, read, done: false }
     }
 
     #[inline]
@@ -575,15 +538,14 @@ impl<'t, F> IndexIter<'t, F> {
             Direction::Forward => (&mut self.front, &self.back),
             Direction::Reverse => (&mut self.back, &self.front),
         };
-        let scan = scan.get_or_insert_with(|| {
-            IndexScan::of_reader(self.source, self.selection.clone(), direction, self.decodes)
-        });
+        let scan = scan
+            .get_or_insert_with(|| IndexScan::new(self.source, self.selection.clone(), direction));
         let result = match scan.next() {
             // Where the walks from both ends meet, every entry has been returned.
             Ok(Some(entry)) => {
                 let other = other.as_ref().and_then(IndexScan::current);
                 let met = other
-                    .is_some_and(|other| has_met(direction, entry.returned(), other.returned()));
+                    .is_some_and(|other| has_met(direction, &entry.returned(), &other.returned()));
                 if met { None } else { Some((self.read)(entry)) }
             }
             Ok(None) => None,
@@ -615,7 +577,3 @@ where
         self.step(Direction::Reverse)
     }
 }
-
-#[cfg(test)]
-#[path = "walk_tests.rs"]
-mod tests;

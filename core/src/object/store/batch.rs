@@ -22,10 +22,10 @@ pub(crate) trait Keep {
     /// Copies from a pair. What does not fit into the result can be appended to `bytes`.
     fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
 
-    /// Does the same as [`Keep::keep`] if the key is enough and nothing is appended to `bytes`;
-    /// otherwise `None`. It is called first, so it should be short.
+    /// Does the same as [`Keep::keep`] if the key is enough and easy; otherwise `None`, and nothing is
+    /// appended. It is called first, so it should be short.
     #[inline]
-    fn keep_short(&self, _key: &[u8]) -> Option<Self::Kept> {
+    fn keep_easy(&self, _key: &[u8], _bytes: &mut Vec<u8>) -> Option<Self::Kept> {
         None
     }
 
@@ -106,15 +106,13 @@ impl<K: Keep> Batch<K> {
     #[inline]
     pub(in crate::object) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
         // Most pairs take this path. It needs little, and less code is faster.
-        if let Some(kept) = keep.keep_short(key)
-            && let Some((_, room)) = self.kept.split_last_mut()
-            && let Some(place) = room.get_mut(self.len)
-        {
-            *place = kept;
-            self.len += 1;
-            return true;
-        }
-        self.push_any(keep, key, value)
+        let Some(place) = self.kept.get_mut(self.len) else { return false };
+        let Some(kept) = keep.keep_easy(key, &mut self.bytes) else {
+            return self.push_any(keep, key, value);
+        };
+        *place = kept;
+        self.len += 1;
+        self.len < self.kept.len() && self.bytes.len() < BATCH_BYTES
     }
 
     #[inline(never)]
@@ -131,6 +129,12 @@ impl<K: Keep> Batch<K> {
                 false
             }
         }
+    }
+
+    /// Everything that was appended.
+    #[inline]
+    pub(in crate::object) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// What was kept of a pair.

@@ -199,16 +199,32 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
     }
 
-    /// What was kept of the next pair, if it is in the batch. Otherwise does nothing.
+    /// What was kept of the next pair, if it is in the batch. The scan stays where it is.
     #[inline]
-    pub(crate) fn next_at_hand(&mut self) -> Option<K::Kept> {
+    pub(crate) fn at_hand(&self) -> Option<K::Kept> {
         if self.counter.get() != self.changes || self.done {
             return None;
         }
-        let kept = self.batch.kept(self.at)?;
+        self.batch.kept(self.at)
+    }
+
+    /// Moves to the pair of [`LiveScan::at_hand`], which must have been one.
+    #[inline]
+    pub(crate) fn take_at_hand(&mut self) {
         self.at += 1;
         self.returned = true;
-        Some(kept)
+    }
+
+    /// What says what is kept of pairs.
+    #[inline]
+    pub(crate) fn keep(&self) -> &K {
+        &self.keep
+    }
+
+    /// What was appended for the pairs of the batch.
+    #[inline]
+    pub(crate) fn kept_bytes(&self) -> &[u8] {
+        self.batch.bytes()
     }
 
     /// Moves to the next pair. Returns `false` at the end.
