@@ -22,7 +22,6 @@ pub struct Loader<'p> {
     db: Permazen,
     bindings: Arc<Bindings>,
     core: object::Loader,
-    memory: usize,
     /// Whether the rules of the models are checked.
     checks: bool,
     tell: Option<Box<dyn FnMut(LoadProgress) + 'p>>,
@@ -92,7 +91,6 @@ impl Permazen {
             db: self.clone(),
             bindings,
             core,
-            memory: MEMORY,
             checks: !matches!(validation, Validation::Manual | Validation::Off),
             tell: None,
             last: None,
@@ -106,7 +104,6 @@ impl<'p> Loader<'p> {
     /// committed.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
         self.core.set_memory(bytes);
         self
     }
@@ -214,13 +211,13 @@ impl<'p> Loader<'p> {
     pub fn finish(mut self) -> Result<LoadProgress> {
         let mut tell = self.tell.take();
         let checks = self.checks;
-        let (db, memory, loaded) = (self.db, self.memory, self.core.finish()?);
+        let (db, loaded) = (self.db, self.core.finish()?);
         let load = UnfinishedLoad::new(db.database().kv(), db.kv_options(), db.retry())?;
         let tell: &mut dyn FnMut(LoadProgress) = match &mut tell {
             Some(tell) => tell,
             None => &mut |_| (),
         };
-        match write(&db, &loaded, &load, memory, checks, tell) {
+        match write(&db, &loaded, &load, checks, tell) {
             Ok(written) => {
                 load.ended();
                 Ok(written)
@@ -237,7 +234,6 @@ fn write(
     db: &Permazen,
     loaded: &Loaded,
     load: &UnfinishedLoad,
-    memory: usize,
     checks: bool,
     tell: &mut dyn FnMut(LoadProgress),
 ) -> Result<LoadProgress> {
@@ -248,7 +244,7 @@ fn write(
         tx.core().begin_load(load, loaded.schema())?;
         Ok(tx.commit()?)
     })?;
-    let written = loaded.write(load, memory, tell)?;
+    let written = loaded.write(load, tell)?;
     db.changing(|mut kv| {
         load.end(&mut kv)?;
         let tx = db.open_changed(kv)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::describe::{damaged, describe, unknown_default, unknown_field};
 use super::info::{Migrate, ObjectInfo};
 use super::notify::ChangeKind;
+use super::reference::check_reference_type;
 use super::store::Undo;
 use super::{Encoded, Error, Result, Transaction};
 use crate::encoding::Value;
@@ -176,7 +177,7 @@ impl Transaction<'_> {
                     .encoding
                     .encode(value, bytes)
                     .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
-                self.check_reference_type(id, field, bytes)
+                check_reference_type(id, field, bytes)
             };
             let object_type = self.type_for_setting(id, migrate, |object_type| {
                 let mut bytes = Vec::new();
@@ -514,7 +515,7 @@ impl Encoded<'_, Transaction<'_>> {
                 // Java checks references first. If several things are wrong, its error comes first.
                 if simple.reference.is_some() {
                     tx.check_reference_exists(id, field, value)?;
-                    tx.check_reference_type(id, field, value)?;
+                    check_reference_type(id, field, value)?;
                 }
                 simple
                     .encoding

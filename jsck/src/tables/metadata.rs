@@ -44,9 +44,10 @@ pub(crate) fn check_format_version(
     }
     let mut expected = Vec::new();
     uint::write(FORMAT_VERSION, &mut expected);
+    let is_loading = stored.as_ref().is_some_and(|value| value.starts_with(LOADING));
     let finding = match &stored {
         Some(value) if *value == expected => return Ok(true),
-        Some(value) if value.starts_with(LOADING) => Finding::new(
+        Some(value) if is_loading => Finding::new(
             Class::BadFormatVersion,
             FORMAT_VERSION_KEY,
             "the objects of this database are still being loaded, or the program that loaded them has ended before the \
@@ -68,7 +69,6 @@ pub(crate) fn check_format_version(
             "the format version is missing: this is no Permazen database, or its first pair is lost",
         ),
     };
-    let is_loading = stored.is_some_and(|value| value.starts_with(LOADING));
     // A repair would make half of the objects look like all of them.
     if options.format_version.is_some() && !is_loading {
         out.report(finding.put(&expected))?;

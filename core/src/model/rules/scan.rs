@@ -106,19 +106,19 @@ impl Permazen {
 type Found<'f> = dyn FnMut(Violation) -> ControlFlow<()> + 'f;
 
 fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
-    for binding in tx.models()?.iter() {
-        if of_model(tx, binding, found)?.is_break() {
-            break;
-        }
-    }
-    Ok(())
+    let has_rules = |binding: &Binding| {
+        let Rules { checkers, .. } = &binding.rules;
+        binding.rules.require_values() || binding.info.validate.is_some() || !checkers.is_empty()
+    };
+    scan_with(tx, has_rules, of_object, found)
 }
 
 /// Checks what [`check_content`](super::new_content::check_content) does not: unique fields, singletons, and hooks that
 /// validate.
 pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
     let mut listed = Vec::new();
-    together(tx, &mut |violation| {
+    let has_hooks = |binding: &Binding| !binding.rules.checkers.is_empty();
+    scan_with(tx, has_hooks, by_hooks, &mut |violation| {
         listed.push(violation);
         if listed.len() < RulesReport::LIMIT {
             ControlFlow::Continue(())
@@ -129,44 +129,29 @@ pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
     if listed.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(listed))) }
 }
 
-fn together(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
+/// Checks the rules about several objects, and then each object of the models that need it.
+fn scan_with(
+    tx: &Tx,
+    needs: impl Fn(&Binding) -> bool,
+    check: impl Fn(&Tx, &Binding, ObjId) -> Result<Vec<Violation>>,
+    found: &mut Found<'_>,
+) -> Result<()> {
     for binding in tx.models()?.iter() {
         if of_type(tx, binding, found)?.is_break() {
             return Ok(());
         }
-        if binding.rules.checkers.is_empty() {
+        if !needs(binding) {
             continue;
         }
         for id in tx.core.objects_of([binding.storage_id()])?.iter() {
-            let id = id?;
-            for checker in &binding.rules.checkers {
-                if let Some(violation) = checker.check_only(tx, id)?.violation(id)
-                    && found(violation).is_break()
-                {
+            for violation in check(tx, binding, id?)? {
+                if found(violation).is_break() {
                     return Ok(());
                 }
             }
         }
     }
     Ok(())
-}
-
-fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
-    if of_type(tx, binding, found)?.is_break() {
-        return Ok(ControlFlow::Break(()));
-    }
-    let Rules { checkers, .. } = &binding.rules;
-    if !binding.rules.require_values() && binding.info.validate.is_none() && checkers.is_empty() {
-        return Ok(ControlFlow::Continue(()));
-    }
-    for id in tx.core.objects_of([binding.storage_id()])?.iter() {
-        for violation in of_object(tx, binding, id?)? {
-            if found(violation).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-    }
-    Ok(ControlFlow::Continue(()))
 }
 
 /// The rules about several objects of a model.
@@ -303,6 +288,13 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
         Some(Err(error)) => return Err(error),
         Some(Ok(())) | None => found.extend(validating.violations(binding, id)?),
     }
+    found.extend(by_hooks(tx, binding, id)?);
+    Ok(found)
+}
+
+/// What hooks that validate find in one object. It stays as it is.
+fn by_hooks(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
+    let mut found = Vec::new();
     for checker in &binding.rules.checkers {
         found.extend(checker.check_only(tx, id)?.violation(id));
     }

@@ -12,7 +12,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::describe::{describe_entry, describe_stored};
 use crate::object::error::key_too_long;
-use crate::object::reference::{refuse_type, target_of};
+use crate::object::reference::{check_reference_type, target_of};
 use crate::object::whole::KeyList;
 use crate::object::{Error, ObjectData, Result};
 use crate::schema::Schema;
@@ -44,6 +44,8 @@ pub(crate) struct Loader {
     pub(super) schema: Arc<Schema>,
     pub(super) lanes: Lanes,
     sorter: Sorter,
+    /// About so many bytes of memory are used.
+    memory: usize,
     /// The longest key that the store can hold.
     longest: usize,
     ids: Ids,
@@ -61,12 +63,14 @@ pub(crate) struct Loader {
 impl Loader {
     pub(crate) fn new(schema: Arc<Schema>, longest: usize, memory: Memory) -> Result<Self> {
         let lanes = Lanes::new(&schema);
-        let sorter = Sorter::new(lanes.len(), memory.bytes, memory.directory);
+        let Memory { bytes: memory, directory } = memory;
+        let sorter = Sorter::new(lanes.len(), memory, directory);
         let ids = Ids::new().map_err(Error::Random)?;
         Ok(Loader {
             schema,
             lanes,
             sorter,
+            memory,
             longest,
             ids,
             has_given_ids: false,
@@ -80,6 +84,7 @@ impl Loader {
     }
 
     pub(crate) fn set_memory(&mut self, bytes: usize) {
+        self.memory = bytes;
         self.sorter.set_memory(bytes);
     }
 
@@ -176,7 +181,7 @@ impl Loader {
         data.check_lists()?;
         self.references.clear();
         data.each_reference(|field, bytes| {
-            refuse_type(id, field, bytes)?;
+            check_reference_type(id, field, bytes)?;
             let may_dangle = field.reference().is_none_or(|reference| reference.allow_deleted);
             if !may_dangle
                 && let Ok(Some(target)) = target_of(bytes)
@@ -219,7 +224,8 @@ impl Loader {
         let mut progress = self.progress();
         let sorted = self.sorter.finish().map_err(Error::temporary_file)?;
         progress.sorted = progress.pairs;
-        let loaded = Loaded { schema: self.schema, lanes: self.lanes, sorted, progress };
+        let Loader { schema, lanes, memory, .. } = self;
+        let loaded = Loaded { schema, lanes, sorted, memory, progress };
         if has_given_ids {
             loaded.check_ids()?;
         }
@@ -235,6 +241,8 @@ pub(crate) struct Loaded {
     pub(super) schema: Arc<Schema>,
     pub(super) lanes: Lanes,
     pub(super) sorted: Sorted,
+    /// About so many bytes of memory are used.
+    pub(super) memory: usize,
     pub(super) progress: LoadProgress,
 }
 

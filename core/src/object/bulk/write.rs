@@ -69,12 +69,11 @@ impl Loaded {
     pub(crate) fn write(
         &self,
         load: &UnfinishedLoad,
-        memory: usize,
         tell: &mut dyn FnMut(LoadProgress),
     ) -> Result<LoadProgress> {
         let mut progress = self.progress;
         tell(progress);
-        let slice = SLICE.min(memory / PART);
+        let slice = SLICE.min(self.memory / PART);
         let (to, chunks) = sync_channel(2);
         std::thread::scope(|scope| {
             let merging = std::thread::Builder::new().name("permazen-merge".to_owned());

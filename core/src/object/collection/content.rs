@@ -12,6 +12,7 @@ use crate::object::describe::describe;
 use crate::object::error::{Error, Result, hex};
 use crate::object::index::{ColumnFilter, EncodedRange, OwnedSpan, encode_bound, span_of};
 use crate::object::notify::ChangeKind;
+use crate::object::reference::check_reference_type;
 use crate::object::store::{LiveScan, ScanSource, Undo, has_met};
 use crate::object::transaction::Transaction;
 use crate::object::whole::KeyList;
@@ -188,7 +189,7 @@ impl<'t, 'db> Content<'t, 'db> {
 
     /// Refuses a reference to a type that the field does not allow.
     pub(crate) fn check_type(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
-        self.tx.check_reference_type(self.id, part, bytes)
+        check_reference_type(self.id, part, bytes)
     }
 
     /// Refuses a reference to an object that does not exist, unless the field allows it.

@@ -38,7 +38,11 @@ pub(crate) fn field_or_part(
 }
 
 /// Refuses a reference to an object of a type that the field does not allow.
-pub(in crate::object) fn refuse_type(id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<()> {
+pub(in crate::object) fn check_reference_type(
+    id: ObjId,
+    field: &ResolvedField,
+    bytes: &[u8],
+) -> Result<()> {
     let Some(reference) = field.reference() else { return Ok(()) };
     let invalid = |source| Error::InvalidValue { field: describe(id, field), source };
     match target_of(bytes).map_err(invalid)? {
@@ -79,16 +83,6 @@ impl Transaction<'_> {
             type_name: self.type_name_of(target),
             attempted: format!("{} may not be set to a missing object", describe(id, field)),
         })
-    }
-
-    /// Refuses a reference to an object of a type that the field does not allow. Reads nothing.
-    pub(crate) fn check_reference_type(
-        &self,
-        id: ObjId,
-        field: &ResolvedField,
-        bytes: &[u8],
-    ) -> Result<()> {
-        refuse_type(id, field, bytes)
     }
 
     /// Visits the objects to which an object refers through the reference field or sub-field with

@@ -13,7 +13,7 @@ mod path;
 mod unreference;
 
 pub(in crate::object) use being_deleted::BeingDeleted;
-pub(in crate::object) use check::{NULL, field_or_part, refuse_type, target_of};
+pub(in crate::object) use check::{NULL, check_reference_type, field_or_part, target_of};
 pub use delete::DeletionStep;
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;

@@ -1,6 +1,8 @@
 //! Creating many objects in one operation: their pairs are written in the order of their keys, which
 //! stores do fastest.
 
+use std::borrow::Cow;
+
 use super::data::{KeyList, ObjectData};
 use super::generate_id::NewId;
 use crate::id::ObjId;
@@ -63,31 +65,34 @@ impl Transaction<'_> {
         let mut entries = KeyList::default();
         for objects in objects.chunks(BATCH) {
             let first = ids.len();
+            let mut recorded = Vec::with_capacity(objects.len());
             for object in objects {
                 object.check_lists()?;
-                let object = &*self.as_recorded(object)?;
+                let object = self.as_recorded(object)?;
                 let id = self.shared.random_id(object.object_type().storage_id)?;
-                let checked = self.check_references(id, object);
-                let checked = checked.and_then(|()| self.check_keys(id, object));
+                let checked = self.check_references(id, &object);
+                let checked = checked.and_then(|()| self.check_keys(id, &object));
                 checked.map_err(|error| error.about(|| format!("new {}", self.named(id))))?;
                 ids.push(id);
+                recorded.push(object);
             }
-            self.put_batch(objects, ids.get_mut(first..).unwrap_or_default(), &mut entries)?;
+            self.put_batch(&recorded, ids.get_mut(first..).unwrap_or_default(), &mut entries)?;
         }
         Ok(ids)
     }
 
-    /// Puts objects with IDs that were drawn for them. Those whose IDs are taken get others.
+    /// Puts objects, as this database records them, with IDs that were drawn for them. Those whose IDs are taken get others.
     fn put_batch(
         &self,
-        objects: &[ObjectData],
+        objects: &[Cow<'_, ObjectData>],
         ids: &mut [ObjId],
         entries: &mut KeyList,
     ) -> Result<()> {
-        let mut in_order: Vec<(&mut ObjId, &ObjectData)> = ids.iter_mut().zip(objects).collect();
+        let objects = objects.iter().map(Cow::as_ref);
+        let mut in_order: Vec<(&mut ObjId, &ObjectData)> =
+            ids.iter_mut().zip(objects.clone()).collect();
         in_order.sort_unstable_by_key(|(id, _)| **id);
         for (id, object) in &mut in_order {
-            let object = &*self.as_recorded(object)?;
             let put = self.put_own_pair(NewId::Drawn(**id), object.object_type());
             let put = put.and_then(|put| {
                 **id = put;
@@ -98,7 +103,6 @@ impl Transaction<'_> {
         entries.clear();
         let mut key = self.buffer();
         for (id, object) in &in_order {
-            let object = &*self.as_recorded(object)?;
             let schema = object.object_type().schema;
             key.clear();
             layout::append_object_schema_key(schema, **id, &mut key);
@@ -115,7 +119,7 @@ impl Transaction<'_> {
             self.store.put_entry(entry).map_err(|error| self.of_entry(entry, &in_order, error))?;
         }
         for (id, object) in ids.iter().zip(objects) {
-            self.note_new(*id, &*self.as_recorded(object)?);
+            self.note_new(*id, object);
         }
         Ok(())
     }

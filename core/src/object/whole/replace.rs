@@ -12,6 +12,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::describe::{describe, describe_entry};
 use crate::object::notify::ChangeKind;
+use crate::object::reference::check_reference_type;
 use crate::object::store::Undo;
 use crate::object::{Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};
@@ -114,7 +115,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let check = |part: &Arc<ResolvedField>, bytes: &[u8]| {
             self.check_reference_exists(id, part, bytes)?;
-            self.check_reference_type(id, part, bytes)
+            check_reference_type(id, part, bytes)
         };
         differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
             let Some((field, key, value)) = after else { return Ok(()) };
@@ -140,7 +141,7 @@ impl Transaction<'_> {
     pub(crate) fn check_references(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         data.each_reference(|field, bytes| {
             self.check_reference_exists(id, field, bytes)?;
-            self.check_reference_type(id, field, bytes)
+            check_reference_type(id, field, bytes)
         })
     }
 
