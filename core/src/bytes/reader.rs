@@ -75,6 +75,7 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() { Ok(()) } else { left_over(self.rest.len()) }
     }
 }
+
 #[cold]
 fn left_over(count: usize) -> Result<()> {
     invalid(format!("{count} bytes left over after the value"))

@@ -13,6 +13,8 @@
 //! who joins and in which order. `shared.rs` is what leader and members share, `lent.rs` reads the
 //! transaction of the leader, `member.rs` is the transaction of a member.
 
+#[cfg(all(test, feature = "lmdb", feature = "testsuite"))]
+mod conformance;
 mod lent;
 mod member;
 pub(crate) mod shared;

@@ -6,7 +6,8 @@
 
 use std::{ptr, slice};
 
-/// The head of a page: number, padding, flags, bounds of the free space. The places of its nodes follow.
+/// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
+/// places of its nodes follow.
 const HEAD: usize = 16;
 /// The flags of a leaf that is no part of a transaction that writes.
 const LEAF: u16 = 0x02;
@@ -34,11 +35,11 @@ pub(super) struct InLeaf<'t> {
     pub(super) value: Option<&'t [u8]>,
 }
 
-/// The length of the pages of an environment whose pages are this long, if each of them lies at a
-/// multiple of it in memory.
+/// The length of the pages of an environment whose pages are this long, if they look as described here and
+/// each of them lies at a multiple of it in memory.
 pub(super) fn readable_pages(page_len: usize) -> Option<usize> {
-    (page_len.is_power_of_two() && page_len >= HEAD && page_len <= unit_of_maps())
-        .then_some(page_len)
+    let is_known = cfg!(target_pointer_width = "64") && page_len >= HEAD;
+    (is_known && page_len.is_power_of_two() && page_len <= unit_of_maps()).then_some(page_len)
 }
 
 /// Memory maps begin at a multiple of this.
@@ -123,4 +124,41 @@ impl<'t> Leaf<'t> {
 #[inline]
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever is in a page, reading it stays inside it.
+        #[test]
+        fn any_bytes_can_be_read(
+            lower in prop_oneof![0..300u16, any::<u16>()],
+            places in prop::collection::vec(prop_oneof![0..600u16, any::<u16>()], 120),
+            nodes in prop::collection::vec(prop_oneof![4 => Just(0u8), 1 => Just(1), 1 => any::<u8>()], 240),
+        ) {
+            let mut bytes = vec![0; HEAD];
+            bytes[10..12].copy_from_slice(&LEAF.to_ne_bytes());
+            bytes[12..14].copy_from_slice(&lower.to_ne_bytes());
+            bytes.extend(places.iter().flat_map(|place| place.to_ne_bytes()));
+            bytes.extend(nodes);
+            let range = bytes.as_ptr_range();
+            if let Some(leaf) = Leaf::parse(&bytes) {
+                for (index, place) in places.iter().enumerate().take(leaf.count + 1) {
+                    let InLeaf { stored, value } = match leaf.pair(index) {
+                        Some(pair) => pair,
+                        None => continue,
+                    };
+                    prop_assert!(leaf.find(usize::from(*place)).is_some());
+                    let value = value.unwrap_or(stored).as_ptr_range();
+                    prop_assert!(range.start <= value.start && value.end <= range.end);
+                }
+            }
+        }
+    }
 }

@@ -59,7 +59,8 @@ impl<'t, 's> Visit<'t, 's> {
         Visit { reader, view, span, direction }
     }
 
-    /// Does the same as [`Reader::visit_of`].
+    /// Does the same as [`Reader::visit_of`]. Where keys are not in order, which is damage, both end, but may
+    /// show other pairs.
     ///
     /// # Safety
     /// The transaction is read-only, and [`readable_pages`](super::leaf::readable_pages) returned
@@ -72,9 +73,12 @@ impl<'t, 's> Visit<'t, 's> {
         }
         let Reader { pairs, txn, .. } = self.reader;
         let mut found = self.in_turn(|| self.first())?;
+        let mut before = None;
         while let Some((stored, _)) = found {
             // SAFETY: the transaction is read-only, and the length is that of its pages.
             let around = unsafe { Leaf::around(stored, page_len) };
+            // The next page is found by the last key of this one. In a damaged page, that could lead back.
+            let around = around.filter(|(leaf, _)| self.leads_on(before, stored, *leaf));
             let shown = match (around, self.direction) {
                 (None, _) => Shown::UpTo(None),
                 (Some((leaf, at)), Direction::Forward) => {
@@ -91,6 +95,7 @@ impl<'t, 's> Visit<'t, 's> {
                 Shown::Enough => return Ok(()),
                 Shown::UpTo(last) => return self.rest(stored, last, visitor),
             };
+            before = Some(last);
             found = self.in_turn(|| match self.direction {
                 Direction::Forward => pairs.get_greater_than(txn, last),
                 Direction::Reverse => pairs.get_lower_than(txn, last),
@@ -122,6 +127,22 @@ impl<'t, 's> Visit<'t, 's> {
         }
     }
 
+    /// Whether a page follows what was shown before it, and ends after the key that was found in it.
+    #[inline]
+    fn leads_on(&self, before: Option<&[u8]>, found: &[u8], leaf: Leaf<'t>) -> bool {
+        let index = match self.direction {
+            Direction::Forward => leaf.count - 1,
+            Direction::Reverse => 0,
+        };
+        let Some(InLeaf { stored: last, .. }) = leaf.pair(index) else {
+            return false;
+        };
+        match self.direction {
+            Direction::Forward => before.is_none_or(|before| before < found) && found <= last,
+            Direction::Reverse => before.is_none_or(|before| before > found) && found >= last,
+        }
+    }
+
     /// The end with which each key of a page must be compared: none if the last key is before the end.
     #[inline]
     fn end_for(&self, leaf: Leaf<'t>) -> End<'s> {
@@ -147,7 +168,11 @@ impl<'t, 's> Visit<'t, 's> {
                 return Ok(Shown::UpTo(last));
             };
             let Some((0, key)) = stored.split_first() else {
-                return Err(not_stored_by_us(self.reader.path, stored));
+                // It is after the span, if that has an end.
+                return match (self.direction, self.span.max) {
+                    (Direction::Forward, Some(_)) => Ok(Shown::Enough),
+                    _ => Err(not_stored_by_us(self.reader.path, stored)),
+                };
             };
             if !is_inside(key) {
                 return Ok(Shown::Enough);
@@ -183,7 +208,8 @@ impl<'t, 's> Visit<'t, 's> {
         let after = [key, &[0]].concat();
         let span = match (self.direction, last.is_some()) {
             (Direction::Forward, true) => KeySpan::new(&after, self.span.max),
-            (Direction::Forward, false) => KeySpan::new(key, self.span.max),
+            // In a damaged page it may have found one before the span.
+            (Direction::Forward, false) => KeySpan::new(key.max(self.span.min), self.span.max),
             (Direction::Reverse, true) => KeySpan::new(self.span.min, Some(key)),
             (Direction::Reverse, false) => KeySpan::new(self.span.min, Some(&after)),
         };
@@ -229,21 +255,37 @@ mod tests {
         let by_steps = collect(&mut |visitor| reader.visit_of(None, span, direction, visitor));
         let by_pages = collect(&mut |visitor| {
             let visit = Visit::new(reader, None, span, direction);
+            let page_len = reader.pairs.stat(reader.txn).unwrap().page_size as usize;
             // SAFETY: the transaction of the reader is read-only.
             #[allow(unsafe_code)]
             unsafe {
-                visit.by_pages(readable_pages(4096).unwrap(), visitor)
+                visit.by_pages(readable_pages(page_len).unwrap(), visitor)
             }
         });
         [by_steps, by_pages]
     }
 
-    fn database(directory: &Path, flags: DatabaseFlags) -> (Env<WithoutTls>, Pairs) {
+    fn environment(directory: &Path) -> Env<WithoutTls> {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(1 << 26).max_dbs(1);
         // SAFETY: nobody else knows the directory.
         #[allow(unsafe_code)]
-        let env = unsafe { options.open(directory) }.unwrap();
+        unsafe { options.open(directory) }.unwrap()
+    }
+
+    fn open(directory: &Path) -> (Env<WithoutTls>, Pairs) {
+        let env = environment(directory);
+        let opened = env.open_databases_and_commit(env.read_txn().unwrap(), |opener, txn| {
+            let opened =
+                opener.database_options().types::<Bytes, Bytes>().name("pairs").open(txn)?;
+            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(opened))
+        });
+        let pairs = opened.unwrap().commit().unwrap().unwrap();
+        (env, pairs)
+    }
+
+    fn database(directory: &Path, flags: DatabaseFlags) -> (Env<WithoutTls>, Pairs) {
+        let env = environment(directory);
         let txn = env.write_txn().unwrap();
         let made = env.create_databases_and_commit(txn, |opener, txn| {
             let mut options = opener.database_options().types::<Bytes, Bytes>();
@@ -335,6 +377,43 @@ mod tests {
         }
     }
 
+    /// A key that was changed in the file is out of order.
+    #[test]
+    fn visits_of_damaged_pages_end() {
+        const PAIRS: u16 = 600;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("data.mdb");
+        let (env, pairs) = database(directory.path(), DatabaseFlags::empty());
+        let mut txn = env.write_txn().unwrap();
+        let key = |number: u16| [&[0], &number.to_be_bytes()[..], b"key"].concat();
+        for number in 0..PAIRS {
+            pairs.put(&mut txn, &key(number), &[7; 20]).unwrap();
+        }
+        txn.commit().unwrap();
+        env.prepare_for_closing().wait();
+        let healthy = std::fs::read(&file).unwrap();
+        for number in 0..PAIRS {
+            let key = key(number);
+            let places: Vec<_> =
+                (0..healthy.len()).filter(|at| healthy[*at..].starts_with(&key)).collect();
+            // 512 less, or more.
+            let mut damaged = healthy.clone();
+            for at in places {
+                damaged[at + 1] ^= 2;
+            }
+            std::fs::write(&file, &damaged).unwrap();
+            let (env, pairs) = open(directory.path());
+            let txn = env.read_txn().unwrap();
+            let reader = Reader { pairs, txn: &txn, path: directory.path() };
+            for direction in [Direction::Forward, Direction::Reverse] {
+                let [_, (seen, _)] = both(reader, KeySpan::FULL, direction, 10 * PAIRS as usize);
+                assert!(seen.len() <= 2 * PAIRS as usize, "{number}: {}", seen.len());
+            }
+            drop(txn);
+            env.prepare_for_closing().wait();
+        }
+    }
+
     #[test]
     fn foreign_keys_are_refused() {
         let directory = tempfile::tempdir().unwrap();
@@ -349,7 +428,9 @@ mod tests {
         let txn = env.read_txn().unwrap();
         let reader = Reader { pairs, txn: &txn, path: directory.path() };
         for direction in [Direction::Forward, Direction::Reverse] {
-            for (min, max) in [(&[][..], None), (&[0, 9], None), (&[0, 9], Some(&[1, 40][..]))] {
+            for (min, max) in
+                [(&[][..], None), (&[0, 9], None), (&[0, 9], Some(&[1, 40][..])), (&[], Some(&[7]))]
+            {
                 let [by_steps, by_pages] =
                     both(reader, KeySpan::new(min, max), direction, usize::MAX);
                 assert_eq!(by_steps, by_pages);

@@ -17,12 +17,13 @@ pub struct Fixture {
     store: Option<Box<dyn KvDatabase>>,
     reopen: Option<Reopen>,
     kept: Vec<Box<dyn Any>>,
+    pub(super) in_groups: bool,
 }
 
 impl Fixture {
     /// Tests `store`, which is empty.
     pub fn new(store: impl KvDatabase + 'static) -> Self {
-        Fixture { store: Some(Box::new(store)), reopen: None, kept: Vec::new() }
+        Fixture { store: Some(Box::new(store)), reopen: None, kept: Vec::new(), in_groups: false }
     }
 
     /// How to open the store again after it was closed; for stores that persist.
@@ -36,6 +37,14 @@ impl Fixture {
     #[must_use]
     pub fn keeping(mut self, value: impl Any) -> Self {
         self.kept.push(Box::new(value));
+        self
+    }
+
+    /// Says that each transaction that writes joins the group of another one
+    /// ([`TxOptions::in_group`]), so it has no version.
+    #[must_use]
+    pub fn in_groups(mut self) -> Self {
+        self.in_groups = true;
         self
     }
 

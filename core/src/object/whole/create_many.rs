@@ -81,7 +81,8 @@ impl Transaction<'_> {
         Ok(ids)
     }
 
-    /// Puts objects, as this database records them, with IDs that were drawn for them. Those whose IDs are taken get others.
+    /// Puts objects, as this database records them, with IDs that were drawn for them. Those whose IDs
+    /// are taken get others.
     fn put_batch(
         &self,
         objects: &[Cow<'_, ObjectData>],
