@@ -15,6 +15,7 @@ mod damage;
 mod disk;
 mod faults;
 mod kills;
+mod loads;
 mod model;
 mod processes;
 mod random;

@@ -15,7 +15,7 @@ use permazen_ledger::{MAIN, PageId, Repository};
 
 use crate::model::Model;
 use crate::workload::{Workload, config};
-use crate::{copies, creating, damage, disk, upgrades};
+use crate::{copies, creating, damage, disk, loads, upgrades};
 
 /// A kind of store that survives its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +210,7 @@ fn child() {
         "fill-mounted" => disk::fill_mounted(&path, store),
         "look" => disk::look_without_writing(&path, store, false),
         "look-mounted" => disk::look_without_writing(&path, store, true),
+        "load" => loads::child(&path, store),
         "read" => damage::child(&path, workload, false),
         "read-verified" => damage::child(&path, workload, true),
         "upgrade" => upgrades::child(&path, store),

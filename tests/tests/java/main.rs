@@ -42,6 +42,7 @@ mod references;
 mod shrink;
 mod sketch;
 mod stores;
+mod unfinished;
 mod values;
 
 use std::process::ExitCode;
@@ -105,6 +106,7 @@ fn run() -> Outcome {
     if std::env::var_os("PERMAZEN_HISTORY").is_none() {
         let seed = setting("PERMAZEN_SEED", 1)? as u64;
         let alias = std::env::var("PERMAZEN_ENCODING").ok();
+        unfinished::compare(&mut java)?;
         encodings::compare(&mut java, seed, setting("PERMAZEN_TEXTS", 150)?, alias.as_deref())?;
     }
     let started = Instant::now();
