@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead, KvWrite};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt as _, KvRead};
 use permazen::{Permazen, PermazenObject};
 use permazen_tests::outcome::{Outcome, fail};
 use serde_json::{Value as Json, json};
