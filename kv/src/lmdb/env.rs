@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
 use super::exclusive::LockFile;
-use super::leaf::readable_pages;
 use super::map::{Map, MapUse};
 use super::options::Options;
+use super::page::readable_pages;
 use super::replaced_files::Files;
 use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
@@ -53,6 +53,8 @@ pub(super) struct OpenEnv {
     map: Map,
     /// How long pages are, if they can be read where they are mapped.
     readable_pages: Option<usize>,
+    /// The database without a name, which has the records of those with a name; once there is one.
+    records: OnceLock<Pairs>,
     #[cfg(target_os = "linux")]
     lock_file: LockFile,
 }
@@ -94,6 +96,7 @@ impl OpenEnv {
             settling,
             map,
             readable_pages,
+            records: OnceLock::new(),
             #[cfg(target_os = "linux")]
             lock_file: LockFile::default(),
         })
@@ -128,6 +131,11 @@ impl OpenEnv {
     /// How long pages are, if they can be read where they are mapped.
     pub(super) fn readable_pages(&self) -> Option<usize> {
         self.readable_pages
+    }
+
+    /// The database that has the records of the others.
+    pub(super) fn records(&self) -> Option<Pairs> {
+        self.records.get().copied()
     }
 
     pub(super) fn map(&self) -> &Map {
@@ -215,16 +223,26 @@ impl OpenEnv {
         name: &str,
     ) -> heed::Result<Option<Pairs>> {
         let created = self.env.create_databases_and_commit(txn, |opener, txn| {
+            let records = opener.open_database::<Bytes, Bytes>(txn, None)?;
             if let Some(pairs) = opener.open_database::<Bytes, Bytes>(txn, Some(name))? {
-                return Ok(CommitOrAbort::Commit(pairs));
+                return Ok(CommitOrAbort::Commit((pairs, records)));
             }
             // No other process can add a database during this transaction.
             if self.env.unnamed_database_stat().entries > 0 {
                 return Ok(CommitOrAbort::Abort(()));
             }
-            opener.create_database::<Bytes, Bytes>(txn, Some(name)).map(CommitOrAbort::Commit)
+            let pairs = opener.create_database::<Bytes, Bytes>(txn, Some(name))?;
+            Ok::<_, heed::Error>(CommitOrAbort::Commit((pairs, records)))
         });
-        created.map(CommitOrAbort::commit)
+        Ok(created?.commit().map(|found| self.note_records(found)))
+    }
+
+    /// Keeps the database that has the records, and returns the other one.
+    fn note_records(&self, (pairs, records): (Pairs, Option<Pairs>)) -> Pairs {
+        if let Some(records) = records {
+            self.records.get_or_init(|| records);
+        }
+        pairs
     }
 
     /// The error of a failed commit. It depends on whether the environment is still usable.
@@ -363,9 +381,13 @@ impl Shared {
         let _using = self.env.using_map()?;
         let txn = self.with_reader(|| self.env.env.read_txn()).map_err(failed)?;
         let opened = self.env.env.open_databases_and_commit(txn, |opener, txn| {
-            opener.open_database::<Bytes, Bytes>(txn, Some(&self.name)).map(commit)
+            let Some(pairs) = opener.open_database::<Bytes, Bytes>(txn, Some(&self.name))? else {
+                return Ok(CommitOrAbort::Abort(()));
+            };
+            let records = opener.open_database::<Bytes, Bytes>(txn, None)?;
+            Ok::<_, heed::Error>(CommitOrAbort::Commit((pairs, records)))
         });
-        Ok(opened.map_err(failed)?.commit().flatten())
+        Ok(opened.map_err(failed)?.commit().map(|found| self.env.note_records(found)))
     }
 
     /// Creates the database, unless another process creates it first. That process may continue to
@@ -462,8 +484,4 @@ impl Shared {
     pub(super) fn readers_full(&self) -> KvError {
         KvError::ReadersFull { path: self.path().into(), max: self.env.env.max_readers() }
     }
-}
-
-fn commit<D>(databases: D) -> CommitOrAbort<D, ()> {
-    CommitOrAbort::Commit(databases)
 }

@@ -28,16 +28,18 @@ mod exclusive;
 mod file;
 mod files_match;
 mod key;
-mod leaf;
 mod map;
 mod opening;
 mod options;
 mod own_thread;
+mod page;
+mod page_reader;
 mod read;
 mod registry;
 mod replaced_files;
 mod transaction;
-mod visit;
+mod tree;
+
 mod writer;
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
-//! Reads the pairs of one version, in a transaction of either kind or in a snapshot.
+//! Reads the pairs of one version by calls of LMDB, in a transaction of either kind or in a snapshot.
 
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use heed::types::Bytes;
 use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
-use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use super::key::{StoredKey, StoredSpan};
+use super::tree::Tree;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
-use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
+use crate::{Blob, Direction, KeySpan, KvError, Near, Pair, Result, Scan, Visitor};
 
 /// How many pairs [`Reader::get_near`] looks at after the first before it searches again. So many
 /// steps cost about as much as a search.
-const MOST_STEPS: usize = 8;
+pub(super) const MOST_STEPS: usize = 8;
 
 /// The pairs as a transaction of LMDB sees them.
 #[derive(Clone, Copy)]
@@ -39,6 +40,11 @@ impl<'t> Reader<'t> {
             Ok(value) => Ok(value.map(Cow::Borrowed)),
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// The value of a key, which is given as it is stored.
+    pub(super) fn value_of_stored(self, stored: &[u8]) -> Result<Option<&'t [u8]>> {
+        self.pairs.get(self.txn, stored).map_err(|error| self.failed(error))
     }
 
     pub(super) fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
@@ -110,7 +116,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A scan. If it reads a `view` that is shared, it waits for its turn at each step.
-    fn steps_of(
+    pub(super) fn steps_of(
         self,
         view: Option<&'t View>,
         span: KeySpan<'_>,
@@ -246,7 +252,7 @@ fn head_of(key: &[u8]) -> u64 {
 
 /// A pair without the zero byte before its key.
 #[inline(always)]
-fn stripped<'t>(
+pub(super) fn stripped<'t>(
     path: &Path,
     (stored, value): (&'t [u8], &'t [u8]),
 ) -> Result<(&'t [u8], &'t [u8])> {
@@ -369,6 +375,8 @@ pub(super) struct View {
     /// After `txn`, so that it is dropped later.
     _counted: CountedReader,
     pairs: Option<Pairs>,
+    /// Where the pairs are in the map, once that was asked for; `None` if LMDB must read them.
+    tree: OnceLock<Option<Tree>>,
     /// Whether others than the transaction that opened this view may use it.
     shared: AtomicBool,
     turn: Mutex<()>,
@@ -378,7 +386,8 @@ pub(super) struct View {
 // SAFETY: Without thread-local slots LMDB lets any thread use a read-only transaction, one at a
 // time. Before a view can be reached from a second thread `shared` is set, by the thread that is
 // then still its only user; from then on every use of `txn`, and of cursors in it, is made under
-// `turn`. What the uses return points into the map, which does not change while `txn` is open.
+// `turn`. What the uses return, and the tree, point into the map, whose pages of this version do not
+// change while `txn` is open.
 #[allow(unsafe_code)]
 unsafe impl Sync for View {}
 
@@ -389,7 +398,8 @@ impl View {
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
-        Ok(View { txn, _counted: counted, pairs, shared, turn, env })
+        let tree = OnceLock::new();
+        Ok(View { txn, _counted: counted, pairs, tree, shared, turn, env })
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
@@ -417,9 +427,25 @@ impl View {
         self.shared.load(Ordering::Acquire)
     }
 
-    /// How long pages are, if they can be read where they are mapped.
-    pub(super) fn readable_pages(&self) -> Option<usize> {
-        self.env.env.readable_pages()
+    /// Where the pairs are in the map; `None` if LMDB must read them.
+    #[inline]
+    pub(super) fn tree(&self) -> Option<&Tree> {
+        self.tree.get_or_init(|| self.find_tree()).as_ref()
+    }
+
+    #[cold]
+    fn find_tree(&self) -> Option<Tree> {
+        let _turn = self.turn();
+        let page_len = self.env.env.readable_pages()?;
+        let record = self.env.env.records()?.get(&self.txn, self.env.name().as_bytes()).ok()??;
+        let info = self.env.env.heed().info();
+        let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len);
+        // SAFETY: This transaction is read-only, and open as long as this view has the tree. The number
+        // of the last page is that of this version or a later one, so the file has that page.
+        #[allow(unsafe_code)]
+        unsafe {
+            Tree::new(record, page_len, pages as u64)
+        }
     }
 
     #[inline]
@@ -432,7 +458,8 @@ impl View {
         lock(&self.turn)
     }
 
-    fn reader(&self) -> Option<Reader<'_>> {
+    #[inline]
+    pub(super) fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
         Some(Reader { pairs, txn: &self.txn, path: self.env.path() })
     }
@@ -445,53 +472,6 @@ impl store_parts::read_transaction::View for View {
 
     fn version(&self) -> Option<u64> {
         Some(self.txn.id() as u64)
-    }
-}
-
-impl KvRead for View {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.get(key))
-    }
-
-    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
-        let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.get_near(key, near))
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        let _turn = self.turn();
-        let Some(reader) = self.reader() else {
-            span.check()?;
-            return Ok(Box::new(std::iter::empty()));
-        };
-        reader.steps_of(Some(self), span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        match self.reader() {
-            Some(reader) => self.visit_pages(reader, span, direction, visitor),
-            None => span.check(),
-        }
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.at_least(min, max))
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.at_most(min, max))
-    }
-
-    fn max_key_len(&self) -> usize {
-        MAX_KEY
     }
 }
 

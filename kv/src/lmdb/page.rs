@@ -1,0 +1,194 @@
+//! Pages of a tree, read where LMDB has mapped them. A step within a page then costs a few
+//! instructions, where a call of LMDB costs a hundred.
+//!
+//! What does not look as expected is `None`, and left to LMDB.
+
+/// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
+/// places of its nodes follow.
+const HEAD: usize = 16;
+/// The flags of a branch and of a leaf that are no part of a transaction that writes.
+const BRANCH: u16 = 0x01;
+const LEAF: u16 = 0x02;
+
+/// In a leaf: size of the value, flags, size of the key. The key and the value follow. In a branch, the
+/// number of the page below is in place of the first two.
+const NODE_HEAD: usize = 8;
+/// The value is in this page.
+const HERE: u16 = 0;
+/// The value is on its own pages.
+const BIG: u16 = 0x01;
+
+/// A page of the version that a read-only transaction sees.
+#[derive(Clone, Copy)]
+pub(super) struct Page<'t> {
+    bytes: &'t [u8],
+    /// The places of its nodes in the page; at least one.
+    places: &'t [[u8; 2]],
+    pub(super) is_leaf: bool,
+}
+
+/// A pair of a leaf.
+pub(super) struct InLeaf<'t> {
+    /// The key as it is stored.
+    pub(super) stored: &'t [u8],
+    /// Not given if it is on its own pages.
+    pub(super) value: Option<&'t [u8]>,
+}
+
+/// The length of the pages of an environment whose pages are this long, if they look as described here and
+/// each of them lies at a multiple of it in memory.
+pub(super) fn readable_pages(page_len: usize) -> Option<usize> {
+    let is_known = cfg!(target_pointer_width = "64") && page_len >= HEAD;
+    (is_known && page_len.is_power_of_two() && page_len <= unit_of_maps()).then_some(page_len)
+}
+
+/// Memory maps begin at a multiple of this.
+fn unit_of_maps() -> usize {
+    #[cfg(unix)]
+    {
+        // SAFETY: it only asks for a number.
+        #[allow(unsafe_code)]
+        let unit = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(unit).unwrap_or(0)
+    }
+    #[cfg(not(unix))]
+    {
+        4096
+    }
+}
+
+impl<'t> Page<'t> {
+    #[inline]
+    pub(super) fn parse(bytes: &'t [u8]) -> Option<Self> {
+        let is_leaf = match u16_at(bytes, 10)? {
+            LEAF => true,
+            BRANCH => false,
+            _ => return None,
+        };
+        let (places, _) = bytes.get(HEAD..usize::from(u16_at(bytes, 12)?))?.as_chunks();
+        (!places.is_empty()).then_some(Page { bytes, places, is_leaf })
+    }
+
+    /// How many nodes there are; at least one.
+    #[inline]
+    pub(super) fn count(self) -> usize {
+        self.places.len()
+    }
+
+    /// The number that the page says it has.
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        number_at(self.bytes, 0).unwrap_or(0)
+    }
+
+    /// The head of a node, its key, and what follows in the page.
+    #[inline]
+    fn node(self, index: usize) -> Option<([u8; NODE_HEAD], &'t [u8], &'t [u8])> {
+        let place = usize::from(u16::from_ne_bytes(*self.places.get(index)?));
+        let (head, rest) = self.bytes.get(place..)?.split_first_chunk::<NODE_HEAD>()?;
+        let [.., a, b] = *head;
+        let (stored, rest) = rest.split_at_checked(usize::from(u16::from_ne_bytes([a, b])))?;
+        Some((*head, stored, rest))
+    }
+
+    /// Which of the nodes, from `from` on, is the first whose key is not `before`. If there is none, as many
+    /// as there are nodes. `before` is given the key as it is stored, or `by_head` its first eight bytes as a
+    /// number, which mostly says it.
+    #[inline]
+    pub(super) fn partition(
+        self,
+        from: usize,
+        by_head: impl Fn(u64) -> Option<bool>,
+        before: impl Fn(&[u8]) -> bool,
+    ) -> Option<usize> {
+        let (mut low, mut high) = (from, self.count());
+        while low < high {
+            let middle = (low + high) / 2;
+            let is_before = match self.key_head(middle).and_then(&by_head) {
+                Some(is_before) => is_before,
+                None => before(self.node(middle)?.1),
+            };
+            if is_before { low = middle + 1 } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// The first eight bytes of a key; `None` if it has less.
+    #[inline]
+    fn key_head(self, index: usize) -> Option<u64> {
+        let place = usize::from(u16::from_ne_bytes(*self.places.get(index)?));
+        let [.., x, y, a, b, c, d, e, f, g, h] = *self.bytes.get(place..)?.first_chunk::<16>()?;
+        (u16::from_ne_bytes([x, y]) >= 8).then_some(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
+
+    /// In a branch, the number of the page below a node.
+    #[inline]
+    pub(super) fn child(self, index: usize) -> Option<u64> {
+        let ([a, b, c, d, e, f, ..], ..) = self.node(index)?;
+        let low = u64::from(u32::from_ne_bytes([a, b, c, d]));
+        Some(low | u64::from(u16::from_ne_bytes([e, f])) << 32)
+    }
+
+    /// In a leaf, a pair.
+    #[inline]
+    pub(super) fn pair(self, index: usize) -> Option<InLeaf<'t>> {
+        let ([a, b, c, d, e, f, ..], stored, rest) = self.node(index)?;
+        let value = match u16::from_ne_bytes([e, f]) {
+            HERE => Some(rest.get(..u32::from_ne_bytes([a, b, c, d]) as usize)?),
+            BIG => None,
+            _ => return None,
+        };
+        Some(InLeaf { stored, value })
+    }
+}
+
+#[inline]
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[inline]
+pub(super) fn number_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever is in a page, reading it stays inside it.
+        #[test]
+        fn any_bytes_can_be_read(
+            flags in prop_oneof![Just(LEAF), Just(BRANCH)],
+            lower in prop_oneof![0..300u16, any::<u16>()],
+            places in prop::collection::vec(prop_oneof![0..600u16, any::<u16>()], 120),
+            nodes in prop::collection::vec(prop_oneof![4 => Just(0u8), 1 => Just(1), 1 => any::<u8>()], 240),
+            head in any::<u64>(),
+        ) {
+            let mut bytes = vec![0; HEAD];
+            bytes[10..12].copy_from_slice(&flags.to_ne_bytes());
+            bytes[12..14].copy_from_slice(&lower.to_ne_bytes());
+            bytes.extend(places.iter().flat_map(|place| place.to_ne_bytes()));
+            bytes.extend(nodes);
+            let range = bytes.as_ptr_range();
+            if let Some(page) = Page::parse(&bytes) {
+                for index in 0..page.count() + 1 {
+                    if let Some(InLeaf { stored, value }) = page.pair(index) {
+                        let value = value.unwrap_or(stored).as_ptr_range();
+                        prop_assert!(range.start <= value.start && value.end <= range.end);
+                    }
+                    page.child(index);
+                }
+                let by_head = |other: u64| (other != head).then_some(other < head);
+                let before = |stored: &[u8]| stored < &head.to_be_bytes()[..];
+                let found = page.partition(0, by_head, before);
+                prop_assert!(found.is_none_or(|found| found <= page.count()));
+            }
+        }
+    }
+}
