@@ -121,6 +121,10 @@ impl KvWrite for OwnedTransaction {
         self.write(|tx| tx.put_if_absent(key, value))
     }
 
+    fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.write(|tx| tx.get_or_put(key, value))
+    }
+
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(|tx| tx.append(key, value))
     }

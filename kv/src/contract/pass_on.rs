@@ -10,7 +10,7 @@
 /// | `READS` | `get`, `get_near`, `scan`, `visit`, `at_least`, `at_most` |
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
-/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `append`, `remove`, `remove_span`, `adjust_counter`, `apply` |
+/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `space`, `statistics` |
 ///
 /// ```text
@@ -31,7 +31,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; content_name, first_difference);
     };
     (@WRITES $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, append, remove, remove_span, adjust_counter, apply);
+        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, get_or_put, append, remove, remove_span, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics);
@@ -133,6 +133,11 @@ macro_rules! pass_on {
     (@put_if_absent $self:ident, $to:expr) => {
         fn put_if_absent(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<bool> {
             $to.put_if_absent(key, value)
+        }
+    };
+    (@get_or_put $self:ident, $to:expr) => {
+        fn get_or_put(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<Option<Vec<u8>>> {
+            $to.get_or_put(key, value)
         }
     };
     (@append $self:ident, $to:expr) => {

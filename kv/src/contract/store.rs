@@ -311,6 +311,29 @@ pub trait KvWrite: KvRead {
         Ok(true)
     }
 
+    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. A store that is
+    /// far away is asked. Costs one descent, or a get and a put.
+    ///
+    /// # Errors
+    /// The errors of [`put`](KvWrite::put), if the key is absent.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// assert_eq!(tx.get_or_put(b"key", b"1")?, None);
+    /// assert_eq!(tx.get_or_put(b"key", b"2")?.unwrap(), b"1");
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        let old = self.get(key)?.map(Cow::into_owned);
+        if old.is_none() {
+            self.put(key, value)?;
+        }
+        Ok(old)
+    }
+
     /// Sets the value of `key`, as [`put`](KvWrite::put) does. Meant for a key that comes after all
     /// keys in the store: LMDB then fills its pages, which otherwise stay half empty. Costs one descent.
     ///

@@ -29,6 +29,7 @@ mod file;
 mod files_match;
 mod key;
 mod map;
+mod open_write;
 mod opening;
 mod options;
 mod own_thread;

@@ -1,13 +1,15 @@
 //! The transaction that writes to an environment.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heed::{MdbError, PutFlags, RwTxn};
+use heed::PutFlags;
 
 use super::env::{Pairs, Shared};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use super::open_write::OpenWrite;
 use super::own_thread::{OwnThread, end_what_was_left};
 use super::read::Reader;
 use crate::contract::pass_on::pass_on;
@@ -20,7 +22,7 @@ use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions}
 /// A transaction that writes. There is only one at a time.
 pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
-    txn: Option<RwTxn<'static>>,
+    open: Option<OpenWrite>,
     pairs: Pairs,
     /// Whether `commit` must roll back.
     discard: bool,
@@ -59,7 +61,7 @@ impl WriteTransaction {
             None => (writer.begin(shared, wait.saturating_sub(start.elapsed()))?, None),
         };
         let begun = WriteTransaction {
-            txn: Some(txn),
+            open: Some(OpenWrite::new(txn)),
             pairs,
             discard: false,
             deadline: Deadline::new(options.timeout),
@@ -84,26 +86,26 @@ impl WriteTransaction {
 
     fn reader(&self) -> Result<Reader<'_>> {
         self.deadline.check()?;
-        let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
-        Ok(Reader { pairs: self.pairs, txn, path: self.env.path() })
+        let open = self.open.as_ref().ok_or_else(Self::ended)?;
+        Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
-    fn write(&mut self) -> Result<(Pairs, &mut RwTxn<'static>, &Shared)> {
+    fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &Shared)> {
         self.deadline.check()?;
-        let txn = self.txn.as_mut().ok_or_else(Self::ended)?;
-        Ok((self.pairs, txn, &self.env))
+        let open = self.open.as_mut().ok_or_else(Self::ended)?;
+        Ok((self.pairs, open, &self.env))
     }
 
     /// Fails if the transaction did not begin with the last commit.
     fn check_numbers(&self) -> Result<()> {
-        let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
-        self.env.env.check_writing(txn)
+        let open = self.open.as_ref().ok_or_else(Self::ended)?;
+        self.env.env.check_writing(open.txn())
     }
 }
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
-        let Some(txn) = self.txn.take() else { return };
+        let Some(txn) = self.open.take().map(OpenWrite::into_txn) else { return };
         match (self.own.take(), self.permit.take(), &self.env.writer) {
             (Some(own), Some(permit), _) => own.abort(txn, permit),
             (_, permit, Some(writer)) => {
@@ -125,54 +127,58 @@ impl KvRead for WriteTransaction {
 
 impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         let key = StoredKey::new(key)?;
-        pairs.put(txn, key.bytes(), value).map_err(|error| env.env.failed("cannot put", error))
+        open.put(pairs, key.bytes(), value).map_err(|error| env.env.failed("cannot put", error))
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         let stored = StoredKey::new(key)?;
-        match pairs.put_with_flags(txn, PutFlags::NO_OVERWRITE, stored.bytes(), value) {
-            Ok(()) => Ok(true),
-            Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(false),
-            Err(error) => Err(env.env.failed("cannot put", error)),
+        open.put_if(pairs, PutFlags::NO_OVERWRITE, stored.bytes(), value)
+            .map_err(|error| env.env.failed("cannot put", error))
+    }
+
+    fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.put_if_absent(key, value)? {
+            true => Ok(None),
+            false => Ok(self.get(key)?.map(Cow::into_owned)),
         }
     }
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         let stored = StoredKey::new(key)?;
-        match pairs.put_with_flags(txn, PutFlags::APPEND, stored.bytes(), value) {
-            Ok(()) => Ok(()),
+        let appended = open.put_if(pairs, PutFlags::APPEND, stored.bytes(), value);
+        match appended.map_err(|error| env.env.failed("cannot put", error))? {
+            true => Ok(()),
             // It is not the last one.
-            Err(heed::Error::Mdb(MdbError::KeyExist)) => self.put(key, value),
-            Err(error) => Err(env.env.failed("cannot put", error)),
+            false => self.put(key, value),
         }
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         let Some(key) = StoredKey::fitting(key) else { return Ok(()) };
-        match pairs.delete(txn, key.bytes()) {
+        match open.remove(pairs, key.bytes()) {
             Ok(_) => Ok(()),
             Err(error) => Err(env.env.failed("cannot remove", error)),
         }
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         span.check()?;
         let failed = |error| env.env.failed("cannot remove", error);
         if span.is_full() {
-            return pairs.clear(txn).map_err(failed);
+            return open.clear(pairs).map_err(failed);
         }
         if span.is_empty() {
             return Ok(());
         }
         let stored = StoredSpan::new(span);
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
-        pairs.delete_range(txn, &bounds).map(drop).map_err(failed)
+        open.remove_range(pairs, &bounds).map_err(failed)
     }
 }
 
@@ -196,7 +202,7 @@ impl KvTransaction for WriteTransaction {
 
     fn version(&self) -> Option<u64> {
         // LMDB gives the number of the state that this transaction will make.
-        self.txn.as_ref().map(|txn| (txn.id() as u64).saturating_sub(1))
+        self.open.as_ref().map(|open| (open.txn().id() as u64).saturating_sub(1))
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -224,7 +230,7 @@ impl Leader for WriteTransaction {
         // Fails if others would not see what was written.
         self.env.env.check_files()?;
         self.check_numbers()?;
-        let txn = self.txn.take().ok_or_else(Self::ended)?;
+        let txn = self.open.take().map(OpenWrite::into_txn).ok_or_else(Self::ended)?;
         match (self.own.take(), &self.env.writer) {
             (Some(own), _) => {
                 own.commit(txn).map_err(|error| self.env.env.commit_failed(error))?;

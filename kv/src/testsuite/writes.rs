@@ -324,6 +324,60 @@ pub fn put_if_absent_says_whether_it_was(fixture: &mut Fixture) {
     assert!(!(first && second && one == other), "both have put it");
 }
 
+/// A get or put shows the value of a key that there is, and puts one that is absent.
+pub fn get_or_put_shows_what_is_there(fixture: &mut Fixture) {
+    let store = fixture.store();
+    put_all(store, &[(b"a", b"1"), (b"k", b"")]);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    assert_eq!(tx.get_or_put(b"a", b"2").unwrap().unwrap(), b"1");
+    assert_eq!(tx.get_or_put(b"k", b"2").unwrap().unwrap(), b"");
+    assert_eq!(tx.get_or_put(b"b", b"1").unwrap(), None);
+    assert_eq!(tx.get_or_put(b"b", b"2").unwrap().unwrap(), b"1");
+    tx.remove(b"a").unwrap();
+    assert_eq!(tx.get_or_put(b"a", b"3").unwrap(), None);
+    assert_eq!(tx.get_or_put(b"", b"empty").unwrap(), None);
+    tx.commit().unwrap();
+    let expected: [(&[u8], &[u8]); 4] = [(b"", b"empty"), (b"a", b"3"), (b"b", b"1"), (b"k", b"")];
+    let found = committed(store);
+    let found: Vec<(&[u8], &[u8])> =
+        found.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    assert_eq!(found, expected);
+    // The same as a get and a put, among other writes.
+    let mut model: std::collections::BTreeMap<_, _> = committed(store).into_iter().collect();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let mut number = 7_u32;
+    for _ in 0..600 {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let key = vec![(number >> 24) as u8 & 15, (number >> 16) as u8 & 7];
+        let value = number.to_be_bytes().to_vec();
+        match number >> 30 {
+            0 => {
+                tx.remove(&key).unwrap();
+                model.remove(&key);
+            }
+            1 => {
+                tx.put(&key, &value).unwrap();
+                model.insert(key, value);
+            }
+            _ => {
+                assert_eq!(tx.get_or_put(&key, &value).unwrap().as_ref(), model.get(&key));
+                model.entry(key).or_insert(value);
+            }
+        }
+    }
+    tx.commit().unwrap();
+    assert_eq!(committed(store), model.into_iter().collect::<Vec<_>>());
+    if !store.capabilities().serializable {
+        return;
+    }
+    // Both see the key absent, so they cannot both be committed.
+    let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
+    let of = |tx: &mut Rival<'_>| tx.step(|tx| Ok(tx.get_or_put(b"new", b"")?.is_none()));
+    let (one, other) = (of(&mut first), of(&mut second));
+    let (first, second) = (first.commit(), second.commit());
+    assert!(!(first && second && one == other), "both have put it");
+}
+
 /// What is appended is put, whether it comes last or not.
 pub fn append_is_a_put(fixture: &mut Fixture) {
     let store = fixture.store();

@@ -133,6 +133,7 @@ impl<O: Observer> KvRead for Observed<'_, O> {
     pass_on!(self => self.untracked.tx; LIMITS);
 }
 
+// `get_or_put` is made of the get and the put that the caller would need without it, as `get_near` is.
 impl<O: Observer> KvWrite for Observed<'_, O> {
     pass_on!(self => self.tx_for(Operation::Put)?; put, put_new, put_if_absent, append);
     pass_on!(self => self.tx_for(Operation::Remove)?; remove);

@@ -159,6 +159,12 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
         self.inner.put_if_absent(&key, value)
     }
 
+    fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.check_length(key)?;
+        let key = self.key(key);
+        self.inner.get_or_put(&key, value)
+    }
+
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_length(key)?;
         let key = self.key(key);

@@ -44,6 +44,10 @@ impl<T: KvRead> KvWrite for ReadOnly<T> {
         refused().map(|()| false)
     }
 
+    fn get_or_put(&mut self, _key: &[u8], _value: &[u8]) -> Result<Option<Vec<u8>>> {
+        refused().map(|()| None)
+    }
+
     fn remove(&mut self, _key: &[u8]) -> Result<()> {
         refused()
     }

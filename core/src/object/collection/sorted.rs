@@ -192,18 +192,30 @@ impl<'t, 'db> Sorted<'t, 'db> {
         let content = &self.content;
         let (keys, values) = self.parts_in(Some(&target.field));
         let stored = content.key(key);
-        let old = content.get(&stored)?;
+        let check_entries = || {
+            content.check_entry(keys, key, 0)?;
+            values.map_or(Ok(()), |values| content.check_entry(values, value, key.len()))
+        };
+        // Mostly the pair is new, and putting it finds out. What may be refused is read first, because a pair that
+        // is there already is not refused.
+        let store = content.tx.store();
+        let at_once = !store.is_refusing() && store.fits(stored.len()) && check_entries().is_ok();
+        let old = match at_once {
+            true => store.get_or_put(&stored, value)?,
+            false => content.get(&stored)?,
+        };
         let result = old.as_deref().map(read).transpose()?;
         // The pair is there already. The pairs of a set have no values that could differ.
         if old.as_deref().is_some_and(|old| values.is_none() || old == value) {
             return Ok(result);
         }
-        // Before the first write: an entry that is too long for the store must change nothing.
-        content.check_entry(keys, key, 0)?;
-        if let Some(values) = values {
-            content.check_entry(values, value, key.len())?;
+        if !at_once {
+            // Before the first write: an entry that is too long for the store must change nothing.
+            check_entries()?;
         }
-        content.put(&stored, value, old.as_deref())?;
+        if !at_once || old.is_some() {
+            content.put(&stored, value, old.as_deref())?;
+        }
         content.got(target, (key, value));
         if old.is_none() {
             content.index(keys, key, &[])?;

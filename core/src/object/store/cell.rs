@@ -280,6 +280,27 @@ impl<'db> Store<'db> {
         Ok(is_new)
     }
 
+    /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. Cost: one put,
+    /// or a get and a put.
+    pub(crate) fn get_or_put(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.check_key(key)?;
+        let changes = self.changes.get();
+        let old = self.write(|kv| Ok(kv.get_or_put(key, value)?))?;
+        match old {
+            Some(_) => self.changes.set(changes),
+            None => {
+                self.note(key, Undo::Absent)?;
+                self.wrote.set(true);
+            }
+        }
+        Ok(old)
+    }
+
+    /// Whether writes are refused.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.refusing.get()
+    }
+
     /// Whether it helps to say what will be read soon.
     #[inline]
     pub(crate) fn prefetches(&self) -> bool {
