@@ -1,6 +1,7 @@
 //! Workloads that other libraries publish about themselves.
 
 mod associations;
+mod random_keys;
 mod secondary_keys;
 
 use std::path::Path;
@@ -9,10 +10,13 @@ use crate::measure::{Cost, rounds};
 use crate::peers::{Line, Table};
 use crate::settings::Settings;
 
+pub use random_keys::RandomKeys;
+
 /// What they are, and their tables.
 pub struct Published {
     pub associations: Table,
     pub secondary_keys: Table,
+    pub random_keys: RandomKeys,
 }
 
 pub fn tables(dir: &Path, settings: &Settings) -> Published {
@@ -20,6 +24,7 @@ pub fn tables(dir: &Path, settings: &Settings) -> Published {
     Published {
         associations: associations::table(&dir.join("associations"), settings),
         secondary_keys: secondary_keys::table(&dir.join("keys"), settings),
+        random_keys: random_keys::measure(&dir.join("random"), settings),
     }
 }
 
@@ -27,7 +32,17 @@ pub fn tables(dir: &Path, settings: &Settings) -> Published {
 type Work<'w> = Box<dyn FnMut(usize) -> Cost + 'w>;
 
 fn line(name: &str, count: usize, mut sides: Vec<Work<'_>>) -> Line {
-    let series = rounds(count, sides.len(), |round, side| Some(sides[side](round)));
+    line_of(name, count, sides.len(), |round, side| sides[side](round))
+}
+
+/// A line of what `run` does with a round and a side.
+fn line_of(
+    name: &str,
+    count: usize,
+    sides: usize,
+    mut run: impl FnMut(usize, usize) -> Cost,
+) -> Line {
+    let series = rounds(count, sides, |round, side| Some(run(round, side)));
     let line = Line { name: name.to_owned(), sides: series.iter().map(|s| s.spread()).collect() };
     crate::peers::log(&line, 0);
     line

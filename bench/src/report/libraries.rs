@@ -2,6 +2,7 @@
 
 use super::{Results, about, grouped, head, plot, row, time};
 use crate::peers::{Growth, Line, Table, Tables};
+use crate::published::RandomKeys;
 
 const SETTINGS: &str = "\
 The objects are people with five fields, of which a number and a string are indexed, and messages of a tenth of the people: \
@@ -78,9 +79,40 @@ pub fn write(tables: &Tables, results: &Results, save: &dyn Fn(&str, &str)) {
         page += "\n## native_db's own benchmark: ten secondary keys\n\nTime for an item with ten indexed numbers and a text, 500 in \
                  one transaction that is rolled back, without its begin and end; 10,000 items.\n\n";
         page += &cells(&published.secondary_keys);
+        page += &random_keys(&published.random_keys);
     }
     page += "\nWhere permazen is not the fastest, and why: [notes](notes.md).\n";
     save("libraries.md", &page);
+}
+
+const RANDOM_KEYS: &str = "\
+What the main benchmark of redb does (`crates/redb-bench`): pairs of a random key of 24 bytes and a random value of 150. All commits \
+are durable. Time for a pair; of `len()` for the whole call. Other than there:\n\n\
+- permazen has objects with two fields, and an index on the key. Nothing makes sure that a key is there only once; in redb and SQLite \
+the newer pair replaces the older one. A value that is read is made anew from its encoded bytes; SQLite copies it, redb lends it.\n\
+- All pairs of a transaction go to permazen at once (`create_many`), which writes the entries of the index in their order. redb and \
+SQLite get them one by one, in random order, as there.\n\
+- There are fewer: there 5,000,000 in the bulk load, 1,000 individual writes, 100 batches of 1,000, and a million reads; here a round has \
+100 individual writes, one batch of 1,000, and 2,000 reads, or 20,000 of all threads. Random pairs are made before the time is taken.\n\
+- Half are removed in five transactions, there in one. Beginning and end of each transaction count.\n\
+- SQLite has a write-ahead log and statements that stay prepared. redb has its usual cache.\n\
+- Not here: writes without a flush, `retain`, `extract_if`, `pop`, sorted inserts, and LMDB, RocksDB and fjall by themselves.\n";
+
+fn random_keys(found: &RandomKeys) -> String {
+    let objects = grouped(found.objects);
+    let mut text =
+        format!("\n## redb's own benchmark: random keys, {objects} objects\n\n{RANDOM_KEYS}\n");
+    text += &cells(&found.table);
+    text += "\nBytes of the files for each pair, after all this and when packed (`LmdbBuilder::compact`, `VACUUM`, `Database::compact`):\n\n";
+    let mut columns = vec![""];
+    columns.extend(&found.table.sides);
+    text += &head(&columns);
+    for (name, sizes) in [("bytes", &found.sizes), ("bytes, packed", &found.packed)] {
+        let mut line = vec![name.to_owned()];
+        line.extend(sizes.iter().map(|size| format!("{size:.0}")));
+        text += &row(line);
+    }
+    text
 }
 
 fn cells(table: &Table) -> String {

@@ -84,7 +84,7 @@ pub trait Session {
 }
 
 /// How many bytes the files of a folder take.
-fn folder_size(dir: &Path) -> u64 {
+pub fn folder_size(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
     let size = |entry: std::fs::DirEntry| {
         let about = entry.metadata().unwrap();
