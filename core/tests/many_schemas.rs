@@ -1,7 +1,7 @@
 //! What a thousand recorded schemas cost a program that opens a transaction.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use permazen::encoding::{EncodingId, Value};
 use permazen::kv::counting::{Counter, CountingStore, Operations};
@@ -19,6 +19,13 @@ const SCHEMAS: usize = 1000;
 /// The entries of the recorded tables: one for each schema, and storage IDs for the fields and the
 /// type they share.
 const ENTRIES: u64 = 2 * SCHEMAS as u64 + 1;
+
+/// For each test: where a transaction without a version changes schemas, all databases of the process read
+/// their schemas again, which would be counted here.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn model(n: usize) -> SchemaModel {
     let int = Simple::of(EncodingId::builtin("int").unwrap());
@@ -51,6 +58,7 @@ fn begin<'d>(db: &'d Database, counter: &Counter, n: usize) -> (Transaction<'d>,
 
 #[test]
 fn beginning_reads_nothing_of_them_while_the_store_is_as_it_was() {
+    let _alone = alone();
     let (db, counter) = database(MemoryStore::new());
     let config = config(0);
     let cost = |config: &TransactionConfig| {
@@ -203,12 +211,14 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
 
 #[test]
 fn after_a_commit_of_its_own_a_database_knows_the_schemas() {
+    let _alone = alone();
     commits_of_ones_own(MemoryStore::new());
 }
 
 #[cfg(feature = "lmdb")]
 #[test]
 fn after_a_commit_of_its_own_a_database_on_lmdb_knows_the_schemas() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     commits_of_ones_own(permazen::kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap());
 }
@@ -216,6 +226,7 @@ fn after_a_commit_of_its_own_a_database_on_lmdb_knows_the_schemas() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn after_a_commit_of_its_own_a_database_on_sqlite_knows_the_schemas() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     commits_of_ones_own(permazen::kv::sqlite::SqliteStore::open_or_create(path).unwrap());
@@ -223,6 +234,7 @@ fn after_a_commit_of_its_own_a_database_on_sqlite_knows_the_schemas() {
 
 #[test]
 fn unused_schemas_are_dropped_after_a_change_of_ones_own_as_after_one_by_others() {
+    let _alone = alone();
     let db = Database::new(Arc::new(MemoryStore::new()));
     let config = TransactionConfig::new(model(0)).unwrap();
     let tx = db.begin(&config).unwrap();
@@ -236,6 +248,7 @@ fn unused_schemas_are_dropped_after_a_change_of_ones_own_as_after_one_by_others(
 
 #[test]
 fn recording_one_more_decodes_and_writes_that_one() {
+    let _alone = alone();
     let (db, counter) = database(MemoryStore::new());
     let (tx, cost) = begin(&db, &counter, SCHEMAS);
     assert_eq!((cost.reads(), cost.puts, cost.removes, cost.span_removes), (0, 2, 0, 0));
@@ -261,6 +274,7 @@ fn recording_one_more_decodes_and_writes_that_one() {
 
 #[test]
 fn unused_schemas_are_found_by_a_seek_for_each_one_in_use() {
+    let _alone = alone();
     let (db, counter) = database(MemoryStore::new());
     for n in [0, 500] {
         let tx = db.begin(&config(n)).unwrap();
@@ -278,6 +292,7 @@ fn unused_schemas_are_found_by_a_seek_for_each_one_in_use() {
 
 #[test]
 fn a_rolled_back_recording_is_not_remembered() {
+    let _alone = alone();
     let (db, counter) = database(MemoryStore::new());
     let (tx, _) = begin(&db, &counter, SCHEMAS);
     assert_eq!(tx.bundle().schemas().len(), SCHEMAS + 1);
@@ -292,6 +307,7 @@ fn a_rolled_back_recording_is_not_remembered() {
 
 #[test]
 fn what_was_written_before_a_database_is_opened_on_it_is_seen() {
+    let _alone = alone();
     let (db, _) = database(MemoryStore::new());
     db.begin(&config(0)).unwrap();
     let mut kv = db.kv().begin(&TxOptions::writing()).unwrap();
@@ -302,6 +318,7 @@ fn what_was_written_before_a_database_is_opened_on_it_is_seen() {
 
 #[test]
 fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
+    let _alone = alone();
     let (db, counter) = database(OptimisticDatabase::new(MemoryStore::new()));
     let (tx, _) = begin(&db, &counter, 0);
     let other = db.begin(&config(1)).unwrap();
@@ -321,6 +338,7 @@ fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
 /// Java writes numbers in keys in their shortest form whenever it writes the tables.
 #[test]
 fn over_long_keys_of_the_tables_are_shortened_when_a_schema_is_recorded() {
+    let _alone = alone();
     let store = Arc::new(MemoryStore::new());
     let new = || Database::new(store.clone());
     new().begin(&config(0)).unwrap().commit().unwrap();
