@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use permazen_kv::{
     Blob, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Near,
-    Pair, Pending, Result, Scan, SharedRead, TxOptions, Visitor, Writes,
+    Pair, Pending, Result, Scan, SharedRead, TxOptions, Verdict, Visitor, Writes,
 };
 use self_cell::self_cell;
 
@@ -135,6 +135,14 @@ impl KvWrite for OwnedTransaction {
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
         self.write(|tx| tx.remove_span(span))
+    }
+
+    fn remove_where(
+        &mut self,
+        span: KeySpan<'_>,
+        judge: &mut dyn FnMut(&[u8], &[u8]) -> Verdict,
+    ) -> Result<()> {
+        self.write(|tx| tx.remove_where(span, judge))
     }
 
     fn apply(&mut self, writes: &Writes) -> Result<()> {

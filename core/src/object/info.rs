@@ -227,6 +227,13 @@ impl Transaction<'_> {
 
     /// The schema and type of an object, from the value of its own pair. They are remembered.
     pub(super) fn info_from(&self, id: ObjId, value: &[u8]) -> Result<ObjectInfo> {
+        let info = self.parse_info(id, value)?;
+        self.remember(id, info.clone());
+        Ok(info)
+    }
+
+    /// The schema and type of an object, from the value of its own pair.
+    pub(super) fn parse_info(&self, id: ObjId, value: &[u8]) -> Result<ObjectInfo> {
         // Schema index 0 is the empty schema, which has no objects.
         if value.first() == Some(&0) {
             return Err(Error::InvalidObjectVersion { id, index: 0 });
@@ -238,9 +245,7 @@ impl Transaction<'_> {
             let schema = bundle.schema(schema)?;
             schema.type_by_storage_id(id.storage_id()).map(Arc::clone)
         });
-        let info = ObjectInfo { schema, object_type };
-        self.remember(id, info.clone());
-        Ok(info)
+        Ok(ObjectInfo { schema, object_type })
     }
 
     pub(crate) fn remember(&self, id: ObjId, info: ObjectInfo) {

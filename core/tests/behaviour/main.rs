@@ -11,6 +11,7 @@ mod creation;
 mod damage;
 mod deletion;
 mod deletion_steps;
+mod deletions_agree;
 mod encoded;
 mod failures;
 mod fields;

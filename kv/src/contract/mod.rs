@@ -31,7 +31,7 @@ pub use space::Space;
 pub(crate) use space::check_spans;
 pub use store::{
     Blob, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Scan,
-    SharedRead, Visitor,
+    SharedRead, Verdict, Visitor,
 };
 pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};

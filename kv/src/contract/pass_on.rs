@@ -10,7 +10,7 @@
 /// | `READS` | `get`, `get_near`, `scan`, `visit`, `at_least`, `at_most` |
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
-/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `adjust_counter`, `apply` |
+/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `remove_where`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `space`, `statistics` |
 ///
 /// ```text
@@ -31,7 +31,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; content_name, first_difference);
     };
     (@WRITES $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, get_or_put, append, remove, remove_span, adjust_counter, apply);
+        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, get_or_put, append, remove, remove_span, remove_where, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics);
@@ -153,6 +153,15 @@ macro_rules! pass_on {
     (@remove_span $self:ident, $to:expr) => {
         fn remove_span(&mut $self, span: $crate::KeySpan<'_>) -> $crate::Result<()> {
             $to.remove_span(span)
+        }
+    };
+    (@remove_where $self:ident, $to:expr) => {
+        fn remove_where(
+            &mut $self,
+            span: $crate::KeySpan<'_>,
+            judge: &mut dyn FnMut(&[u8], &[u8]) -> $crate::Verdict,
+        ) -> $crate::Result<()> {
+            $to.remove_where(span, judge)
         }
     };
     (@adjust_counter $self:ident, $to:expr) => {

@@ -29,6 +29,17 @@ pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
 /// What [`KvRead::visit`] calls with the key and the value of each pair; `Break` ends the visit.
 pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
+/// What becomes of a pair that [`KvWrite::remove_where`] shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is removed.
+    Remove,
+    /// It stays.
+    Keep,
+    /// It stays, and no other pair is shown.
+    Stop,
+}
+
 /// Which way a scan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -363,6 +374,65 @@ pub trait KvWrite: KvRead {
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` removes nothing.
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()>;
+
+    /// Shows the pairs of `span` to `judge` in ascending order, and removes those that it says. Costs
+    /// one descent, a step for each pair that is shown, and the removal of each. Where a store cannot do
+    /// both at once, it is a [`visit`](KvRead::visit), followed by one
+    /// [`remove_span`](KvWrite::remove_span) if all pairs of the span go, or else by a
+    /// [`remove`](KvWrite::remove) for each; so a pair may be removed at once, or only after the last one
+    /// was shown.
+    ///
+    /// # Errors
+    /// `min > max` is [`KvError::InvalidArgument`]. After an error, some of the pairs may have been removed.
+    ///
+    /// ```
+    /// use permazen_kv::{KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, Verdict, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// for key in [b"a", b"b", b"c", b"d"] {
+    ///     tx.put(key, b"")?;
+    /// }
+    /// tx.remove_where(KeySpan::new(b"b", None), &mut |key, _value| match key {
+    ///     b"d" => Verdict::Stop,
+    ///     b"c" => Verdict::Remove,
+    ///     _ => Verdict::Keep,
+    /// })?;
+    /// assert!(tx.get(b"b")?.is_some());
+    /// assert!(tx.get(b"c")?.is_none());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn remove_where(
+        &mut self,
+        span: KeySpan<'_>,
+        judge: &mut dyn FnMut(&[u8], &[u8]) -> Verdict,
+    ) -> Result<()> {
+        let (mut keys, mut ends) = (Vec::new(), Vec::new());
+        let mut all = true;
+        self.visit(span, Direction::Forward, &mut |key, value| {
+            match judge(key, value) {
+                Verdict::Remove => {
+                    keys.extend_from_slice(key);
+                    ends.push(keys.len());
+                }
+                Verdict::Keep => all = false,
+                Verdict::Stop => {
+                    all = false;
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if all && !ends.is_empty() {
+            return self.remove_span(span);
+        }
+        let mut start = 0;
+        for end in ends {
+            self.remove(keys.get(start..end).unwrap_or_default())?;
+            start = end;
+        }
+        Ok(())
+    }
 
     /// Adds `by` to the counter at `key`; the sum wraps around. Does nothing if `key` is absent or
     /// its value is not a counter. Costs a get and a put, or less where the store can adjust

@@ -11,13 +11,13 @@ use super::env::{Pairs, Shared};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::open_write::OpenWrite;
 use super::own_thread::{OwnThread, end_what_was_left};
-use super::read::Reader;
+use super::read::{Reader, stripped};
 use crate::contract::pass_on::pass_on;
 use crate::group::{self, Leader, Member};
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::on_disk;
 use crate::store_parts::write_lock::{Turn, WritePermit};
-use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
+use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions, Verdict};
 
 /// A transaction that writes. There is only one at a time.
 pub(super) struct WriteTransaction {
@@ -179,6 +179,33 @@ impl KvWrite for WriteTransaction {
         let stored = StoredSpan::new(span);
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
         open.remove_range(pairs, &bounds).map_err(failed)
+    }
+
+    /// One cursor finds the pairs and removes them.
+    fn remove_where(
+        &mut self,
+        span: KeySpan<'_>,
+        judge: &mut dyn FnMut(&[u8], &[u8]) -> Verdict,
+    ) -> Result<()> {
+        let (pairs, txn, env) = self.write()?;
+        span.check()?;
+        if span.is_empty() {
+            return Ok(());
+        }
+        let failed = |error| env.env.failed("cannot remove", error);
+        let stored = StoredSpan::new(span);
+        let mut found = pairs.range_mut(txn, &stored.bounds()).map_err(failed)?;
+        while let Some(pair) = found.next() {
+            let (key, value) = stripped(env.path(), pair.map_err(failed)?)?;
+            match judge(key, value) {
+                // SAFETY: nothing is kept of the pair, which was lent to `judge` only.
+                #[allow(unsafe_code)]
+                Verdict::Remove => drop(unsafe { found.del_current() }.map_err(failed)?),
+                Verdict::Keep => {}
+                Verdict::Stop => break,
+            }
+        }
+        Ok(())
     }
 }
 

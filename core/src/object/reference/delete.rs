@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use permazen_kv::KeySpan;
-
 use super::check::field_or_part;
+use super::incoming::Incoming;
+use super::referrers::Todo;
+use super::remove::AtOnce;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
-use crate::layout;
 use crate::object::notify::Happened;
 use crate::object::whole::ObjectData;
 use crate::object::{Error, Result, Transaction};
-use crate::schema::{DeleteAction, ResolvedType};
+use crate::schema::DeleteAction;
 
 /// One thing that a deletion has done; see [`Transaction::delete_telling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,7 +83,9 @@ impl Transaction<'_> {
     ///
     /// Cost per deleted object:
     ///
-    /// * one scan of its pairs and one range removal;
+    /// * one scan of its pairs and one range removal, both with one descent on LMDB. This also finds out
+    ///   whether there is such an object, unless a field may forbid the deletion or listeners to deletions
+    ///   are called;
     /// * one delete for each index entry;
     /// * one seek for each reference field, in any type, that may refer to the object. Fields that
     ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
@@ -93,6 +95,12 @@ impl Transaction<'_> {
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
     ///   views of collections.
+    ///
+    /// On stores that are on this machine and need not detect conflicts, such as LMDB, many referring objects
+    /// are changed or deleted together, if nobody listens to that. Then a referring object that is also deleted
+    /// needs no get. For a reference that is made null, if the field is in no composite index, the object and its
+    /// field are found with one seek and a few steps, or by steps alone if they come soon after the ones before.
+    /// The entries of all in the index of the field are removed as one range.
     ///
     /// # Errors
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if
@@ -180,12 +188,19 @@ impl Transaction<'_> {
             return Ok(false);
         }
         self.operation_then_tell(|| {
-            let mut todo = VecDeque::from([id]);
-            let mut found = false;
-            while let Some(id) = todo.pop_front() {
-                found |= self
-                    .delete_and_queue(id, &mut todo, &mut tell)
-                    .map_err(|error| error.about(|| format!("deletion of {}", self.named(id))))?;
+            let mut todo = VecDeque::new();
+            let delete = |id, todo: &mut VecDeque<Todo>, tell: &mut Option<Tell<'_>>| {
+                self.delete_and_queue(id, todo, tell)
+                    .map_err(|error| error.about(|| format!("deletion of {}", self.named(id))))
+            };
+            let found = delete(id, &mut todo, &mut tell)?;
+            while let Some(next) = todo.pop_front() {
+                match next {
+                    Todo::Object(id) => drop(delete(id, &mut todo, &mut tell)?),
+                    Todo::Referrers { field, target, holders } => {
+                        self.delete_referrers(&holders, field, target, &mut todo)?;
+                    }
+                }
             }
             Ok(found)
         })
@@ -194,10 +209,10 @@ impl Transaction<'_> {
     /// Deletes one object, and makes references to it null or removes them where the fields ask for
     /// that. Adds the objects that must be deleted with it to `todo`, and does not delete them
     /// itself. Returns `false` if there is no such object.
-    fn delete_and_queue(
+    pub(super) fn delete_and_queue(
         &self,
         id: ObjId,
-        todo: &mut VecDeque<ObjId>,
+        todo: &mut VecDeque<Todo>,
         tell: &mut Option<Tell<'_>>,
     ) -> Result<bool> {
         // A hook for its deletion has led here. Those after it are called for it first, then it is
@@ -205,32 +220,29 @@ impl Transaction<'_> {
         if self.being_deleted.is_calling_hooks(id) {
             return Ok(false);
         }
-        let mut entered = None;
-        let (object_type, incoming) = loop {
-            // Listeners may have recorded schemas with more reference fields.
-            let incoming = self.incoming();
-            // It may be deleted already: earlier in this operation, or by a listener.
-            let Some(info) = self.find_info(id)? else { return Ok(false) };
-            let object_type = self.type_of_info(id, info)?;
-            for field in &*incoming {
-                if let Some(referrer) = self.refusing_holder(field, id)? {
-                    return Err(self.referenced(id, referrer, field.field));
-                }
-            }
-            // Listeners are called only the first time through this loop. After that the loop
-            // checks again, because they may have changed what refers to the object.
-            let first_time = self.being_deleted.enter(id);
-            let calls_listeners =
-                first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
-            entered = entered.or(first_time);
-            if !calls_listeners {
-                break (object_type, incoming);
-            }
-            self.tell_deleting(id)?;
+        let (data, incoming) = match self.remove_at_once(id)? {
+            AtOnce::Removed(data, incoming) => (data, incoming),
+            AtOnce::Nothing => return Ok(false),
+            AtOnce::No => match self.remove_after_listeners(id)? {
+                Some(removed) => removed,
+                None => return Ok(false),
+            },
         };
-        let data = self.remove_object(id, &object_type)?;
+        self.queue_after_removal(id, &data, &incoming, todo, tell)?;
+        Ok(true)
+    }
+
+    /// Does what comes after the removal of an object that contained `data` and to which the fields of
+    /// `incoming` may refer.
+    pub(super) fn queue_after_removal(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        incoming: &[Incoming],
+        todo: &mut VecDeque<Todo>,
+        tell: &mut Option<Tell<'_>>,
+    ) -> Result<()> {
         self.note_happened(id, Happened::Deleted);
-        drop(entered);
         // An outer deletion of this same object may have called a listener. That listener may have
         // begun the present deletion, for example by deleting another object that leads here. Then
         // the mark of the outer deletion is still set. It must go: the object is deleted now, a new
@@ -245,7 +257,7 @@ impl Transaction<'_> {
             if field.reference().is_some_and(|reference| reference.forward_delete)
                 && let Ok(Some(target)) = super::check::target_of(bytes)
             {
-                todo.push_back(target);
+                todo.push_back(Todo::Object(target));
             }
             Ok(())
         })?;
@@ -253,8 +265,13 @@ impl Transaction<'_> {
             (DeleteAction::Nullify, Unreference::Nullify),
             (DeleteAction::Remove, Unreference::Remove),
         ] {
-            for field in &*incoming {
-                for holder in self.asking_holders(field, id, action)? {
+            for field in incoming {
+                let holders = self.asking_holders(field, id, action)?;
+                if tell.is_none() {
+                    self.unreference_all(&holders, field.field, id, change)?;
+                    continue;
+                }
+                for holder in holders {
                     // An index entry without matching content is damage, so the content decides.
                     let is_told = tell.is_some() && self.refers(holder, field.field, id)?;
                     self.unreference(holder, field.field, id, change)?;
@@ -264,18 +281,23 @@ impl Transaction<'_> {
                 }
             }
         }
-        for field in &*incoming {
-            for holder in self.asking_holders(field, id, DeleteAction::Delete)? {
+        for field in incoming {
+            let holders = self.asking_holders(field, id, DeleteAction::Delete)?;
+            if tell.is_none() && !holders.is_empty() && self.deletes_referrers_later() {
+                todo.push_back(Todo::Referrers { field: field.field, target: id, holders });
+                continue;
+            }
+            for holder in holders {
                 // An index entry without matching content is damage, so the content decides.
                 if self.refers(holder, field.field, id)? {
-                    todo.push_back(holder);
+                    todo.push_back(Todo::Object(holder));
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn referenced(&self, id: ObjId, referrer: ObjId, field: StorageId) -> Error {
+    pub(super) fn referenced(&self, id: ObjId, referrer: ObjId, field: StorageId) -> Error {
         let object_type = self.object_type(referrer).ok();
         let part = object_type.as_deref().and_then(|object_type| field_or_part(object_type, field));
         let (name, full_name) = match part {
@@ -302,29 +324,5 @@ impl Transaction<'_> {
             full_name,
             other_rule,
         }
-    }
-
-    /// Removes an object's pairs and index entries. Returns what the object contained.
-    pub(in crate::object) fn remove_object(
-        &self,
-        id: ObjId,
-        object_type: &Arc<ResolvedType>,
-    ) -> Result<ObjectData> {
-        let mut data = ObjectData::new(Some(id), Arc::clone(object_type));
-        let end = layout::prefix_end(id.as_bytes());
-        let span = KeySpan::new(id.as_bytes(), end.as_deref());
-        self.store.remove_span_with(span, |key, value| {
-            // A key that belongs to no field of the type is not part of the object.
-            if let Some((field, rest)) = key.get(ObjId::LEN..).and_then(layout::split_field_key)
-                && object_type.field_by_storage_id(field).is_some()
-            {
-                data.push_pair(field, rest, value);
-            }
-            Ok(())
-        })?;
-        data.each_entry(id, |entry| self.store.remove_entry(entry))?;
-        self.store.remove_entry(&layout::object_schema_key(object_type.schema, id))?;
-        self.forget(id);
-        Ok(data)
     }
 }

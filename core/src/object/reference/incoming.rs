@@ -28,7 +28,7 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Whether an object with such a field may demand this action when an object of that type is
     /// deleted.
-    fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
+    pub(super) fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
         self.places.iter().any(|place| asks(place, action, target))
     }
 

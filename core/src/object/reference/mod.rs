@@ -9,7 +9,10 @@ mod delete;
 mod follow;
 mod incoming;
 mod missing;
+mod nullify;
 mod path;
+mod referrers;
+mod remove;
 mod unreference;
 
 pub(in crate::object) use being_deleted::BeingDeleted;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead};
+use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead, Verdict};
 
 use super::journal::{Inverse, Journal, Mark};
 use crate::object::error::{Error, Result, key_too_long};
@@ -50,6 +50,8 @@ pub(crate) struct Store<'db> {
     untracked: Cell<bool>,
     /// Whether the store of the pairs makes use of what will be read soon.
     prefetches: bool,
+    /// Whether a change of others to what was read makes the commit fail.
+    tracks_reads: bool,
     max_key_len: usize,
 }
 
@@ -66,7 +68,8 @@ impl<'db> Store<'db> {
     /// The pairs as a database transaction sees them.
     pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send + 'db>) -> Self {
         let (max_key_len, prefetches) = (kv.max_key_len(), kv.prefetch(&[]));
-        Store { prefetches, ..Store::new(Backing::Transaction(kv), max_key_len) }
+        let tracks_reads = kv.untracked().is_some();
+        Store { prefetches, tracks_reads, ..Store::new(Backing::Transaction(kv), max_key_len) }
     }
 
     /// The pairs of a store without commit.
@@ -87,6 +90,7 @@ impl<'db> Store<'db> {
             refusing: Cell::new(false),
             untracked: Cell::new(false),
             prefetches: false,
+            tracks_reads: false,
             max_key_len,
         }
     }
@@ -240,6 +244,11 @@ impl<'db> Store<'db> {
             return Err(Error::ReadOnly);
         }
         self.write_anyway(body)
+    }
+
+    /// Whether writes are refused.
+    pub(crate) fn refuses(&self) -> bool {
+        self.refusing.get()
     }
 
     /// Sets whether writes are refused. Returns the old setting.
@@ -409,6 +418,44 @@ impl<'db> Store<'db> {
             self.wrote.set(true);
         }
         Ok(())
+    }
+
+    /// Shows the pairs of `span` to `judge` in ascending order, and removes those that it says. `judge`
+    /// must not use the store. After an error, an operation must fail. Cost: one seek, one step for each pair
+    /// shown, and one range removal, or one delete for each pair if some stay.
+    pub(crate) fn remove_where(
+        &self,
+        span: KeySpan<'_>,
+        mut judge: impl FnMut(&[u8], &[u8]) -> Verdict,
+    ) -> Result<()> {
+        self.check_not_lent()?;
+        let recording = self.depth.get() > 0;
+        let mut journal = self.journal.borrow_mut();
+        let mut found = false;
+        self.write(|kv| {
+            kv.remove_where(span, &mut |key, value| {
+                let verdict = judge(key, value);
+                if verdict == Verdict::Remove {
+                    found = true;
+                    if recording {
+                        journal.present(key, value);
+                    }
+                }
+                verdict
+            })?;
+            Ok(())
+        })?;
+        if found {
+            self.wrote.set(true);
+        }
+        Ok(())
+    }
+
+    /// Whether to read more than is needed costs nothing but the steps: no other transaction can be in conflict
+    /// with it, and the pairs are not far away.
+    #[inline]
+    pub(crate) fn reads_on_freely(&self) -> bool {
+        !self.tracks_reads && !self.prefetches
     }
 
     /// Lets `body` write within `span`, and only there, without recording each write. Cost: one

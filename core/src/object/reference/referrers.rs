@@ -1,0 +1,125 @@
+//! The objects that refer to a deleted one are deleted too.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::check::field_or_part;
+use super::remove::AtOnce;
+use crate::id::{ObjId, StorageId};
+use crate::layout::index_prefix;
+use crate::object::error::{Error, Result};
+use crate::object::transaction::Transaction;
+use crate::object::whole::ObjectData;
+
+/// What a deletion has to delete yet.
+pub(super) enum Todo {
+    /// This object.
+    Object(ObjId),
+    /// Those of these objects, which have ascending IDs, that refer to a deleted one through a field.
+    Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
+}
+
+/// So many objects are deleted at most before their index entries are removed.
+const TOGETHER: usize = 1024;
+
+impl Transaction<'_> {
+    /// Whether referrers can be read when they are deleted, and not before: until then, nobody can change
+    /// what they refer to.
+    pub(super) fn deletes_referrers_later(&self) -> bool {
+        self.store.reads_on_freely() && self.tells_nobody()
+    }
+
+    /// Deletes those of `holders` that refer to `target` through a field, and tells nobody. They have entries
+    /// in its index.
+    pub(super) fn delete_referrers(
+        &self,
+        holders: &[ObjId],
+        field: StorageId,
+        target: ObjId,
+        todo: &mut VecDeque<Todo>,
+    ) -> Result<()> {
+        let mut entry = index_prefix(&field.into(), target.as_bytes());
+        let prefix_len = entry.len();
+        for holders in holders.chunks(TOGETHER) {
+            let mut removed = Vec::with_capacity(holders.len());
+            for &holder in holders {
+                entry.truncate(prefix_len);
+                entry.extend_from_slice(holder.as_bytes());
+                let deletion_of =
+                    |id, error: Error| error.about(|| format!("deletion of {}", self.named(id)));
+                let mut left = false;
+                match self.remove_referrer(holder, field, target, &entry, &mut left)? {
+                    AtOnce::Removed(data, incoming) => {
+                        removed.extend(left.then_some(holder));
+                        self.queue_after_removal(holder, &data, &incoming, todo, &mut None)
+                            .map_err(|error| deletion_of(holder, error))?;
+                    }
+                    AtOnce::Nothing => {}
+                    AtOnce::No => {
+                        let refers = self.refers(holder, field, target);
+                        if refers.map_err(|error| deletion_of(target, error))? {
+                            self.delete_and_queue(holder, todo, &mut None)
+                                .map_err(|error| deletion_of(holder, error))?;
+                        }
+                    }
+                }
+            }
+            entry.truncate(prefix_len);
+            self.remove_entries_of(&entry, &removed)?;
+        }
+        Ok(())
+    }
+
+    /// Removes an object at once, if that is possible and it refers to `target`, but not its index entry with
+    /// the key `but`. Sets `left` to whether there should be one.
+    fn remove_referrer(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        target: ObjId,
+        but: &[u8],
+        left: &mut bool,
+    ) -> Result<AtOnce> {
+        let Some(incoming) = self.incoming_if_at_once(holder) else { return Ok(AtOnce::No) };
+        if !self.is_object_type(holder.storage_id()) {
+            return Ok(AtOnce::Nothing);
+        }
+        // What is wrong before it is known to refer to the target keeps that from being deleted.
+        let (seen, deleted) = (Cell::new(false), Cell::new(target));
+        let mut lacks_type = false;
+        let type_of = |own: &[u8]| {
+            seen.set(true);
+            let info = self.parse_info(holder, own)?;
+            deleted.set(holder);
+            lacks_type = info.object_type.is_none();
+            self.type_of_info(holder, info)
+        };
+        let removing = self.store.begin_operation()?;
+        let removed = self.remove_pairs(holder, type_of);
+        // An index entry without matching content is damage, so the content decides.
+        let refers = matches!(&removed, Ok(Some(data)) if refers(data, field, target));
+        removing.end(refers || removed.is_err() && !lacks_type);
+        let removed = match removed {
+            Ok(Some(data)) if refers => self
+                .remove_entries(holder, &data, but)
+                .map(|entry_left| *left = entry_left)
+                .map(|()| data),
+            Ok(_) => return Ok(AtOnce::Nothing),
+            Err(_) if lacks_type => return Ok(AtOnce::Nothing),
+            Err(error) if seen.get() => Err(error),
+            Err(error) => Err(error.about(|| self.named(holder))),
+        };
+        match removed {
+            Ok(data) => Ok(AtOnce::Removed(data, incoming)),
+            Err(error) => Err(error.about(|| format!("deletion of {}", self.named(deleted.get())))),
+        }
+    }
+}
+
+/// Whether an object with this content refers to `target` through a field or sub-field.
+fn refers(data: &ObjectData, field: StorageId, target: ObjId) -> bool {
+    let object_type = Arc::clone(data.object_type());
+    let Some((own, part)) = field_or_part(&object_type, field) else { return false };
+    data.values_of(own, part).any(|value| value == target.as_bytes())
+}

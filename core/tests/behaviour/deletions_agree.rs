@@ -1,0 +1,167 @@
+//! A deletion does the same whether it takes many referrers together, tells each step, or calls listeners.
+
+use permazen::ObjId;
+use permazen::encoding::Value;
+use permazen::object::{Error, Migrate, Result, Transaction};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+/// Two types with the same reference fields. In another version, one has an index more.
+fn schema(last: &str, more: bool) -> String {
+    let more = match more {
+        true => {
+            r#"<SimpleField name="more" encoding="urn:fdc:permazen.io:2020:int" storageId="18" indexed="true"/>
+<CompositeIndex name="both" storageId="42"><Field name="first"/><Field name="n"/></CompositeIndex>"#
+        }
+        false => "",
+    };
+    let fields = format!(
+        r#"<SimpleField name="n" encoding="urn:fdc:permazen.io:2020:int" storageId="19" indexed="true"/>
+<ReferenceField name="first" storageId="20" inverseDelete="NULLIFY"/>
+<ReferenceField name="second" storageId="21" inverseDelete="DELETE"/>
+<SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="REMOVE"/></SetField>
+<ListField name="list" storageId="25"><ReferenceField storageId="26" inverseDelete="DELETE"/></ListField>
+<ReferenceField name="forward" storageId="27" inverseDelete="NULLIFY" forwardDelete="true"/>
+<ReferenceField name="last" storageId="28" inverseDelete="{last}"/>"#
+    );
+    format!(
+        r#"<Schema><ObjectType name="A" storageId="10">{fields}{more}</ObjectType>
+<ObjectType name="B" storageId="11">{fields}</ObjectType></Schema>"#
+    )
+}
+
+/// Objects 0 to 11 are of type A, the others of type B. Their IDs lie beside each other or apart.
+fn object(n: u8) -> ObjId {
+    let kind = if n < 12 { 10 } else { 11 };
+    let far = if n % 3 == 0 { n } else { 0 };
+    ObjId::from_bytes([kind, far, 0, 0, 0, 0, 0, n]).unwrap()
+}
+
+const OBJECTS: u8 = 20;
+
+#[derive(Debug, Clone)]
+struct Given {
+    forbids: bool,
+    /// Which objects are of the other version.
+    more: Vec<bool>,
+    /// Holder, field, target.
+    references: Vec<(u8, u8, u8)>,
+    /// Index entries that are put, of field 20 or 21 or 24 or 26, and of a target and a holder.
+    stray: Vec<(u8, u8, u8)>,
+    /// Pairs that are removed: fields of objects.
+    lost: Vec<(u8, u8)>,
+    /// An object with a damaged own pair.
+    damaged: Option<u8>,
+    delete: u8,
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    let object = || 0..OBJECTS;
+    let few = |most| prop::collection::vec((0..OBJECTS, 0..OBJECTS, 0..OBJECTS), 0..most);
+    // A few objects are referred to often.
+    let target = prop_oneof![3 => 0..3_u8, 1 => 0..OBJECTS];
+    (
+        prop::bool::weighted(0.2),
+        prop::collection::vec(prop::bool::weighted(0.3), usize::from(OBJECTS)),
+        prop::collection::vec((object(), 0..8_u8, target), 0..40),
+        few(3),
+        prop::collection::vec((object(), object()), 0..3),
+        prop::option::weighted(0.1, object()),
+        prop_oneof![3 => 0..3_u8, 1 => 0..OBJECTS],
+    )
+        .prop_map(|(forbids, more, references, stray, lost, damaged, delete)| Given {
+            forbids,
+            more,
+            references,
+            stray,
+            lost,
+            damaged,
+            delete,
+        })
+}
+
+fn world(given: &Given) -> World {
+    let last = if given.forbids { "EXCEPTION" } else { "IGNORE" };
+    let world = World::new();
+    for more in [false, true] {
+        let tx = world.begin(&schema(last, more));
+        for n in (0..OBJECTS).filter(|n| given.more[usize::from(*n)] == more) {
+            create(&tx, object(n));
+            set(&tx, object(n), "n", int(n.into()));
+        }
+        tx.commit().unwrap();
+    }
+    let tx = world.begin(&schema(last, false));
+    for &(holder, field, target) in &given.references {
+        let (id, value) = (object(holder), Value::Ref(object(target)));
+        match field {
+            0 | 1 => set(&tx, id, "first", value),
+            2 | 3 => set(&tx, id, "second", value),
+            4 => drop(tx.set_view(id, "set", Migrate::No).unwrap().add(&value).unwrap()),
+            5 => tx.list_view(id, "list", Migrate::No).unwrap().push(&value).unwrap(),
+            6 => set(&tx, id, "forward", value),
+            _ => set(&tx, id, "last", value),
+        }
+    }
+    tx.commit().unwrap();
+    let key = |n| object(n).to_bytes();
+    for &(field, target, holder) in &given.stray {
+        let field = [20, 21, 24, 26][usize::from(field % 4)];
+        world.raw(&hex(&[&[field], &key(target)[..], &key(holder)].concat()), Some(""));
+    }
+    for &(holder, field) in &given.lost {
+        let field = [20, 21, 27][usize::from(field % 3)];
+        world.raw(&hex(&[&key(holder)[..], &[field]].concat()), None);
+    }
+    if let Some(n) = given.damaged {
+        world.raw(&hex(&key(n)), Some("7f"));
+    }
+    world
+}
+
+/// What a deletion returned, and what is in the store after it.
+fn after(
+    given: &Given,
+    fails_later: bool,
+    delete: impl Fn(&Transaction<'_>, ObjId) -> Result<bool>,
+) -> (Option<bool>, Vec<String>) {
+    let world = world(given);
+    let before = world.pairs();
+    let tx = world.begin(&schema(if given.forbids { "EXCEPTION" } else { "IGNORE" }, false));
+    let mut deleted = None;
+    let failed: Result<(), Error> = tx.atomic(|tx| {
+        deleted = delete(tx, object(given.delete)).ok();
+        match deleted {
+            Some(_) if !fails_later => Ok(()),
+            _ => Err(Error::Busy),
+        }
+    });
+    tx.commit().unwrap();
+    if failed.is_err() && given.stray.is_empty() && given.lost.is_empty() {
+        assert_eq!(world.pairs(), before);
+    }
+    (deleted, world.pairs())
+}
+
+proptest! {
+    #[test]
+    fn deletions_agree(given in given(), fails_later in prop::bool::weighted(0.2)) {
+        let told = after(&given, fails_later, |tx, id| tx.delete_telling(id, &mut |_| Ok(())));
+        let together = after(&given, fails_later, |tx, id| tx.delete(id));
+        prop_assert_eq!(&together.0, &told.0);
+        let healthy = given.stray.is_empty() && given.lost.is_empty();
+        // What is undone repairs entries that were touched, which are not the same.
+        if healthy || (told.0.is_some() && !fails_later) {
+            prop_assert_eq!(&together.1, &told.1);
+        }
+        let heard = after(&given, fails_later, |tx, id| {
+            on_delete(tx, |_, _, _| Ok(()));
+            tx.delete(id)
+        });
+        prop_assert_eq!(&heard.0, &told.0);
+        if healthy || (told.0.is_some() && !fails_later) {
+            prop_assert_eq!(&heard.1, &told.1);
+        }
+    }
+}
