@@ -34,7 +34,7 @@ fn schema(last: &str, more: bool) -> String {
 /// Objects 0 to 11 are of type A, the others of type B. Their IDs lie beside each other or apart.
 fn object(n: u8) -> ObjId {
     let kind = if n < 12 { 10 } else { 11 };
-    let far = if n % 3 == 0 { n } else { 0 };
+    let far = if n.is_multiple_of(3) { n } else { 0 };
     ObjId::from_bytes([kind, far, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
