@@ -165,3 +165,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn more_referrers_than_are_taken_together() {
+    let world = World::new();
+    let tx = world.begin(&schema("IGNORE", false));
+    let object = |n: u32| id(&format!("0a{n:014x}"));
+    create(&tx, object(0));
+    for n in 1..=5000 {
+        create(&tx, object(n));
+        let field = if n % 2 == 0 { "first" } else { "second" };
+        set(&tx, object(n), field, Value::Ref(object(0)));
+    }
+    assert!(tx.delete(object(0)).unwrap());
+    for n in 1..=5000 {
+        assert_eq!(tx.exists(object(n)).unwrap(), n % 2 == 0, "{n}");
+        if n % 2 == 0 {
+            assert_eq!(tx.get(object(n), "first", Migrate::No).unwrap(), Value::Null);
+        }
+    }
+    tx.commit().unwrap();
+    // Each one that is left has its own pair, five entries of null and one of 0, and one of its schema.
+    assert_eq!(world.pairs().len(), 2500 * 7);
+}
