@@ -7,7 +7,7 @@
 use std::ops::RangeBounds;
 
 use heed::types::Bytes;
-use heed::{MdbError, PutFlags, RwIter, RwTxn};
+use heed::{MdbError, PutFlags, RwIter, RwRange, RwTxn};
 
 use super::env::Pairs;
 
@@ -98,6 +98,16 @@ impl OpenWrite {
     ) -> heed::Result<()> {
         self.cursor = None;
         pairs.delete_range(&mut self.txn, range).map(drop)
+    }
+
+    /// The pairs of a range, which can be removed while it is gone through.
+    pub(super) fn range_mut(
+        &mut self,
+        pairs: Pairs,
+        range: &impl RangeBounds<[u8]>,
+    ) -> heed::Result<RwRange<'_, Bytes, Bytes>> {
+        self.cursor = None;
+        pairs.range_mut(&mut self.txn, range)
     }
 
     /// Removes all pairs.

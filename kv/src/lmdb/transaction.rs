@@ -187,14 +187,15 @@ impl KvWrite for WriteTransaction {
         span: KeySpan<'_>,
         judge: &mut dyn FnMut(&[u8], &[u8]) -> Verdict,
     ) -> Result<()> {
-        let (pairs, txn, env) = self.write()?;
+        let (pairs, open, env) = self.write()?;
         span.check()?;
         if span.is_empty() {
             return Ok(());
         }
         let failed = |error| env.env.failed("cannot remove", error);
         let stored = StoredSpan::new(span);
-        let mut found = pairs.range_mut(txn, &stored.bounds()).map_err(failed)?;
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
+        let mut found = open.range_mut(pairs, &bounds).map_err(failed)?;
         while let Some(pair) = found.next() {
             let (key, value) = stripped(env.path(), pair.map_err(failed)?)?;
             match judge(key, value) {
