@@ -203,6 +203,9 @@ fn t095_a_read_only_wrapper_refuses_every_change() {
     for result in results {
         assert!(matches!(result, Err(KvError::Unsupported(_))), "{result:?}");
     }
+    // This is a change only if the key is absent.
+    assert_eq!(tx.get_or_put(&[1], &[9]).unwrap().as_deref(), Some(&[1][..]));
+    assert!(matches!(tx.get_or_put(&[2], &[]), Err(KvError::Unsupported(_))));
     assert_eq!(keys(&tx), [[1]]);
     tx.commit().unwrap();
     let mut snapshot = ReadOnly(store.snapshot());

@@ -323,7 +323,7 @@ pub trait KvWrite: KvRead {
     }
 
     /// Sets the value of a key if it is absent; otherwise returns its value, and changes nothing. A store that is
-    /// far away is asked. Costs one descent, or a get and a put.
+    /// far away is asked. Costs one descent; if the store cannot put so, or the key is there, two.
     ///
     /// # Errors
     /// The errors of [`put`](KvWrite::put), if the key is absent.

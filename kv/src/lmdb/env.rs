@@ -1,7 +1,7 @@
 //! An open environment, and what its users in this process share.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +53,8 @@ pub(super) struct OpenEnv {
     map: Map,
     /// How long pages are, if they can be read where they are mapped.
     readable_pages: Option<usize>,
+    /// The address of the map, as the first tree says that was read in it; 0 before that.
+    map_start: AtomicUsize,
     /// The database without a name, which has the records of those with a name; once there is one.
     records: OnceLock<Pairs>,
     #[cfg(target_os = "linux")]
@@ -96,6 +98,7 @@ impl OpenEnv {
             settling,
             map,
             readable_pages,
+            map_start: AtomicUsize::new(0),
             records: OnceLock::new(),
             #[cfg(target_os = "linux")]
             lock_file: LockFile::default(),
@@ -133,6 +136,13 @@ impl OpenEnv {
         self.readable_pages
     }
 
+    /// Whether the map begins at this address, as far as is known. The first answer decides: the file was checked
+    /// not long before. To be called in a transaction, which keeps the map where it is.
+    pub(super) fn map_begins_at(&self, start: usize) -> bool {
+        let known = self.map_start.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
+        known.is_ok() || known == Err(start)
+    }
+
     /// The database that has the records of the others.
     pub(super) fn records(&self) -> Option<Pairs> {
         self.records.get().copied()
@@ -151,6 +161,7 @@ impl OpenEnv {
     /// Makes the memory map larger if `map_size` is more than was asked for before.
     pub(super) fn grow(&self, map_size: usize) -> Result<()> {
         self.map.grow(&self.directory, map_size, |size| {
+            self.map_start.store(0, Ordering::Relaxed);
             // SAFETY: No transaction of this process is active, and nothing else uses the map: that
             // is when `Map::grow` calls this, and it keeps new ones from beginning meanwhile.
             #[allow(unsafe_code)]

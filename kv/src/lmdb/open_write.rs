@@ -140,6 +140,7 @@ mod tests {
     use heed::{CommitOrAbort, Env, EnvOpenOptions, WithoutTls};
     use proptest::prelude::*;
 
+    use super::super::file::verify;
     use super::*;
 
     #[derive(Debug, Clone)]
@@ -152,15 +153,15 @@ mod tests {
         Clear,
     }
 
-    /// Mostly beside each other, as the pairs of an object are; never empty, which LMDB does not allow.
+    /// Mostly beside each other, as the pairs of an object are; never empty, which LMDB does not allow. Few
+    /// enough that most of them come again, and some so long that the tree is deep.
     fn key() -> impl Strategy<Value = Vec<u8>> {
-        (0..6u8, 0..40u8, prop::collection::vec(any::<u8>(), 0..3), 0..60usize).prop_map(
-            |(object, field, rest, len)| {
-                let mut key = [&[0, object, field][..], &rest].concat();
-                key.resize(key.len() + len, field);
-                key
-            },
-        )
+        let len = prop_oneof![4 => Just(0usize), 2 => Just(60), 2 => Just(500)];
+        (0..4u8, 0..30u8, len).prop_map(|(object, field, len)| {
+            let mut key = vec![0, object, field];
+            key.resize(key.len() + len, field);
+            key
+        })
     }
 
     fn value() -> impl Strategy<Value = Vec<u8>> {
@@ -168,14 +169,22 @@ mod tests {
         (any::<u8>(), len).prop_map(|(byte, len)| vec![byte; len])
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step(removals: u32) -> impl Strategy<Value = Step> {
         prop_oneof![
-            60 => (key(), value()).prop_map(|(key, value)| Step::Put(key, value)),
-            20 => (key(), value()).prop_map(|(key, value)| Step::PutNew(key, value)),
-            5 => (key(), value()).prop_map(|(key, value)| Step::Append(key, value)),
-            40 => key().prop_map(Step::Remove),
-            3 => (key(), key()).prop_map(|(a, b)| Step::RemoveRange(a.clone().min(b.clone()), a.max(b))),
+            600 => (key(), value()).prop_map(|(key, value)| Step::Put(key, value)),
+            200 => (key(), value()).prop_map(|(key, value)| Step::PutNew(key, value)),
+            50 => (key(), value()).prop_map(|(key, value)| Step::Append(key, value)),
+            removals => key().prop_map(Step::Remove),
+            4 => (key(), key()).prop_map(|(a, b)| Step::RemoveRange(a.clone().min(b.clone()), a.max(b))),
             1 => Just(Step::Clear),
+        ]
+    }
+
+    /// The steps of a transaction. In some of them, the tree becomes small again.
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        prop_oneof![
+            2 => prop::collection::vec(step(300), 1..600),
+            1 => prop::collection::vec(step(5000), 1..600),
         ]
     }
 
@@ -225,10 +234,7 @@ mod tests {
         /// Also with the cursor of heed's own iterators beside it, and after a rollback.
         #[test]
         fn pairs_are_what_a_map_has(
-            transactions in prop::collection::vec(
-                (prop::collection::vec(step(), 1..400), any::<bool>()),
-                1..5,
-            ),
+            transactions in prop::collection::vec((steps(), prop::bool::weighted(0.8)), 1..6),
         ) {
             let directory = tempfile::tempdir().unwrap();
             let mut options = EnvOpenOptions::new().read_txn_without_tls();
@@ -260,6 +266,7 @@ mod tests {
                 if *commit {
                     open.into_txn().commit().unwrap();
                     committed = model;
+                    prop_assert_eq!(verify(directory.path(), "pairs").unwrap(), Vec::<String>::new());
                 } else {
                     drop(open);
                 }

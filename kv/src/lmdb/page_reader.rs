@@ -68,7 +68,7 @@ impl<'t> PageReader<'t> {
         self.in_turn(|reader| reader.get(key))
     }
 
-    /// Does the same as [`Reader::get_near`].
+    /// Does the same as [`Reader::get_near`], but does not look at what comes after an absent key.
     #[inline]
     fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
         let (leaf, at) = match self.tree.get(key) {
@@ -125,8 +125,9 @@ impl<'t> PageReader<'t> {
         Some(pair.map(|(key, value)| Some((Cow::Borrowed(key), Cow::Borrowed(value)))))
     }
 
-    /// Does the same as [`Reader::visit_of`]. Where keys are not in order, which is damage, both end, but may
-    /// show other pairs.
+    /// Does the same as [`Reader::visit_of`] on pairs that this crate has stored. Where keys are not in order,
+    /// which is damage, both end, but may show other pairs; and this does not look at keys of others after an
+    /// end.
     fn visit(
         self,
         span: KeySpan<'_>,

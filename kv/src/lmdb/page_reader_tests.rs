@@ -22,17 +22,17 @@ struct Database {
 
 impl Database {
     /// Lends both readers of the present version. The second one reads only the first `most` pages,
-    /// and leaves the others to LMDB; it is not there if that must read all of them.
+    /// and leaves the others to LMDB; it is not there if LMDB must read all of them.
     fn read(&self, path: &Path, most: u64, look: impl FnOnce(Reader<'_>, Option<PageReader<'_>>)) {
         let txn = self.env.read_txn().unwrap();
         let record = self.records.get(&txn, b"pairs").unwrap().unwrap();
         let page_len = self.pairs.stat(&txn).unwrap().page_size as usize;
         let pages = self.env.info().last_page_number as u64 + 1;
-        let pages = pages.min(most);
         // SAFETY: the transaction is read-only, and the tree is used only here.
         #[allow(unsafe_code)]
         let tree = unsafe { Tree::new(record, readable_pages(page_len).unwrap(), pages) };
         let reader = Reader { pairs: self.pairs, txn: &txn, path };
+        let tree = tree.map(|tree| tree.limited(most));
         look(reader, tree.as_ref().map(|tree| PageReader::new(tree, reader, None)));
     }
 }
@@ -169,6 +169,48 @@ proptest! {
             }
         });
     }
+}
+
+/// A tree with several levels of branches, looked at where its keys are, and just before and after each.
+#[test]
+fn deep_trees_are_searched_as_lmdb_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path(), DatabaseFlags::empty());
+    let pairs = database.pairs;
+    let key = |number: u16| {
+        let mut key = number.wrapping_mul(40503).to_be_bytes().to_vec();
+        key.resize(500, 7);
+        key
+    };
+    let mut txn = database.env.write_txn().unwrap();
+    for number in 0..3000 {
+        pairs.put(&mut txn, &[&[0], &key(number)[..]].concat(), &number.to_be_bytes()).unwrap();
+    }
+    assert!(pairs.stat(&txn).unwrap().depth >= 5);
+    txn.commit().unwrap();
+    database.read(directory.path(), u64::MAX, |reader, pages| {
+        let pages = pages.unwrap();
+        for number in 0..3000 {
+            let there = key(number);
+            let before = [&there[..499], &[6, 0xff]].concat();
+            let after = [&there[..], &[0]].concat();
+            for key in [there, before, after] {
+                assert_eq!(reader.get(&key).unwrap(), pages.get(&key).unwrap());
+                let found = pages.at_least(&key, None).unwrap();
+                assert_eq!(reader.at_least(&key, None).unwrap(), found);
+                let found = pages.at_most(b"", Some(&key)).unwrap();
+                assert_eq!(reader.at_most(b"", Some(&key)).unwrap(), found);
+                if number % 30 == 0 {
+                    for span in [KeySpan::new(&key, None), KeySpan::new(b"", Some(&key))] {
+                        for direction in [Direction::Forward, Direction::Reverse] {
+                            let [by_steps, by_pages] = both(reader, pages, span, direction, 40);
+                            assert_eq!(by_steps, by_pages);
+                        }
+                    }
+                }
+            }
+        }
+    });
 }
 
 /// Trees that are ordered in another way are left to LMDB.

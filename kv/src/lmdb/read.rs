@@ -440,12 +440,11 @@ impl View {
         let record = self.env.env.records()?.get(&self.txn, self.env.name().as_bytes()).ok()??;
         let info = self.env.env.heed().info();
         let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len);
-        // SAFETY: This transaction is read-only, and open as long as this view has the tree. The number
-        // of the last page is that of this version or a later one, so the file has that page.
+        // SAFETY: This transaction is read-only, and open as long as this view has the tree. That it begins
+        // where the map does is checked here.
         #[allow(unsafe_code)]
-        unsafe {
-            Tree::new(record, page_len, pages as u64)
-        }
+        let tree = unsafe { Tree::new(record, page_len, pages as u64) };
+        tree.filter(|tree| self.env.env.map_begins_at(tree.start()))
     }
 
     #[inline]

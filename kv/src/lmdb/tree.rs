@@ -116,7 +116,8 @@ impl Tree {
     /// # Safety
     /// A read-only transaction must have returned `record`, and the tree is used only while that is
     /// open. [`readable_pages`](super::page::readable_pages) must have returned `page_len` for its
-    /// environment. There are at least `pages` pages in its map and in its file.
+    /// environment. There are at least `pages` pages in its map. Before the tree is used, the caller makes sure
+    /// that it [begins](Tree::start) where the map does, because that depends on what a page says of itself.
     #[allow(unsafe_code)]
     pub(super) unsafe fn new(record: &[u8], page_len: usize, pages: u64) -> Option<Tree> {
         if record.len() != RECORD || u16_at(record, FLAGS)? != 0 {
@@ -129,10 +130,24 @@ impl Tree {
         // change.
         let bytes = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), page_len) };
         let page = Page::parse(bytes)?;
+        if !(META_PAGES..pages).contains(&page.number()) {
+            return None;
+        }
         let number = usize::try_from(page.number()).ok()?;
         let start = place.checked_sub(number.checked_mul(page_len)?)?;
         let root = Some(number_at(record, ROOT)?).filter(|root| *root != NO_PAGE);
         page.is_leaf.then_some(Tree { start, page_len, pages, root })
+    }
+
+    /// The tree of which only the first pages can be read.
+    #[cfg(test)]
+    pub(super) fn limited(self, pages: u64) -> Tree {
+        Tree { pages: self.pages.min(pages), ..self }
+    }
+
+    /// The address at which the map begins, by what this tree was made of.
+    pub(super) fn start(&self) -> usize {
+        self.start
     }
 
     #[inline]
@@ -141,8 +156,9 @@ impl Tree {
             return None;
         }
         let place = self.start + number as usize * self.page_len;
-        // SAFETY: The map and the file have this page, as `new` demands. A page of the tree of an open
-        // transaction does not change.
+        // SAFETY: The map has this page, as `new` demands. A page of the tree of an open transaction does not
+        // change, and the file has it. In a damaged file, a branch can name another page; LMDB would read that
+        // in the same way.
         #[allow(unsafe_code)]
         let bytes =
             unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), self.page_len) };

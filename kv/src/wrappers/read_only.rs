@@ -44,8 +44,11 @@ impl<T: KvRead> KvWrite for ReadOnly<T> {
         refused().map(|()| false)
     }
 
-    fn get_or_put(&mut self, _key: &[u8], _value: &[u8]) -> Result<Option<Vec<u8>>> {
-        refused().map(|()| None)
+    fn get_or_put(&mut self, key: &[u8], _value: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.0.get(key)? {
+            Some(value) => Ok(Some(value.into_owned())),
+            None => refused().map(|()| None),
+        }
     }
 
     fn remove(&mut self, _key: &[u8]) -> Result<()> {
