@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use permazen::kv::counting::CountingStore;
+use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt as _, TxOptions};
 use permazen::{Any, AnyObj, Error, Obj, Permazen, PermazenObject, Ref, Result, Tx};
+use proptest::prelude::*;
 
 #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
 struct Person {
@@ -191,4 +195,93 @@ fn hash_sets_and_hash_maps_hold_the_plain_data() {
         assert_eq!((loaded.words.len(), loaded.counts.get("z")), (1, Some(&3)));
         Ok(())
     });
+}
+
+#[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+#[permazen(composite(name = "byNameAge", fields(name, age)))]
+struct Seen {
+    #[permazen(indexed)]
+    name: Option<String>,
+    #[permazen(indexed)]
+    age: i32,
+    #[permazen(indexed)]
+    other: Option<Ref<Seen>>,
+    height: i64,
+}
+
+/// What a set field is given.
+#[derive(Debug, Clone)]
+enum Given {
+    Name(Option<String>),
+    Age(i32),
+    Other(Option<usize>),
+    Height(i64),
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    prop_oneof![
+        prop::option::of("[a-c]{0,2}").prop_map(Given::Name),
+        (0..3).prop_map(Given::Age),
+        prop::option::of(0..4usize).prop_map(Given::Other),
+        (0..3i64).prop_map(Given::Height),
+    ]
+}
+
+fn pairs(store: &dyn KvDatabase) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let pairs = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    pairs
+        .map(|pair| pair.unwrap())
+        .map(|(key, value)| (key.into_owned(), value.into_owned()))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// An object that its transaction does not know is read together with the old value of the field. In the
+    /// end, everything is as if it was known before.
+    #[test]
+    fn what_is_set_first_is_set_as_what_is_known(
+        commits in prop::collection::vec(
+            prop::collection::vec((0..4usize, given()), 1..5),
+            1..12,
+        ),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |store: &Arc<dyn KvDatabase>| {
+            Permazen::builder_shared(Arc::clone(store)).model::<Seen>().build().unwrap()
+        };
+        let first: Arc<dyn KvDatabase> = Arc::new(LmdbStore::open_or_create(dir.path()).unwrap());
+        let first_db = open(&first);
+        let ids = first_db.write(|tx| {
+            (0..4).map(|_| Ok(tx.create(Seen::default())?.to_ref())).collect::<Result<Vec<_>>>()
+        });
+        let ids = ids.unwrap();
+        let second: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+        second.write(|tx| pairs(&*first).iter().try_for_each(|(key, value)| tx.put(key, value))).unwrap();
+        let second_db = open(&second);
+        let both = [(first, first_db), (second, second_db)];
+        for commit in &commits {
+            for (known, (_, db)) in [false, true].into_iter().zip(&both) {
+                db.write(|tx| {
+                    for (number, given) in commit {
+                        let seen = tx.get(ids[*number])?;
+                        if known {
+                            assert!(seen.exists()?);
+                        }
+                        match given {
+                            Given::Name(name) => seen.set_name(name)?,
+                            Given::Age(age) => seen.set_age(*age)?,
+                            Given::Other(other) => seen.set_other(other.map(|other| ids[other]))?,
+                            Given::Height(height) => seen.set_height(*height)?,
+                        }
+                    }
+                    Ok(())
+                }).unwrap();
+            }
+            let [first, second] = both.each_ref().map(|(store, _)| pairs(&**store));
+            prop_assert_eq!(first, second);
+        }
+    }
 }

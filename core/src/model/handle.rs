@@ -74,18 +74,19 @@ impl<'t> Handle<'t> {
         let field = self.binding.field(position)?;
         self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| self.unencodable(field, source))?;
-            let set = |migrate| self.tx.core.encoded().set(self.id, field, bytes, migrate);
-            // The object must move: by the rules of access, or because its own schema does not have
-            // this definition of the field.
-            if self.access() == Migrate::Yes || !self.tx.core.encoded().defines(self.id, field)? {
-                return Ok(set(Migrate::Yes)?);
+            let encoded = self.tx.core.encoded();
+            let move_and_set = || Ok(encoded.set(self.id, field, bytes, Migrate::Yes)?);
+            if self.access() == Migrate::Yes {
+                return move_and_set();
             }
-            match set(Migrate::No) {
+            match encoded.set_defined(self.id, field, bytes) {
+                // The object's own schema does not have this definition of the field.
+                Ok(false) => move_and_set(),
                 // The object's own schema refuses the new value, but the schema of the models may
                 // allow it. So the object moves, and gets the new value with the move. The old value
                 // cannot prevent the move, because it is replaced.
-                Err(error) if self.may_depend_on_schema(&error)? => Ok(set(Migrate::Yes)?),
-                set => Ok(set?),
+                Err(error) if self.may_depend_on_schema(&error)? => move_and_set(),
+                set => Ok(set.map(drop)?),
             }
         })
     }

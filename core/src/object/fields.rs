@@ -7,6 +7,7 @@ use super::info::{Migrate, ObjectInfo};
 use super::notify::ChangeKind;
 use super::reference::check_reference_type;
 use super::store::Undo;
+use super::transaction::Buffer;
 use super::{Encoded, Error, Result, Transaction};
 use crate::encoding::Value;
 use crate::id::ObjId;
@@ -49,6 +50,14 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .field(name)
         .filter(|field| matches!(field.kind, ResolvedKind::Counter))
         .ok_or_else(|| unknown_field(object_type, name))
+}
+
+/// The value of a field that was read together with its object's own pair, before the field is set.
+struct ReadAhead<'t> {
+    /// The number of changes then. If there are more now, the value may be another one.
+    changes: u64,
+    /// `None` if it has no pair.
+    value: Option<Buffer<'t>>,
 }
 
 /// Where two entries of a composite index end in a buffer: first the entry with the old value of a
@@ -187,19 +196,41 @@ impl Transaction<'_> {
             let mut bytes = self.buffer();
             encode(&object_type, &mut bytes)?;
             let (field, simple) = simple_field(&object_type, field)?;
-            self.write_simple(id, &object_type, field, simple, &bytes)
+            self.write_simple(id, &object_type, field, simple, None, &bytes)
         })
         .map_err(|error| error.about(|| format!("field {field} of {}", self.named(id))))
     }
 
+    /// Reads the value of a field that will be set, if it will be needed and its object is not known yet:
+    /// both are read together.
+    fn read_ahead(&self, id: ObjId, field: &ResolvedField) -> Result<Option<ReadAhead<'_>>> {
+        let is_indexed =
+            field.simple().is_some_and(|simple| simple.indexed) || !field.indexes.is_empty();
+        let is_known = || self.known_info(id, |_| ()).is_some();
+        if !is_indexed || !field.near || is_known() || !self.is_object_type(id.storage_id()) {
+            return Ok(None);
+        }
+        let key = FieldKey::new(id, &field.key);
+        let value = self.with_own_pair(id, &key, |_, value| {
+            Ok(value.map(|value| {
+                let mut bytes = self.buffer();
+                bytes.extend_from_slice(value);
+                bytes
+            }))
+        });
+        let value = value.map_err(|error| error.about(|| self.named(id)))?;
+        Ok(Some(ReadAhead { changes: self.store.changes().get(), value }))
+    }
+
     /// Sets a simple field to an encoded value that was checked. Call it inside
     /// [`Transaction::mutate`].
-    pub(crate) fn write_simple(
+    fn write_simple(
         &self,
         id: ObjId,
         object_type: &Arc<ResolvedType>,
         field: &Arc<ResolvedField>,
         simple: &ResolvedSimple,
+        ahead: Option<ReadAhead<'_>>,
         new: &[u8],
     ) -> Result<()> {
         let monitored = self.is_monitored(object_type, field);
@@ -210,43 +241,85 @@ impl Transaction<'_> {
             self.notes.field(id, field.storage_id, Some(new));
             return Ok(());
         }
-        self.exchange_simple(id, object_type, field, simple, None, new)
+        let key = FieldKey::new(id, &field.key);
+        let mut old = self.buffer();
+        let ahead = ahead.filter(|ahead| ahead.changes == self.store.changes().get());
+        let stored = match ahead {
+            Some(ReadAhead { value, .. }) => {
+                old.extend_from_slice(or_default(
+                    id,
+                    field,
+                    simple,
+                    value.as_ref().map(|value| &value[..]),
+                )?);
+                value.is_some()
+            }
+            None => self.read_old(id, &key, field, simple, &mut old)?,
+        };
+        self.exchange(id, object_type, (field, simple), &key, (&old, stored), new)
     }
 
-    /// Sets a simple field to an encoded value that was checked. If `only` is given, changes the
-    /// field only if it has that value.
+    /// Appends the value of a field to `old`. Returns whether it has a pair.
+    fn read_old(
+        &self,
+        id: ObjId,
+        key: &[u8],
+        field: &ResolvedField,
+        simple: &ResolvedSimple,
+        old: &mut Vec<u8>,
+    ) -> Result<bool> {
+        self.store.get(key, |value| {
+            old.extend_from_slice(or_default(id, field, simple, value)?);
+            Ok(value.is_some())
+        })?
+    }
+
+    /// Sets a simple field to an encoded value that was checked, if it has the value `only`. Call it inside
+    /// [`Transaction::mutate`].
     pub(crate) fn exchange_simple(
         &self,
         id: ObjId,
         object_type: &Arc<ResolvedType>,
         field: &Arc<ResolvedField>,
         simple: &ResolvedSimple,
-        only: Option<&[u8]>,
+        only: &[u8],
         new: &[u8],
     ) -> Result<()> {
         let key = FieldKey::new(id, &field.key);
-        let monitored = self.is_monitored(object_type, field);
         let mut old = self.buffer();
-        let stored = self.store.get(&key, |value| {
-            let known = value.or(simple.default.as_deref());
-            old.extend_from_slice(known.ok_or_else(|| unknown_default(id, field, simple))?);
-            Ok::<_, Error>(value.is_some())
-        })??;
-        // Nothing changes, so nothing is written and listeners are not called.
-        if old[..] == *new || only.is_some_and(|only| old[..] != *only) {
+        let stored = self.read_old(id, &key, field, simple, &mut old)?;
+        if old[..] != *only {
             return Ok(());
         }
+        self.exchange(id, object_type, (field, simple), &key, (&old, stored), new)
+    }
+
+    /// Sets a simple field that has the value `old`, which may have a pair or not.
+    fn exchange(
+        &self,
+        id: ObjId,
+        object_type: &Arc<ResolvedType>,
+        (field, simple): (&Arc<ResolvedField>, &ResolvedSimple),
+        key: &[u8],
+        (old, stored): (&[u8], bool),
+        new: &[u8],
+    ) -> Result<()> {
+        // Nothing changes, so nothing is written and listeners are not called.
+        if old == new {
+            return Ok(());
+        }
+        let monitored = self.is_monitored(object_type, field);
         let mut entries = self.buffer();
         let mut ends = Vec::new();
         // Finds the old and new entries of composite indexes before the first write, like the entries
         // of the field's own index below.
         if !field.indexes.is_empty() {
-            self.composite_entries(id, object_type, field, &old, new, &mut entries, &mut ends)?;
+            self.composite_entries(id, object_type, field, old, new, &mut entries, &mut ends)?;
         }
         let mut old_entry = self.buffer();
         let mut new_entry = self.buffer();
         if simple.indexed {
-            for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
+            for (entry, value) in [(&mut old_entry, old), (&mut new_entry, new)] {
                 layout::append_index_key(&field.key, value, id, &[], entry);
             }
             // Before the first write, so that a value that is too long for the index changes nothing.
@@ -254,7 +327,7 @@ impl Transaction<'_> {
                 .check_key(&new_entry)
                 .map_err(|error| error.about(|| describe(id, field)))?;
         }
-        self.store_simple(&key, simple, new, if stored { Undo::Old(&old) } else { Undo::Absent })?;
+        self.store_simple(key, simple, new, if stored { Undo::Old(old) } else { Undo::Absent })?;
         if simple.indexed {
             self.store.remove_entry(&old_entry)?;
             self.store.put_entry(&new_entry)?;
@@ -267,7 +340,7 @@ impl Transaction<'_> {
         }
         self.notes.field(id, field.storage_id, Some(new));
         if monitored {
-            let kind = ChangeKind::Simple { old: old[..].into(), new: new.into() };
+            let kind = ChangeKind::Simple { old: old.into(), new: new.into() };
             self.queue_change(id, object_type, field, kind);
         }
         Ok(())
@@ -508,6 +581,28 @@ impl Encoded<'_, Transaction<'_>> {
         value: &[u8],
         migrate: Migrate,
     ) -> Result<()> {
+        self.set_where(id, field, value, migrate, false).map(drop)
+    }
+
+    /// Sets a simple field as [`set`](Encoded::set) does without moving the object, if the object's own
+    /// schema has a field with this storage ID. Returns false if it has none.
+    pub(crate) fn set_defined(
+        self,
+        id: ObjId,
+        field: &ResolvedField,
+        value: &[u8],
+    ) -> Result<bool> {
+        self.set_where(id, field, value, Migrate::No, true)
+    }
+
+    fn set_where(
+        self,
+        id: ObjId,
+        field: &ResolvedField,
+        value: &[u8],
+        migrate: Migrate,
+        only_defined: bool,
+    ) -> Result<bool> {
         let tx = self.0;
         tx.mutate(|| {
             let check = |object_type: &ResolvedType| {
@@ -522,13 +617,18 @@ impl Encoded<'_, Transaction<'_>> {
                     .check_canonical(value)
                     .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
             };
+            let ahead = tx.read_ahead(id, field)?;
             let object_type = tx.type_for_setting(id, migrate, |object_type| {
                 check(object_type)?;
                 Ok((field.storage_id, value.to_vec()))
             })?;
+            if only_defined && object_type.field_by_storage_id(field.storage_id).is_none() {
+                return Ok(false);
+            }
             check(&object_type)?;
             let (field, simple) = own_simple_field(&object_type, field)?;
-            tx.write_simple(id, &object_type, field, simple, value)
+            tx.write_simple(id, &object_type, field, simple, ahead, value)?;
+            Ok(true)
         })
         .map_err(|error| error.about(|| describe(id, field)))
     }

@@ -39,7 +39,7 @@ impl Transaction<'_> {
             return self.unreference_in_collection(holder, field, target, change);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
-        let target = Some(&target.as_bytes()[..]);
+        let target = &target.as_bytes()[..];
         self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
     }
 

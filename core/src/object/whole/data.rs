@@ -98,11 +98,14 @@ impl ObjectData {
 
     /// No content yet, of an object that will be loaded.
     pub(in crate::object) fn with_room(id: ObjId, object_type: &Arc<ResolvedType>) -> Self {
-        let mut data = ObjectData::new(Some(id), Arc::clone(object_type));
         // Most objects have about a pair for each field, and short values.
-        data.pairs.reserve(object_type.fields.len());
-        data.bytes.reserve(16 * object_type.fields.len());
-        data
+        let fields = object_type.fields.len();
+        ObjectData {
+            id: Some(id),
+            object_type: Arc::clone(object_type),
+            bytes: Vec::with_capacity(16 * fields),
+            pairs: Vec::with_capacity(fields),
+        }
     }
 
     /// The object from which this was loaded; `None` if it was not.
@@ -143,9 +146,10 @@ impl ObjectData {
     /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
     /// default.
     pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
+        let field = field.storage_id;
+        let first = self.pairs.get(self.pairs.partition_point(|pair| pair.field < field))?;
         // A key that is longer than the field's own is not part of the object.
-        let pair = self.of(field.storage_id).first().filter(|pair| pair.start == pair.value)?;
-        Some(self.value(pair))
+        (first.field == field && first.start == first.value).then(|| self.value(first))
     }
 
     /// The encoded value of a simple field, which may be the default.

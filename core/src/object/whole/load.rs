@@ -121,7 +121,10 @@ impl Transaction<'_> {
                                 // the object.
                                 break;
                             }
-                            let count = self.counter_out(field, value)?;
+                            let count = match kind {
+                                ResolvedKind::Counter => self.counter_out(field, value)?,
+                                _ => None,
+                            };
                             let value = count.as_ref().map_or(value, |count| &count[..]);
                             visit(object_type, Some((field, rest, value)))?;
                             break;
