@@ -22,6 +22,9 @@ fn schema(last: &str, more: bool) -> String {
 <ReferenceField name="second" storageId="21" inverseDelete="DELETE"/>
 <SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="REMOVE"/></SetField>
 <ListField name="list" storageId="25"><ReferenceField storageId="26" inverseDelete="DELETE"/></ListField>
+<MapField name="removed" storageId="30"><ReferenceField storageId="31" inverseDelete="REMOVE"/><ReferenceField storageId="32" inverseDelete="DELETE"/></MapField>
+<MapField name="nullified" storageId="33"><ReferenceField storageId="34" inverseDelete="NULLIFY"/><ReferenceField storageId="35" inverseDelete="DELETE"/></MapField>
+<MapField name="deleted" storageId="36"><ReferenceField storageId="37" inverseDelete="DELETE"/><ReferenceField storageId="38" inverseDelete="REMOVE"/></MapField>
 <ReferenceField name="forward" storageId="27" inverseDelete="NULLIFY" forwardDelete="true"/>
 <ReferenceField name="last" storageId="28" inverseDelete="{last}"/>"#
     );
@@ -64,7 +67,7 @@ fn given() -> impl Strategy<Value = Given> {
     (
         prop::bool::weighted(0.2),
         prop::collection::vec(prop::bool::weighted(0.3), usize::from(OBJECTS)),
-        prop::collection::vec((object(), 0..8_u8, target), 0..40),
+        prop::collection::vec((object(), 0..14_u8, target), 0..60),
         few(3),
         prop::collection::vec((object(), object()), 0..3),
         prop::option::weighted(0.1, object()),
@@ -101,6 +104,17 @@ fn world(given: &Given) -> World {
             4 => drop(tx.set_view(id, "set", Migrate::No).unwrap().add(&value).unwrap()),
             5 => tx.list_view(id, "list", Migrate::No).unwrap().push(&value).unwrap(),
             6 => set(&tx, id, "forward", value),
+            8.. => {
+                let map = ["removed", "nullified", "deleted"][usize::from(field % 3)];
+                let map = tx.map_view(id, map, Migrate::No).unwrap();
+                // A reference to the holder's neighbour, or null, is the other half.
+                let other = match holder % 4 {
+                    0 => Value::Null,
+                    n => Value::Ref(object((holder + n) % OBJECTS)),
+                };
+                let (key, value) = if field < 11 { (value, other) } else { (other, value) };
+                map.put(&key, &value).unwrap();
+            }
             _ => set(&tx, id, "last", value),
         }
     }
@@ -187,4 +201,18 @@ fn more_referrers_than_are_taken_together() {
     tx.commit().unwrap();
     // Each one that is left has its own pair, five entries of null and one of 0, and one of its schema.
     assert_eq!(world.pairs().len(), 2500 * 7);
+}
+
+/// The second holder loses its entry, which refers to the target too, with the first one.
+#[test]
+fn who_referred_through_a_map_goes_too() {
+    let world = World::new();
+    let tx = world.begin(&schema("IGNORE", false));
+    let [target, first, second] = [0, 1, 2].map(object);
+    [target, first, second].into_iter().for_each(|id| create(&tx, id));
+    let map = |id| tx.map_view(id, "removed", Migrate::No).unwrap();
+    map(first).put(&Value::Null, &Value::Ref(target)).unwrap();
+    map(second).put(&Value::Ref(first), &Value::Ref(target)).unwrap();
+    assert!(tx.delete(target).unwrap());
+    assert!(![target, first, second].into_iter().any(|id| tx.exists(id).unwrap()));
 }

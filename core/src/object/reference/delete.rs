@@ -273,7 +273,7 @@ impl Transaction<'_> {
                 }
                 for holder in holders {
                     // An index entry without matching content is damage, so the content decides.
-                    let is_told = tell.is_some() && self.refers(holder, field.field, id)?;
+                    let is_told = self.refers(holder, field.field, id)?;
                     self.unreference(holder, field.field, id, change)?;
                     if let Some(tell) = tell.as_mut().filter(|_| is_told) {
                         tell(change.step(holder, field.field, id))?;
@@ -283,7 +283,8 @@ impl Transaction<'_> {
         }
         for field in incoming {
             let holders = self.asking_holders(field, id, DeleteAction::Delete)?;
-            if tell.is_none() && !holders.is_empty() && self.deletes_referrers_later() {
+            let later = tell.is_none() && field.keeps_target() && self.deletes_referrers_later();
+            if later && !holders.is_empty() {
                 todo.push_back(Todo::Referrers { field: field.field, target: id, holders });
                 continue;
             }

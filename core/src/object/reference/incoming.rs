@@ -14,7 +14,7 @@ use crate::object::id_set::{IdSet, any_id};
 use crate::object::store::LiveScan;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{
-    DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle, SubFieldRole,
+    BundleItem, DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle, SubFieldRole,
 };
 
 /// A reference field or sub-field, in all the types and schemas that have it.
@@ -23,6 +23,8 @@ pub(crate) struct Incoming {
     /// Its storage ID.
     pub(crate) field: StorageId,
     places: Vec<ReferenceInfo>,
+    /// Whether it is the key or the value of a map anywhere.
+    in_map: bool,
 }
 
 impl Incoming {
@@ -30,6 +32,12 @@ impl Incoming {
     /// deleted.
     pub(super) fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
         self.places.iter().any(|place| asks(place, action, target))
+    }
+
+    /// Whether an object that refers through this field does so until the object that it refers to is
+    /// deleted, or it itself is. An entry of a map can go with its other half.
+    pub(super) fn keeps_target(&self) -> bool {
+        !self.in_map
     }
 
     /// Whether all objects with such a field demand this action.
@@ -66,19 +74,22 @@ impl IncomingCache {
 
 fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
     let references = bundle.items().iter().filter(|item| item.kind() == ItemKind::ReferenceField);
-    references
-        .map(|item| Incoming {
+    let incoming = |item: &Arc<BundleItem>| {
+        let fields = || {
+            item.occurrences.iter().filter_map(|occurrence| match &occurrence.part {
+                ResolvedPart::Field(field) => Some(field),
+                _ => None,
+            })
+        };
+        Incoming {
             field: item.storage_id,
-            places: item
-                .occurrences
-                .iter()
-                .filter_map(|occurrence| match &occurrence.part {
-                    ResolvedPart::Field(field) => field.reference().cloned(),
-                    _ => None,
-                })
-                .collect(),
-        })
-        .collect()
+            places: fields().filter_map(|field| field.reference().cloned()).collect(),
+            in_map: fields()
+                .filter_map(|field| field.parent.as_ref())
+                .any(|parent| matches!(parent.role, SubFieldRole::MapKey | SubFieldRole::MapValue)),
+        }
+    };
+    references.map(incoming).collect()
 }
 
 /// The object ID in the key of an index entry, after the value.

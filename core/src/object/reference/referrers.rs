@@ -66,7 +66,8 @@ impl Transaction<'_> {
                 }
             }
             entry.truncate(prefix_len);
-            self.remove_entries_of(&entry, &removed)?;
+            self.remove_entries_of(&entry, &removed)
+                .map_err(|error| error.about(|| format!("deletion of {}", self.named(target))))?;
         }
         Ok(())
     }
@@ -95,7 +96,10 @@ impl Transaction<'_> {
             lacks_type = info.object_type.is_none();
             self.type_of_info(holder, info)
         };
-        let removing = self.store.begin_operation()?;
+        let removing = self
+            .store
+            .begin_operation()
+            .map_err(|error| error.about(|| format!("deletion of {}", self.named(target))))?;
         let removed = self.remove_pairs(holder, type_of);
         // An index entry without matching content is damage, so the content decides.
         let refers = matches!(&removed, Ok(Some(data)) if refers(data, field, target));
@@ -121,5 +125,8 @@ impl Transaction<'_> {
 fn refers(data: &ObjectData, field: StorageId, target: ObjId) -> bool {
     let object_type = Arc::clone(data.object_type());
     let Some((own, part)) = field_or_part(&object_type, field) else { return false };
+    if part.parent.is_none() {
+        return data.stored(own) == Some(&target.as_bytes()[..]);
+    }
     data.values_of(own, part).any(|value| value == target.as_bytes())
 }
