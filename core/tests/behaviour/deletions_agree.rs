@@ -209,7 +209,9 @@ fn who_referred_through_a_map_goes_too() {
     let world = World::new();
     let tx = world.begin(&schema("IGNORE", false));
     let [target, first, second] = [0, 1, 2].map(object);
-    [target, first, second].into_iter().for_each(|id| create(&tx, id));
+    for id in [target, first, second] {
+        create(&tx, id);
+    }
     let map = |id| tx.map_view(id, "removed", Migrate::No).unwrap();
     map(first).put(&Value::Null, &Value::Ref(target)).unwrap();
     map(second).put(&Value::Ref(first), &Value::Ref(target)).unwrap();
