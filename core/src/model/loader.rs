@@ -30,7 +30,7 @@ pub struct Loader<'p> {
 }
 
 /// How much memory is used unless the caller says something else.
-const MEMORY: usize = 256 << 20;
+const MEMORY: usize = 192 << 20;
 
 /// Progress is told after so many objects.
 const OBJECTS: u64 = 1 << 14;
@@ -99,7 +99,7 @@ impl Permazen {
 }
 
 impl<'p> Loader<'p> {
-    /// Uses about so many bytes of memory, in place of 256 MiB. With less, the temporary file is in
+    /// Uses about so many bytes of memory, in place of 192 MiB. With less, the temporary file is in
     /// more parts, and transactions are smaller: each writes at most a quarter of this, which is kept until it is
     /// committed.
     #[must_use]

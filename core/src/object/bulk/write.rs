@@ -30,30 +30,40 @@ struct Chunk {
     pairs: Vec<PairAt>,
 }
 
+/// The lengths of a pair. There are as many of them as pairs, which are often short.
 struct PairAt {
-    key: usize,
-    value: usize,
-    is_counter: bool,
+    key: u32,
+    /// Twice the length, and one more for a counter.
+    value: u32,
+}
+
+impl PairAt {
+    /// `None` for a pair that no store can have.
+    fn new(key: usize, value: usize, is_counter: bool) -> Option<Self> {
+        let value = value.checked_mul(2)? + usize::from(is_counter);
+        Some(PairAt { key: u32::try_from(key).ok()?, value: u32::try_from(value).ok()? })
+    }
 }
 
 impl Chunk {
-    fn add(&mut self, start: &[u8], end: &[u8], value: &[u8], is_counter: bool) {
+    fn add(&mut self, start: &[u8], end: &[u8], value: &[u8], is_counter: bool) -> Option<()> {
+        self.pairs.push(PairAt::new(start.len() + end.len(), value.len(), is_counter)?);
         self.bytes.extend_from_slice(start);
         self.bytes.extend_from_slice(end);
         self.bytes.extend_from_slice(value);
-        let key = start.len() + end.len();
-        self.pairs.push(PairAt { key, value: value.len(), is_counter });
+        Some(())
     }
 
     fn put(&self, tx: &mut dyn KvTransaction) -> permazen_kv::Result<()> {
         let mut rest = &*self.bytes;
-        for PairAt { key, value, is_counter } in &self.pairs {
-            let (key, after) = rest.split_at_checked(*key).unwrap_or_default();
-            let (value, after) = after.split_at_checked(*value).unwrap_or_default();
+        for PairAt { key, value } in &self.pairs {
+            let (key, after) = rest.split_at_checked(*key as usize).unwrap_or_default();
+            let is_counter = value % 2 == 1;
+            let (value, after) = after.split_at_checked(*value as usize / 2).unwrap_or_default();
             rest = after;
             match <[u8; 8]>::try_from(value) {
                 // The store chooses the bytes of counters.
-                Ok(count) if *is_counter => {
+                Ok(count) if is_counter => {
                     let count = tx.encode_counter(i64::from_be_bytes(count));
                     tx.append(key, &count)?;
                 }
@@ -118,16 +128,16 @@ impl Loaded {
             while let Some((key, content)) = records.next()? {
                 if lane.of_objects {
                     each_pair(content, |rest, value, is_counter| {
-                        chunk.add(key, rest, value, is_counter);
+                        chunk.add(key, rest, value, is_counter)
                     })
-                    .ok_or(io::ErrorKind::InvalidData)?;
                 } else {
-                    chunk.add(key, &[], content, false);
+                    chunk.add(key, &[], content, false)
                 }
+                .ok_or(io::ErrorKind::InvalidData)?;
                 if chunk.bytes.len() >= CHUNK {
                     let full = Chunk {
                         bytes: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 8),
-                        pairs: Vec::with_capacity(chunk.pairs.len() * 2),
+                        pairs: Vec::with_capacity(chunk.pairs.len() + chunk.pairs.len() / 8),
                     };
                     if to.send(std::mem::replace(&mut chunk, full)).is_err() {
                         return Ok(());
@@ -143,13 +153,16 @@ impl Loaded {
 
 /// Shows the pairs of an object: what follows its ID in the key, the value, and whether that is a
 /// counter. `None` if this is no content of an object.
-fn each_pair(mut content: &[u8], mut show: impl FnMut(&[u8], &[u8], bool)) -> Option<()> {
+fn each_pair(
+    mut content: &[u8],
+    mut show: impl FnMut(&[u8], &[u8], bool) -> Option<()>,
+) -> Option<()> {
     while !content.is_empty() {
         let (key, rest) = read_len(content)?;
         let (value_len, rest) = read_len(rest)?;
         let (after_id, rest) = rest.split_at_checked(key >> 1)?;
         let (value, rest) = rest.split_at_checked(value_len)?;
-        show(after_id, value, key & 1 == 1);
+        show(after_id, value, key & 1 == 1)?;
         content = rest;
     }
     Some(())
