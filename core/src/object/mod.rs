@@ -32,6 +32,7 @@ mod bulk;
 mod callbacks;
 mod calls;
 mod collection;
+mod counters;
 mod database;
 mod describe;
 mod detached;

@@ -40,7 +40,6 @@ mod registry;
 mod replaced_files;
 mod transaction;
 mod tree;
-
 mod writer;
 
 #[cfg(test)]

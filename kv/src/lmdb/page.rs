@@ -5,18 +5,18 @@
 
 /// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
 /// places of its nodes follow.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 /// The flags of a branch and of a leaf that are no part of a transaction that writes.
-const BRANCH: u16 = 0x01;
-const LEAF: u16 = 0x02;
+pub(super) const BRANCH: u16 = 0x01;
+pub(super) const LEAF: u16 = 0x02;
 
 /// In a leaf: size of the value, flags, size of the key. The key and the value follow. In a branch, the
 /// number of the page below is in place of the first two.
-const NODE_HEAD: usize = 8;
+pub(super) const NODE_HEAD: usize = 8;
 /// The value is in this page.
 const HERE: u16 = 0;
 /// The value is on its own pages.
-const BIG: u16 = 0x01;
+pub(super) const BIG: u16 = 0x01;
 
 /// A page of the version that a read-only transaction sees.
 #[derive(Clone, Copy)]

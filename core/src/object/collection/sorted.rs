@@ -199,7 +199,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
         // Mostly the pair is new, and putting it finds out. What may be refused is read first, because a pair that
         // is there already is not refused.
         let store = content.tx.store();
-        let at_once = !store.is_refusing() && store.fits(stored.len()) && check_entries().is_ok();
+        let at_once = !store.refuses() && store.fits(stored.len()) && check_entries().is_ok();
         let old = match at_once {
             true => store.get_or_put(&stored, value)?,
             false => content.get(&stored)?,

@@ -190,8 +190,7 @@ impl Transaction<'_> {
         self.operation_then_tell(|| {
             let mut todo = VecDeque::new();
             let delete = |id, todo: &mut VecDeque<Todo>, tell: &mut Option<Tell<'_>>| {
-                self.delete_and_queue(id, todo, tell)
-                    .map_err(|error| error.about(|| format!("deletion of {}", self.named(id))))
+                self.delete_and_queue(id, todo, tell).map_err(self.in_deletion_of(id))
             };
             let found = delete(id, &mut todo, &mut tell)?;
             while let Some(next) = todo.pop_front() {
@@ -204,6 +203,11 @@ impl Transaction<'_> {
             }
             Ok(found)
         })
+    }
+
+    /// Makes an error say which object was being deleted.
+    pub(super) fn in_deletion_of(&self, id: ObjId) -> impl Fn(Error) -> Error {
+        move |error| error.about(|| format!("deletion of {}", self.named(id)))
     }
 
     /// Deletes one object, and makes references to it null or removes them where the fields ask for

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use permazen_kv::{KeySpan, Verdict};
 
 use super::check::NULL;
+use super::referrers::TOGETHER;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, FieldKey, SchemaIndex, append_index_key, index_prefix};
 use crate::object::store::Store;
 use crate::object::{Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
-
-/// So many objects are changed together at most, so that little memory is needed for them.
-const TOGETHER: usize = 1024;
 
 /// A step over so many pairs that are not wanted costs about as much as a search.
 const MOST_STEPS: usize = 8;

@@ -8,7 +8,7 @@ use super::check::field_or_part;
 use super::remove::AtOnce;
 use crate::id::{ObjId, StorageId};
 use crate::layout::index_prefix;
-use crate::object::error::{Error, Result};
+use crate::object::error::Result;
 use crate::object::transaction::Transaction;
 use crate::object::whole::ObjectData;
 
@@ -20,8 +20,9 @@ pub(super) enum Todo {
     Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
 }
 
-/// So many objects are deleted at most before their index entries are removed.
-const TOGETHER: usize = 1024;
+/// So many referrers are changed or deleted at most before their index entries are removed, so that little
+/// memory is needed for them.
+pub(super) const TOGETHER: usize = 1024;
 
 impl Transaction<'_> {
     /// Whether referrers can be read when they are deleted, and not before: until then, nobody can change
@@ -46,28 +47,25 @@ impl Transaction<'_> {
             for &holder in holders {
                 entry.truncate(prefix_len);
                 entry.extend_from_slice(holder.as_bytes());
-                let deletion_of =
-                    |id, error: Error| error.about(|| format!("deletion of {}", self.named(id)));
                 let mut left = false;
                 match self.remove_referrer(holder, field, target, &entry, &mut left)? {
                     AtOnce::Removed(data, incoming) => {
                         removed.extend(left.then_some(holder));
                         self.queue_after_removal(holder, &data, &incoming, todo, &mut None)
-                            .map_err(|error| deletion_of(holder, error))?;
+                            .map_err(self.in_deletion_of(holder))?;
                     }
                     AtOnce::Nothing => {}
                     AtOnce::No => {
                         let refers = self.refers(holder, field, target);
-                        if refers.map_err(|error| deletion_of(target, error))? {
+                        if refers.map_err(self.in_deletion_of(target))? {
                             self.delete_and_queue(holder, todo, &mut None)
-                                .map_err(|error| deletion_of(holder, error))?;
+                                .map_err(self.in_deletion_of(holder))?;
                         }
                     }
                 }
             }
             entry.truncate(prefix_len);
-            self.remove_entries_of(&entry, &removed)
-                .map_err(|error| error.about(|| format!("deletion of {}", self.named(target))))?;
+            self.remove_entries_of(&entry, &removed).map_err(self.in_deletion_of(target))?;
         }
         Ok(())
     }
@@ -96,10 +94,7 @@ impl Transaction<'_> {
             lacks_type = info.object_type.is_none();
             self.type_of_info(holder, info)
         };
-        let removing = self
-            .store
-            .begin_operation()
-            .map_err(|error| error.about(|| format!("deletion of {}", self.named(target))))?;
+        let removing = self.store.begin_operation().map_err(self.in_deletion_of(target))?;
         let removed = self.remove_pairs(holder, type_of);
         // An index entry without matching content is damage, so the content decides.
         let refers = matches!(&removed, Ok(Some(data)) if refers(data, field, target));
@@ -116,7 +111,7 @@ impl Transaction<'_> {
         };
         match removed {
             Ok(data) => Ok(AtOnce::Removed(data, incoming)),
-            Err(error) => Err(error.about(|| format!("deletion of {}", self.named(deleted.get())))),
+            Err(error) => Err(self.in_deletion_of(deleted.get())(error)),
         }
     }
 }

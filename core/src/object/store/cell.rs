@@ -305,11 +305,6 @@ impl<'db> Store<'db> {
         Ok(old)
     }
 
-    /// Whether writes are refused.
-    pub(crate) fn is_refusing(&self) -> bool {
-        self.refusing.get()
-    }
-
     /// Whether it helps to say what will be read soon.
     #[inline]
     pub(crate) fn prefetches(&self) -> bool {

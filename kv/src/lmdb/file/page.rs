@@ -1,15 +1,10 @@
 //! Parses one page of a data file, without trusting its content.
 
-/// The head of a page: number, padding, flags, bounds of the free space.
-pub(super) const HEAD: usize = 16;
+pub(super) use super::super::page::HEAD;
+use super::super::page::{BIG as NODE_BIG, BRANCH, LEAF, NODE_HEAD};
 
-const BRANCH: u16 = 0x01;
-const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
 
-const NODE_HEAD: usize = 8;
-/// The value is on its own pages.
-const NODE_BIG: u16 = 0x01;
 /// The value is the record of a database.
 const NODE_DATABASE: u16 = 0x02;
 
