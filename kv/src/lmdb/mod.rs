@@ -26,6 +26,7 @@ mod error;
 #[cfg(unix)]
 mod exclusive;
 mod file;
+mod file_at;
 mod files_match;
 mod key;
 mod map;

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
+use super::file_at::file_at;
 use crate::Result;
 use crate::store_parts::file_identity::{FileId, perhaps_unseen};
 
@@ -29,8 +30,7 @@ impl Files {
     pub(super) fn in_directory(directory: &Path) -> Result<Self> {
         let (data_path, lock_path) = (directory.join("data.mdb"), directory.join("lock.mdb"));
         let id = |path: &Path| {
-            FileId::at(path)
-                .map_err(|error| io_failed(directory, "cannot look at its files", error))
+            file_at(path).map_err(|error| io_failed(directory, "cannot look at its files", error))
         };
         Ok(Files { data: id(&data_path)?, lock: id(&lock_path)?, data_path, lock_path })
     }
@@ -94,7 +94,7 @@ impl Files {
 
 /// What happened to the file that was at `path`; `None` if it is still there.
 fn state(directory: &Path, path: &Path, opened: FileId) -> Result<Option<&'static str>> {
-    match FileId::at(path) {
+    match file_at(path) {
         Ok(Some(found)) if found == opened => Ok(None),
         Ok(Some(_)) => Ok(Some("replaced")),
         Ok(None) => Ok(Some("removed")),

@@ -34,6 +34,12 @@ impl FileId {
         FileId {}
     }
 
+    /// The identity of a file of which only these two numbers were asked for.
+    #[cfg(all(feature = "lmdb", target_os = "linux"))]
+    pub(crate) fn of_numbers(device: u64, inode: u64) -> Self {
+        FileId { device, inode }
+    }
+
     /// The identity of an open file.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|metadata| FileId::new(&metadata))
