@@ -6,8 +6,9 @@
 //! commits, its writes are made in the transaction of the leader, and the next one gets its turn. A member
 //! that fails leaves nothing behind. At the end the leader commits, and all learn what became of that.
 //!
-//! Members run on their own threads. The leader's thread sleeps meanwhile, and wakes when no other can
-//! join, or when the time of the group is over.
+//! Members run on their own threads. The leader's thread waits until no other can join, or the time of the group is
+//! over. To wake a thread takes longer than most turns, so who waits for a turn, and the leader, lets others run
+//! for some microseconds (`AWAKE`) before it sleeps.
 //!
 //! A store gives the part of the leader (`Leader`) and calls `commit`. `WriteLock` in `store_parts` says
 //! who joins and in which order. `shared.rs` is what leader and members share, `lent.rs` reads the

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::store_parts::lock::lock;
+use crate::store_parts::write_lock::stay_awake;
 use crate::{KvError, KvRead, KvWrite, Result, Writes};
 
 /// A transaction that is about to commit and has the right to write.
@@ -23,6 +24,8 @@ pub(crate) struct Group {
     told: Condvar,
     /// Wakes the leader when no member runs.
     ended: Condvar,
+    /// Whether the leader was woken, if it has not gone to sleep.
+    called: AtomicBool,
 }
 
 /// The transaction of the leader.
@@ -72,6 +75,7 @@ impl Group {
             outcome: Mutex::default(),
             told: Condvar::new(),
             ended: Condvar::new(),
+            called: AtomicBool::new(false),
         })
     }
 
@@ -138,8 +142,23 @@ impl Group {
         self.ended.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Lets others run until a member wakes the leader, or until `long` after `since`. Gives up the lock of `state`
+    /// meanwhile.
+    pub(crate) fn stay_awake_as_leader<'s, S>(
+        &self,
+        state: MutexGuard<'s, S>,
+        since: Instant,
+        long: Duration,
+    ) {
+        // What has woken the leader before was seen under the lock.
+        self.called.store(false, Ordering::Relaxed);
+        drop(state);
+        stay_awake(since, long, &self.called);
+    }
+
     /// Wakes the leader.
     pub(crate) fn wake_leader(&self) {
+        self.called.store(true, Ordering::Release);
         self.ended.notify_one();
     }
 

@@ -17,6 +17,10 @@ use crate::{KvError, Result};
 /// each.
 const PATIENCE: Duration = Duration::from_millis(1);
 
+/// How long a thread that can join a group stays awake while turns are given, and the leader while others have
+/// theirs. Most turns are shorter than the time that a thread takes to wake, and a flush of the store is not.
+pub(crate) const AWAKE: Duration = Duration::from_micros(200);
+
 /// How many members a group has at most. The overlays of more would not make a flush much cheaper.
 const MOST_MEMBERS: u32 = 63;
 
@@ -101,6 +105,8 @@ struct Holder {
     /// For which transaction above the store the right is held, if for one.
     above: Option<Arc<Above>>,
     since: Instant,
+    /// Whether it commits and gives no turns any more.
+    commits: bool,
 }
 
 #[derive(Debug)]
@@ -110,6 +116,8 @@ struct Waiter {
     joins: bool,
     since: Instant,
     woken: Condvar,
+    /// Whether it was woken, for one that has not gone to sleep.
+    called: AtomicBool,
     /// Whether it has become the holder.
     given: AtomicBool,
 }
@@ -250,8 +258,9 @@ impl WriteLock {
             state.check_holder()?;
             let given = AtomicBool::new(false);
             let joins = joins && above.is_none();
-            let woken = Condvar::new();
-            let waiter = Arc::new(Waiter { above: above.clone(), joins, since, woken, given });
+            let (woken, called) = (Condvar::new(), AtomicBool::new(false));
+            let waiter = Waiter { above: above.clone(), joins, since, woken, called, given };
+            let waiter = Arc::new(waiter);
             state.queue.push_back(Arc::clone(&waiter));
             // If the leader waits for others to come, no member gives the turn to this one.
             if let Some(group) = state.idle_group() {
@@ -278,12 +287,19 @@ impl WriteLock {
                          if that is one of this thread, use it instead of beginning another"
                     )));
                 }
-                let woken = waiter.woken.wait_timeout(state, left);
-                state = woken.unwrap_or_else(PoisonError::into_inner).0;
+                if joins && !holder.commits && since.elapsed() < AWAKE.min(wait) {
+                    waiter.called.store(false, Ordering::Relaxed);
+                    drop(state);
+                    stay_awake(since, AWAKE.min(wait), &waiter.called);
+                    state = self.state();
+                } else {
+                    let woken = waiter.woken.wait_timeout(state, left);
+                    state = woken.unwrap_or_else(PoisonError::into_inner).0;
+                }
             }
             state.leave(&waiter);
         }
-        state.holder = Some(Holder { above, since: Instant::now() });
+        state.holder = Some(Holder { above, since: Instant::now(), commits: false });
         self.taken.store(true, Ordering::Release);
         drop(state);
         Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }))
@@ -324,12 +340,16 @@ impl WriteLock {
     /// Whether the first one that waits can commit together with the holder, or others are expected that can.
     /// Called by the holder.
     pub(crate) fn has_joiners(&self) -> bool {
-        let state = self.state();
+        let mut state = self.state();
         let may_join = match state.queue.front() {
             Some(first) => first.joins,
             None => state.expected(Instant::now()).is_some(),
         };
-        may_join && !state.rests()
+        let has_joiners = may_join && !state.rests();
+        if !has_joiners {
+            state.note_commit();
+        }
+        has_joiners
     }
 
     /// Notes how long the commit of a group took that had so many members. Called by the holder.
@@ -370,7 +390,13 @@ impl WriteLock {
             if left.is_zero() {
                 break;
             }
-            state = group.wait_as_leader(state, left);
+            let been = since.elapsed();
+            if been < AWAKE {
+                group.stay_awake_as_leader(state, since, AWAKE.min(been + left));
+                state = self.state();
+            } else {
+                state = group.wait_as_leader(state, left);
+            }
         }
         if took_too_long {
             let (shortest, longest) = self.limits.rest;
@@ -379,6 +405,7 @@ impl WriteLock {
         } else {
             state.rest /= 2;
         }
+        state.note_commit();
         let Some(running) = state.running.take() else { return 0 };
         // One that has not taken its turn is the first again.
         if let Running { turn: Some(waiter), is_taken: false, .. } = running {
@@ -400,6 +427,13 @@ impl State {
         match self.holder.as_ref().and_then(|holder| holder.above.as_ref()) {
             Some(above) if above.is_here() => Err(above.refuse()),
             _ => Ok(()),
+        }
+    }
+
+    /// Notes that the holder gives no turns any more.
+    fn note_commit(&mut self) {
+        if let Some(holder) = &mut self.holder {
+            holder.commits = true;
         }
     }
 
@@ -444,7 +478,7 @@ impl State {
             && !running.group.is_over();
         if may_begin && let Some(first) = self.queue.pop_front_if(|first| first.joins) {
             running.members += 1;
-            first.woken.notify_one();
+            first.wake();
             running.turn = Some(first);
         }
     }
@@ -459,6 +493,20 @@ impl State {
         let group = Arc::clone(&running.group);
         self.members.push((thread::current().id(), Arc::clone(&group)));
         Some(group)
+    }
+}
+
+impl Waiter {
+    fn wake(&self) {
+        self.called.store(true, Ordering::Release);
+        self.woken.notify_one();
+    }
+}
+
+/// Lets other threads run until this one is `called`, or until `long` after `since`.
+pub(crate) fn stay_awake(since: Instant, long: Duration, called: &AtomicBool) {
+    while !called.load(Ordering::Acquire) && since.elapsed() < long {
+        thread::yield_now();
     }
 }
 
@@ -525,10 +573,11 @@ impl Drop for WritePermit {
             // The first has waited long enough, so the right goes to it directly.
             if now.saturating_duration_since(first.since) >= PATIENCE {
                 state.queue.pop_front();
-                state.holder = Some(Holder { above: first.above.clone(), since: now });
+                let above = first.above.clone();
+                state.holder = Some(Holder { above, since: now, commits: false });
                 first.given.store(true, Ordering::Relaxed);
             }
-            first.woken.notify_one();
+            first.wake();
         }
         self.lock.taken.store(state.holder.is_some(), Ordering::Release);
     }
