@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::store_parts::awake::stay_awake;
 use crate::store_parts::lock::lock;
-use crate::store_parts::write_lock::stay_awake;
 use crate::{KvError, KvRead, KvWrite, Result, Writes};
 
 /// A transaction that is about to commit and has the right to write.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use super::awake::{AWAKE, stay_awake};
 use super::lock::lock;
 use crate::group::shared::Group;
 use crate::{KvError, Result};
@@ -16,10 +17,6 @@ use crate::{KvError, Result};
 /// comes at the right moment takes it. For many short transactions, this saves waking a thread for
 /// each.
 const PATIENCE: Duration = Duration::from_millis(1);
-
-/// How long a thread that can join a group stays awake while turns are given, and the leader while others have
-/// theirs. Most turns are shorter than the time that a thread takes to wake, and a flush of the store is not.
-pub(crate) const AWAKE: Duration = Duration::from_micros(200);
 
 /// How many members a group has at most. The overlays of more would not make a flush much cheaper.
 const MOST_MEMBERS: u32 = 63;
@@ -500,13 +497,6 @@ impl Waiter {
     fn wake(&self) {
         self.called.store(true, Ordering::Release);
         self.woken.notify_one();
-    }
-}
-
-/// Lets other threads run until this one is `called`, or until `long` after `since`.
-pub(crate) fn stay_awake(since: Instant, long: Duration, called: &AtomicBool) {
-    while !called.load(Ordering::Acquire) && since.elapsed() < long {
-        thread::yield_now();
     }
 }
 
