@@ -54,6 +54,14 @@ pub fn score<P: Read>(pairs: &P, id: Id) -> i64 {
     long::decode(pairs.get(&field_key::<P>(id, SCORE)).unwrap()).unwrap()
 }
 
+pub fn set_score<P: Write>(pairs: &mut P, id: Id, score: i64) {
+    let key = field_key::<P>(id, SCORE);
+    let new = long_bytes(score);
+    if pairs.get(&key).unwrap() != &*new {
+        pairs.put(&key, &new);
+    }
+}
+
 pub fn set_age<P: Write>(pairs: &mut P, id: Id, age: i32) {
     let key = field_key::<P>(id, AGE);
     let new = long_bytes(i64::from(age));

@@ -1,15 +1,16 @@
 //! Small commits, on databases that flush and on ones that do not.
 
+use std::hint::black_box;
 use std::path::Path;
 
 use permazen::kv::Durability;
 use permazen::kv::lmdb::LmdbStore;
-use permazen::{Permazen, Tx};
+use permazen::{Permazen, Ref, Tx};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::{Case, Line, Round, measure, world};
-use crate::by_hand::people;
+use crate::by_hand::{Id, people};
 use crate::data::{self, new_id};
 use crate::measure::{Cost, timed};
 use crate::model::Person;
@@ -20,26 +21,64 @@ use crate::settings::Settings;
 struct Side {
     db: Permazen,
     by_hand: Environment,
+    /// The people that were there first.
+    ids: Vec<Ref<Person>>,
 }
 
 impl Side {
-    fn new(dir: &Path, durable: bool) -> Side {
+    fn new(dir: &Path, durable: bool, objects: usize) -> Side {
         std::fs::create_dir_all(dir).unwrap();
         let durability = if durable { Durability::Full } else { Durability::MayLoseEverything };
         let builder = LmdbStore::builder().create(true).durability(durability);
         let store = builder.open(dir.join("made")).unwrap();
         let db = world::models(store.clone());
-        db.write(|tx| {
-            for person in data::people(10_000, 7) {
-                tx.create(Person::from(&person))?;
-            }
-            Ok(())
-        })
-        .unwrap();
+        let people = data::people(objects, 7);
+        let create = |tx: &Tx| {
+            people.iter().map(|person| Ok(tx.create(Person::from(person))?.to_ref())).collect()
+        };
+        let ids: Vec<_> = db.write(create).unwrap();
         drop((db, store));
         world::copy_files(&dir.join("made"), &[dir.join("ours"), dir.join("by-hand")]);
         let db = world::models(builder.open(dir.join("ours")).unwrap());
-        Side { db, by_hand: Environment::open(&dir.join("by-hand"), durable) }
+        Side { db, by_hand: Environment::open(&dir.join("by-hand"), durable), ids }
+    }
+
+    /// Gives people another score, which is not indexed, in a commit for each.
+    fn set_field(&self, name: &'static str, goal: f64) -> Case<'_> {
+        let by_hand = |round: &Round| {
+            let of = |n: &usize| -> Id { self.ids[*n].id().to_bytes() };
+            let ids: Vec<Id> = round.sample.iter().map(of).collect();
+            timed(ids.len(), || {
+                for (at, id) in ids.into_iter().enumerate() {
+                    let mut txn = self.by_hand.write();
+                    people::set_score(&mut txn, id, i64::from(round.fresh(at)));
+                    txn.commit();
+                }
+            })
+        };
+        let ours = |round: &Round| {
+            let ids: Vec<_> = round.sample.iter().map(|n| self.ids[*n]).collect();
+            timed(ids.len(), || {
+                for (at, id) in ids.into_iter().enumerate() {
+                    let score = i64::from(round.fresh(at));
+                    self.db.write(|tx| tx.get(id)?.set_score(score)).unwrap();
+                }
+            })
+        };
+        Case::new(name, goal, by_hand, ours)
+    }
+
+    /// Transactions that read nothing.
+    fn begin(&self, name: &'static str, count: usize) -> Case<'_> {
+        let by_hand = move |_: &Round| {
+            timed(count, || (0..count).for_each(|_| drop(black_box(self.by_hand.read()))))
+        };
+        let ours = move |_: &Round| {
+            timed(count, || {
+                (0..count).for_each(|_| drop(black_box(self.db.begin_read().unwrap())));
+            })
+        };
+        Case::new(name, None, by_hand, ours)
     }
 
     /// Creates `commits` times `each` people. No other case has the same `seed`.
@@ -129,8 +168,9 @@ fn ours(count: usize, seed: u64) -> Vec<Person> {
 }
 
 pub fn lines(dir: &Path, settings: &Settings) -> Vec<Line> {
-    let (flushed, lazy) =
-        (Side::new(&dir.join("flushed"), true), Side::new(&dir.join("unflushed"), false));
+    let objects = settings.objects;
+    let flushed = Side::new(&dir.join("flushed"), true, objects);
+    let lazy = Side::new(&dir.join("unflushed"), false, objects);
     let (each, commits) = (settings.batch, settings.commits);
     let cases = [
         flushed.case(("create, 1,000 a durable commit", 1.05), 1_000, 2, each),
@@ -139,8 +179,10 @@ pub fn lines(dir: &Path, settings: &Settings) -> Vec<Line> {
         flushed.threads(("create in 2 threads, one a durable commit", 1.1), 3_000, commits, 2),
         flushed.threads(("create in 8 threads, one a durable commit", 0.25), 4_000, commits, 8),
         lazy.case(("create, one an unflushed commit", 2.0), 1_000, commits, 1),
+        lazy.set_field("set one field, one an unflushed commit", 2.0),
+        lazy.begin("begin and end a transaction that reads", settings.sample),
     ];
-    let lines = measure(&cases, 10_000, settings.rounds.min(15), 1);
+    let lines = measure(&cases, objects, settings.rounds.min(15), commits);
     drop(cases);
     flushed.check();
     lazy.check();

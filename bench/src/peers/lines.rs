@@ -169,3 +169,25 @@ pub fn single_commits(world: &mut World, settings: &Settings) -> Vec<Line> {
     let update = update("update an indexed field, one a commit", world, count, commits, 1);
     vec![create, update]
 }
+
+/// Commits of one object on eight threads. What is created is deleted again.
+pub fn threads(world: &World, settings: &Settings) -> Line {
+    const THREADS: usize = 8;
+    let (count, commits) = (settings.rounds.min(9), settings.commits.max(THREADS));
+    let mut cleaning = sessions(world);
+    line("create in 8 threads, one a commit", world, count, |round, side| {
+        let people = data::people(commits, 50_000 + round as u64);
+        let database = &world.sides[side].side;
+        let mut keys = Vec::new();
+        let cost = timed(people.len(), || {
+            std::thread::scope(|scope| {
+                let create = |people| move || database.session().create(people, 1);
+                let parts = people.chunks(commits.div_ceil(THREADS));
+                let running: Vec<_> = parts.map(|people| scope.spawn(create(people))).collect();
+                keys = running.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+            });
+        });
+        cleaning[side].delete(&keys);
+        cost
+    })
+}

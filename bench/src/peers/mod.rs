@@ -114,6 +114,7 @@ pub fn tables(dir: &Path, settings: &Settings) -> Tables {
     let sizes = world.sizes();
     let mut flushed = lines::batches(&mut world, settings);
     flushed.extend(lines::single_commits(&mut world, settings));
+    flushed.push(lines::threads(&world, settings));
     check::same_people(&world);
     let table = |lines| Table { sides: names.clone(), lines };
     Tables {

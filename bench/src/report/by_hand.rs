@@ -17,14 +17,14 @@ only types there are, and reads and writes the same pairs with heed; it draws ID
 that the transaction has not touched before, in random order, unless the line says *known*. Changes are rolled back, and what is \
 timed is the changes without beginning and end of the transaction, except in the lines about commits: there the file of each side \
 is flushed by each commit (*durable*), or by none (*unflushed*: LMDB's `NO_SYNC`, and `Durability::MayLoseEverything`). In the lines with \
-threads, code by hand commits one after the other in one thread.\n\n\
+threads, code by hand commits one after the other in one thread; each such line has its own run of code by hand, on the disk as it was then.\n\n\
 At the end both sides make the same changes with the same IDs, and all pairs are compared: they are equal byte for byte.\n";
 
 pub fn write(floor: &Floor, results: &Results, save: &dyn Fn(&str, &str)) {
     let mut page = format!("# Beside code by hand\n\n{}\n{SETTINGS}", about(results));
     if let Some(lmdb) = &floor.lmdb {
         page += &format!("\n## On LMDB, {} objects\n\n", grouped(lmdb.objects));
-        page += "Time for an object, or for an entry of an index; a round works on 2,000.\n\n";
+        page += "Time for an object, or for an entry of an index; a round works on 2,000, where there are small commits on 100 commits, and in deletions on 10,000 referrers.\n\n";
         page += &table(&lmdb.lines);
         page += "\n![The ratios, and the goals as black marks](by-hand.svg)\n";
         save("by-hand.svg", &ratios("On LMDB: time divided by that of code by hand", &lmdb.lines));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 const MANIFEST: &str = r#"[package]
-name = "program"
+name = "program-NUMBER"
 version = "0.0.0"
 edition = "2024"
 
@@ -36,16 +36,18 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let (task, path) = (arguments[1].as_str(), arguments[2].as_str());
     let begun = Instant::now();
-    match task {
+    let found = match task {
         "create" => {
             let db = models(LmdbStore::builder().create(true).open(path).unwrap());
             db.write(|tx| tx.create(&Model0::default()).map(drop)).unwrap();
+            begun.elapsed()
         }
         "load" => {
             let db = models(LmdbStore::builder().open(path).unwrap());
             let tx = db.begin_read().unwrap();
             let object = tx.all::<Model0>().unwrap().iter().next().unwrap().unwrap();
             assert_eq!(object.load().unwrap().number, 0);
+            begun.elapsed()
         }
         // Opens the same environment and reads one pair.
         _ => {
@@ -59,9 +61,10 @@ fn main() {
             let pairs = made.unwrap().commit().unwrap();
             let txn = env.read_txn().unwrap();
             assert!(pairs.last(&txn).unwrap().is_some());
+            begun.elapsed()
         }
-    }
-    println!("{}", begun.elapsed().as_nanos());
+    };
+    println!("{}", found.as_nanos());
 }
 "#;
 
@@ -69,7 +72,11 @@ fn main() {
 pub fn write(folder: &Path, models: usize) {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     fs::create_dir_all(folder.join("src")).unwrap();
-    fs::write(folder.join("Cargo.toml"), MANIFEST.replace("REPOSITORY", repository)).unwrap();
+    fs::write(
+        folder.join("Cargo.toml"),
+        MANIFEST.replace("REPOSITORY", repository).replace("NUMBER", &models.to_string()),
+    )
+    .unwrap();
     // The versions with which the repository is tested, as far as it names them.
     let lock = format!("{repository}/bench/Cargo.lock");
     fs::copy(lock, folder.join("Cargo.lock")).unwrap();
