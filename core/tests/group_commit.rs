@@ -2,6 +2,9 @@
 #![cfg(feature = "lmdb")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -100,4 +103,85 @@ fn members_see_objects_of_those_before_them() {
     });
     let seen = db.read(|tx| tx.index(Person::NAME)?.get("true")?.count()).unwrap();
     assert!(seen > 0);
+}
+
+/// Names the store of a process that this program starts.
+const STORE: &str = "PERMAZEN_TEST_GROUPS";
+const THREADS: usize = 4;
+
+/// Creates people on several threads until the process is killed, and prints the name of each when its transaction
+/// is committed.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os(STORE) else { return };
+    let db = Permazen::builder(LmdbStore::open(path).unwrap()).model::<Person>().build().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let db = &db;
+            scope.spawn(move || {
+                for number in 0.. {
+                    let name = format!("{} {thread} {number}", std::process::id());
+                    db.write(|tx| {
+                        tx.create(Person { name: name.clone() })?;
+                        let name = name.clone();
+                        tx.on_commit(move || writeln!(std::io::stdout(), "told {name}").unwrap())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+    });
+}
+
+/// Lets the program create people, kills it after so many, and returns the names that it told.
+fn killed_after(path: &Path, people: usize) -> Vec<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture"]).env(STORE, path);
+    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut told = Vec::new();
+    for line in lines {
+        // The first one follows what the test program prints itself.
+        if let Some((_, name)) = line.unwrap().split_once("told ") {
+            told.push(name.to_owned());
+        }
+        if told.len() == people {
+            process.kill().unwrap();
+        }
+    }
+    process.wait().unwrap();
+    told
+}
+
+/// `PERMAZEN_KILLS` sets how often the program is killed; twenty times unless set.
+#[test]
+fn what_a_callback_after_the_commit_told_survives_a_kill() {
+    let kills = std::env::var("PERMAZEN_KILLS").ok().and_then(|kills| kills.parse().ok());
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let store = LmdbStore::open_or_create(directory.path()).unwrap();
+        let db = Permazen::builder(store.clone()).model::<Person>().build().unwrap();
+        let version = store.begin(&TxOptions::reading()).unwrap().version().unwrap();
+        (db, version)
+    };
+    let (mut all, (_, mut before), mut commits) = (0, open(), 0);
+    for kill in 0..kills.unwrap_or(20) {
+        let told = killed_after(directory.path(), 3 + kill % 17);
+        let (db, version) = open();
+        let lost = |tx: &Tx| {
+            let names = tx.index(Person::NAME)?;
+            let mut lost = Vec::new();
+            for name in &told {
+                if names.get(name.as_str())?.count()? != 1 {
+                    lost.push(name.clone());
+                }
+            }
+            Ok(lost)
+        };
+        assert_eq!(db.read(lost).unwrap(), [""; 0], "kill {kill}");
+        commits += version - before;
+        before = version;
+        all += u64::try_from(told.len()).unwrap();
+    }
+    assert!(commits < all, "{commits} commits of {all} transactions: they were committed together");
 }
