@@ -98,12 +98,14 @@ pub fn measure_all(dir: &Path, settings: &Settings) -> Floor {
         floor.growth = grown.collect();
     }
     if settings.runs("memory") {
-        let world = memory::World::new(settings.objects);
-        let cases = memory::cases(&world);
-        let lines = measure(&cases, settings.objects, settings.rounds, settings.sample);
-        drop(cases);
-        memory::check(world);
-        floor.memory.push(Lines { objects: settings.objects, lines });
+        for objects in [settings.objects, settings.objects * 10] {
+            let world = memory::World::new(objects);
+            let cases = memory::cases(&world);
+            let lines = measure(&cases, objects, settings.rounds, settings.sample);
+            drop(cases);
+            memory::check(world);
+            floor.memory.push(Lines { objects, lines });
+        }
     }
     floor
 }

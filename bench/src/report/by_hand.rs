@@ -93,7 +93,7 @@ fn find<'l>(lines: &'l Lines, name: &str) -> Option<&'l Line> {
 
 fn growth(sizes: &[Lines]) -> String {
     let titles: Vec<String> = sizes.iter().map(|lines| grouped(lines.objects)).collect();
-    let mut columns = vec!["workload"];
+    let mut columns = vec!["workload", "goal"];
     columns.extend(titles.iter().map(String::as_str));
     let mut text = head(&columns);
     for line in &sizes[0].lines {
@@ -104,7 +104,8 @@ fn growth(sizes: &[Lines]) -> String {
             }
             None => String::new(),
         };
-        let mut cells = vec![line.name.to_owned()];
+        let goal = line.goal.map_or(String::new(), |goal| goal.to_string());
+        let mut cells = vec![line.name.to_owned(), goal];
         cells.extend(sizes.iter().map(cell));
         text += &row(cells);
     }

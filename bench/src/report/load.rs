@@ -14,6 +14,7 @@ loader has beside the pages of files.\n";
 
 pub fn write(load: &[Load], results: &Results, save: &dyn Fn(&str, &str)) {
     let mut page = format!("# Loading\n\n{}\n{EXPLAINED}\n", about(results));
+    page += "More than two million objects are loaded in one round only.\n\n";
     page += &head(&[
         "objects",
         "append",

@@ -5,7 +5,7 @@ use crate::space::{Line, Space};
 
 const EXPLAINED: &str = "\
 *File* is the size of the file, *used* are the pages that its newest state uses, and *full* says how much of the pages with pairs is in \
-use. *Packed* is after `LmdbBuilder::compact`; `LmdbStore::copy_to` makes the same file.\n";
+use. Commits are not flushed, which changes neither. *Packed* is after `LmdbBuilder::compact`; `LmdbStore::copy_to` makes the same file.\n";
 
 pub fn write(space: &Space, results: &Results, save: &dyn Fn(&str, &str)) {
     let mut page = format!("# Space\n\n{}\n", about(results));
