@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
+use permazen::kv::prefix::Prefixed;
 use permazen::kv::{KvDatabase, KvError};
 use permazen::object::{
     CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
@@ -102,6 +103,41 @@ fn an_object_known_from_an_untracked_read_is_looked_up_again() {
     other.commit().unwrap();
     set(&tx, foo_id(1), "s", text("written to an object that is gone"));
     assert!(tx.commit().is_err_and(|error| error.is_retryable()));
+}
+
+/// Where others can be in conflict with what a deletion reads, it reads no objects that lie between those that
+/// refer to the deleted one.
+#[test]
+fn a_deletion_is_not_in_conflict_with_changes_of_other_objects() {
+    let stores: [Arc<dyn KvDatabase>; 2] = [
+        Arc::new(OptimisticDatabase::new(MemoryStore::new())),
+        Arc::new(Prefixed::new(OptimisticDatabase::new(MemoryStore::new()), b"prefix")),
+    ];
+    for store in stores {
+        let world = World::on(store);
+        let begin = || world.begin(&containers("NULLIFY", "REMOVE"));
+        let tx = begin();
+        create_all(&tx, 1..=9);
+        [1, 3, 5].into_iter().for_each(|n| set(&tx, a(n), "ref", to_a(9)));
+        tx.commit().unwrap();
+        let tx = begin();
+        assert!(tx.delete(a(9)).unwrap());
+        let other = begin();
+        [2, 4, 6].into_iter().for_each(|n| set(&other, a(n), "n", int(7)));
+        other.commit().unwrap();
+        tx.commit().unwrap();
+        // What it has read of those that refer to it counts.
+        let tx = begin();
+        create(&tx, a(9));
+        [1, 3].into_iter().for_each(|n| set(&tx, a(n), "ref", to_a(9)));
+        tx.commit().unwrap();
+        let tx = begin();
+        assert!(tx.delete(a(9)).unwrap());
+        let other = begin();
+        set(&other, a(3), "ref", to_a(1));
+        other.commit().unwrap();
+        assert!(tx.commit().is_err_and(|error| error.is_retryable()));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use permazen::StorageId;
 use permazen::encoding::Value;
 use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, TxOptions};
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::object::{
     ChangeKind, Database, Error, FieldChange, Migrate, Result, SchemaChange, Transaction,
     TransactionConfig, Watch,
@@ -62,6 +62,11 @@ impl World {
         let store = CountingStore::new(MemoryStore::new());
         let counter = store.counter();
         World { db: Database::new(Arc::new(store)), counter }
+    }
+
+    /// A database in another store, whose operations are not counted.
+    pub(crate) fn on(store: Arc<dyn KvDatabase>) -> World {
+        World { db: Database::new(store), counter: Counter::default() }
     }
 
     /// A transaction with the schema of this XML form.

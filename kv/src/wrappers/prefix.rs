@@ -7,7 +7,7 @@ use crate::contract::pass_on::pass_on;
 use crate::key::after_prefix;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction,
-    KvWrite, Near, Pair, Result, Scan, SharedRead, Space, TxOptions, Visitor,
+    KvWrite, Near, Pair, Result, Scan, SharedRead, Space, TxOptions, Verdict, Visitor,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, without this prefix. No
@@ -29,105 +29,159 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Prefixed<T> {
-    inner: T,
-    prefix: Vec<u8>,
+    /// Holds what is wrapped, because it can be lent as its untracked view.
+    part: Part<T>,
 }
 
 impl<T> Prefixed<T> {
     /// The keys of `inner` that start with `prefix`.
     pub fn new(inner: T, prefix: &[u8]) -> Self {
-        Prefixed { inner, prefix: prefix.to_vec() }
+        Prefixed { part: Part { inner, prefix: prefix.to_vec() } }
     }
 
     /// The prefix.
     pub fn prefix(&self) -> &[u8] {
-        &self.prefix
+        &self.part.prefix
     }
 
     /// The wrapped store.
     pub fn into_inner(self) -> T {
-        self.inner
+        self.part.inner
     }
 
     fn key(&self, key: &[u8]) -> Vec<u8> {
-        [&self.prefix, key].concat()
+        with_prefix(self.prefix(), key)
     }
 
-    /// The upper bound in the wrapped store. `None` becomes the end of the prefix.
-    fn max(&self, max: Option<&[u8]>) -> Option<Vec<u8>> {
-        match max {
-            Some(max) => Some(self.key(max)),
-            None => after_prefix(&self.prefix),
-        }
+    /// The bounds in the wrapped store.
+    fn bounds(&self, span: KeySpan<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
+        bounds(self.prefix(), span)
     }
 
-    fn strip<'a>(&self, (key, value): Pair<'a>) -> Pair<'a> {
-        (strip(self.prefix.len(), key), value)
+    fn inner(&mut self) -> &mut T {
+        &mut self.part.inner
     }
 }
 
-fn strip(length: usize, key: Blob<'_>) -> Blob<'_> {
-    match key {
-        Cow::Borrowed(key) => Cow::Borrowed(key.get(length..).unwrap_or_default()),
+/// What is wrapped, and the prefix. Read directly, it is what is seen through untracked reads.
+#[derive(Clone)]
+struct Part<T> {
+    inner: T,
+    prefix: Vec<u8>,
+}
+
+fn with_prefix(prefix: &[u8], key: &[u8]) -> Vec<u8> {
+    [prefix, key].concat()
+}
+
+/// The bounds of a span in the wrapped store. Without an upper bound, that is the end of the prefix.
+fn bounds(prefix: &[u8], span: KeySpan<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
+    let max = match span.max {
+        Some(max) => Some(with_prefix(prefix, max)),
+        None => after_prefix(prefix),
+    };
+    (with_prefix(prefix, span.min), max)
+}
+
+/// A key of the wrapped store, without the first `length` bytes.
+fn without_prefix(length: usize, key: &[u8]) -> &[u8] {
+    key.get(length..).unwrap_or_default()
+}
+
+fn strip<'a>(length: usize, (key, value): Pair<'a>) -> Pair<'a> {
+    let key = match key {
+        Cow::Borrowed(key) => Cow::Borrowed(without_prefix(length, key)),
         Cow::Owned(mut key) => {
             key.drain(..length.min(key.len()));
             Cow::Owned(key)
         }
-    }
+    };
+    (key, value)
 }
 
-impl<T: KvRead> KvRead for Prefixed<T> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.inner.get(&self.key(key))
+/// The content that is read, and the prefix.
+struct Reading<'a, R: ?Sized> {
+    content: &'a R,
+    prefix: &'a [u8],
+}
+
+impl<'a, R: KvRead + ?Sized> Reading<'a, R> {
+    fn get(self, key: &[u8]) -> Result<Option<Blob<'a>>> {
+        self.content.get(&with_prefix(self.prefix, key))
     }
 
-    fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
-        self.inner.get_near(&self.key(key), &self.key(near))
+    fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'a>>> {
+        self.content.get_near(&with_prefix(self.prefix, key), &with_prefix(self.prefix, near))
     }
 
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+    fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         span.check()?;
-        let (min, max) = (self.key(span.min), self.max(span.max));
-        let scan = self.inner.scan(KeySpan::new(&min, max.as_deref()), direction)?;
-        Ok(Box::new(scan.map(|pair| pair.map(|pair| self.strip(pair)))))
+        let (min, max) = bounds(self.prefix, span);
+        let scan = self.content.scan(KeySpan::new(&min, max.as_deref()), direction)?;
+        let length = self.prefix.len();
+        Ok(Box::new(scan.map(move |pair| pair.map(|pair| strip(length, pair)))))
     }
 
     fn visit(
-        &self,
+        self,
         span: KeySpan<'_>,
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         span.check()?;
-        let (min, max) = (self.key(span.min), self.max(span.max));
+        let (min, max) = bounds(self.prefix, span);
         let length = self.prefix.len();
-        self.inner.visit(KeySpan::new(&min, max.as_deref()), direction, &mut |key, value| {
-            visitor(key.get(length..).unwrap_or_default(), value)
+        self.content.visit(KeySpan::new(&min, max.as_deref()), direction, &mut |key, value| {
+            visitor(without_prefix(length, key), value)
         })
     }
 
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        let pair = self.inner.at_least(&self.key(min), self.max(max).as_deref())?;
-        Ok(pair.map(|pair| self.strip(pair)))
+    fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'a>>> {
+        let (min, max) = bounds(self.prefix, KeySpan::new(min, max));
+        let pair = self.content.at_least(&min, max.as_deref())?;
+        Ok(pair.map(|pair| strip(self.prefix.len(), pair)))
     }
 
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        let pair = self.inner.at_most(&self.key(min), self.max(max).as_deref())?;
-        Ok(pair.map(|pair| self.strip(pair)))
+    fn at_most(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'a>>> {
+        let (min, max) = bounds(self.prefix, KeySpan::new(min, max));
+        let pair = self.content.at_most(&min, max.as_deref())?;
+        Ok(pair.map(|pair| strip(self.prefix.len(), pair)))
     }
 
-    fn prefetch(&self, spans: &[KeySpan<'_>]) -> bool {
-        let ends = |span: &KeySpan<'_>| (self.key(span.min), self.max(span.max));
-        let ends: Vec<(Vec<u8>, Option<Vec<u8>>)> = spans.iter().map(ends).collect();
+    fn prefetch(self, spans: &[KeySpan<'_>]) -> bool {
+        let ends: Vec<_> = spans.iter().map(|span| bounds(self.prefix, *span)).collect();
         let spans = ends.iter().map(|(min, max)| KeySpan::new(min, max.as_deref()));
-        self.inner.prefetch(&spans.collect::<Vec<_>>())
+        self.content.prefetch(&spans.collect::<Vec<_>>())
     }
 
-    fn max_key_len(&self) -> usize {
-        self.inner.max_key_len().saturating_sub(self.prefix.len())
+    fn max_key_len(self) -> usize {
+        self.content.max_key_len().saturating_sub(self.prefix.len())
     }
 
-    pass_on!(self => self.inner; encode_counter, decode_counter);
+    fn encode_counter(self, count: i64) -> [u8; 8] {
+        self.content.encode_counter(count)
+    }
+
+    fn decode_counter(self, value: &[u8]) -> Result<i64> {
+        self.content.decode_counter(value)
+    }
+}
+
+impl<T: KvRead> KvRead for Prefixed<T> {
+    pass_on!(
+        self => Reading { content: &self.part.inner, prefix: &self.part.prefix };
+        READS, LIMITS
+    );
+}
+
+impl<T: KvTransaction> KvRead for Part<T> {
+    pass_on!(
+        self => Reading {
+            content: self.inner.untracked().unwrap_or(&self.inner),
+            prefix: &self.prefix,
+        };
+        READS, LIMITS
+    );
 }
 
 impl<T: KvRead> Prefixed<T> {
@@ -143,96 +197,112 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.put(&key, value)
+        self.inner().put(&key, value)
     }
 
     fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.put_new(&key, value)
+        self.inner().put_new(&key, value)
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         // A key that is too long is absent, so it is to be put.
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.put_if_absent(&key, value)
+        self.inner().put_if_absent(&key, value)
     }
 
     fn get_or_put(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.get_or_put(&key, value)
+        self.inner().get_or_put(&key, value)
     }
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.append(&key, value)
+        self.inner().append(&key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let key = self.key(key);
-        self.inner.remove(&key)
+        self.inner().remove(&key)
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
         span.check()?;
-        let (min, max) = (self.key(span.min), self.max(span.max));
-        self.inner.remove_span(KeySpan::new(&min, max.as_deref()))
+        let (min, max) = self.bounds(span);
+        self.inner().remove_span(KeySpan::new(&min, max.as_deref()))
+    }
+
+    fn remove_where(
+        &mut self,
+        span: KeySpan<'_>,
+        judge: &mut dyn FnMut(&[u8], &[u8]) -> Verdict,
+    ) -> Result<()> {
+        span.check()?;
+        let (min, max) = self.bounds(span);
+        let length = self.prefix().len();
+        self.inner().remove_where(KeySpan::new(&min, max.as_deref()), &mut |key, value| {
+            judge(without_prefix(length, key), value)
+        })
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
         self.check_length(key)?;
         let key = self.key(key);
-        self.inner.adjust_counter(&key, by)
+        self.inner().adjust_counter(&key, by)
     }
 }
 
 impl<T: KvTransaction> KvTransaction for Prefixed<T> {
-    pass_on!(self => self.inner; is_read_only, set_read_only, set_timeout, version);
-    pass_on!(self => Box::new(self.inner); commit, rollback);
+    pass_on!(self => self.part.inner; is_read_only, set_read_only, set_timeout, version);
+    pass_on!(self => Box::new(self.part.inner); commit, rollback);
 
     fn snapshot(&self) -> Result<SharedRead> {
-        let snapshot = Prefixed::new(self.inner.snapshot()?, &self.prefix);
+        let snapshot = Prefixed::new(self.part.inner.snapshot()?, self.prefix());
         Ok(std::sync::Arc::new(snapshot))
     }
 
     /// The [`KeyWatch`] names the key with the prefix.
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         let key = self.key(key);
-        self.inner.watch(&key)
+        self.inner().watch(&key)
+    }
+
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        // `None` if the store has no other view.
+        self.part.inner.untracked().map(|_| &self.part as &dyn KvRead)
     }
 }
 
 impl<D: KvDatabase> KvDatabase for Prefixed<D> {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        Ok(Box::new(Prefixed::new(self.inner.begin(options)?, &self.prefix)))
+        Ok(Box::new(Prefixed::new(self.part.inner.begin(options)?, self.prefix())))
     }
 
-    /// The capabilities of the wrapped store, without untracked reads and pending writes.
+    /// The capabilities of the wrapped store, without pending writes, which name the keys with the prefix.
     fn capabilities(&self) -> Capabilities {
-        let mut offered = self.inner.capabilities();
-        offered.untracked_reads = false;
+        let mut offered = self.part.inner.capabilities();
         offered.pending_writes = false;
         offered
     }
 
     /// Of the keys under the prefix.
     fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
-        let bounds: Vec<_> =
-            spans.iter().map(|span| (self.key(span.min), self.max(span.max))).collect();
+        let bounds: Vec<_> = spans.iter().map(|span| self.bounds(*span)).collect();
         let spans: Vec<_> =
             bounds.iter().map(|(min, max)| KeySpan::new(min, max.as_deref())).collect();
-        self.inner.space(&spans)
+        self.part.inner.space(&spans)
     }
 
     // These are about the whole wrapped store.
-    pass_on!(self => self.inner; verify, statistics);
+    pass_on!(self => self.part.inner; verify, statistics);
 }
 
 impl<T> fmt::Debug for Prefixed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Prefixed({})", crate::Hex(&self.prefix))
+        write!(f, "Prefixed({})", crate::Hex(self.prefix()))
     }
 }
