@@ -385,6 +385,10 @@ pub trait KvWrite: KvRead {
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]. After an error, some of the pairs may have been removed.
     ///
+    /// # Panics
+    /// If `judge` does. Then, too, some of the pairs that it has judged may have been removed. The
+    /// transaction can still be used.
+    ///
     /// ```
     /// use permazen_kv::{KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, Verdict, memory::MemoryStore};
     ///

@@ -33,6 +33,7 @@ pub mod history;
 pub mod isolation;
 pub mod model;
 pub mod reads;
+pub mod removals;
 pub mod threads;
 pub mod transactions;
 pub mod visits;
@@ -82,7 +83,9 @@ macro_rules! conformance {
                     t036_remove_span_then_put t046_apply_is_its_parts
                     t047_apply_put_wins_over_remove large_values_and_long_keys
                     put_new_refuses_what_is_there put_new_by_two
-                    put_if_absent_says_whether_it_was get_or_put_shows_what_is_there append_is_a_put remove_where_is_its_parts prefetch_changes_no_answer;
+                    put_if_absent_says_whether_it_was get_or_put_shows_what_is_there append_is_a_put prefetch_changes_no_answer;
+                removals: remove_where_is_its_parts remove_where_in_a_deep_tree
+                    remove_where_whose_judge_panics;
                 counters: t037_counter_encoding t038_counter_round_trip t039_counter_of_other_length
                     t040_adjust_is_visible t041_adjust_wraps t042_adjust_absent
                     t043_adjust_other_value t044_adjust_after_put t045_adjust_before_put_or_remove

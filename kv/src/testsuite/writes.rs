@@ -2,7 +2,7 @@
 
 use super::fixture::Rival;
 use super::{Fixture, Tx, committed, dump, get, put_all, write};
-use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Verdict, Writes};
+use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Writes};
 
 fn begin<'db>(fixture: &'db Fixture, keys: &[u8]) -> Tx<'db> {
     let mut tx = fixture.store().begin(&TxOptions::writing()).unwrap();
@@ -436,75 +436,4 @@ pub fn prefetch_changes_no_answer(fixture: &mut Fixture) {
     tx.prefetch(&spans);
     tx.commit().unwrap();
     assert_eq!(committed(store).len(), 599);
-}
-
-/// What is removed while it is shown is what a scan and single removals would remove.
-pub fn remove_where_is_its_parts(fixture: &mut Fixture) {
-    let store = fixture.store();
-    let mut number = 3_u32;
-    let mut random = |below: u32| {
-        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (number >> 8) % below
-    };
-    let mut expected = std::collections::BTreeMap::new();
-    let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    for round in 0..30_u32 {
-        // Values of all lengths, so that pages empty at different times.
-        for _ in 0..60 {
-            let key = [random(3) as u8, random(200) as u8].to_vec();
-            let value = vec![key[1]; random(90) as usize];
-            tx.put(&key, &value).unwrap();
-            expected.insert(key, value);
-        }
-        let bounds = [[random(3) as u8, random(200) as u8], [random(4) as u8, random(200) as u8]];
-        let (min, max) = (bounds[0].min(bounds[1]), bounds[0].max(bounds[1]));
-        let max = (random(4) > 0).then_some(&max[..]);
-        let last = random(150);
-        let judge = |shown: u32, key: &[u8]| match round % 4 {
-            0 => Verdict::Remove,
-            _ if shown == last => Verdict::Stop,
-            1 => Verdict::Remove,
-            2 if key[1] % 5 < 3 => Verdict::Remove,
-            3 if key[1] % 16 > 11 => Verdict::Remove,
-            _ => Verdict::Keep,
-        };
-        let mut shown = Vec::new();
-        tx.remove_where(KeySpan::new(&min, max), &mut |key, value| {
-            shown.push((key.to_vec(), value.to_vec()));
-            judge(shown.len() as u32 - 1, key)
-        })
-        .unwrap();
-        let mut left = Vec::new();
-        for (key, value) in expected.range(min.to_vec()..) {
-            if max.is_some_and(|max| &key[..] >= max) {
-                break;
-            }
-            left.push((key.clone(), value.clone()));
-        }
-        let mut seen = Vec::new();
-        for (at, (key, value)) in (0..).zip(left) {
-            let verdict = judge(at, &key);
-            seen.push((key.clone(), value));
-            match verdict {
-                Verdict::Remove => drop(expected.remove(&key)),
-                Verdict::Keep => {}
-                Verdict::Stop => break,
-            }
-        }
-        assert_eq!(shown, seen);
-        let found: Vec<_> = tx
-            .scan(KeySpan::FULL, Direction::Forward)
-            .unwrap()
-            .map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap())
-            .collect();
-        assert!(found.iter().map(|(key, value)| (key, value)).eq(&expected), "round {round}");
-    }
-    let reversed = tx.remove_where(KeySpan::new(b"b", Some(b"a")), &mut |_, _| Verdict::Remove);
-    assert!(matches!(reversed, Err(KvError::InvalidArgument(_))));
-    tx.remove_where(KeySpan::new(b"b", Some(b"b")), &mut |_, _| unreachable!()).unwrap();
-    tx.remove_where(KeySpan::FULL, &mut |_, _| Verdict::Remove).unwrap();
-    assert!(tx.at_least(b"", None).unwrap().is_none());
-    tx.put(b"a", b"1").unwrap();
-    tx.commit().unwrap();
-    assert_eq!(committed(store).len(), 1);
 }
