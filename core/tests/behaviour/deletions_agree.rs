@@ -1,9 +1,17 @@
 //! A deletion does the same whether it takes many referrers together, tells each step, or calls listeners.
 
+use std::sync::Arc;
+
 use permazen::ObjId;
 use permazen::encoding::Value;
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::optimistic::OptimisticDatabase;
+use permazen::kv::prefix::Prefixed;
+use permazen::kv::{Durability, KeySpan, KvDatabase, KvDatabaseExt};
 use permazen::object::{Error, Migrate, Result, Transaction};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::*;
 
@@ -84,9 +92,9 @@ fn given() -> impl Strategy<Value = Given> {
         })
 }
 
-fn world(given: &Given) -> World {
+/// Fills an empty database.
+fn fill(world: World, given: &Given) -> World {
     let last = if given.forbids { "EXCEPTION" } else { "IGNORE" };
-    let world = World::new();
     for more in [false, true] {
         let tx = world.begin(&schema(last, more));
         for n in (0..OBJECTS).filter(|n| given.more[usize::from(*n)] == more) {
@@ -136,11 +144,12 @@ fn world(given: &Given) -> World {
 
 /// What a deletion returned, and what is in the store after it.
 fn after(
+    empty: World,
     given: &Given,
     fails_later: bool,
     delete: impl Fn(&Transaction<'_>, ObjId) -> Result<bool>,
 ) -> (Option<bool>, Vec<String>) {
-    let world = world(given);
+    let world = fill(empty, given);
     let before = world.pairs();
     let tx = world.begin(&schema(if given.forbids { "EXCEPTION" } else { "IGNORE" }, false));
     let mut deleted = None;
@@ -161,15 +170,17 @@ fn after(
 proptest! {
     #[test]
     fn deletions_agree(given in given(), fails_later in prop::bool::weighted(0.2)) {
-        let told = after(&given, fails_later, |tx, id| tx.delete_telling(id, &mut |_| Ok(())));
-        let together = after(&given, fails_later, |tx, id| tx.delete(id));
+        let told = after(World::new(), &given, fails_later, |tx, id| {
+            tx.delete_telling(id, &mut |_| Ok(()))
+        });
+        let together = after(World::new(), &given, fails_later, |tx, id| tx.delete(id));
         prop_assert_eq!(&together.0, &told.0);
         let healthy = given.stray.is_empty() && given.lost.is_empty();
         // What is undone repairs entries that were touched, which are not the same.
         if healthy || (told.0.is_some() && !fails_later) {
             prop_assert_eq!(&together.1, &told.1);
         }
-        let heard = after(&given, fails_later, |tx, id| {
+        let heard = after(World::new(), &given, fails_later, |tx, id| {
             on_delete(tx, |_, _, _| Ok(()));
             tx.delete(id)
         });
@@ -178,6 +189,47 @@ proptest! {
             prop_assert_eq!(&heard.1, &told.1);
         }
     }
+}
+
+/// The pairs are removed in another way on LMDB, and one by one where reads count in conflicts. The outcome
+/// is that of the store in memory.
+#[test]
+fn deletions_agree_on_other_stores() {
+    let dir = tempfile::tempdir().unwrap();
+    let lmdb = LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
+    let lmdb = Arc::new(lmdb.open(dir.path()).unwrap());
+    let empty = |store: Arc<dyn KvDatabase>| {
+        store.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap();
+        World::on(store)
+    };
+    let config = Config { source_file: Some(file!()), ..Config::with_cases(128) };
+    TestRunner::new(config)
+        .run(&(given(), prop::bool::weighted(0.2)), |(given, fails_later)| {
+            let delete = |tx: &Transaction<'_>, id| tx.delete(id);
+            let expected = after(World::new(), &given, fails_later, delete);
+            let direct = after(empty(lmdb.clone()), &given, fails_later, delete);
+            prop_assert_eq!(&direct, &expected);
+            // The other pairs in the file belong to nobody here.
+            let part = Arc::new(Prefixed::new(lmdb.clone(), &[0x0a, 0xff]));
+            let prefixed = after(empty(part), &given, fails_later, delete);
+            prop_assert_eq!(&prefixed, &expected);
+            for is_prefixed in [false, true] {
+                let tracking = OptimisticDatabase::new(MemoryStore::new());
+                let tracking: Arc<dyn KvDatabase> = match is_prefixed {
+                    false => Arc::new(tracking),
+                    true => Arc::new(Prefixed::new(tracking, b"p")),
+                };
+                let tracked = after(World::on(tracking), &given, fails_later, delete);
+                prop_assert_eq!(&tracked.0, &expected.0);
+                // What is undone repairs entries that were touched, which are not the same.
+                let healthy = given.stray.is_empty() && given.lost.is_empty();
+                if healthy || (expected.0.is_some() && !fails_later) {
+                    prop_assert_eq!(&tracked.1, &expected.1);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]

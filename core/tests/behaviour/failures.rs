@@ -18,13 +18,13 @@ use crate::changes::*;
 use crate::peculiar_store::PeculiarStore;
 use crate::support::*;
 
-fn config(xml: &str) -> TransactionConfig {
+pub(crate) fn config(xml: &str) -> TransactionConfig {
     TransactionConfig::new(SchemaModel::from_xml(xml.as_bytes()).unwrap())
         .unwrap()
         .schema_removal(SchemaRemoval::Never)
 }
 
-fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     tx.read_pairs(|kv| {
         let mut found = Vec::new();
         for pair in kv.scan(KeySpan::FULL, Direction::Forward)? {
