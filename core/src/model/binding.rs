@@ -12,7 +12,7 @@ use super::hook;
 use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
 use super::model_set::ModelSet;
-use super::rules::{Rules, watched};
+use super::rules::{RuleOptions, Rules, watched};
 use super::target::{Model, ModelInfo, Target};
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
@@ -29,6 +29,8 @@ pub(crate) struct Bindings {
     /// Which changes the rules of the models must know of.
     watched: Arc<WatchedFields>,
     hooks: Arc<ListenerSet>,
+    /// How rules are checked, unless a transaction says otherwise.
+    rule_options: RuleOptions,
 }
 
 /// The bound models, in the order of their type IDs.
@@ -121,6 +123,7 @@ impl Bindings {
         schema: Arc<Schema>,
         bundle: &Arc<SchemaBundle>,
         evolution: Evolution,
+        rule_options: RuleOptions,
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
         let mut bound: Vec<Binding> = set.as_slice().iter().map(bind).collect::<Result<_>>()?;
@@ -139,16 +142,28 @@ impl Bindings {
         let models = Arc::new(Models { bindings: bound, evolution });
         // In the order in which the models were registered.
         let hooks = hook::compile(set, &models, bundle)?;
-        Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched, hooks })
+        let bundle = Arc::clone(bundle);
+        Ok(Bindings { schema, bundle, models, watched, hooks, rule_options })
+    }
+
+    /// The same models, bound to the schema of a transaction.
+    pub(crate) fn again(&self, set: &ModelSet, tx: &object::Transaction<'_>) -> Result<Self> {
+        let (evolution, rules) = (self.models.evolution, self.rule_options);
+        Bindings::new(set, tx.schema(), &tx.bundle(), evolution, rules)
     }
 
     /// Whether these bindings fit a transaction.
     pub(crate) fn fit(&self, tx: &object::Transaction<'_>) -> bool {
-        Arc::ptr_eq(&self.schema, &tx.schema()) && Arc::ptr_eq(&self.bundle, &tx.bundle())
+        tx.has_schema(&self.schema) && tx.has_bundle(&self.bundle)
     }
 
     pub(crate) fn models(&self) -> &Arc<Models> {
         &self.models
+    }
+
+    /// How rules are checked, unless a transaction says otherwise.
+    pub(crate) fn rule_options(&self) -> RuleOptions {
+        self.rule_options
     }
 
     /// The recorded schemas to which the models are bound.
@@ -164,6 +179,13 @@ impl Bindings {
     /// The same with other recorded schemas.
     pub(crate) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
         watched(self.models.iter(), bundle)
+    }
+
+    /// Lets a transaction call the hooks of the models.
+    pub(crate) fn hook(&self, tx: &object::Transaction<'_>) {
+        if !self.hooks.is_empty() {
+            tx.set_hooks(Arc::clone(&self.hooks));
+        }
     }
 
     /// The listeners that call the hooks of the models.

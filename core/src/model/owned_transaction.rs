@@ -1,9 +1,9 @@
 //! Key/value transactions that keep their database alive.
 //!
-//! A transaction of the key/value layer borrows its database. Handles on objects would need that
+//! A transaction of the key/value layer can borrow its database. Handles on objects would need that
 //! lifetime as a second one, because the compiler cannot shorten it for a transaction that can be
-//! written to. So the typed layer keeps database and transaction in one value, which borrows
-//! nothing.
+//! written to. So where the store has no transactions that borrow nothing, the typed layer keeps
+//! database and transaction in one value.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,24 +14,35 @@ use permazen_kv::{
 };
 use self_cell::self_cell;
 
+/// A transaction that keeps its database open.
+pub(super) type OwnedTransaction = Box<dyn KvTransaction + Send>;
+
 /// A transaction that borrows its database; `None` once it has ended.
 type Borrowed<'db> = Option<Box<dyn KvTransaction + Send + 'db>>;
 
 self_cell!(
     /// A transaction together with its database.
-    pub(crate) struct OwnedTransaction {
+    struct WithDatabase {
         owner: Arc<dyn KvDatabase>,
         #[not_covariant]
         dependent: Borrowed,
     }
 );
 
-impl OwnedTransaction {
-    /// Begins a transaction.
-    pub(crate) fn begin(database: Arc<dyn KvDatabase>, options: &TxOptions) -> Result<Self> {
-        OwnedTransaction::try_new(database, |database| database.begin(options).map(Some))
+/// Begins a transaction that keeps its database open.
+pub(super) fn begin_owned(
+    database: &Arc<dyn KvDatabase>,
+    options: &TxOptions,
+) -> Result<OwnedTransaction> {
+    if let Some(begun) = database.begin_owned(options) {
+        return begun;
     }
+    let begun =
+        WithDatabase::try_new(Arc::clone(database), |database| database.begin(options).map(Some))?;
+    Ok(Box::new(begun))
+}
 
+impl WithDatabase {
     fn read<'a, R>(
         &'a self,
         body: impl for<'db> FnOnce(&'a (dyn KvTransaction + Send + 'db)) -> Result<R>,
@@ -57,7 +68,7 @@ fn ended() -> KvError {
     KvError::Stale("it has ended".into())
 }
 
-impl KvRead for OwnedTransaction {
+impl KvRead for WithDatabase {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.read(|tx| tx.get(key))
     }
@@ -108,7 +119,7 @@ impl KvRead for OwnedTransaction {
     }
 }
 
-impl KvWrite for OwnedTransaction {
+impl KvWrite for WithDatabase {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(|tx| tx.put(key, value))
     }
@@ -154,7 +165,7 @@ impl KvWrite for OwnedTransaction {
     }
 }
 
-impl KvTransaction for OwnedTransaction {
+impl KvTransaction for WithDatabase {
     fn is_read_only(&self) -> bool {
         self.with_dependent(|_, tx| tx.as_ref().is_none_or(|tx| tx.is_read_only()))
     }

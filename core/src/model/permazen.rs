@@ -12,7 +12,7 @@ use super::hook::subject::Subject;
 use super::hook::{Committed, Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
-use super::owned_transaction::OwnedTransaction;
+use super::owned_transaction::{OwnedTransaction, begin_owned};
 use super::rules::{RuleOptions, Validation};
 use super::target::{Model, Ref};
 use super::to_schema::schema_model;
@@ -53,11 +53,12 @@ struct Shared {
     models: ModelSet,
     schema: Arc<SchemaModel>,
     config: TransactionConfig,
+    /// The same for transactions that only read.
+    reading: TransactionConfig,
     retry: Retry,
     _using: UsedByProcess,
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
-    rules: RuleOptions,
     observers: Observers,
 }
 
@@ -246,11 +247,11 @@ impl Builder {
             database,
             models: self.models,
             schema,
+            reading: config.clone().read_only(),
             config,
             retry: self.retry,
             _using: using,
             bindings: Mutex::new(Arc::new(bindings)),
-            rules: self.rules,
             observers: Observers::default(),
         };
         Ok(Permazen { shared: Arc::new(shared) })
@@ -312,7 +313,7 @@ impl Builder {
 
     /// The models, bound to the schema of a transaction.
     fn bind(&self, tx: &object::Transaction<'_>) -> Result<Bindings> {
-        Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)
+        Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution, self.rules)
     }
 }
 
@@ -324,7 +325,7 @@ fn begin(
     failed: u32,
 ) -> object::Result<object::Transaction<'static>> {
     let kv = begin_below(database, config.kv(), failed)?;
-    database.begin_on_new(Box::new(kv), config)
+    database.begin_on_new(kv, config)
 }
 
 /// Begins a transaction of the store that does the same. `failed` is how many attempts have failed
@@ -334,7 +335,7 @@ fn begin_below(
     options: &TxOptions,
     failed: u32,
 ) -> object::Result<OwnedTransaction> {
-    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), &options.after_failures(failed))?)
+    Ok(begin_owned(database.kv(), &options.after_failures(failed))?)
 }
 
 /// Whether a database was refused because its schema is not recorded.
@@ -421,38 +422,48 @@ impl Permazen {
     /// # Errors
     /// The same as for [`Permazen::begin`].
     pub fn begin_read(&self) -> Result<Transaction> {
-        let tx = self.begin_with(&self.shared.config.clone().read_only())?;
+        let tx = self.begin_with(&self.shared.reading)?;
         tx.core().refuse_changes();
         Ok(tx)
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
-        self.retrying(config, config.kv(), Ok)
+        self.retrying(config.kv(), |kv| Ok(Transaction::new(self.open(kv, config)?)))
     }
 
-    /// Opens the database in a transaction of the store.
-    fn open(&self, kv: OwnedTransaction, config: &TransactionConfig) -> Result<Transaction> {
-        self.with_models(self.shared.database.begin_on_new(Box::new(kv), config)?)
+    /// Opens the database in a transaction of the store, with the models attached.
+    fn open(
+        &self,
+        kv: OwnedTransaction,
+        config: &TransactionConfig,
+    ) -> Result<object::Transaction<'static>> {
+        let core = self.shared.database.begin_on_new(kv, config)?;
+        self.attach_models(&core)?;
+        Ok(core)
     }
 
-    fn with_models(&self, core: object::Transaction<'static>) -> Result<Transaction> {
+    fn attach_models(&self, core: &object::Transaction<'static>) -> Result<()> {
+        let bindings = self.bindings_for(core)?;
+        self.shared.observers.begin(core, &bindings)?;
+        Tx::attach(core, bindings);
+        Ok(())
+    }
+
+    fn bindings_for(&self, core: &object::Transaction<'static>) -> Result<Arc<Bindings>> {
         let shared = &*self.shared;
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         // The recorded schemas have changed since the models were bound.
-        if !bindings.fit(&core) {
-            let evolution = bindings.models().evolution();
-            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
-            *bindings = Arc::new(bound);
+        if !bindings.fit(core) {
+            *bindings = Arc::new(bindings.again(&shared.models, core)?);
         }
-        let bindings = Arc::clone(&bindings);
-        let hooks = shared.observers.begin(&core, &bindings)?;
-        Ok(Transaction::new(Tx::new(core, bindings, shared.rules, hooks)))
+        Ok(Arc::clone(&bindings))
     }
 
     /// Opens the database in a transaction of the store in which something was written.
     pub(super) fn open_changed(&self, kv: OwnedTransaction) -> Result<Transaction> {
-        let core = self.shared.database.begin_on(Box::new(kv), &self.shared.config)?;
-        self.with_models(core)
+        let core = self.shared.database.begin_on(kv, &self.shared.config)?;
+        self.attach_models(&core)?;
+        Ok(Transaction::new(core))
     }
 
     /// Begins a transaction of the store and runs `attempt` on it, again and again as [`Builder::retry`] says. The
@@ -545,10 +556,9 @@ impl Permazen {
     pub(super) fn over_detached(&self, kv: Box<dyn KvWrite + Send>) -> Result<Tx> {
         let shared = &*self.shared;
         let core = shared.database.detached(kv, &shared.config)?;
-        let evolution = self.bindings().models().evolution();
-        let bindings = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
-        let hooks = Arc::clone(bindings.hooks());
-        Ok(Tx::new(core, Arc::new(bindings), shared.rules, hooks))
+        let bindings = self.bindings().again(&shared.models, &core)?;
+        bindings.hook(&core);
+        Ok(Tx::new(core, Arc::new(bindings)))
     }
 
     /// Runs a transaction. It commits if `body` succeeds, and rolls back if `body` fails.
@@ -577,9 +587,10 @@ impl Permazen {
         let mut options = config.kv().clone().ending_here();
         // One that joins a group may have to run again, for no fault of its own.
         options.in_group = self.shared.retry.times > 0;
-        self.retrying(config, &options, |tx| {
-            let value = body(&tx)?;
-            tx.commit().map_err(Error::from)?;
+        self.retrying(&options, |kv| {
+            let core = self.open(kv, config)?;
+            let value = body(Tx::of(&core))?;
+            core.commit_in_place().map_err(Error::from)?;
             Ok(value)
         })
     }
@@ -603,30 +614,30 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        let config = self.shared.config.clone().read_only();
-        self.retrying(&config, &config.kv().clone().ending_here(), |tx| {
-            tx.core().refuse_changes();
-            let value = body(&tx)?;
+        let config = &self.shared.reading;
+        self.retrying(&config.kv().clone().ending_here(), |kv| {
+            let core = self.open(kv, config)?;
+            core.refuse_changes();
+            let value = body(Tx::of(&core))?;
             // Some stores say only now whether what was read can be relied on.
-            tx.commit().map_err(Error::from)?;
+            core.commit_in_place().map_err(Error::from)?;
             Ok(value)
         })
     }
 
-    /// Begins a transaction and runs `attempt` in it. After a failure that may pass, this happens
-    /// again with another transaction. Opening the database can fail in this way too, because it
-    /// may record the schema again. `options` are those of `config`; if `attempt` ends the transaction
-    /// on this thread, they may say so.
+    /// Begins a transaction of the store and runs `attempt` on it. After a failure that may pass, this
+    /// happens again with another transaction. Opening the database, which is part of an attempt, can
+    /// fail in this way too, because it may record the schema again. If `attempt` ends the transaction
+    /// on this thread, `options` may say so.
     fn retrying<T, E: Failure>(
         &self,
-        config: &TransactionConfig,
         options: &TxOptions,
-        mut attempt: impl FnMut(Transaction) -> Result<T, E>,
+        attempt: impl FnMut(OwnedTransaction) -> Result<T, E>,
     ) -> Result<T, E> {
         let database = &self.shared.database;
         self.shared.retry.run(
             |failed| Ok(begin_below(database, options, failed).map_err(Error::from)?),
-            |kv| attempt(self.open(kv, config)?),
+            attempt,
             E::is_retryable,
         )
     }

@@ -20,7 +20,7 @@ use super::target::{Any, Handles, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView, ListenerSet, WatchedFields};
+use crate::object::{self, IndexView, WatchedFields};
 use crate::schema::{Schema, SchemaBundle};
 
 /// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
@@ -35,12 +35,13 @@ pub struct Tx {
     pub(crate) core: object::Transaction<'static>,
 }
 
-/// What the typed layer keeps with a transaction of the object layer.
+/// What the typed layer keeps with a transaction of the object layer, beside the models.
+#[derive(Default)]
 struct State {
-    bindings: Arc<Bindings>,
     seen_objects: RefCell<SeenObjects>,
     known_views: KnownViews,
-    rules: Cell<RuleOptions>,
+    /// How rules are checked, if not as in other transactions.
+    validation: Cell<Option<Validation>>,
 }
 
 impl fmt::Debug for Tx {
@@ -50,37 +51,30 @@ impl fmt::Debug for Tx {
 }
 
 impl Tx {
-    /// `hooks` are the hooks of the models and the observers of the database.
-    pub(super) fn new(
-        core: object::Transaction<'static>,
-        bindings: Arc<Bindings>,
-        rules: RuleOptions,
-        hooks: Arc<ListenerSet>,
-    ) -> Self {
-        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
+    pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
+        Tx::attach(&core, bindings);
+        Tx { core }
+    }
+
+    /// Lets a transaction of the object layer be seen with these models.
+    pub(super) fn attach(core: &object::Transaction<'static>, bindings: Arc<Bindings>) {
         core.notes.watch(bindings.watched());
-        note_for(&core, rules.validation);
-        let rules = Cell::new(rules);
-        let (seen_objects, known_views) = (RefCell::default(), KnownViews::default());
-        let state = State { bindings, seen_objects, known_views, rules };
+        note_for(core, bindings.rule_options().validation);
         core.attach(
-            Box::new(state),
+            bindings,
             |core, hook, event| hook::call(Tx::of(core), hook, event),
             |core| check_rules(Tx::of(core)),
             |core, bundle| watched_with(Tx::of(core), bundle),
+            |core| Some(Arc::clone(Tx::of(core).bindings().ok()?.models()) as _),
         );
-        if !hooks.is_empty() {
-            core.set_hooks(hooks);
-        }
-        Tx { core }
     }
 
     /// A transaction of the object layer, seen with the models that are attached to it.
     #[ref_cast_custom]
-    fn of<'t>(core: &'t object::Transaction<'static>) -> &'t Tx;
+    pub(super) fn of<'t>(core: &'t object::Transaction<'static>) -> &'t Tx;
 
     fn state(&self) -> Result<&State> {
-        self.core.attached().ok_or_else(|| Error::other("the transaction has no models"))
+        self.core.kept().ok_or_else(without_models)
     }
 
     /// The transaction of the object layer, for access by name, storage ID and encoded value.
@@ -98,11 +92,11 @@ impl Tx {
     }
 
     pub(crate) fn bindings(&self) -> Result<&Bindings> {
-        Ok(&self.state()?.bindings)
+        self.core.attached().ok_or_else(without_models)
     }
 
     pub(super) fn shared_bindings(&self) -> Result<Arc<Bindings>> {
-        Ok(Arc::clone(&self.state()?.bindings))
+        self.core.share_attached().ok_or_else(without_models)
     }
 
     pub(super) fn seen_objects(&self) -> Result<&RefCell<SeenObjects>> {
@@ -114,7 +108,10 @@ impl Tx {
     }
 
     pub(crate) fn rule_options(&self) -> Result<RuleOptions> {
-        Ok(self.state()?.rules.get())
+        let mut rules = self.bindings()?.rule_options();
+        let changed = self.core.kept_so_far().and_then(|state: &State| state.validation.get());
+        rules.validation = changed.unwrap_or(rules.validation);
+        Ok(rules)
     }
 
     /// The models whose objects a reference to `T` can refer to.
@@ -349,8 +346,7 @@ impl Tx {
     /// # Errors
     /// If the transaction has no models.
     pub fn set_validation(&self, validation: Validation) -> Result<()> {
-        let rules = &self.state()?.rules;
-        rules.set(RuleOptions { validation, ..rules.get() });
+        self.state()?.validation.set(Some(validation));
         note_for(&self.core, validation);
         Ok(())
     }
@@ -382,6 +378,11 @@ impl Tx {
         let result = value.encode_as(&mut bytes);
         body(result, &bytes)
     }
+}
+
+#[cold]
+fn without_models() -> Error {
+    Error::other("the transaction has no models")
 }
 
 /// Lets the object layer note what the rules need to know.
@@ -423,8 +424,9 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(super) fn new(tx: Tx) -> Self {
-        Transaction { tx }
+    /// A transaction of the object layer to which models are attached.
+    pub(super) fn new(core: object::Transaction<'static>) -> Self {
+        Transaction { tx: Tx { core } }
     }
 
     /// Makes the changes durable and visible to others.

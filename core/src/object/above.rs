@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::calls::{Hook, Running};
 use super::notes::WatchedFields;
 use super::notify::{CreateListener, DeleteListener, FieldChange, FieldListener};
+use super::whole::Converter;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 use crate::schema::SchemaBundle;
@@ -47,26 +48,41 @@ impl Event<'_> {
     }
 }
 
+/// Who decides what objects of the layer above contain after they have moved to another schema.
+pub(crate) type ConverterOf<'db> = fn(&Transaction<'db>) -> Option<Arc<dyn Converter>>;
+
 /// What the layer above has attached to a transaction.
 pub(super) struct Above<'db> {
-    state: Box<dyn Any + Send>,
+    /// What it shares with other transactions.
+    shared: Arc<dyn Any + Send + Sync>,
+    /// What belongs to this transaction alone, once there is something.
+    own: OnceCell<Box<dyn Any + Send>>,
     call: CallHook<'db>,
     check: CheckRules<'db>,
     watch: WatchFor<'db>,
+    converter: ConverterOf<'db>,
 }
 
 pub(super) type AboveCell<'db> = OnceCell<Above<'db>>;
 
 impl<'db> Transaction<'db> {
-    /// Attaches the state of the layer above. Has no effect if it is attached already.
+    /// Attaches the layer above, with what it shares with other transactions. Has no effect if it is
+    /// attached already.
     pub(crate) fn attach(
         &self,
-        state: Box<dyn Any + Send>,
+        shared: Arc<dyn Any + Send + Sync>,
         call: CallHook<'db>,
         check: CheckRules<'db>,
         watch: WatchFor<'db>,
+        converter: ConverterOf<'db>,
     ) {
-        self.above.get_or_init(|| Above { state, call, check, watch });
+        let own = OnceCell::new();
+        self.above.get_or_init(|| Above { shared, own, call, check, watch, converter });
+    }
+
+    /// The converter of the layer above.
+    pub(super) fn converter_above(&self) -> Option<Arc<dyn Converter>> {
+        self.above.get().and_then(|above| (above.converter)(self))
     }
 
     /// What must be noted for the rules of the layer above, with these recorded schemas.
@@ -88,9 +104,25 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// The attached state; `None` if there is none of this type.
-    pub(crate) fn attached<S: 'static>(&self) -> Option<&S> {
-        self.above.get()?.state.downcast_ref()
+    /// What is attached and shared with other transactions; `None` if there is nothing of this type.
+    pub(crate) fn attached<S: Any + Send + Sync>(&self) -> Option<&S> {
+        self.above.get()?.shared.downcast_ref()
+    }
+
+    /// Does the same as [`attached`](Transaction::attached), and shares it.
+    pub(crate) fn share_attached<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
+        Arc::clone(&self.above.get()?.shared).downcast().ok()
+    }
+
+    /// What the layer above keeps with this transaction alone; the default before it has changed it. `None` if
+    /// nothing is attached.
+    pub(crate) fn kept<S: Any + Send + Default>(&self) -> Option<&S> {
+        self.above.get()?.own.get_or_init(|| Box::<S>::default()).downcast_ref()
+    }
+
+    /// Does the same as [`kept`](Transaction::kept), but is `None` too if that was not called before.
+    pub(crate) fn kept_so_far<S: Any + Send>(&self) -> Option<&S> {
+        self.above.get()?.own.get()?.downcast_ref()
     }
 
     /// Begins the call of a hook for an object. It ends when the returned guard is dropped.

@@ -313,11 +313,12 @@ impl Database {
         let unnumbered = unnumbered();
         let opened = open_schema_at(&mut *kv, as_of, only_reads, state, &config.schema)?;
         let begun = match as_of {
-            AsOf::Version(version) => {
+            // What a transaction that only reads writes is discarded.
+            AsOf::Version(version) if !only_reads => {
                 let bundle = Arc::clone(&opened.bundle);
                 Some(Begun { bundle, version, wrote: opened.wrote, unnumbered })
             }
-            AsOf::CheckedVersion(_) | AsOf::Unknown => None,
+            _ => None,
         };
         let store = Store::of_transaction(kv);
         let shared = Arc::clone(&self.shared);

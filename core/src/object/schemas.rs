@@ -133,6 +133,11 @@ impl Transaction<'_> {
         Arc::ptr_eq(&self.schemas.bundle.borrow(), bundle)
     }
 
+    /// Whether this is the schema of the transaction.
+    pub(crate) fn has_schema(&self, schema: &Arc<Schema>) -> bool {
+        Arc::ptr_eq(&self.schemas.own.borrow(), schema)
+    }
+
     /// Continues with other recorded schemas. If the transaction's own schema is not among them,
     /// the empty schema replaces it.
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {

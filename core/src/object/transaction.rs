@@ -77,7 +77,8 @@ pub struct Transaction<'db> {
     /// nothing is noted, and references to missing objects are refused.
     pub(super) missing: NotedMissing,
     state: Cell<State>,
-    /// Decides what objects contain after they have moved to the transaction's schema.
+    /// Decides what objects contain after they have moved to the transaction's schema, if not the
+    /// converter of the layer above does.
     converter: RefCell<Option<Arc<dyn Converter>>>,
     /// The objects for which a converter is at work.
     pub(super) moving: RefCell<Vec<ObjId>>,
@@ -114,7 +115,7 @@ impl<'db> Transaction<'db> {
         Transaction {
             store,
             shared,
-            notifier: Notifier::new(Arc::clone(&bundle)),
+            notifier: Notifier::default(),
             schemas: Schemas::new(bundle, schema),
             infos: Infos::default(),
             being_deleted: BeingDeleted::default(),
@@ -161,7 +162,7 @@ impl<'db> Transaction<'db> {
     }
 
     pub(super) fn converter(&self) -> Option<Arc<dyn Converter>> {
-        self.converter.borrow().clone()
+        self.converter.borrow().clone().or_else(|| self.converter_above())
     }
 
     // ------------------------------------------------------------------ state
@@ -289,12 +290,23 @@ impl<'db> Transaction<'db> {
     /// Does the same as [`Transaction::commit`], but a transaction that is refused because its
     /// changes break rules is returned, still open.
     pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted<'db>> {
+        match self.commit_in_place() {
+            Err(error @ Error::RulesBroken(_)) if self.is_open() => {
+                Err(NotCommitted { error, transaction: Some(Box::new(self)) })
+            }
+            ended => ended.map_err(|error| NotCommitted { error, transaction: None }),
+        }
+    }
+
+    /// Does the same as [`Transaction::commit`], but a transaction that is refused because its
+    /// changes break rules is still open. If there was another error, drop it.
+    pub(crate) fn commit_in_place(&self) -> Result<()> {
         if self.detached {
-            return Err(Error::Unsupported("to commit a detached transaction").into());
+            return Err(Error::Unsupported("to commit a detached transaction"));
         }
         if self.rollback_only.get() {
             self.end_by_rollback();
-            return Err(Error::RollbackOnly.into());
+            return Err(Error::RollbackOnly);
         }
         let read_only = self.is_read_only()?;
         let mut refused = None;
@@ -304,7 +316,7 @@ impl<'db> Transaction<'db> {
         while refused.is_none() {
             self.state.set(State::Ending);
             let callbacks = self.callbacks.borrow().present();
-            refused = callbacks::before_commit(&callbacks[called..], &self, read_only).err();
+            refused = callbacks::before_commit(&callbacks[called..], self, read_only).err();
             called = callbacks.len();
             // A transaction whose commit writes nothing breaks no rule.
             if refused.is_some() || read_only || self.rollback_only.get() {
@@ -312,9 +324,7 @@ impl<'db> Transaction<'db> {
             }
             self.state.set(State::Open);
             match self.check_rules() {
-                Err(error @ Error::RulesBroken(_)) => {
-                    return Err(NotCommitted { error, transaction: Some(Box::new(self)) });
-                }
+                Err(error @ Error::RulesBroken(_)) => return Err(error),
                 checked => refused = checked.err(),
             }
             if self.callbacks.borrow().len() == called {
@@ -325,7 +335,7 @@ impl<'db> Transaction<'db> {
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
         self.state.set(State::Completing);
         let callbacks = self.callbacks.borrow().present();
-        callbacks::before_completion(&callbacks, &self);
+        callbacks::before_completion(&callbacks, self);
         let committed = match refused {
             Some(error) => {
                 self.store.rollback();
@@ -337,7 +347,7 @@ impl<'db> Transaction<'db> {
         let is_committed = committed.is_ok();
         let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
         self.callbacks.take().after_completion(is_committed);
-        Ok(result?)
+        result
     }
 
     /// Discards the changes.
@@ -384,12 +394,6 @@ pub(crate) struct NotCommitted<'db> {
     pub(crate) error: Error,
     /// The transaction, if it was refused because of its changes and not rolled back.
     pub(crate) transaction: Option<Box<Transaction<'db>>>,
-}
-
-impl From<Error> for NotCommitted<'_> {
-    fn from(error: Error) -> Self {
-        NotCommitted { error, transaction: None }
-    }
 }
 
 /// Refuses changes again when dropped, if they were refused.

@@ -325,6 +325,13 @@ impl OpenStore {
         self.kind
     }
 
+    /// The options, with the time to wait for which the store was opened if they do not say.
+    fn waiting(&self, options: &TxOptions) -> TxOptions {
+        let mut options = options.clone();
+        options.wait = options.wait.or(self.wait);
+        options
+    }
+
     /// The same store with optimistic transactions ([`OptimisticDatabase`]): several can write at
     /// the same time, no lock is held before the commit, and each says what it has written
     /// ([`KvTransaction::pending`]). Such a transaction can also be begun on a store that was opened
@@ -390,9 +397,14 @@ impl KvDatabase for OpenStore {
         &'db self,
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
-        let mut options = options.clone();
-        options.wait = options.wait.or(self.wait);
-        self.store.begin(&options)
+        self.store.begin(&self.waiting(options))
+    }
+
+    fn begin_owned(
+        &self,
+        options: &TxOptions,
+    ) -> Option<Result<Box<dyn KvTransaction + Send>, KvError>> {
+        self.store.begin_owned(&self.waiting(options))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -142,6 +142,16 @@ impl LastOpen {
             && (Arc::ptr_eq(&self.model, &config.model) || self.model == config.model)
     }
 
+    /// Whether opening with this configuration gives the same without looking for unused schemas.
+    fn suffices(&self, config: &SchemaConfig, only_reads: bool) -> bool {
+        let removes = match config.removal {
+            SchemaRemoval::Never | SchemaRemoval::ConfigChange => false,
+            SchemaRemoval::Once => self.all_read,
+            SchemaRemoval::Always => true,
+        };
+        self.is_like(config, only_reads) && (only_reads || !removes)
+    }
+
     /// The result of opening a transaction when nothing has changed.
     fn opened(&self) -> OpenedSchema {
         let (bundle, schema) = (Arc::clone(&self.bundle), Arc::clone(&self.schema));
@@ -193,6 +203,18 @@ impl DatabaseState {
         recorded: Arc<RecordedSchemas>,
     ) -> Result<SchemaBundle> {
         SchemaBundle::resolve_after(before, recorded, &self.registry, self.unknown_encodings)
+    }
+
+    /// The result of opening this version of the store, if the previous opening is known to be the same.
+    fn known_at(
+        &self,
+        version: u64,
+        config: &SchemaConfig,
+        only_reads: bool,
+    ) -> Option<OpenedSchema> {
+        let last = self.last();
+        let open = last.open.as_ref().filter(|_| last.version == Some(version))?;
+        open.suffices(config, only_reads).then(|| open.opened())
     }
 
     /// Notes that this version of the store has the tables of this opening.
@@ -289,6 +311,12 @@ pub(crate) fn open_schema_at(
     state: &DatabaseState,
     config: &SchemaConfig,
 ) -> Result<OpenedSchema> {
+    // Nearly always, nothing has changed.
+    if let AsOf::Version(version) = as_of
+        && let Some(opened) = state.known_at(version, config, only_reads)
+    {
+        return Ok(opened);
+    }
     // The previous opening; whether its tables are known to be in the store; and the latest version
     // of the store that is known to have them.
     let Last { open: previous, stored: previous_stored, version: known_version, .. } =
@@ -316,18 +344,16 @@ pub(crate) fn open_schema_at(
         None => None,
     };
     let hit = known.filter(|previous| previous.is_like(config, only_reads));
+    if let Some(hit) = hit.filter(|hit| hit.suffices(config, only_reads)) {
+        state.found(hit, version);
+        return Ok(hit.opened());
+    }
     let should_remove = match config.removal {
         SchemaRemoval::Never => false,
         SchemaRemoval::Once => previous.is_none_or(|last| last.all_read),
         SchemaRemoval::ConfigChange => hit.is_none(),
         SchemaRemoval::Always => true,
     };
-    if let Some(hit) = hit
-        && (!should_remove || only_reads)
-    {
-        state.found(hit, version);
-        return Ok(hit.opened());
-    }
     let before = previous.map(|previous| &**previous.bundle.recorded());
     let mut was_there = true;
     let recorded = match (known, others) {

@@ -234,6 +234,14 @@ macro_rules! pass_on {
             $to.begin(options)
         }
     };
+    (@begin_owned $self:ident, $to:expr) => {
+        fn begin_owned(
+            &$self,
+            options: &$crate::TxOptions,
+        ) -> Option<$crate::Result<Box<dyn $crate::KvTransaction + Send>>> {
+            $to.begin_owned(options)
+        }
+    };
     (@capabilities $self:ident, $to:expr) => {
         fn capabilities(&$self) -> $crate::Capabilities {
             $to.capabilities()

@@ -648,6 +648,27 @@ pub trait KvDatabase: Send + Sync {
     /// too many readers.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>>;
 
+    /// Begins a transaction as [`begin`](KvDatabase::begin) does, but one that borrows nothing: it shares
+    /// with the store what it uses, and keeps that open. `None` if transactions of this store borrow it;
+    /// then none was begun. Costs what `begin` costs.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvRead, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let tx = store.begin_owned(&TxOptions::reading()).expect("it borrows nothing")?;
+    /// drop(store);
+    /// assert!(tx.get(b"key")?.is_none());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`begin`](KvDatabase::begin).
+    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
+        let _ = options;
+        None
+    }
+
     /// What this store offers beyond the basic operations. Free.
     fn capabilities(&self) -> Capabilities {
         Capabilities::none()

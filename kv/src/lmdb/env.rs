@@ -40,7 +40,10 @@ pub(super) struct Shared {
     pub(super) env: Arc<OpenEnv>,
     pub(super) durability: Durability,
     name: String,
-    pairs: Mutex<Option<Pairs>>,
+    /// The database of the pairs, once it was found or created.
+    pairs: OnceLock<Pairs>,
+    /// Held by the thread that looks for it: LMDB allows only one at a time.
+    finding: Mutex<()>,
 }
 
 /// An environment that stays open as long as its users or the writer thread need it.
@@ -61,15 +64,16 @@ pub(super) struct OpenEnv {
     lock_file: LockFile,
 }
 
-/// A reader that is counted while this exists. It must be dropped after its transaction.
+/// A reader that is counted while this exists, and keeps the environment open. It must be dropped after
+/// its transaction.
 pub(super) struct CountedReader {
-    env: Arc<OpenEnv>,
+    pub(super) shared: Arc<Shared>,
     version: usize,
 }
 
 impl Drop for CountedReader {
     fn drop(&mut self) {
-        self.env.map.end_read(self.version);
+        self.shared.env.map.end_read(self.version);
     }
 }
 
@@ -281,7 +285,8 @@ impl Shared {
             env,
             durability: options.durability,
             name: options.name.clone(),
-            pairs: Mutex::new(None),
+            pairs: OnceLock::new(),
+            finding: Mutex::new(()),
         })
     }
 
@@ -374,11 +379,16 @@ impl Shared {
 
     /// The database of the pairs; `None` in an environment that was never written.
     pub(super) fn pairs(&self) -> Result<Option<Pairs>> {
-        let mut pairs = lock(&self.pairs);
-        if pairs.is_none() {
-            *pairs = self.find_pairs()?;
+        if let Some(pairs) = self.pairs.get() {
+            return Ok(Some(*pairs));
         }
-        Ok(*pairs)
+        let _finding = lock(&self.finding);
+        if self.pairs.get().is_none()
+            && let Some(found) = self.find_pairs()?
+        {
+            self.pairs.get_or_init(|| found);
+        }
+        Ok(self.pairs.get().copied())
     }
 
     fn find_pairs(&self) -> Result<Option<Pairs>> {
@@ -431,7 +441,9 @@ impl Shared {
             }
             match writer.create_pairs(txn, &self.name)? {
                 None => return Err(self.no_pairs()),
-                pairs => *lock(&self.pairs) = pairs,
+                Some(pairs) => {
+                    self.pairs.get_or_init(|| pairs);
+                }
             }
             break;
         }
@@ -440,7 +452,9 @@ impl Shared {
     }
 
     /// Begins to read the current version.
-    pub(super) fn begin_read(&self) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+    pub(super) fn begin_read(
+        self: &Arc<Self>,
+    ) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
         let mut is_again = false;
         loop {
             let (txn, counted) = self.begin_read_once()?;
@@ -458,7 +472,7 @@ impl Shared {
         }
     }
 
-    fn begin_read_once(&self) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+    fn begin_read_once(self: &Arc<Self>) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
         let txn = self.env.map.begin_read(self.path(), || {
             let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
             let version = txn.id();
@@ -466,7 +480,7 @@ impl Shared {
         })?;
         let txn = txn.map_err(|error| self.read_failed(error))?;
         let version = txn.id();
-        Ok((txn, CountedReader { env: Arc::clone(&self.env), version }))
+        Ok((txn, CountedReader { shared: Arc::clone(self), version }))
     }
 
     /// The error of a read transaction that could not begin.

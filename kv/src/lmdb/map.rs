@@ -3,7 +3,6 @@
 //! To make a larger map, LMDB first gives up the one it has. So nothing may use the map at that
 //! time. All uses in this process are counted.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -38,8 +37,9 @@ struct Uses {
     /// The size of the map, and the size that was last asked for.
     size: usize,
     asked: usize,
-    /// The versions that open readers see, with the number of readers of each.
-    readers: BTreeMap<usize, usize>,
+    /// The versions that open readers see, with the number of readers of each. Nearly always, there are
+    /// one or two.
+    readers: Vec<(usize, usize)>,
     /// How many other uses of the map there are.
     others: usize,
     /// Whether a thread waits for the last use to end.
@@ -62,7 +62,7 @@ impl Drop for MapUse<'_> {
 impl Map {
     /// A map of `size` bytes; `asked` is the size that was asked for.
     pub(super) fn new(size: usize, asked: usize) -> Self {
-        let (readers, others) = (BTreeMap::new(), 0);
+        let (readers, others) = (Vec::new(), 0);
         let uses = Uses { size, asked, readers, others, awaited: false, lost: false };
         Map { uses: Mutex::new(uses), ended: Condvar::new() }
     }
@@ -104,7 +104,10 @@ impl Map {
     ) -> Result<heed::Result<T>> {
         let mut uses = self.uses(path)?;
         Ok(begin().map(|(reader, version)| {
-            *uses.readers.entry(version).or_default() += 1;
+            match uses.readers.iter_mut().rfind(|(other, _)| *other == version) {
+                Some((_, count)) => *count += 1,
+                None => uses.readers.push((version, 1)),
+            }
             reader
         }))
     }
@@ -112,10 +115,12 @@ impl Map {
     /// Notes that a reader of `version` has ended.
     pub(super) fn end_read(&self, version: usize) {
         self.end(|uses| {
-            if let Some(count) = uses.readers.get_mut(&version) {
+            let at = uses.readers.iter().rposition(|(other, _)| *other == version);
+            if let Some((at, (_, count))) = at.and_then(|at| Some((at, uses.readers.get_mut(at)?)))
+            {
                 *count -= 1;
                 if *count == 0 {
-                    uses.readers.remove(&version);
+                    uses.readers.swap_remove(at);
                 }
             }
         });
@@ -132,7 +137,7 @@ impl Map {
     /// How many readers of this process are open, and the oldest version that they see.
     pub(super) fn readers(&self) -> (usize, Option<usize>) {
         let uses = lock(&self.uses);
-        (uses.readers.values().sum(), uses.readers.keys().next().copied())
+        (uses.open_readers(), uses.readers.iter().map(|(version, _)| *version).min())
     }
 
     /// Makes the map as large as `asked`, or as large as the system allows, by calling `resize`.
@@ -202,12 +207,16 @@ impl Uses {
         Some(size).filter(|size| *size > self.size)
     }
 
+    fn open_readers(&self) -> usize {
+        self.readers.iter().map(|(_, count)| count).sum()
+    }
+
     fn any(&self) -> bool {
         self.others > 0 || !self.readers.is_empty()
     }
 
     fn cannot_grow(&self, path: &Path) -> crate::KvError {
-        let readers: usize = self.readers.values().sum();
+        let readers = self.open_readers();
         cannot_open(
             path,
             format!(

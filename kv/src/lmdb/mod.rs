@@ -156,11 +156,23 @@ impl LmdbStore {
         copy::copy_env(&self.shared, target.as_ref(), watch)
     }
 
+    /// Begins a transaction, which borrows nothing.
+    fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        if options.read_only {
+            let view = View::open(&self.shared)?;
+            return Ok(Box::new(ReadTransaction::new(view, options)));
+        }
+        if self.read_only {
+            return Err(on_disk::read_only(self.path()));
+        }
+        WriteTransaction::begin(&self.shared, options, self.groups)
+    }
+
     /// Lets `look` read the file without LMDB, which it finds by the directory and the name of the database.
     fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
         self.shared.check_files()?;
         // While this reader is open, what it sees does not change.
-        let reader = View::open(Arc::clone(&self.shared))?;
+        let reader = View::open(&self.shared)?;
         let found = look(self.path(), self.shared.name());
         drop(reader);
         // If another file has taken the place of this one, the reader did not protect that file.
@@ -180,14 +192,11 @@ impl fmt::Debug for LmdbStore {
 
 impl KvDatabase for LmdbStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        if options.read_only {
-            let view = View::open(Arc::clone(&self.shared))?;
-            return Ok(Box::new(ReadTransaction::new(view, options)));
-        }
-        if self.read_only {
-            return Err(on_disk::read_only(self.path()));
-        }
-        WriteTransaction::begin(&self.shared, options, self.groups)
+        self.begin_apart(options)
+    }
+
+    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
+        Some(self.begin_apart(options))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -211,7 +220,7 @@ impl KvDatabase for LmdbStore {
 
     fn statistics(&self) -> Result<Statistics> {
         let env = self.shared.env.heed();
-        let view = View::open(Arc::clone(&self.shared))?;
+        let view = View::open(&self.shared)?;
         let (entries, pages, page_size) = view.sizes()?;
         // Asked while the view is open, because that keeps the map in its place.
         let info = env.info();

@@ -373,14 +373,13 @@ pub(super) fn each_stored(
 pub(super) struct View {
     txn: RoTxn<'static, WithoutTls>,
     /// After `txn`, so that it is dropped later.
-    _counted: CountedReader,
+    counted: CountedReader,
     pairs: Option<Pairs>,
     /// Where the pairs are in the map, once that was asked for; `None` if LMDB must read them.
     tree: OnceLock<Option<Tree>>,
     /// Whether others than the transaction that opened this view may use it.
     shared: AtomicBool,
     turn: Mutex<()>,
-    env: Arc<Shared>,
 }
 
 // SAFETY: Without thread-local slots LMDB lets any thread use a read-only transaction, one at a
@@ -393,13 +392,17 @@ unsafe impl Sync for View {}
 
 impl View {
     /// Opens the current version.
-    pub(super) fn open(env: Arc<Shared>) -> Result<Self> {
+    pub(super) fn open(env: &Arc<Shared>) -> Result<Self> {
         // The database must be known before a transaction begins that will use it.
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
         let tree = OnceLock::new();
-        Ok(View { txn, _counted: counted, pairs, tree, shared, turn, env })
+        Ok(View { txn, counted, pairs, tree, shared, turn })
+    }
+
+    fn env(&self) -> &Shared {
+        &self.counted.shared
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
@@ -411,7 +414,7 @@ impl View {
     /// The number of entries, the pages in use for them, and the size of a page.
     pub(super) fn sizes(&self) -> Result<(u64, u64, u64)> {
         let _turn = self.turn();
-        let main = self.env.env.heed().unnamed_database_stat();
+        let main = self.env().env.heed().unnamed_database_stat();
         let mut pages = main.branch_pages + main.leaf_pages + main.overflow_pages;
         let mut entries = 0;
         if let Some(reader) = self.reader() {
@@ -436,15 +439,16 @@ impl View {
     #[cold]
     fn find_tree(&self) -> Option<Tree> {
         let _turn = self.turn();
-        let page_len = self.env.env.readable_pages()?;
-        let record = self.env.env.records()?.get(&self.txn, self.env.name().as_bytes()).ok()??;
-        let info = self.env.env.heed().info();
+        let page_len = self.env().env.readable_pages()?;
+        let record =
+            self.env().env.records()?.get(&self.txn, self.env().name().as_bytes()).ok()??;
+        let info = self.env().env.heed().info();
         let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len);
         // SAFETY: This transaction is read-only, and open as long as this view has the tree. That it begins
         // where the map does is checked here.
         #[allow(unsafe_code)]
         let tree = unsafe { Tree::new(record, page_len, pages as u64) };
-        tree.filter(|tree| self.env.env.map_begins_at(tree.start()))
+        tree.filter(|tree| self.env().env.map_begins_at(tree.start()))
     }
 
     #[inline]
@@ -460,7 +464,7 @@ impl View {
     #[inline]
     pub(super) fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
-        Some(Reader { pairs, txn: &self.txn, path: self.env.path() })
+        Some(Reader { pairs, txn: &self.txn, path: self.env().path() })
     }
 }
 

@@ -72,6 +72,19 @@ impl MemoryStore {
         MemorySnapshot { tree: self.current().tree }
     }
 
+    fn begin_apart(&self, options: &TxOptions) -> Result<MemoryTransaction> {
+        let permit = if options.read_only {
+            None
+        } else {
+            Some(self.shared.writer.acquire(options.writer_wait())?)
+        };
+        let State { tree, version } = self.current();
+        let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
+        let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };
+        let deadline = Deadline::new(options.timeout);
+        Ok(MemoryTransaction { store: self.clone(), version, seen, writer, deadline })
+    }
+
     fn current(&self) -> State {
         // A state is replaced by one assignment, so it is whole even after a panic in another
         // thread.
@@ -95,16 +108,11 @@ impl fmt::Debug for MemoryStore {
 
 impl KvDatabase for MemoryStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        let permit = if options.read_only {
-            None
-        } else {
-            Some(self.shared.writer.acquire(options.writer_wait())?)
-        };
-        let State { tree, version } = self.current();
-        let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
-        let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };
-        let deadline = Deadline::new(options.timeout);
-        Ok(Box::new(MemoryTransaction { store: self, version, seen, writer, deadline }))
+        Ok(Box::new(self.begin_apart(options)?))
+    }
+
+    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
+        Some(self.begin_apart(options).map(|begun| Box::new(begun) as _))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -216,8 +224,8 @@ fn pair<'a>((key, value): (&'a [u8], &'a [u8])) -> Pair<'a> {
 }
 
 /// A transaction: the version it began with, changed by its own writes.
-struct MemoryTransaction<'db> {
-    store: &'db MemoryStore,
+struct MemoryTransaction {
+    store: MemoryStore,
     /// The number of the version it began with.
     version: u64,
     seen: MemorySnapshot,
@@ -234,7 +242,7 @@ struct Writer {
     before: Tree,
 }
 
-impl MemoryTransaction<'_> {
+impl MemoryTransaction {
     fn seen(&self) -> Result<&MemorySnapshot> {
         self.deadline.check()?;
         Ok(&self.seen)
@@ -246,11 +254,11 @@ impl MemoryTransaction<'_> {
     }
 }
 
-impl KvRead for MemoryTransaction<'_> {
+impl KvRead for MemoryTransaction {
     pass_on!(self => self.seen()?; READS);
 }
 
-impl KvWrite for MemoryTransaction<'_> {
+impl KvWrite for MemoryTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.tree()?.insert(key, value)
     }
@@ -268,7 +276,7 @@ impl KvWrite for MemoryTransaction<'_> {
     }
 }
 
-impl KvTransaction for MemoryTransaction<'_> {
+impl KvTransaction for MemoryTransaction {
     fn is_read_only(&self) -> bool {
         self.writer.is_none()
     }

@@ -255,3 +255,35 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use crate::sqlite::SqliteStore;
+    use crate::{Direction, KeySpan, KvDatabase, KvWrite, TxOptions};
+
+    #[test]
+    fn a_statement_for_pages_is_prepared_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        (0..100u8).for_each(|key| tx.put(&[key], b"value").unwrap());
+        tx.commit().unwrap();
+        let database = store.database();
+        let connection = database.connect().unwrap();
+        let session = database.session(&connection);
+        for limit in [1, 16, 32, 7] {
+            for min in [3, 90] {
+                let span = KeySpan::new(std::slice::from_ref(&min), Some(&[95]));
+                let page = session.page(span, Direction::Forward, limit).unwrap();
+                assert_eq!(page.len(), limit.min(95 - usize::from(min)));
+            }
+        }
+        let span = KeySpan::new(&[3], Some(&[95]));
+        let sql = session.statements.page(span, Direction::Forward);
+        let statement = session.prepared(sql).unwrap();
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        assert_eq!(statement.get_status(StatementStatus::Run), 8);
+    }
+}

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::connection::{Session, Statements};
@@ -138,6 +139,9 @@ impl Database {
         connection
             .pragma_update(None, "synchronous", synchronous)
             .and_then(|()| connection.busy_timeout(BUSY))
+            // Otherwise each page of a scan is a statement that SQLite prepares anew, because its limit is
+            // another value than before.
+            .and_then(|()| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true))
             .map_err(|error| failed(&self.path, "cannot open it", error))?;
         self.file.look_beside(connection)
     }

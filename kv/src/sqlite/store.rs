@@ -333,6 +333,23 @@ impl SqliteStore {
     pub fn path(&self) -> &Path {
         &self.shared.database.path
     }
+
+    #[cfg(test)]
+    pub(super) fn database(&self) -> &Database {
+        &self.shared.database
+    }
+
+    /// Begins a transaction, which borrows nothing.
+    fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        if options.read_only {
+            let view = View::open(Arc::clone(&self.shared))?;
+            return Ok(Box::new(ReadTransaction::new(view, options)));
+        }
+        if self.shared.database.options.read_only {
+            return Err(on_disk::read_only(self.path()));
+        }
+        WriteTransaction::begin(&self.shared, options)
+    }
 }
 
 impl fmt::Debug for SqliteStore {
@@ -343,14 +360,11 @@ impl fmt::Debug for SqliteStore {
 
 impl KvDatabase for SqliteStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        if options.read_only {
-            let view = View::open(Arc::clone(&self.shared))?;
-            return Ok(Box::new(ReadTransaction::new(view, options)));
-        }
-        if self.shared.database.options.read_only {
-            return Err(on_disk::read_only(self.path()));
-        }
-        WriteTransaction::begin(&self.shared, options)
+        self.begin_apart(options)
+    }
+
+    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
+        Some(self.begin_apart(options))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -53,6 +53,11 @@ impl Fixture {
         &**self.store.as_ref().expect("the store is open")
     }
 
+    /// Drops the store. What comes after must not ask for it.
+    pub(super) fn close(&mut self) {
+        self.store = None;
+    }
+
     /// Closes the store and opens it again, if that is possible.
     pub fn reopen(&mut self) -> bool {
         let Some(reopen) = &self.reopen else { return false };

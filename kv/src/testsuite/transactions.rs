@@ -76,6 +76,30 @@ pub fn t052_commit_untouched(fixture: &mut Fixture) {
     writing(fixture).rollback();
 }
 
+/// A transaction that borrows nothing does what others do, and keeps the store open.
+pub fn owned_transactions_are_like_others(fixture: &mut Fixture) {
+    let begin = |fixture: &Fixture, options: &TxOptions| {
+        fixture.store().begin_owned(options).map(|begun| begun.unwrap())
+    };
+    let Some(mut tx) = begin(fixture, &TxOptions::writing()) else { return };
+    assert!(!tx.is_read_only());
+    tx.put(b"a", b"1").unwrap();
+    assert!(committed(fixture.store()).is_empty());
+    tx.commit().unwrap();
+    assert_eq!(committed(fixture.store()), [(b"a".to_vec(), b"1".to_vec())]);
+    let mut tx = begin(fixture, &TxOptions::writing()).unwrap();
+    tx.put(b"a", b"2").unwrap();
+    drop(tx);
+    let mut tx = begin(fixture, &TxOptions::reading()).unwrap();
+    assert!(tx.is_read_only());
+    put_all(fixture.store(), &[(b"a", b"3")]);
+    fixture.close();
+    assert_eq!(tx.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
+    tx.put(b"b", b"1").unwrap();
+    assert_eq!(dump(&*tx).len(), 2);
+    tx.commit().unwrap();
+}
+
 /// A transaction that has timed out gives no data and does not commit.
 pub fn t055_dead_transaction_stays_dead(fixture: &mut Fixture) {
     if !fixture.store().capabilities().timeouts {

@@ -88,5 +88,11 @@ impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
         Ok(Box::new(ReadOnly(self.0.begin(&options)?)))
     }
 
+    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
+        let options = TxOptions { read_only: true, ..options.clone() };
+        let begun = self.0.begin_owned(&options)?;
+        Some(begun.map(|begun| Box::new(ReadOnly(begun)) as _))
+    }
+
     pass_on!(self => self.0; STORE);
 }

@@ -48,8 +48,10 @@ impl Tx {
     /// A transaction in memory with the models and rules of this one.
     fn beside(&self, core: object::Transaction<'static>) -> Result<Detached> {
         let bindings = self.shared_bindings()?;
-        let hooks = bindings.hooks().clone();
-        Ok(Detached { tx: Tx::new(core, bindings, self.rule_options()?, hooks) })
+        bindings.hook(&core);
+        let tx = Tx::new(core, bindings);
+        tx.set_validation(self.rule_options()?.validation)?;
+        Ok(Detached { tx })
     }
 }
 

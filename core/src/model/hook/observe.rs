@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::along::{LeadsTo, Route, WatchedAt};
@@ -432,6 +432,8 @@ impl Tx {
 #[derive(Default)]
 pub(crate) struct Observers {
     state: Mutex<State>,
+    /// Whether there are any. Most programs have none, and then threads do not wait for each other here.
+    any: AtomicBool,
 }
 
 #[derive(Default)]
@@ -462,7 +464,15 @@ impl Observers {
         let register = register_fn(on, observer);
         // Refuses here what would make each later transaction fail.
         register(bindings, &mut ListenerSet::clone(bindings.hooks()))?;
-        Ok(self.state().add(register))
+        Ok(self.add_to(&mut self.state(), register))
+    }
+
+    fn add_to(&self, state: &mut State, register: Box<Register>) -> ObserverId {
+        let id = next_id();
+        state.observers.push((id, register));
+        state.together = None;
+        self.any.store(true, Ordering::Release);
+        id
     }
 
     pub(crate) fn add_committed<M: Subject>(
@@ -471,7 +481,7 @@ impl Observers {
     ) -> ObserverId {
         let observer = CommittedObserver::new::<M>(move |id, done| observer(Ref::new(id), done));
         let mut state = self.state();
-        let id = state.add(noting::<M>());
+        let id = self.add_to(&mut state, noting::<M>());
         state.committed.push((id, observer));
         id
     }
@@ -483,25 +493,33 @@ impl Observers {
         let told: Vec<_> = state.committed.extract_if(.., |(other, _)| *other == id).collect();
         state.together = None;
         let found = state.observers.len() < before;
+        self.any.store(!state.observers.is_empty(), Ordering::Release);
         // Dropped without the lock, because the destructor of an observer may use the database.
         drop(state);
         drop((removed, told));
         found
     }
 
-    /// Lets a transaction tell the observers of commits. Returns what is called in it: the hooks of
-    /// the models, and the observers after them.
+    /// Lets a transaction call the hooks of the models, and the observers after them, and tell the
+    /// observers of commits.
     pub(crate) fn begin(
         &self,
         tx: &object::Transaction<'_>,
         bindings: &Arc<Bindings>,
-    ) -> Result<Arc<ListenerSet>> {
+    ) -> Result<()> {
+        if !self.any.load(Ordering::Acquire) {
+            bindings.hook(tx);
+            return Ok(());
+        }
         let Together { listeners, told } = self.state().together(bindings)?;
+        if !listeners.is_empty() {
+            tx.set_hooks(listeners);
+        }
         if !told.is_empty() {
             tx.note_happened_to(told.iter().flat_map(|it| it.types.iter().copied()).collect());
             tx.add_callback(Arc::new(AfterCommit::new(told)))?;
         }
-        Ok(listeners)
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -534,13 +552,6 @@ fn types_of<M: Subject>(models: &Models) -> Result<Vec<StorageId>> {
 }
 
 impl State {
-    fn add(&mut self, register: Box<Register>) -> ObserverId {
-        let id = next_id();
-        self.observers.push((id, register));
-        self.together = None;
-        id
-    }
-
     /// The hooks of the models, and the observers after them.
     fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Together> {
         if self.observers.is_empty() {

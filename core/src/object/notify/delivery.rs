@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ChangeKind, FieldChange};
-use super::listeners::{Delete, ListenerSet, Monitor, SchemaChange, Watch};
+use super::listeners::{ListenerSet, SchemaChange, Watch};
 use super::notifier::Queued;
 use crate::id::ObjId;
 use crate::object::reference::PathStep;
@@ -26,11 +26,16 @@ impl Transaction<'_> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         let _caused = self.notifier.calls().caused_by(queued.cause.clone());
         // A move to another schema is no change for hooks: it keeps what the object says.
-        if !queued.by_move {
+        if let Some(hooks) = hooks
+            && !queued.by_move
+        {
             // A hook that could not be called counts as failed too.
             self.tell_those(&hooks, &queued.change, of_hook).map_err(of_hook)?;
         }
-        self.tell_those(&listeners, &queued.change, of_listener)
+        match listeners {
+            Some(listeners) => self.tell_those(&listeners, &queued.change, of_listener),
+            None => Ok(()),
+        }
     }
 
     fn tell_those(
@@ -78,10 +83,10 @@ impl Transaction<'_> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         let _plain = self.outside_of_copies();
         let of_type = id.storage_id();
-        for (_, hook) in hooks.of_creation(of_type) {
+        for (_, hook) in hooks.iter().flat_map(|hooks| hooks.of_creation(of_type)) {
             hook(self, id).map_err(of_hook)?;
         }
-        for (_, listener) in listeners.of_creation(of_type) {
+        for (_, listener) in listeners.iter().flat_map(|all| all.of_creation(of_type)) {
             listener(self, id).map_err(of_listener)?;
         }
         Ok(())
@@ -91,7 +96,7 @@ impl Transaction<'_> {
         let listeners = self.notifier.listeners();
         let _plain = self.outside_of_copies();
         let of_type = change.id.storage_id();
-        for (_, listener) in listeners.of_schema_change(of_type) {
+        for (_, listener) in listeners.iter().flat_map(|all| all.of_schema_change(of_type)) {
             listener(self, change).map_err(of_listener)?;
         }
         Ok(())
@@ -100,19 +105,19 @@ impl Transaction<'_> {
     pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         self.being_deleted.set_calling_hooks(id, true);
-        let heard = self.tell_those_of_deletion(hooks.of_deletion(), id, of_hook);
+        let heard = self.tell_those_of_deletion(hooks.as_deref(), id, of_hook);
         self.being_deleted.set_calling_hooks(id, false);
         heard?;
-        self.tell_those_of_deletion(listeners.of_deletion(), id, of_listener)
+        self.tell_those_of_deletion(listeners.as_deref(), id, of_listener)
     }
 
     fn tell_those_of_deletion(
         &self,
-        monitors: &[Monitor<Delete>],
+        listeners: Option<&ListenerSet>,
         id: ObjId,
         failed: fn(Error) -> Error,
     ) -> Result<()> {
-        for monitor in monitors {
+        for monitor in listeners.into_iter().flat_map(ListenerSet::of_deletion) {
             if monitor.watch.watches(id) {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {

@@ -11,12 +11,16 @@ use crate::object::calls::{Call, Calls};
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
 
+/// A set of listeners; `None` as long as nobody has asked for one, as in most transactions.
+type Listeners = RefCell<Option<Arc<ListenerSet>>>;
+
 /// The listeners of a transaction, and the changes that are waiting for delivery.
+#[derive(Default)]
 pub(in crate::object) struct Notifier {
-    listeners: RefCell<Arc<ListenerSet>>,
+    listeners: Listeners,
     /// Listeners that call the hooks of the layer above. They are called first, and cannot be
     /// replaced by others.
-    hooks: RefCell<Arc<ListenerSet>>,
+    hooks: Listeners,
     /// The calls of hooks that are running.
     calls: Calls,
     /// Whether the listeners were installed as a set, so that none can be added or removed.
@@ -78,50 +82,49 @@ pub(in crate::object) struct Mark {
     hooks: usize,
 }
 
-impl Notifier {
-    pub(in crate::object) fn new(bundle: Arc<SchemaBundle>) -> Self {
-        let none = Arc::new(ListenerSet::new(bundle));
-        Notifier {
-            listeners: RefCell::new(Arc::clone(&none)),
-            hooks: RefCell::new(none),
-            calls: Calls::default(),
-            installed: Cell::new(false),
-            queue: RefCell::default(),
-            held: RefCell::default(),
-            silent: Cell::new(false),
-            moving: Cell::default(),
-            noted: RefCell::default(),
-            happened: RefCell::default(),
-        }
-    }
+fn is_empty(listeners: &Listeners) -> bool {
+    listeners.borrow().as_ref().is_none_or(|listeners| listeners.is_empty())
+}
 
+/// The set, which no other transaction shares.
+fn to_change<'l>(
+    listeners: &'l mut Option<Arc<ListenerSet>>,
+    bundle: &Arc<SchemaBundle>,
+) -> &'l mut ListenerSet {
+    let none = || Arc::new(ListenerSet::new(Arc::clone(bundle)));
+    Arc::make_mut(listeners.get_or_insert_with(none))
+}
+
+impl Notifier {
     // ------------------------------------------------------------------ listeners
 
-    pub(super) fn listeners(&self) -> Arc<ListenerSet> {
-        Arc::clone(&self.listeners.borrow())
+    pub(super) fn listeners(&self) -> Option<Arc<ListenerSet>> {
+        self.listeners.borrow().clone()
     }
 
     /// Replaces all listeners by a set. Others cannot be added.
     pub(super) fn install(&self, listeners: Arc<ListenerSet>) {
-        self.listeners.replace(listeners);
+        self.listeners.replace(Some(listeners));
         self.installed.set(true);
     }
 
     /// Sets the listeners that call the hooks of the layer above.
     pub(super) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
-        self.hooks.replace(hooks);
+        self.hooks.replace(Some(hooks));
     }
 
-    /// Changes the listeners that call the hooks of the layer above.
+    /// Changes the listeners that call the hooks of the layer above. `bundle` are the recorded schemas
+    /// that the transaction sees.
     pub(super) fn change_hooks<R>(
         &self,
+        bundle: &Arc<SchemaBundle>,
         change: impl FnOnce(&mut ListenerSet) -> Result<R>,
     ) -> Result<R> {
-        change(Arc::make_mut(&mut self.hooks.borrow_mut()))
+        change(to_change(&mut self.hooks.borrow_mut(), bundle))
     }
 
     pub(in crate::object) fn has_hooks(&self) -> bool {
-        !self.hooks.borrow().is_empty()
+        !is_empty(&self.hooks)
     }
 
     /// The calls of hooks that are running.
@@ -130,25 +133,28 @@ impl Notifier {
     }
 
     /// The listeners that call hooks. They are called first.
-    pub(super) fn hooks(&self) -> Arc<ListenerSet> {
-        Arc::clone(&self.hooks.borrow())
+    pub(super) fn hooks(&self) -> Option<Arc<ListenerSet>> {
+        self.hooks.borrow().clone()
     }
 
+    /// Changes the listeners. `bundle` are the recorded schemas that the transaction sees.
     pub(super) fn change<R>(
         &self,
+        bundle: &Arc<SchemaBundle>,
         change: impl FnOnce(&mut ListenerSet) -> Result<R>,
     ) -> Result<R> {
         if self.installed.get() {
             return Err(Error::ListenersInstalled);
         }
-        change(Arc::make_mut(&mut self.listeners.borrow_mut()))
+        change(to_change(&mut self.listeners.borrow_mut(), bundle))
     }
 
     /// Called when the transaction continues with other recorded schemas.
     pub(in crate::object) fn set_bundle(&self, bundle: &Arc<SchemaBundle>) {
         for listeners in [&self.hooks, &self.listeners] {
-            let among = listeners.borrow().among(bundle);
-            listeners.replace(Arc::new(among));
+            if let Some(listeners) = &mut *listeners.borrow_mut() {
+                *listeners = Arc::new(listeners.among(bundle));
+            }
         }
     }
 
@@ -159,7 +165,8 @@ impl Notifier {
     }
 
     fn asks(&self, whether: impl Fn(&ListenerSet) -> bool) -> bool {
-        !self.silent.get() && (whether(&self.hooks.borrow()) || whether(&self.listeners.borrow()))
+        let asks = |listeners: &Listeners| listeners.borrow().as_deref().is_some_and(&whether);
+        !self.silent.get() && (asks(&self.hooks) || asks(&self.listeners))
     }
 
     pub(super) fn watches_field(&self, field: StorageId, object_type: StorageId) -> bool {
@@ -183,7 +190,7 @@ impl Notifier {
     /// Whether there are no listeners, so that the changes of an operation need not be queued. Ask
     /// only outside of larger operations.
     pub(in crate::object) fn is_idle(&self) -> bool {
-        self.hooks.borrow().is_empty() && self.listeners.borrow().is_empty()
+        is_empty(&self.hooks) && is_empty(&self.listeners)
     }
 
     pub(in crate::object) fn is_queueing(&self) -> bool {
@@ -262,7 +269,7 @@ impl Notifier {
             queued: self.queue.borrow().as_ref().map(|pending| pending.next),
             held: self.held.borrow().as_ref().map(Vec::len),
             happened: self.happened.borrow().len(),
-            hooks: self.hooks.borrow().len(),
+            hooks: self.hooks.borrow().as_ref().map_or(0, |hooks| hooks.len()),
         }
     }
 
@@ -289,8 +296,10 @@ impl Notifier {
 
     /// Forgets what was queued, held back and noted since `mark`, and the hooks that were added.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
-        if self.hooks.borrow().len() > mark.hooks {
-            Arc::make_mut(&mut self.hooks.borrow_mut()).truncate(mark.hooks);
+        if let Some(hooks) = &mut *self.hooks.borrow_mut()
+            && hooks.len() > mark.hooks
+        {
+            Arc::make_mut(hooks).truncate(mark.hooks);
         }
         self.happened.borrow_mut().truncate(mark.happened);
         if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {

@@ -80,7 +80,7 @@ impl Transaction<'_> {
         change: impl FnOnce(&mut ListenerSet) -> Result<R>,
     ) -> Result<R> {
         self.check_open()?;
-        self.notifier.change_hooks(change)
+        self.notifier.change_hooks(&self.bundle(), change)
     }
 
     /// Notes from now on what happens to objects of these types.
@@ -101,12 +101,13 @@ impl Transaction<'_> {
 
     fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {
         self.check_open()?;
-        self.notifier.change(change)
+        self.notifier.change(&self.bundle(), change)
     }
 
     /// The present listeners.
     pub fn listeners(&self) -> Arc<ListenerSet> {
-        self.notifier.listeners()
+        let none = || Arc::new(ListenerSet::new(self.bundle()));
+        self.notifier.listeners().unwrap_or_else(none)
     }
 
     /// Whether nobody is told of changes: there are no listeners and no hooks.

@@ -56,7 +56,7 @@ pub(super) fn copy_env(
     shared.check_commit_numbers(DEFAULT_WAIT)?;
     create(target, |file| {
         let _using = shared.env.using_map()?;
-        let view = View::open(Arc::clone(shared))?;
+        let view = View::open(shared)?;
         let (pairs, pages, page_size) = view.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;
