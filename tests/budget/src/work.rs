@@ -58,6 +58,13 @@ struct Club {
     prices: BTreeMap<i32, i32>,
 }
 
+#[derive(PermazenObject, Clone, Debug, Default)]
+#[permazen(storage_id = 30)]
+struct Note {
+    #[permazen(inverse_delete = "delete", storage_id = 31)]
+    author: Option<Ref<Person>>,
+}
+
 /// Does everything on each store.
 pub(crate) fn run() {
     Work::new("memory", MemoryStore::new()).run();
@@ -92,12 +99,15 @@ struct Work {
     /// To whom all clubs refer.
     owner: Ref<Person>,
     clubs: Vec<Ref<Club>>,
+    /// Who wrote all notes.
+    author: Ref<Person>,
 }
 
 impl Work {
     /// A database that has the same content each time.
     fn new(store: &'static str, kv: impl KvDatabase + 'static) -> Work {
-        let db = Permazen::builder(kv).model::<Person>().model::<Club>().build().unwrap();
+        let db = Permazen::builder(kv).model::<Person>().model::<Club>().model::<Note>();
+        let db = db.build().unwrap();
         db.database().set_id_generator(ObjIdGenerator::from_seed(1));
         let mut random = StdRng::seed_from_u64(1);
         let mut make =
@@ -110,11 +120,15 @@ impl Work {
             let club = Club { owner: Some(owner), dates: vec![1, 2, 3], ..Club::default() };
             let create = |_| Ok(tx.create(&club)?.to_ref());
             let clubs = (0..TIMES).map(create).collect::<permazen::Result<Vec<_>>>()?;
-            Ok((people, owner, clubs))
+            let author = people[1].0;
+            for _ in 0..TIMES {
+                tx.create(&Note { author: Some(author) })?;
+            }
+            Ok((people, owner, clubs, author))
         };
-        let (mut people, owner, clubs) = db.write(create).unwrap();
+        let (mut people, owner, clubs, author) = db.write(create).unwrap();
         people.shuffle(&mut random);
-        Work { store, db, people, new_people, owner, clubs }
+        Work { store, db, people, new_people, owner, clubs, author }
     }
 
     /// Those that are used one by one.
@@ -279,6 +293,17 @@ impl Work {
         self.write("delete an object", self.some(), |tx, (id, _), _| {
             assert!(tx.get(*id).unwrap().delete().unwrap());
         });
+        let tx = self.db.begin().unwrap();
+        self.operation("create an object together with others", TIMES, || {
+            black_box(tx.create_many(&self.new_people).unwrap());
+        });
+        tx.rollback().unwrap();
+        let tx = self.db.begin().unwrap();
+        let author = tx.get(self.author).unwrap();
+        self.operation("delete a referrer of a deleted object", TIMES, || {
+            assert!(author.delete().unwrap());
+        });
+        tx.rollback().unwrap();
         let tx = self.db.begin().unwrap();
         let owner = tx.get(self.owner).unwrap();
         self.operation("nullify a reference to a deleted object", TIMES, || {
