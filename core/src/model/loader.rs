@@ -249,6 +249,8 @@ fn write(
         load.end(&mut kv)?;
         let tx = db.open_changed(kv)?;
         if checks {
+            // What hooks have changed meanwhile is checked by the commit, also where each operation would be.
+            tx.set_validation(Validation::AtCommit)?;
             rules::check_together(&tx)?;
         }
         Ok(tx.commit()?)

@@ -12,7 +12,7 @@ use permazen::kv::{
 };
 use permazen::object::Error as Object;
 use permazen::schema::SchemaError;
-use permazen::{Error, Obj, Permazen, PermazenObject, Result};
+use permazen::{Error, Obj, Permazen, PermazenObject, Ref, Result, Validation};
 
 use crate::models::{Person, Pet, database, on, pairs};
 
@@ -193,6 +193,75 @@ fn a_panic_leaves_the_database_as_empty_as_it_was() {
     loader.add(Touchy { size: 7 }).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| loader.finish())).is_err());
     assert_eq!(pairs(&*store), before);
+}
+
+/// A hook that checks may also mend.
+#[derive(PermazenObject, Default, Clone)]
+#[permazen(hooks)]
+struct Mended {
+    #[permazen(indexed, unique)]
+    size: i32,
+    next: Option<Ref<Mended>>,
+}
+
+#[permazen::hooks]
+impl Mended {
+    #[on_validate]
+    fn mend(this: Obj<'_, Self>) -> Result<()> {
+        let size = this.size()?;
+        if size % 10 == 4 {
+            // This one is then checked, too.
+            if let Some(next) = this.next()? {
+                next.set_size(size + 90)?;
+            }
+            this.set_size(size + 1)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_hooks_that_validate_write_is_kept_whenever_rules_are_checked() {
+    let sizes = |db: &Permazen| {
+        let sizes = |tx: &permazen::Tx| tx.index(Mended::SIZE)?.values().collect();
+        db.read::<Vec<i32>>(sizes).unwrap()
+    };
+    for validation in [Validation::AtCommit, Validation::Early] {
+        let open = || {
+            let builder = Permazen::builder(MemoryStore::new()).model::<Mended>();
+            builder.validation(validation).build().unwrap()
+        };
+        let (one, many, loaded) = (open(), open(), open());
+        let mut loader = loaded.loader().unwrap();
+        one.write(|tx| {
+            let mut next = None;
+            for size in [44, 14, 21, 34, 84] {
+                let created = tx.create(Mended { size, next })?;
+                next = Some(created.to_ref());
+            }
+            Ok(())
+        })
+        .unwrap();
+        let mut next = None;
+        for size in [44, 14, 21, 34, 84] {
+            next = Some(loader.add(Mended { size, next }).unwrap());
+        }
+        loader.finish().unwrap();
+        many.write(|tx| tx.create_many([14, 21].map(|size| Mended { size, next: None })).map(drop))
+            .unwrap();
+        assert_eq!(sizes(&many), [15, 21], "{validation:?}");
+        assert!(sizes(&loaded).iter().all(|size| size % 10 != 4), "{:?}", sizes(&loaded));
+        assert_eq!(sizes(&loaded), sizes(&one), "{validation:?}");
+
+        // What the hook has written breaks a rule.
+        let failing = open();
+        let mut loader = failing.loader().unwrap();
+        for size in [14, 15] {
+            loader.add(Mended { size, next: None }).unwrap();
+        }
+        assert!(matches!(loader.finish().unwrap_err(), Error::Invalid(_)), "{validation:?}");
+        assert_eq!(sizes(&failing), [], "{validation:?}");
+    }
 }
 
 /// Loads some objects; `plan` makes an operation of `finish` fail. Calls `then` with the result, the number of pairs
