@@ -17,7 +17,8 @@ use crate::object::{self, LoadProgress, Loaded, Memory, ObjectData, UnfinishedLo
 /// Fills a new database with objects, faster than transactions can: see [`Permazen::loader`].
 ///
 /// Objects that were added are sorted, in memory and in a temporary file. Only
-/// [`finish`](Loader::finish) writes to the database. To give up before, drop the loader.
+/// [`finish`](Loader::finish) writes to the database. To give up before, drop the loader. It stays on the thread that
+/// has made it.
 pub struct Loader<'p> {
     db: Permazen,
     bindings: Arc<Bindings>,

@@ -206,7 +206,10 @@ fn simple(
                     if !models.iter().any(|model| model.name == *name) {
                         problems.add(
                             path,
-                            format_args!("it refers to `{name}`, which is not registered"),
+                            format_args!(
+                                "it refers to `{name}`, which is not registered: add its model with \
+                                 `Builder::model`"
+                            ),
                         );
                     }
                 }

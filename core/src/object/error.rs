@@ -266,8 +266,10 @@ pub enum Error {
     /// The transaction was marked for rollback, and was rolled back.
     #[error("the transaction was marked to be rolled back, and was; run it again without that")]
     RollbackOnly,
-    /// A write failed and could not be undone, so the content of the transaction is unknown.
-    #[error("an earlier failure could not be undone; roll back and run the transaction again")]
+    /// A write failed and could not be undone, or a panic left an operation in the middle, so the content of the transaction is unknown.
+    #[error(
+        "an earlier failure or panic could not be undone; roll back and run the transaction again"
+    )]
     Broken,
     /// A write was attempted while bytes borrowed from the same transaction were being read.
     #[error(

@@ -76,7 +76,7 @@ pub enum SchemaError {
     },
     /// A bulk load of the database runs, or did not come to its end.
     #[error(
-        "the database is being loaded by another program, or a program that loaded it has ended before the load was \
+        "the database is being loaded, or a program that loaded it has ended before the load was \
          complete: wait for its end, or, once no load is running any more, remove the store and load it again"
     )]
     LoadUnfinished,

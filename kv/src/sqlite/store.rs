@@ -175,7 +175,7 @@ impl SqliteBuilder {
     /// transaction, so that all pairs are of one state. Of the options, only the name of the table
     /// counts.
     ///
-    /// The pages are full, so the file is as small as it can be. It gets its name when all of it is on
+    /// The pages are full, so the file is within some percent of the smallest one. It gets its name when all of it is on
     /// disk. So there is always a complete file or none. Costs one scan of `from`, and writes each page
     /// once.
     ///
