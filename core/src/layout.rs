@@ -275,7 +275,7 @@ pub fn append_index_key(
 
 /// The key of an index entry, as [`append_index_key`] makes it.
 pub fn index_key(index: &StorageIdKey, value: &[u8], id: ObjId, suffix: &[u8]) -> Vec<u8> {
-    let mut key = Vec::new();
+    let mut key = Vec::with_capacity(index_key_len(index, value.len(), suffix.len()));
     append_index_key(index, value, id, suffix, &mut key);
     key
 }

@@ -9,7 +9,7 @@ use super::error::hex;
 use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
-use crate::schema::{ItemKind, ResolvedType, Schema};
+use crate::schema::{ResolvedType, Schema};
 
 /// Whether an operation first moves the object to the transaction's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -201,9 +201,7 @@ impl Transaction<'_> {
 
     /// Whether a recorded schema has an object type with this storage ID.
     pub(super) fn is_object_type(&self, storage_id: StorageId) -> bool {
-        self.with_bundle(|bundle| {
-            bundle.item(storage_id).is_some_and(|item| item.kind() == ItemKind::ObjectType)
-        })
+        self.with_bundle(|bundle| bundle.has_type(storage_id))
     }
 
     /// Shows to `read` what an object of a known type is, which this transaction does not know yet, and

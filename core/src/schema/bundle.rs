@@ -30,6 +30,8 @@ pub struct SchemaBundle {
     schemas: Vec<Arc<Schema>>,
     empty: Arc<Schema>,
     items: Vec<Arc<BundleItem>>,
+    /// The storage IDs of all object types of all schemas, ascending.
+    object_types: Vec<StorageId>,
     type_storage_ids: HashMap<Arc<str>, StorageId>,
 }
 
@@ -188,7 +190,9 @@ impl SchemaBundle {
             let types = schema.types.iter();
             type_storage_ids.extend(types.map(|t| (Arc::clone(&t.name), t.storage_id)));
         }
-        Ok(SchemaBundle { recorded, schemas, empty, items, type_storage_ids })
+        let object_types = items.iter().filter(|item| item.kind() == ItemKind::ObjectType);
+        let object_types = object_types.map(|item| item.storage_id).collect();
+        Ok(SchemaBundle { recorded, schemas, empty, items, object_types, type_storage_ids })
     }
 
     /// The schemas as recorded, each with its resolved form.
@@ -263,10 +267,13 @@ impl SchemaBundle {
 
     /// The storage IDs of all object types of all schemas, ascending.
     pub fn type_ids(&self) -> impl Iterator<Item = StorageId> {
-        self.items
-            .iter()
-            .filter(|item| item.kind() == ItemKind::ObjectType)
-            .map(|item| item.storage_id)
+        self.object_types.iter().copied()
+    }
+
+    /// Whether a schema has an object type with this storage ID.
+    #[inline]
+    pub(crate) fn has_type(&self, id: StorageId) -> bool {
+        self.object_types.binary_search(&id).is_ok()
     }
 }
 

@@ -12,7 +12,7 @@ use super::object::changes_of;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, KeyKind, StorageIdKey};
 use crate::object::{IndexShape, Result};
-use crate::schema::{ItemKind, SchemaBundle};
+use crate::schema::SchemaBundle;
 
 /// What writes change, by object and field, compared with the snapshot that they are on. What is
 /// written and is as it was before does not count.
@@ -142,9 +142,7 @@ impl<'a> NetChanges<'a> {
     }
 
     fn is_type(&self, id: StorageId) -> bool {
-        [self.of.former, self.of.now]
-            .iter()
-            .any(|bundle| bundle.item(id).is_some_and(|item| item.kind() == ItemKind::ObjectType))
+        [self.of.former, self.of.now].iter().any(|bundle| bundle.has_type(id))
     }
 
     fn is_index(&self, id: StorageId) -> bool {
