@@ -119,6 +119,11 @@ impl KvWrite for Noted<'_> {
         self.tx.put(key, value)
     }
 
+    fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        self.calls.note("get_to_put");
+        self.tx.get_to_put(key, near)
+    }
+
     fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.calls.note("put_new");
         self.tx.put_new(key, value)
@@ -250,6 +255,7 @@ const ACTS: &[(&str, Act)] = &[
         let _ = tx.encode_counter(1);
     }),
     ("decode_counter", |tx| drop(tx.decode_counter(&[0; 8]))),
+    ("get_to_put", |tx| drop(tx.get_to_put(b"k", b"l"))),
     ("put", |tx| drop(tx.put(b"k", b""))),
     ("put_new", |tx| drop(tx.put_new(b"k", b""))),
     ("put_if_absent", |tx| drop(tx.put_if_absent(b"k", b""))),
@@ -276,10 +282,19 @@ const ACTS: &[(&str, Act)] = &[
 
 /// What the observer of these two sees is the scans, gets and puts that others are made of. The name and
 /// the differences of a content serve those who would rather not read it.
-const OBSERVED: &[&str] =
-    &["visit", "content_name", "first_difference", "get_or_put", "remove_where", "apply"];
+const OBSERVED: &[&str] = &[
+    "visit",
+    "content_name",
+    "first_difference",
+    "get_to_put",
+    "get_or_put",
+    "remove_where",
+    "apply",
+];
 
+/// What may only be read is also read for a put, as it is otherwise.
 const REFUSED: &[&str] = &[
+    "get_to_put",
     "put",
     "put_new",
     "put_if_absent",

@@ -53,9 +53,9 @@ impl WithDatabase {
         })
     }
 
-    fn write<R>(
-        &mut self,
-        body: impl for<'db> FnOnce(&mut (dyn KvTransaction + Send + 'db)) -> Result<R>,
+    fn write<'a, R>(
+        &'a mut self,
+        body: impl for<'db> FnOnce(&'a mut (dyn KvTransaction + Send + 'db)) -> Result<R>,
     ) -> Result<R> {
         self.with_dependent_mut(|_, tx| match tx {
             Some(tx) => body(&mut **tx),
@@ -120,6 +120,10 @@ impl KvRead for WithDatabase {
 }
 
 impl KvWrite for WithDatabase {
+    fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        self.write(|tx| tx.get_to_put(key, near))
+    }
+
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(|tx| tx.put(key, value))
     }

@@ -204,12 +204,12 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let key = FieldKey::new(id, &field.key);
-        let value = self.with_own_pair(id, &key, |_, value| {
-            Ok(value.map(|value| {
+        let value = self.with_own_pair_to_put(id, &key, |value| {
+            value.map(|value| {
                 let mut bytes = self.buffer();
                 bytes.extend_from_slice(value);
                 bytes
-            }))
+            })
         });
         let value = value.map_err(|error| error.about(|| self.named(id)))?;
         Ok(Some(ReadAhead { changes: self.store.changes().get(), value }))

@@ -223,6 +223,20 @@ impl Transaction<'_> {
         })?
     }
 
+    /// Does the same for an object that will be changed. `read` must not use the store.
+    pub(super) fn with_own_pair_to_put<R>(
+        &self,
+        id: ObjId,
+        near: &[u8],
+        read: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        self.prefetch_objects(&[id]);
+        self.store.get_to_put(id.as_bytes(), near, |found| match found {
+            Some((own, value)) => self.info_from(id, own).map(|_| read(value)),
+            None => Err(self.deleted(id)),
+        })?
+    }
+
     /// The schema and type of an object, from the value of its own pair. They are remembered.
     pub(super) fn info_from(&self, id: ObjId, value: &[u8]) -> Result<ObjectInfo> {
         let info = self.parse_info(id, value)?;

@@ -10,7 +10,7 @@
 /// | `READS` | `get`, `get_near`, `scan`, `visit`, `at_least`, `at_most` |
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
-/// | `WRITES` | `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `remove_where`, `adjust_counter`, `apply` |
+/// | `WRITES` | `get_to_put`, `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `remove_where`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `space`, `statistics` |
 ///
 /// ```text
@@ -31,7 +31,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; content_name, first_difference);
     };
     (@WRITES $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; put, put_new, put_if_absent, get_or_put, append, remove, remove_span, remove_where, adjust_counter, apply);
+        $crate::contract::pass_on::pass_on!($self => $to; get_to_put, put, put_new, put_if_absent, get_or_put, append, remove, remove_span, remove_where, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
         $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics);
@@ -120,6 +120,15 @@ macro_rules! pass_on {
         }
     };
 
+    (@get_to_put $self:ident, $to:expr) => {
+        fn get_to_put(
+            &mut $self,
+            key: &[u8],
+            near: &[u8],
+        ) -> $crate::Result<Option<$crate::Near<'_>>> {
+            $to.get_to_put(key, near)
+        }
+    };
     (@put $self:ident, $to:expr) => {
         fn put(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<()> {
             $to.put(key, value)

@@ -267,6 +267,26 @@ pub trait KvRead {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvWrite: KvRead {
+    /// What [`get_near`](KvRead::get_near) returns, for a caller that will probably put pairs near these keys. LMDB stays
+    /// where it has found them, so a put on the same page needs no descent. Otherwise the same, also in what it costs.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// tx.put(b"a", b"1")?;
+    /// let (own, near) = tx.get_to_put(b"a", b"ab")?.unwrap();
+    /// assert_eq!((&own[..], near), (&b"1"[..], None));
+    /// tx.put(b"ab", b"2")?;
+    /// let (_, near) = tx.get_to_put(b"a", b"ab")?.unwrap();
+    /// assert_eq!(near.unwrap(), &b"2"[..]);
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        (*self).get_near(key, near)
+    }
+
     /// Sets the value of `key`. Costs one descent.
     ///
     /// # Errors

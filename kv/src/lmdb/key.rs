@@ -11,53 +11,61 @@ pub(super) const MAX_KEY: usize = 510;
 /// than most keys need would cost more than searching for them.
 const SHORT: usize = 128;
 
-/// A key with its zero byte.
-pub(super) enum StoredKey {
-    Short { bytes: [u8; SHORT], len: usize },
-    Long(Box<[u8]>),
+/// Room for a key with its zero byte. It is filled where it is: to move the bytes just after they were written would
+/// take the processor longer than to write them.
+pub(super) struct StoredKey {
+    bytes: [u8; SHORT],
+    len: usize,
+    /// The key, if it is too long for `bytes`.
+    long: Option<Box<[u8]>>,
 }
 
 impl StoredKey {
+    #[inline]
+    pub(super) fn room() -> Self {
+        StoredKey { bytes: [0; SHORT], len: 0, long: None }
+    }
+
     /// The stored form of `key`.
     ///
     /// # Errors
     /// [`KvError::KeyTooLong`] if `key` does not fit in the file.
     #[inline]
-    pub(super) fn new(key: &[u8]) -> Result<Self> {
-        StoredKey::fitting(key).ok_or_else(|| KvError::key_too_long(key, MAX_KEY))
+    pub(super) fn of(&mut self, key: &[u8]) -> Result<&[u8]> {
+        self.fitting(key).ok_or_else(|| KvError::key_too_long(key, MAX_KEY))
     }
 
     /// The stored form of `key`; `None` if it is too long.
     #[inline]
-    pub(super) fn fitting(key: &[u8]) -> Option<Self> {
-        if key.len() > MAX_KEY { None } else { Some(StoredKey::cut(key)) }
+    pub(super) fn fitting(&mut self, key: &[u8]) -> Option<&[u8]> {
+        if key.len() > MAX_KEY {
+            return None;
+        }
+        self.cut(key);
+        Some(self.bytes())
     }
 
-    /// The stored form of `key`, cut after the longest length.
+    /// Holds the stored form of `key`, cut after the longest length.
     #[inline]
-    fn cut(key: &[u8]) -> Self {
-        let mut bytes = [0; SHORT];
-        let len = key.len() + 1;
-        match bytes.get_mut(1..len) {
-            Some(room) => {
-                room.copy_from_slice(key);
-                StoredKey::Short { bytes, len }
-            }
-            None => StoredKey::long(key.get(..MAX_KEY).unwrap_or(key)),
+    fn cut(&mut self, key: &[u8]) {
+        (self.len, self.long) = (key.len() + 1, None);
+        match self.bytes.get_mut(1..self.len) {
+            Some(room) => room.copy_from_slice(key),
+            None => self.cut_long(key),
         }
     }
 
     #[cold]
-    fn long(key: &[u8]) -> Self {
-        StoredKey::Long([&[0], key].concat().into())
+    fn cut_long(&mut self, key: &[u8]) {
+        self.long = Some([&[0], key.get(..MAX_KEY).unwrap_or(key)].concat().into());
     }
 
     /// The bytes to look for in the file.
     #[inline]
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            StoredKey::Short { bytes, len } => bytes.get(..*len).unwrap_or(bytes),
-            StoredKey::Long(bytes) => bytes,
+    fn bytes(&self) -> &[u8] {
+        match &self.long {
+            None => self.bytes.get(..self.len).unwrap_or(&self.bytes),
+            Some(bytes) => bytes,
         }
     }
 }
@@ -74,7 +82,9 @@ pub(super) struct StoredBound {
 
 impl StoredBound {
     pub(super) fn new(bound: &[u8]) -> Self {
-        StoredBound { key: StoredKey::cut(bound), cut: bound.len() > MAX_KEY }
+        let mut key = StoredKey::room();
+        key.cut(bound);
+        StoredBound { key, cut: bound.len() > MAX_KEY }
     }
 
     /// The bound as the inclusive lower end.
@@ -116,15 +126,15 @@ mod tests {
 
     #[test]
     fn t098_a_zero_byte_stands_before_every_key() {
-        assert_eq!(StoredKey::new(&[]).unwrap().bytes(), [0]);
-        assert_eq!(StoredKey::new(&[0x80]).unwrap().bytes(), [0, 0x80]);
-        assert_eq!(StoredKey::new(&[0xff, 0xff]).unwrap().bytes(), [0, 0xff, 0xff]);
+        assert_eq!(StoredKey::room().of(&[]).unwrap(), [0]);
+        assert_eq!(StoredKey::room().of(&[0x80]).unwrap(), [0, 0x80]);
+        assert_eq!(StoredKey::room().of(&[0xff, 0xff]).unwrap(), [0, 0xff, 0xff]);
         for len in [126, 127, 128, 510] {
             let key: Vec<u8> = (0..len).map(|at| at as u8 ^ 0x55).collect();
-            assert_eq!(StoredKey::new(&key).unwrap().bytes(), [&[0], &key[..]].concat());
+            assert_eq!(StoredKey::room().of(&key).unwrap(), [&[0], &key[..]].concat());
         }
         assert!(matches!(
-            StoredKey::new(&[7; 511]),
+            StoredKey::room().of(&[7; 511]),
             Err(KvError::KeyTooLong { len: 511, max: 510, .. })
         ));
     }

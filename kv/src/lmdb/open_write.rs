@@ -1,30 +1,43 @@
 //! A transaction of LMDB that writes, with the cursor through which it puts.
 //!
 //! LMDB looks for each key from the root of its tree on, page by page. A cursor that stays where the last
-//! pair was put first looks whether the next key belongs on the same page, as the pairs of an object mostly
-//! do. If so, there is no search.
+//! pair was put, or where something was read for that, first looks whether the next key belongs on the same page,
+//! as the pairs of an object mostly do. If so, there is no search.
 
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 
 use heed::types::Bytes;
-use heed::{MdbError, PutFlags, RwIter, RwRange, RwTxn};
+use heed::{MdbError, PutFlags, RwRange, RwTxn};
 
 use super::env::Pairs;
 
 /// A transaction that is open.
 pub(super) struct OpenWrite {
-    /// Made with the first put. It must be closed before the transaction ends, so it is the first field.
+    /// Where the last pair was put, or something was read by [`stay_at`](OpenWrite::stay_at). It must be closed before the transaction ends, so it is the first field.
     cursor: Option<Cursor>,
     txn: RwTxn<'static>,
 }
 
-/// An iterator of heed, because only that has a cursor which can be kept. It is never advanced.
-struct Cursor(RwIter<'static, Bytes, Bytes>);
+/// An iterator of heed, because only that has a cursor which can be kept.
+struct Cursor(RwRange<'static, Bytes, Bytes>);
 
 // SAFETY: The cursor is a part of its transaction, which may be sent to other threads. Both are in one
 // `OpenWrite`, so they are only sent together.
 #[allow(unsafe_code)]
 unsafe impl Send for Cursor {}
+
+/// The pairs from where a cursor is.
+pub(super) struct Steps<'o>(&'o mut Cursor);
+
+impl<'o> Iterator for Steps<'o> {
+    type Item = heed::Result<(&'o [u8], &'o [u8])>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Steps(Cursor(iter)) = self;
+        iter.next()
+    }
+}
 
 impl OpenWrite {
     pub(super) fn new(txn: RwTxn<'static>) -> Self {
@@ -74,14 +87,27 @@ impl OpenWrite {
     ) -> heed::Result<()> {
         let Cursor(iter) = match &mut self.cursor {
             Some(cursor) => cursor,
-            none => none.insert(Cursor::open(pairs, &mut self.txn)?),
+            none => none.insert(Cursor::open(pairs, &mut self.txn, &..)?),
         };
         // SAFETY: This puts the pair in the place of its key, wherever the cursor is. Nothing that was read is
-        // still borrowed: what `txn` lends ends before the transaction is borrowed to be changed.
+        // still borrowed: what `txn` and `stay_at` lend ends before the transaction is borrowed to be changed.
         #[allow(unsafe_code)]
         unsafe {
             iter.put_current_with_options::<Bytes>(flags, key, value)
         }
+    }
+
+    /// The pairs from `key` on. Puts near the last one that this has given find their places without a search.
+    pub(super) fn stay_at(
+        &mut self,
+        pairs: Pairs,
+        key: &[u8],
+    ) -> heed::Result<(Steps<'_>, &RwTxn<'static>)> {
+        // A cursor of heed can search only once. The memory of the one that is closed is used for the next one.
+        self.cursor = None;
+        let from = (Bound::Included(key), Bound::Unbounded);
+        let cursor = self.cursor.insert(Cursor::open(pairs, &mut self.txn, &from)?);
+        Ok((Steps(cursor), &self.txn))
     }
 
     /// Removes a pair. Returns false if there was none.
@@ -118,13 +144,17 @@ impl OpenWrite {
 }
 
 impl Cursor {
-    fn open(pairs: Pairs, txn: &mut RwTxn<'static>) -> heed::Result<Self> {
-        let iter = pairs.iter_mut(txn)?;
+    fn open(
+        pairs: Pairs,
+        txn: &mut RwTxn<'static>,
+        range: &impl RangeBounds<[u8]>,
+    ) -> heed::Result<Self> {
+        let iter = pairs.range_mut(txn, range)?;
         // SAFETY: What the cursor refers to is LMDB's transaction, not the value `txn`, which may move. The
         // cursor is closed before that transaction ends.
         #[allow(unsafe_code)]
         let iter = unsafe {
-            std::mem::transmute::<RwIter<'_, Bytes, Bytes>, RwIter<'static, Bytes, Bytes>>(iter)
+            std::mem::transmute::<RwRange<'_, Bytes, Bytes>, RwRange<'static, Bytes, Bytes>>(iter)
         };
         Ok(Cursor(iter))
     }
@@ -135,7 +165,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::collections::BTreeMap;
-    use std::ops::Bound;
 
     use heed::{CommitOrAbort, Env, EnvOpenOptions, WithoutTls};
     use proptest::prelude::*;
@@ -148,6 +177,7 @@ mod tests {
         Put(Vec<u8>, Vec<u8>),
         PutNew(Vec<u8>, Vec<u8>),
         Append(Vec<u8>, Vec<u8>),
+        StayAt(Vec<u8>, usize),
         Remove(Vec<u8>),
         RemoveRange(Vec<u8>, Vec<u8>),
         Clear,
@@ -174,6 +204,7 @@ mod tests {
             600 => (key(), value()).prop_map(|(key, value)| Step::Put(key, value)),
             200 => (key(), value()).prop_map(|(key, value)| Step::PutNew(key, value)),
             50 => (key(), value()).prop_map(|(key, value)| Step::Append(key, value)),
+            200 => (key(), 0..10usize).prop_map(|(key, steps)| Step::StayAt(key, steps)),
             removals => key().prop_map(Step::Remove),
             4 => (key(), key()).prop_map(|(a, b)| Step::RemoveRange(a.clone().min(b.clone()), a.max(b))),
             1 => Just(Step::Clear),
@@ -207,6 +238,15 @@ mod tests {
                 if put {
                     model.insert(key.clone(), value.clone());
                 }
+            }
+            Step::StayAt(key, steps) => {
+                let (found, _) = open.stay_at(pairs, key).unwrap();
+                let found: Vec<_> = found.take(*steps).map(Result::unwrap).collect();
+                let there = model.range(key.clone()..).take(*steps);
+                assert_eq!(
+                    found,
+                    there.map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>()
+                );
             }
             Step::Remove(key) => {
                 assert_eq!(open.remove(pairs, key).unwrap(), model.remove(key).is_some());

@@ -35,8 +35,9 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn get(self, key: &[u8]) -> Result<Option<Blob<'t>>> {
-        let Some(key) = StoredKey::fitting(key) else { return Ok(None) };
-        match self.pairs.get(self.txn, key.bytes()) {
+        let mut room = StoredKey::room();
+        let Some(stored) = room.fitting(key) else { return Ok(None) };
+        match self.pairs.get(self.txn, stored) {
             Ok(value) => Ok(value.map(Cow::Borrowed)),
             Err(error) => Err(self.failed(error)),
         }
@@ -48,9 +49,20 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
-        let Some(stored) = StoredKey::fitting(key) else { return Ok(None) };
-        let from = (Bound::Included(stored.bytes()), Bound::Unbounded);
-        let mut pairs = self.pairs.range(self.txn, &from).map_err(|error| self.failed(error))?;
+        let mut room = StoredKey::room();
+        let Some(stored) = room.fitting(key) else { return Ok(None) };
+        let from = (Bound::Included(stored), Bound::Unbounded);
+        let pairs = self.pairs.range(self.txn, &from).map_err(|error| self.failed(error))?;
+        self.get_along(pairs, key, near)
+    }
+
+    /// Does the same as [`Reader::get_near`], with the pairs from where `key` is or would be.
+    pub(super) fn get_along(
+        self,
+        mut pairs: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+        key: &[u8],
+        near: &[u8],
+    ) -> Result<Option<Near<'t>>> {
         let mut step = || -> Result<Option<(&'t [u8], &'t [u8])>> {
             let pair = pairs.next().transpose().map_err(|error| self.failed(error))?;
             pair.map(|pair| stripped(self.path, pair)).transpose()
@@ -75,10 +87,11 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'t>>> {
+        let mut room = StoredKey::room();
         let found = if min.is_empty() {
             self.pairs.first(self.txn)
-        } else if let Some(min) = StoredKey::fitting(min) {
-            self.pairs.get_greater_than_or_equal_to(self.txn, min.bytes())
+        } else if let Some(stored) = room.fitting(min) {
+            self.pairs.get_greater_than_or_equal_to(self.txn, stored)
         } else {
             return self.first_of_scan(min, max, Direction::Forward);
         };
@@ -88,9 +101,10 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn at_most(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'t>>> {
-        let found = match max.map(StoredKey::fitting) {
+        let mut room = StoredKey::room();
+        let found = match max.map(|max| room.fitting(max)) {
             None => self.pairs.last(self.txn),
-            Some(Some(max)) => self.pairs.get_lower_than(self.txn, max.bytes()),
+            Some(Some(stored)) => self.pairs.get_lower_than(self.txn, stored),
             Some(None) => return self.first_of_scan(min, max, Direction::Reverse),
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };

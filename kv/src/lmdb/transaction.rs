@@ -8,6 +8,7 @@ use std::time::Duration;
 use heed::PutFlags;
 
 use super::env::{Pairs, Shared};
+use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::open_write::OpenWrite;
 use super::own_thread::{OwnThread, end_what_was_left};
@@ -17,7 +18,7 @@ use crate::group::{self, Leader, Member};
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::on_disk;
 use crate::store_parts::write_lock::{Turn, WritePermit};
-use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions, Verdict};
+use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Near, Result, TxOptions, Verdict};
 
 /// A transaction that writes. There is only one at a time.
 pub(super) struct WriteTransaction {
@@ -126,16 +127,28 @@ impl KvRead for WriteTransaction {
 }
 
 impl KvWrite for WriteTransaction {
+    fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        let (pairs, open, env) = self.write()?;
+        let mut room = StoredKey::room();
+        let Some(stored) = room.fitting(key) else { return Ok(None) };
+        let path = env.path();
+        let (from_there, txn) =
+            open.stay_at(pairs, stored).map_err(|error| failed(path, READING, error))?;
+        Reader { pairs, txn, path }.get_along(from_there, key, near)
+    }
+
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, env) = self.write()?;
-        let key = StoredKey::new(key)?;
-        open.put(pairs, key.bytes(), value).map_err(|error| env.env.failed("cannot put", error))
+        let mut room = StoredKey::room();
+        let stored = room.of(key)?;
+        open.put(pairs, stored, value).map_err(|error| env.env.failed("cannot put", error))
     }
 
     fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let (pairs, open, env) = self.write()?;
-        let stored = StoredKey::new(key)?;
-        open.put_if(pairs, PutFlags::NO_OVERWRITE, stored.bytes(), value)
+        let mut room = StoredKey::room();
+        let stored = room.of(key)?;
+        open.put_if(pairs, PutFlags::NO_OVERWRITE, stored, value)
             .map_err(|error| env.env.failed("cannot put", error))
     }
 
@@ -148,8 +161,9 @@ impl KvWrite for WriteTransaction {
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, open, env) = self.write()?;
-        let stored = StoredKey::new(key)?;
-        let appended = open.put_if(pairs, PutFlags::APPEND, stored.bytes(), value);
+        let mut room = StoredKey::room();
+        let stored = room.of(key)?;
+        let appended = open.put_if(pairs, PutFlags::APPEND, stored, value);
         match appended.map_err(|error| env.env.failed("cannot put", error))? {
             true => Ok(()),
             // It is not the last one.
@@ -159,8 +173,9 @@ impl KvWrite for WriteTransaction {
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let (pairs, open, env) = self.write()?;
-        let Some(key) = StoredKey::fitting(key) else { return Ok(()) };
-        match open.remove(pairs, key.bytes()) {
+        let mut room = StoredKey::room();
+        let Some(stored) = room.fitting(key) else { return Ok(()) };
+        match open.remove(pairs, stored) {
             Ok(_) => Ok(()),
             Err(error) => Err(env.env.failed("cannot remove", error)),
         }

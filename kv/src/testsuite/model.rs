@@ -18,6 +18,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 enum Operation {
     Get(Vec<u8>),
     GetNear(Vec<u8>, Vec<u8>),
+    GetToPut(Vec<u8>, Vec<u8>),
     AtLeast(Vec<u8>, Option<Vec<u8>>),
     AtMost(Vec<u8>, Option<Vec<u8>>),
     Scan(Vec<u8>, Option<Vec<u8>>, bool),
@@ -58,6 +59,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         2 => key().prop_map(Operation::Get),
         2 => (key(), key()).prop_map(|(key, near)| Operation::GetNear(key, near)),
+        2 => (key(), key()).prop_map(|(key, near)| Operation::GetToPut(key, near)),
         1 => span().prop_map(|(min, max)| Operation::AtLeast(min, max)),
         1 => span().prop_map(|(min, max)| Operation::AtMost(min, max)),
         1 => (span(), any::<bool>()).prop_map(|((min, max), r)| Operation::Scan(min, max, r)),
@@ -95,15 +97,18 @@ fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
     let one = |pair: Option<crate::Pair<'_>>| {
         Outcome::Pairs(pair.into_iter().map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
     };
+    let both = |found: Option<crate::Near<'_>>| {
+        let owned = |(value, near): crate::Near<'_>| {
+            (value.into_owned(), near.map(|near| near.into_owned()))
+        };
+        Outcome::Near(found.map(owned))
+    };
     let done = match operation {
         Operation::Get(key) => {
             tx.get(key).map(|value| Outcome::Value(value.map(|value| value.into_owned())))
         }
-        Operation::GetNear(key, near) => tx.get_near(key, near).map(|found| {
-            let values =
-                found.map(|(value, near)| (value.into_owned(), near.map(|near| near.into_owned())));
-            Outcome::Near(values)
-        }),
+        Operation::GetNear(key, near) => tx.get_near(key, near).map(both),
+        Operation::GetToPut(key, near) => tx.get_to_put(key, near).map(both),
         Operation::AtLeast(min, max) => tx.at_least(min, max.as_deref()).map(one),
         Operation::AtMost(min, max) => tx.at_most(min, max.as_deref()).map(one),
         Operation::Scan(min, max, reverse) => {
@@ -137,7 +142,7 @@ fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
         |min: &[u8], max: &Option<Vec<u8>>| max.as_ref().is_some_and(|max| min > &max[..]);
     match operation {
         Operation::Get(key) => return Outcome::Value(map.get(key).cloned()),
-        Operation::GetNear(key, near) => {
+        Operation::GetNear(key, near) | Operation::GetToPut(key, near) => {
             let values = map.get(key).map(|value| (value.clone(), map.get(near).cloned()));
             return Outcome::Near(values);
         }

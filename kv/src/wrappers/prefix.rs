@@ -194,6 +194,11 @@ impl<T: KvRead> Prefixed<T> {
 }
 
 impl<T: KvWrite> KvWrite for Prefixed<T> {
+    fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
+        let (key, near) = (self.key(key), self.key(near));
+        self.inner().get_to_put(&key, &near)
+    }
+
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_length(key)?;
         let key = self.key(key);

@@ -196,6 +196,26 @@ impl<'db> Store<'db> {
         })
     }
 
+    /// The same for a caller that will probably put pairs near these keys. `read` must not use the store.
+    pub(crate) fn get_to_put<R>(
+        &self,
+        key: &[u8],
+        near: &[u8],
+        read: impl FnOnce(Option<(&[u8], Option<&[u8]>)>) -> R,
+    ) -> Result<R> {
+        // What may not be written is only read. So is what is just lent.
+        if self.refusing.get() || self.reads_untracked() || self.check_not_lent().is_err() {
+            return self.get_near(key, near, read);
+        }
+        if self.broken.get() {
+            return Err(Error::Broken);
+        }
+        self.lend_for_writing(|kv| {
+            let found = kv.get_to_put(key, near)?;
+            Ok(read(found.as_ref().map(|(value, near)| (&**value, near.as_deref()))))
+        })
+    }
+
     /// Whether `key` has a value. Cost: one get.
     pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
         self.get(key, |value| value.is_some())
@@ -257,8 +277,14 @@ impl<'db> Store<'db> {
     }
 
     fn write_anyway<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
+        self.lend_for_writing(|kv| {
+            self.changes.set(self.changes.get().wrapping_add(1));
+            body(kv)
+        })
+    }
+
+    fn lend_for_writing<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
-        self.changes.set(self.changes.get().wrapping_add(1));
         let kv: &mut dyn KvWrite = match &mut *backing {
             Backing::Transaction(kv) => &mut **kv,
             Backing::Detached(kv) => &mut **kv,

@@ -187,7 +187,7 @@ pub(super) fn create_from(
 ) -> Result<Copied> {
     create(target, |file| {
         packed::write(file.part(), name, MAP_SIZE, target, |put| {
-            each_pair(from, watch, |key, value| put(StoredKey::new(key)?.bytes(), value))
+            each_pair(from, watch, |key, value| put(StoredKey::room().of(key)?, value))
         })
     })
 }
