@@ -23,7 +23,9 @@ use crate::object::{IdSet, Ids};
 /// combination must be of one transaction.
 ///
 /// Objects may be changed, created and deleted during an iteration. The iterator does not return
-/// objects that were deleted ahead of it, and does return objects that were created ahead of it.
+/// objects that were deleted, or otherwise left the set, ahead of it; and it does return objects that
+/// were created, or came into the set, ahead of it. This also holds for combinations: if something was
+/// changed since the last step, the next one seeks anew in each set that was combined.
 pub struct Objs<'t, T> {
     tx: &'t Tx,
     ids: IdSet<'t>,

@@ -5,6 +5,7 @@
 
 mod costs;
 mod find;
+mod live_sets;
 mod pages;
 mod sets;
 mod starts_with;

@@ -1,5 +1,9 @@
 //! Merges sorted streams of object IDs: unions, intersections and differences of any depth.
+//!
+//! A merge keeps what its streams have answered, so that each ID is read once. After a change of the
+//! transaction, it forgets all that, and asks each stream anew what comes after the last ID returned.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Bound;
@@ -25,13 +29,16 @@ pub(in crate::object) struct Merge<'t> {
     parts: Vec<Part<'t>>,
     asking: Vec<Asking>,
     direction: Direction,
+    /// The change counter of the store, and its value when the parts were asked.
+    counter: &'t Cell<u64>,
+    changes: u64,
     /// What comes next is at this position or later; `None` at the end.
     from: Option<Position>,
 }
 
 struct Part<'t> {
     kind: Kind<'t>,
-    /// The last answer.
+    /// The last answer since the transaction was changed.
     head: Option<Head>,
 }
 
@@ -52,8 +59,9 @@ enum Kind<'t> {
     Union {
         /// The positions of parts. The flag says that it is only the first possible position.
         heads: BinaryHeap<Reverse<(Position, bool, usize)>>,
-        /// Parts that were never asked.
-        unread: std::vec::IntoIter<usize>,
+        parts: Vec<usize>,
+        /// How many of the parts were asked.
+        asked: usize,
     },
     Intersection(Vec<usize>),
     Difference {
@@ -97,11 +105,17 @@ impl<'t> Merge<'t> {
             };
             parts.push(Part { kind, head: None });
         }
-        Merge { parts, asking: Vec::new(), direction, from: Some(0) }
+        let counter = source.changes();
+        let changes = counter.get();
+        Merge { parts, asking: Vec::new(), direction, counter, changes, from: Some(0) }
     }
 
     /// The next ID.
     pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
+        if self.counter.get() != self.changes {
+            self.changes = self.counter.get();
+            self.forget();
+        }
         while let Some(from) = self.from {
             match self.ask(from)? {
                 Head::At(found) => {
@@ -120,6 +134,22 @@ impl<'t> Merge<'t> {
         self.from = self.from.map(|from| from.max(position));
     }
 
+    /// Forgets what the parts have answered.
+    #[cold]
+    fn forget(&mut self) {
+        for part in &mut self.parts {
+            part.head = None;
+            match &mut part.kind {
+                Kind::Plain(plain) => plain.restart(),
+                Kind::Union { heads, asked, .. } => {
+                    heads.clear();
+                    *asked = 0;
+                }
+                Kind::Intersection(_) | Kind::Difference { .. } | Kind::Within { .. } => {}
+            }
+        }
+    }
+
     /// Asks the whole about `target`.
     fn ask(&mut self, target: Position) -> Result<Head> {
         self.asking.clear();
@@ -132,6 +162,10 @@ impl<'t> Merge<'t> {
                     // The last answer holds for this target too.
                     (Some(head), _) if !head.is_before(target) => answer = Some(head),
                     (_, Kind::Plain(plain)) => {
+                        // What was not read yet begins here.
+                        if part.head.is_none() {
+                            plain.skip_to(target);
+                        }
                         let head = first_of(plain, target, self.direction)?;
                         part.head = Some(head);
                         answer = Some(head);
@@ -185,9 +219,8 @@ impl<'n> Layout<'n> {
     }
 
     fn union<'t>(&mut self, operands: Vec<&'n Node>) -> Kind<'t> {
-        let unread: Vec<_> = operands.into_iter().map(|node| self.part(node)).collect();
-        let heads = BinaryHeap::with_capacity(unread.len());
-        Kind::Union { heads, unread: unread.into_iter() }
+        let parts: Vec<_> = operands.into_iter().map(|node| self.part(node)).collect();
+        Kind::Union { heads: BinaryHeap::with_capacity(parts.len()), parts, asked: 0 }
     }
 }
 
@@ -269,14 +302,15 @@ impl<'t> Kind<'t> {
         match self {
             // Never reached: a plain part answers without asking others.
             Kind::Plain(_) => Move::Answer(Head::End),
-            Kind::Union { heads, unread } => {
+            Kind::Union { heads, parts, asked } => {
                 match answer {
                     Some(Head::At(head)) => heads.push(Reverse((head, false, asking.last))),
                     Some(Head::NotBefore(head)) => heads.push(Reverse((head, true, asking.last))),
                     Some(Head::End) | None => {}
                 }
-                if let Some(part) = unread.next() {
-                    return Move::Ask(part);
+                if let Some(part) = parts.get(*asked) {
+                    *asked += 1;
+                    return Move::Ask(*part);
                 }
                 let Some(&Reverse((head, unsure, part))) = heads.peek() else {
                     return Move::Answer(Head::End);

@@ -9,7 +9,9 @@ use super::node::{Node, Op};
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::{Error, Result, hex};
-use crate::object::index::{ColumnFilter, Place, push_lower, push_upper, short_span_of, span_of};
+use crate::object::index::{
+    ColumnFilter, OwnedSpan, Place, push_lower, push_upper, short_span_of, span_of,
+};
 use crate::object::store::{LiveScan, ScanSource, ShortKey, extend_to_after_prefix};
 
 /// The place of an ID in a direction. It is the ID as a number, complemented when going backward,
@@ -73,6 +75,14 @@ impl<'t> Plain<'t> {
                 };
                 Ok(ids.get(at).copied())
             }
+        }
+    }
+
+    /// Goes back to the beginning, and forgets what was read.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Plain::Keys(keys) => keys.restart(),
+            Plain::Sorted { ids, from, to, .. } => (*from, *to) = (0, ids.len()),
         }
     }
 
@@ -173,6 +183,11 @@ fn no_id_in(key: &[u8]) -> Error {
     Error::inconsistent(format!("key {} holds no object id where one should be", hex(key, 64)))
 }
 
+/// The span of the keys with IDs that the filter can want; empty if there can be none.
+fn span_or_none(prefix: &[u8], filter: &ColumnFilter) -> OwnedSpan {
+    span_of(prefix, filter).unwrap_or_else(|| (prefix.to_vec(), Some(prefix.to_vec())))
+}
+
 /// The distinct IDs that follow a prefix in keys.
 pub(in crate::object) struct KeyIds<'t> {
     scan: LiveScan<'t>,
@@ -191,8 +206,7 @@ impl<'t> KeyIds<'t> {
         filter: &ColumnFilter,
         direction: Direction,
     ) -> Self {
-        let (min, max) =
-            span_of(prefix, filter).unwrap_or_else(|| (prefix.to_vec(), Some(prefix.to_vec())));
+        let (min, max) = span_or_none(prefix, filter);
         KeyIds {
             scan: LiveScan::new(source, min, max, direction, false),
             prefix_len: prefix.len(),
@@ -262,7 +276,18 @@ impl<'t> KeyIds<'t> {
         }
     }
 
+    fn restart(&mut self) {
+        self.target.truncate(self.prefix_len);
+        let (min, max) = span_or_none(&self.target, &self.filter);
+        self.scan.restart(min, max);
+        self.last = None;
+    }
+
     fn skip_to(&mut self, position: Position) {
+        // Nothing comes before this. The key after the last ID would not begin with the prefix.
+        if position == 0 {
+            return;
+        }
         let direction = self.scan.direction();
         self.target.truncate(self.prefix_len);
         self.target.extend_from_slice(&turned(position, direction).to_be_bytes());

@@ -20,7 +20,8 @@ use crate::object::store::ScanSource;
 /// A set is a description: nothing is read until it is used. To combine sets, their sorted streams
 /// are merged. Each operand is read at most once. An intersection or difference skips with seeks
 /// what the other operand cannot contain. Any number of sets can be combined in any way. A step of
-/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID.
+/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID; the
+/// first step, and each after a change of the transaction, takes a seek for each of the *k* sets.
 #[derive(Clone)]
 pub struct IdSet<'t> {
     source: &'t dyn ScanSource,
@@ -218,10 +219,10 @@ impl<'t> IdSet<'t> {
     /// The IDs in ascending order; can also be read from the back.
     ///
     /// The iterator is live: it may be held while the transaction changes. IDs that are removed
-    /// ahead of it are not returned; IDs that are inserted ahead of it are. In a combination, up to
-    /// one ID of each set has been read ahead. That ID stays as it was read, and a set that had no
-    /// more IDs stays at its end. The iterator ends after the first error. Cost: one step per key,
-    /// and a seek per batch and per jump.
+    /// ahead of it are not returned; IDs that are inserted ahead of it are. This also holds for any
+    /// combination of sets. After its end or an error, the iterator does not begin again. Cost: one
+    /// step per key, and a seek per batch and per jump. A step after a change of the transaction reads
+    /// anew what comes next: a seek for each simple set that it asks.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
             source: self.source,

@@ -327,6 +327,15 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
     }
 
+    /// Begins anew, with another span.
+    pub(crate) fn restart(&mut self, min: Vec<u8>, max: Option<Vec<u8>>) {
+        self.done = max.as_ref().is_some_and(|max| min >= *max);
+        (self.min, self.max) = (min, max);
+        self.batch.clear_for(SMALL_BATCH);
+        (self.at, self.returned, self.drained) = (0, false, false);
+        (self.batch_size, self.changes) = (SMALL_BATCH, self.counter.get());
+    }
+
     /// Ends the scan.
     pub(crate) fn finish(&mut self) {
         self.done = true;
@@ -551,6 +560,7 @@ mod tests {
         Put(u8),
         Remove(u8),
         Skip(u8),
+        Restart(u8, u8),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -559,6 +569,7 @@ mod tests {
             1 => any::<u8>().prop_map(Step::Put),
             1 => any::<u8>().prop_map(Step::Remove),
             1 => any::<u8>().prop_map(Step::Skip),
+            1 => any::<(u8, u8)>().prop_map(|(min, max)| Step::Restart(min, max)),
         ];
         prop::collection::vec(step, 1..60)
     }
@@ -577,30 +588,39 @@ mod tests {
             }
             let direction = if reverse { Direction::Reverse } else { Direction::Forward };
             let mut scan = LiveScan::of_prefix(&map, &[], direction, false);
-            // the smallest key still to come going forward, one above the largest going backward
-            let mut bound: i32 = if reverse { 256 } else { 0 };
+            // The keys still to come are these, from the first to below the second.
+            let (mut lower, mut upper) = (0, 256);
+            let mut ended = false;
             for step in steps {
                 match step {
                     Step::Next => {
                         let expected = {
                             let pairs = map.pairs.borrow();
-                            let mut left = pairs.keys().map(|key| i32::from(key[0]));
-                            if reverse {
-                                left.rfind(|key| *key < bound)
-                            } else {
-                                left.find(|key| *key >= bound)
-                            }
+                            let keys = pairs.keys().map(|key| i32::from(key[0]));
+                            let mut left = keys.filter(|key| (lower..upper).contains(key));
+                            if reverse { left.next_back() } else { left.next() }
                         };
+                        // After its end, a scan does not begin again by itself.
+                        let expected = expected.filter(|_| !ended);
                         let found = scan.next().unwrap().map(|(key, _)| i32::from(key[0]));
                         prop_assert_eq!(found, expected);
-                        let Some(found) = found else { break };
-                        bound = if reverse { found } else { found + 1 };
+                        match found {
+                            Some(found) if reverse => upper = found,
+                            Some(found) => lower = found + 1,
+                            None => ended = true,
+                        }
                     }
                     Step::Put(key) => map.put(&[key]),
                     Step::Remove(key) => map.remove(&[key]),
                     Step::Skip(key) => {
                         scan.skip_to(&[key]);
-                        bound = if reverse { bound.min(key.into()) } else { bound.max(key.into()) };
+                        if reverse { upper = upper.min(key.into()) } else { lower = lower.max(key.into()) }
+                        // Nothing is left of the span, which ends the scan.
+                        ended |= lower >= upper;
+                    }
+                    Step::Restart(min, max) => {
+                        scan.restart(vec![min], Some(vec![max]));
+                        (lower, upper, ended) = (min.into(), max.into(), false);
                     }
                 }
             }
