@@ -149,7 +149,7 @@ fn killed_after(path: &Path, people: usize) -> Vec<String> {
             process.kill().unwrap();
         }
     }
-    process.wait().unwrap();
+    assert!(!process.wait().unwrap().success() && told.len() >= people, "{told:?}");
     told
 }
 

@@ -197,8 +197,9 @@ impl<'p> Loader<'p> {
     /// [`SchemaError::LoadUnfinished`](crate::schema::SchemaError::LoadUnfinished). If the program is
     /// killed, it stays so; then remove the store, and load it again. A panic is as an error.
     ///
-    /// Cost: one put for each pair, index entries included; the check of unique fields and of hooks that
-    /// validate costs what [`Permazen::check_rules`] says of them.
+    /// Cost: one put for each pair, index entries included; the check of unique fields costs what
+    /// [`Permazen::check_rules`] says of them. Objects of models that have hooks that validate are checked once more, as
+    /// at a commit ([`Tx::validate`](super::Tx::validate)).
     ///
     /// # Errors
     /// [`Error::Object`] if an ID was given twice, or a reference is to an object that was not added.
@@ -250,7 +251,7 @@ fn write(
         load.end(&mut kv)?;
         let tx = db.open_changed(kv)?;
         if checks {
-            // What hooks have changed meanwhile is checked by the commit, also where each operation would be.
+            // Together, as at a commit, also where each operation would be checked by itself.
             tx.set_validation(Validation::AtCommit)?;
             rules::check_together(&tx)?;
         }

@@ -195,13 +195,25 @@ fn a_panic_leaves_the_database_as_empty_as_it_was() {
     assert_eq!(pairs(&*store), before);
 }
 
-/// A hook that checks may also mend.
+/// Hooks that check may also mend: their own object, another one, or one of another model.
 #[derive(PermazenObject, Default, Clone)]
 #[permazen(hooks)]
 struct Mended {
     #[permazen(indexed, unique)]
     size: i32,
+    name: String,
+    folded: String,
     next: Option<Ref<Mended>>,
+    /// The size that the next one gets.
+    gives: Option<i32>,
+    seen: Option<Ref<Seen>>,
+}
+
+/// Has no rules of its own.
+#[derive(PermazenObject, Default, Clone)]
+struct Seen {
+    #[permazen(indexed)]
+    size: i32,
 }
 
 #[permazen::hooks]
@@ -216,52 +228,103 @@ impl Mended {
             }
             this.set_size(size + 1)?;
         }
-        Ok(())
+        if let (Some(gives), Some(next)) = (this.gives()?, this.next()?) {
+            next.set_size(gives)?;
+        }
+        match this.seen()? {
+            Some(seen) => seen.set_size(77),
+            None => Ok(()),
+        }
+    }
+
+    #[on_validate(fields(name))]
+    fn fold(this: Obj<'_, Self>) -> Result<()> {
+        this.set_folded(this.name()?.to_lowercase())
     }
 }
 
 #[test]
 fn what_hooks_that_validate_write_is_kept_whenever_rules_are_checked() {
-    let sizes = |db: &Permazen| {
-        let sizes = |tx: &permazen::Tx| tx.index(Mended::SIZE)?.values().collect();
-        db.read::<Vec<i32>>(sizes).unwrap()
+    let content = |db: &Permazen| {
+        let content = |tx: &permazen::Tx| {
+            let mended = tx.index(Mended::SIZE)?.iter().map(|found| {
+                let (size, mended) = found?;
+                Ok((size, mended.folded()?))
+            });
+            let seen = tx.index(Seen::SIZE)?.values().collect::<Result<Vec<i32>>>()?;
+            Ok((mended.collect::<Result<Vec<_>>>()?, seen))
+        };
+        db.read(content).unwrap()
     };
+    let with = |size, next| Mended { size, name: format!("N{size}"), next, ..Mended::default() };
+    let mended = |size| if size % 10 == 4 { size + 1 } else { size };
     for validation in [Validation::AtCommit, Validation::Early] {
         let open = || {
-            let builder = Permazen::builder(MemoryStore::new()).model::<Mended>();
+            let builder = Permazen::builder(MemoryStore::new()).model::<Mended>().model::<Seen>();
             builder.validation(validation).build().unwrap()
         };
-        let (one, many, loaded) = (open(), open(), open());
-        let mut loader = loaded.loader().unwrap();
+        let (one, loaded) = (open(), open());
+        // Where each operation is checked, no two may have one size even for a moment.
+        let same = if validation == Validation::AtCommit { vec![81, 81] } else { vec![] };
+        let sizes = [&[44, 14, 21, 34, 84, 31], &same[..]].concat();
+        let giver = |next| Mended { gives: Some(500), ..with(3, next) };
         one.write(|tx| {
             let mut next = None;
-            for size in [44, 14, 21, 34, 84] {
-                let created = tx.create(Mended { size, next })?;
-                next = Some(created.to_ref());
+            for size in &sizes {
+                next = Some(tx.create(with(*size, next))?.to_ref());
             }
-            Ok(())
+            tx.create(giver(next))?;
+            let seen = Some(tx.create(Seen { size: 0 })?.to_ref());
+            tx.create(Mended { seen, ..with(5, None) }).map(drop)
         })
         .unwrap();
+        let mut loader = loaded.loader().unwrap();
         let mut next = None;
-        for size in [44, 14, 21, 34, 84] {
-            next = Some(loader.add(Mended { size, next }).unwrap());
+        for size in &sizes {
+            next = Some(loader.add(with(*size, next)).unwrap());
         }
+        loader.add(giver(next)).unwrap();
+        let seen = Some(loader.add(Seen { size: 0 }).unwrap());
+        loader.add(Mended { seen, ..with(5, None) }).unwrap();
         loader.finish().unwrap();
-        many.write(|tx| tx.create_many([14, 21].map(|size| Mended { size, next: None })).map(drop))
-            .unwrap();
-        assert_eq!(sizes(&many), [15, 21], "{validation:?}");
-        assert!(sizes(&loaded).iter().all(|size| size % 10 != 4), "{:?}", sizes(&loaded));
-        assert_eq!(sizes(&loaded), sizes(&one), "{validation:?}");
+        let found = content(&loaded);
+        assert_eq!(found, content(&one), "{validation:?}");
+        assert!(found.0.iter().all(|(size, _)| *size == mended(*size)), "{found:?}");
+        assert!(found.0.iter().all(|(_, folded)| folded.starts_with('n')), "{found:?}");
+        assert!(found.0.iter().any(|(size, _)| *size == 500), "{found:?}");
+        assert_eq!(found.1, [77], "{validation:?}");
 
         // What the hook has written breaks a rule.
         let failing = open();
         let mut loader = failing.loader().unwrap();
         for size in [14, 15] {
-            loader.add(Mended { size, next: None }).unwrap();
+            loader.add(with(size, None)).unwrap();
         }
         assert!(matches!(loader.finish().unwrap_err(), Error::Invalid(_)), "{validation:?}");
-        assert_eq!(sizes(&failing), [], "{validation:?}");
+        assert_eq!(content(&failing), (vec![], vec![]), "{validation:?}");
     }
+}
+
+/// More than are checked together at a time. What the first ones break, the last one mends.
+#[test]
+fn hooks_of_later_objects_may_mend_earlier_ones() {
+    let builder = Permazen::builder(MemoryStore::new()).model::<Mended>().model::<Seen>();
+    let db = builder.build().unwrap();
+    let load = |gives: Option<i32>| {
+        let mut loader = db.loader().unwrap();
+        let first = loader.add(Mended { size: -1, ..Mended::default() }).unwrap();
+        loader.add(Mended { size: -1, ..Mended::default() }).unwrap();
+        for size in 0..3_000 {
+            loader.add(Mended { size: size * 10, ..Mended::default() }).unwrap();
+        }
+        let last = Mended { size: -5, next: Some(first), gives, ..Mended::default() };
+        loader.add(last).unwrap();
+        loader.finish()
+    };
+    assert!(matches!(load(None).unwrap_err(), Error::Invalid(_)));
+    assert_eq!(load(Some(-9)).unwrap().objects, 3_003);
+    let size = |size| db.read(|tx| tx.index(Mended::SIZE)?.get(size)?.count()).unwrap();
+    assert_eq!([size(-1), size(-9), size(-5)], [1, 1, 1]);
 }
 
 /// Loads some objects; `plan` makes an operation of `finish` fail. Calls `then` with the result, the number of pairs

@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::store_parts::file_identity::FileId;
 
 /// The file at `path`; `None` if there is none.
-#[cfg(all(target_os = "linux", any(target_env = "gnu", target_env = "musl")))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
     use std::ffi::CString;
     use std::mem::MaybeUninit;
@@ -22,7 +22,16 @@ pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
     #[allow(unsafe_code)]
     // SAFETY: `name` ends with a zero, and `found` has room for what the call writes.
     let answer = unsafe {
-        libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, libc::STATX_INO, found.as_mut_ptr())
+        // By its number, because older C libraries lack the function.
+        let (start, flags) = (libc::AT_FDCWD, 0 as libc::c_int);
+        libc::syscall(
+            libc::SYS_statx,
+            start,
+            name.as_ptr(),
+            flags,
+            libc::STATX_INO,
+            found.as_mut_ptr(),
+        )
     };
     if answer != 0 {
         // There is no file, or it cannot be looked at, or the kernel is older than this call.
@@ -39,12 +48,12 @@ pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
 }
 
 /// The file at `path`; `None` if there is none.
-#[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(super) fn file_at(path: &Path) -> io::Result<Option<FileId>> {
     FileId::at(path)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

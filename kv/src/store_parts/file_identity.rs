@@ -35,7 +35,7 @@ impl FileId {
     }
 
     /// The identity of a file of which only these two numbers were asked for.
-    #[cfg(all(feature = "lmdb", target_os = "linux"))]
+    #[cfg(all(feature = "lmdb", target_os = "linux", target_env = "gnu"))]
     pub(crate) fn of_numbers(device: u64, inode: u64) -> Self {
         FileId { device, inode }
     }

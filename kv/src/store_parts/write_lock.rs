@@ -102,8 +102,8 @@ struct Holder {
     /// For which transaction above the store the right is held, if for one.
     above: Option<Arc<Above>>,
     since: Instant,
-    /// Whether it commits and gives no turns any more.
-    commits: bool,
+    /// Whether it may still give turns in a group.
+    gives_turns: bool,
 }
 
 #[derive(Debug)]
@@ -284,7 +284,7 @@ impl WriteLock {
                          if that is one of this thread, use it instead of beginning another"
                     )));
                 }
-                if joins && !holder.commits && since.elapsed() < AWAKE.min(wait) {
+                if joins && holder.gives_turns && since.elapsed() < AWAKE.min(wait) {
                     waiter.called.store(false, Ordering::Relaxed);
                     drop(state);
                     stay_awake(since, AWAKE.min(wait), &waiter.called);
@@ -296,7 +296,7 @@ impl WriteLock {
             }
             state.leave(&waiter);
         }
-        state.holder = Some(Holder { above, since: Instant::now(), commits: false });
+        state.holder = Some(Holder { above, since: Instant::now(), gives_turns: joins });
         self.taken.store(true, Ordering::Release);
         drop(state);
         Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }))
@@ -430,7 +430,7 @@ impl State {
     /// Notes that the holder gives no turns any more.
     fn note_commit(&mut self) {
         if let Some(holder) = &mut self.holder {
-            holder.commits = true;
+            holder.gives_turns = false;
         }
     }
 
@@ -564,7 +564,8 @@ impl Drop for WritePermit {
             if now.saturating_duration_since(first.since) >= PATIENCE {
                 state.queue.pop_front();
                 let above = first.above.clone();
-                state.holder = Some(Holder { above, since: now, commits: false });
+                let gives_turns = first.joins;
+                state.holder = Some(Holder { above, since: now, gives_turns });
                 first.given.store(true, Ordering::Relaxed);
             }
             first.wake();

@@ -16,6 +16,7 @@ use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
+use crate::object::Touched;
 
 /// Why an object of another schema has no value in a field.
 const NO_SUCH_FIELD: &str = "has no value, because the schema of the object lacks the field: if a newer program has \
@@ -113,12 +114,27 @@ fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
     scan_with(tx, has_rules, of_object, found)
 }
 
-/// Checks what [`check_content`](super::new_content::check_content) does not: unique fields, singletons, and hooks that
-/// validate.
+/// So many objects are noted before they are checked.
+const TOGETHER: usize = 1000;
+
+/// Checks what [`check_content`](super::new_content::check_content) does not, of a database whose objects are all new:
+/// hooks that validate, whose changes are kept and checked as at a commit, and then unique fields and singletons.
 pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
+    for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
+        for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
+            tx.core.notes.add(id?, Touched { whole: true, ..Touched::default() });
+            if (at + 1).is_multiple_of(TOGETHER) {
+                match tx.validate() {
+                    // They stay noted. The hooks of later objects may mend them.
+                    Err(Error::Invalid(found)) if found.len() < RulesReport::LIMIT => {}
+                    checked => checked?,
+                }
+            }
+        }
+    }
+    tx.validate()?;
     let mut listed = Vec::new();
-    let has_hooks = |binding: &Binding| !binding.rules.checkers.is_empty();
-    scan_with(tx, has_hooks, by_hooks, &mut |violation| {
+    scan_with(tx, |_| false, |_, _, _| Ok(Vec::new()), &mut |violation| {
         listed.push(violation);
         if listed.len() < RulesReport::LIMIT {
             ControlFlow::Continue(())
