@@ -49,6 +49,7 @@ pub fn write(floor: &Floor, results: &Results, save: &dyn Fn(&str, &str)) {
                  blocks; the map has none of these.\n\n";
         page += &table(&memory.lines);
     }
+    page += &instructions();
     page += "\nWhy some goals are not reached: [notes](notes.md).\n";
     save("by-hand.md", &page);
 }
@@ -80,6 +81,41 @@ fn table(lines: &[Line]) -> String {
         ]);
     }
     text + "\nA ratio in bold is within its goal, or has none.\n"
+}
+
+/// The file with which each change of the repository is compared.
+const BUDGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/budget/budget.txt");
+
+fn instructions() -> String {
+    let file = std::fs::read_to_string(BUDGET).unwrap();
+    let mut operations: Vec<(&str, [Option<String>; 3])> = Vec::new();
+    for line in file.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [name, instructions, allocations] = cells[..] else { continue };
+        let Some((side, operation)) = name.split_once(": ") else { continue };
+        let Some(side) = ["memory", "lmdb", "by hand"].iter().position(|it| *it == side) else {
+            continue;
+        };
+        let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+        let rounded = grouped(number(instructions).round() as usize);
+        let text = format!("{rounded}; {:.1}", number(allocations));
+        let at =
+            operations.iter().position(|(other, _)| *other == operation).unwrap_or_else(|| {
+                operations.push((operation, [None, None, None]));
+                operations.len() - 1
+            });
+        operations[at].1[side] = Some(text);
+    }
+    let mut page = "\n## Instructions and allocations\n\n".to_owned();
+    page += "Of one operation, with 5,000 objects, as [the budget](../testing.md#costs-without-a-clock) counts them; after the semicolon the \
+             allocations. By hand is on LMDB.\n\n";
+    page += &head(&["operation", "in memory", "LMDB", "by hand"]);
+    for (operation, sides) in operations {
+        let mut cells = vec![operation.to_owned()];
+        cells.extend(sides.into_iter().map(Option::unwrap_or_default));
+        page += &row(cells);
+    }
+    page
 }
 
 fn ratios(title: &str, lines: &[Line]) -> String {
