@@ -106,61 +106,21 @@ impl Permazen {
 
 type Found<'f> = dyn FnMut(Violation) -> ControlFlow<()> + 'f;
 
+/// Checks the rules about several objects, and then each object of the models that have others.
 fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
     let has_rules = |binding: &Binding| {
         let Rules { checkers, .. } = &binding.rules;
         binding.rules.require_values() || binding.info.validate.is_some() || !checkers.is_empty()
     };
-    scan_with(tx, has_rules, of_object, found)
-}
-
-/// So many objects are noted before they are checked.
-const TOGETHER: usize = 1000;
-
-/// Checks what [`check_content`](super::new_content::check_content) does not, of a database whose objects are all new:
-/// hooks that validate, whose changes are kept and checked as at a commit, and then unique fields and singletons.
-pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
-    for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
-        for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
-            tx.core.notes.add(id?, Touched { whole: true, ..Touched::default() });
-            if (at + 1).is_multiple_of(TOGETHER) {
-                match tx.validate() {
-                    // They stay noted. The hooks of later objects may mend them.
-                    Err(Error::Invalid(found)) if found.len() < RulesReport::LIMIT => {}
-                    checked => checked?,
-                }
-            }
-        }
-    }
-    tx.validate()?;
-    let mut listed = Vec::new();
-    scan_with(tx, |_| false, |_, _, _| Ok(Vec::new()), &mut |violation| {
-        listed.push(violation);
-        if listed.len() < RulesReport::LIMIT {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    })?;
-    if listed.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(listed))) }
-}
-
-/// Checks the rules about several objects, and then each object of the models that need it.
-fn scan_with(
-    tx: &Tx,
-    needs: impl Fn(&Binding) -> bool,
-    check: impl Fn(&Tx, &Binding, ObjId) -> Result<Vec<Violation>>,
-    found: &mut Found<'_>,
-) -> Result<()> {
     for binding in tx.models()?.iter() {
         if of_type(tx, binding, found)?.is_break() {
             return Ok(());
         }
-        if !needs(binding) {
+        if !has_rules(binding) {
             continue;
         }
         for id in tx.core.objects_of([binding.storage_id()])?.iter() {
-            for violation in check(tx, binding, id?)? {
+            for violation in of_object(tx, binding, id?)? {
                 if found(violation).is_break() {
                     return Ok(());
                 }
@@ -168,6 +128,47 @@ fn scan_with(
         }
     }
     Ok(())
+}
+
+/// Checks what [`check_content`](super::new_content::check_content) does not, of a database whose objects are all new:
+/// hooks that validate, whose changes are kept, and then unique fields and singletons.
+pub(in crate::model) fn check_together(tx: &Tx) -> Result<()> {
+    run_hooks(tx)?;
+    let mut listed = Vec::new();
+    for binding in tx.models()?.iter() {
+        let checked = of_type(tx, binding, &mut |violation| {
+            listed.push(violation);
+            match listed.len() < RulesReport::LIMIT {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        if checked?.is_break() {
+            break;
+        }
+    }
+    if listed.is_empty() { Ok(()) } else { Err(Error::Invalid(Violations(listed))) }
+}
+
+/// So many objects are noted before they are checked.
+const TOGETHER: usize = 1000;
+
+/// Checks all objects of the models that have hooks that validate, as a commit checks objects that were created.
+fn run_hooks(tx: &Tx) -> Result<()> {
+    for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
+        for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
+            tx.core.notes.add(id?, Touched { whole: true, ..Touched::default() });
+            if !(at + 1).is_multiple_of(TOGETHER) {
+                continue;
+            }
+            match tx.validate() {
+                // They stay noted. The hooks of later objects may mend them.
+                Err(Error::Invalid(found)) if found.len() < RulesReport::LIMIT => {}
+                checked => checked?,
+            }
+        }
+    }
+    tx.validate()
 }
 
 /// The rules about several objects of a model.
