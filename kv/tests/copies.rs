@@ -440,6 +440,16 @@ fn kills_leave_a_whole_copy_or_none() {
         fill(source.store(), 5, 2_000_000);
         let expected = dump(&*reading(source.store()));
         drop(source);
+        // The next copy to the same place is made, whatever is left.
+        let copy_again = |target: &Path| {
+            let source = way.source(&dir.path().join("source"));
+            way.copy(&source, target, &mut Watch::new()).unwrap();
+            assert_eq!(way.found(target).as_ref(), Some(&expected));
+        };
+        let remove = |target: &Path| {
+            let _ = fs::remove_dir_all(target);
+            let _ = fs::remove_file(target);
+        };
         for kill in 0..kills {
             let (mut process, mut out) = spawn(&format!("copy {way:?}"), dir.path());
             let mut copied: u32 = wait_for(&mut out, "copied ").parse().unwrap();
@@ -463,23 +473,16 @@ fn kills_leave_a_whole_copy_or_none() {
                         assert_eq!(number, copied + 1, "{way:?}, kill {kill}: it was reported");
                         absent += 1;
                         parts += u32::from(way.part(&target).exists());
-                        // The next copy to the same place is made, whatever is left.
-                        let source = way.source(&dir.path().join("source"));
-                        way.copy(&source, &target, &mut Watch::new()).unwrap();
-                        assert_eq!(way.found(&target).as_ref(), Some(&expected));
+                        copy_again(&target);
                     }
                 }
-                let _ = fs::remove_dir_all(&target);
-                let _ = fs::remove_file(&target);
+                remove(&target);
                 if way.part(&target).exists() {
                     // The process was killed after the copy got its name, but before that of the part was
                     // removed.
                     assert_eq!(number, copied + 1, "{way:?}, kill {kill}: it was reported");
-                    let source = way.source(&dir.path().join("source"));
-                    way.copy(&source, &target, &mut Watch::new()).unwrap();
-                    assert_eq!(way.found(&target).as_ref(), Some(&expected));
-                    let _ = fs::remove_dir_all(&target);
-                    let _ = fs::remove_file(&target);
+                    copy_again(&target);
+                    remove(&target);
                 }
                 assert!(!target.exists() && !way.part(&target).exists());
             }
