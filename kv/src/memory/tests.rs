@@ -253,6 +253,31 @@ fn a_tree_knows_what_its_transaction_has_written() {
     }
 }
 
+/// Each commit copies the leaf, and gives a value another place in it.
+#[test]
+fn a_value_of_changing_length_can_be_rewritten_without_end() {
+    for (others, lengths) in [(0, [40, 41]), (0, [0, 128]), (60, [120, 60]), (63, [1, 2])] {
+        let store = MemoryStore::new();
+        let write = |key: &[u8], value: &[u8]| {
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            tx.put(key, value).unwrap();
+            tx.commit().unwrap();
+        };
+        (0..others).for_each(|other: u8| write(&[other], &[other; 100]));
+        for step in 0..4000 {
+            let value = vec![step as u8; lengths[step % 2]];
+            write(b"key", &value);
+            let seen = store.snapshot();
+            seen.tree.check();
+            assert_eq!(seen.get(b"key").unwrap().as_deref(), Some(&value[..]), "step {step}");
+            for other in 0..others {
+                let found = seen.get(&[other]).unwrap();
+                assert_eq!(found.as_deref(), Some(&[other; 100][..]), "step {step}");
+            }
+        }
+    }
+}
+
 /// A few pairs of a large tree are left. They must not lie in a leaf each.
 #[test]
 fn removed_keys_leave_few_nodes() {

@@ -9,6 +9,8 @@
 mod check;
 mod node;
 mod page;
+#[cfg(test)]
+mod page_model;
 mod walk;
 
 use std::ops::Range;

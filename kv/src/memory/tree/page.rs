@@ -17,6 +17,8 @@ const IS_FAR: u16 = u16::MAX;
 const MAX_PREFIX: usize = 64;
 /// The least room in bytes that a page gets at once.
 const GROWTH: usize = 64;
+/// What part of the bytes may be gaps: one byte of so many.
+const GAPS: usize = 4;
 
 /// Up to `N` pairs in the order of their keys.
 ///
@@ -31,6 +33,9 @@ pub(super) struct Page<const N: usize> {
     heads: [i32; N],
     places: [Place; N],
     /// The pairs, each as its key and then its value, in no order and with gaps.
+    ///
+    /// Pairs are appended. Gaps close before that when the room is used up, and when a page is copied, if they are
+    /// more than a part of the bytes. So the bytes stay below 4/3 of the largest pairs, and the room of one copy.
     bytes: Vec<u8>,
     /// How many of `bytes` belong to no pair any more.
     gaps: usize,
@@ -46,6 +51,12 @@ struct Place {
 }
 
 impl Place {
+    /// `None` if one of the numbers has more than 16 bits, or the key length stands for something else.
+    fn new(start: usize, key: usize, value: usize) -> Option<Self> {
+        let [start, key, value] = [start, key, value].map(|number| u16::try_from(number).ok());
+        Some(Place { start: start?, key: key.filter(|key| *key != IS_FAR)?, value: value? })
+    }
+
     fn bytes(self) -> Range<usize> {
         let start = usize::from(self.start);
         start..start + usize::from(self.key) + usize::from(self.value)
@@ -62,6 +73,7 @@ struct Far {
 impl<const N: usize> Page<N> {
     pub(super) fn new() -> Self {
         const { assert!(N * FAR + MAX_PREFIX < (IS_FAR as usize) / 2, "places have 16 bits") };
+        const { assert!(FAR < IS_FAR as usize && N < IS_FAR as usize, "places have 16 bits") };
         Page {
             len: 0,
             prefix: 0,
@@ -247,26 +259,28 @@ impl<const N: usize> Page<N> {
     /// Adds a pair to those of the page, at no position yet.
     fn place_for(&mut self, key: &[u8], value: &[u8]) -> Place {
         let len = key.len() + value.len();
-        if len > FAR {
-            let pair = [key, value].concat().into();
-            return self.place_far(&Far { pair, key_len: key.len() });
-        }
-        if self.bytes.capacity() - self.bytes.len() < len {
-            if self.gaps > self.bytes.len() / 4 {
-                self.close_gaps();
+        if len <= FAR {
+            if self.bytes.capacity() - self.bytes.len() < len {
+                if self.has_many_gaps() {
+                    self.close_gaps();
+                }
+                self.bytes.reserve_exact(len.max(GROWTH));
             }
-            self.bytes.reserve_exact(len.max(GROWTH));
+            if let Some(place) = Place::new(self.bytes.len(), key.len(), value.len()) {
+                self.bytes.extend_from_slice(key);
+                self.bytes.extend_from_slice(value);
+                return place;
+            }
         }
-        // A page is far too small for more than 16 bits: see `new`, and gaps are less than a quarter or are closed.
-        let start = self.bytes.len() as u16;
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
-        Place { start, key: key.len() as u16, value: value.len() as u16 }
+        let pair = [key, value].concat().into();
+        self.place_far(&Far { pair, key_len: key.len() })
     }
 
     fn place_far(&mut self, far: &Far) -> Place {
+        #[allow(clippy::cast_possible_truncation, reason = "one for each of `N` pairs; see `new`")]
+        let start = self.far.len() as u16;
         self.far.push(far.clone());
-        Place { start: (self.far.len() - 1) as u16, key: IS_FAR, value: 0 }
+        Place { start, key: IS_FAR, value: 0 }
     }
 
     /// Leaves the bytes of a pair unused; it is empty then.
@@ -289,22 +303,38 @@ impl<const N: usize> Page<N> {
         }
     }
 
+    fn has_many_gaps(&self) -> bool {
+        self.gaps > self.bytes.len() / GAPS
+    }
+
     fn close_gaps(&mut self) {
+        if let Some((bytes, places)) = self.without_gaps() {
+            (self.bytes, self.places, self.gaps) = (bytes, places, 0);
+        }
+    }
+
+    /// The bytes and places of the pairs alone, with room for one more pair. `None` if a place cannot be said.
+    fn without_gaps(&self) -> Option<(Vec<u8>, [Place; N])> {
         let mut bytes = Vec::with_capacity(self.bytes.len() - self.gaps + GROWTH);
+        let mut places = self.places;
         bytes.extend_from_slice(self.prefix());
-        for place in self.places.iter_mut().take(self.len).filter(|place| place.key != IS_FAR) {
+        for place in places.iter_mut().take(self.len).filter(|place| place.key != IS_FAR) {
             let pair = self.bytes.get(place.bytes()).unwrap_or_default();
-            place.start = bytes.len() as u16;
+            place.start = u16::try_from(bytes.len()).ok()?;
             bytes.extend_from_slice(pair);
         }
-        self.bytes = bytes;
-        self.gaps = 0;
+        Some((bytes, places))
     }
 }
 
 impl<const N: usize> Clone for Page<N> {
     /// Has room for a pair, because a page is copied to be changed.
     fn clone(&self) -> Self {
+        if self.has_many_gaps()
+            && let Some((bytes, places)) = self.without_gaps()
+        {
+            return Page { bytes, places, gaps: 0, far: self.far.clone(), ..*self };
+        }
         let mut bytes = Vec::with_capacity(self.bytes.len() + GROWTH);
         bytes.extend_from_slice(&self.bytes);
         Page { bytes, far: self.far.clone(), ..*self }
@@ -334,24 +364,34 @@ pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
 
 #[cfg(test)]
 impl<const N: usize> Page<N> {
-    /// Panics unless the keys ascend, the heads are theirs, and no byte is lost.
+    /// Panics unless the keys ascend, the heads are theirs, each pair has bytes of its own, and few bytes belong to none.
     pub(super) fn check(&self) {
-        let prefix = self.prefix().to_vec();
-        let mut used = prefix.len();
-        for at in 0..self.len {
-            let (key, value) = self.pair(at).expect("a pair");
+        let prefix = self.prefix();
+        let (mut far, mut near) = (Vec::new(), Vec::new());
+        for (at, place) in self.places.iter().take(self.len).enumerate() {
+            let key = self.pair(at).expect("a pair").0;
             assert!(at == 0 || self.key(at - 1) < key, "the order of keys");
-            assert_eq!(self.heads[at], head_of(key.strip_prefix(&prefix[..]).expect("the prefix")));
-            if self.places[at].key != IS_FAR {
-                used += key.len() + value.len();
+            assert_eq!(self.heads[at], head_of(key.strip_prefix(prefix).expect("the prefix")));
+            match place.key {
+                IS_FAR => far.push(usize::from(place.start)),
+                _ => near.push((place.bytes().start, place.bytes().end)),
             }
         }
         assert!(self.heads[self.len..].iter().all(|head| *head == i32::MAX));
-        let far = self.places[..self.len].iter().filter(|place| place.key == IS_FAR).count();
-        assert_eq!(far, self.far.len());
-        assert!(
-            used + self.gaps <= self.bytes.len()
-                && self.bytes.len() <= used + self.gaps + MAX_PREFIX
-        );
+        far.sort_unstable();
+        assert!(far.into_iter().eq(0..self.far.len()), "a pair apart has one place");
+        near.sort_unstable();
+        let (mut end, mut used) = (prefix.len(), prefix.len());
+        for place in near.into_iter().filter(|(start, end)| start < end) {
+            assert!(end <= place.0 && place.1 <= self.bytes.len(), "places overlap");
+            end = place.1;
+            used += place.1 - place.0;
+        }
+        let lost = self.bytes.len() - used - self.gaps;
+        assert!(lost <= MAX_PREFIX, "only the beginning of a longer prefix is lost");
+        assert!(self.bytes.capacity() <= Self::MOST_BYTES, "{} bytes", self.bytes.capacity());
     }
+
+    /// When a page gets more room, pairs and lost bytes are 3/4 of it or more.
+    const MOST_BYTES: usize = (N * FAR + 2 * MAX_PREFIX) * GAPS / (GAPS - 1) + FAR;
 }
