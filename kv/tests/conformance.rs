@@ -13,7 +13,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::prefix::Prefixed;
 use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
-use permazen_kv::testsuite::Fixture;
+use permazen_kv::testsuite::{Fixture, one_change_each};
 use permazen_kv::{KvDatabase, conformance};
 
 /// A store in a temporary directory, which `open` opens.
@@ -70,3 +70,29 @@ conformance!(sqlite_late_lock, || on_disk(|path| {
 }));
 #[cfg(feature = "sqlite")]
 conformance!(sqlite_optimistic, || on_disk(|path| OptimisticDatabase::new(sqlite(path))));
+
+/// How many transactions with one change the tests below make.
+fn changes(unless_set: usize) -> usize {
+    let given = std::env::var("PERMAZEN_CHANGES");
+    given.map_or(unless_set, |given| given.parse().expect("a number"))
+}
+
+#[test]
+fn the_store_in_memory_stands_many_small_transactions() {
+    one_change_each(&MemoryStore::new(), changes(100_000), 2);
+}
+
+#[test]
+fn optimistic_transactions_stand_that_they_are_many_and_small() {
+    one_change_each(&OptimisticDatabase::new(MemoryStore::new()), changes(20_000), 3);
+}
+
+#[cfg(feature = "lmdb")]
+#[test]
+fn lmdb_stands_many_small_transactions() {
+    use permazen_kv::lmdb::{Durability, LmdbStore};
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
+    let store = builder.create(true).open(dir.path().join("store")).expect("a new environment");
+    one_change_each(&store, changes(10_000), 4);
+}

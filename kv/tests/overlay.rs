@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use permazen_kv::key::parse_hex;
 use permazen_kv::memory::{MemorySnapshot, MemoryStore};
 use permazen_kv::overlay::MutableView;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, Writes};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, SharedRead, TxOptions, Writes};
 use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 type View = MutableView<MemorySnapshot>;
 
@@ -504,5 +507,88 @@ proptest! {
                 prop_assert_eq!(&perform(&mut again, op), answer, "{:?}, reads {:?}", op, reads);
             }
         }
+    }
+}
+
+/// One change at a time, each looked at at once, on a view whose base becomes what it shows again and again.
+fn change_one_by_one(steps: usize, keys: u16, prefix: usize, longest: usize, rng: &mut StdRng) {
+    let store = MemoryStore::new();
+    let new_view = || MutableView::new(Arc::new(store.snapshot()) as SharedRead);
+    let (mut view, mut model) = (new_view(), BTreeMap::<Vec<u8>, Vec<u8>>::new());
+    let mut held = Vec::new();
+    for step in 0..steps {
+        let number = rng.random_range(0..keys);
+        let key_of = |number: u16| [vec![7; prefix], number.to_be_bytes().to_vec()].concat();
+        let key = key_of(number);
+        match rng.random_range(0..20) {
+            0..8 => {
+                let value = vec![rng.random(); rng.random_range(0..=longest)];
+                view.put(&key, &value).unwrap();
+                model.insert(key.clone(), value);
+            }
+            8..14 => {
+                view.remove(&key).unwrap();
+                model.remove(&key);
+            }
+            14 => {
+                let max = key_of(number + rng.random_range(0..5));
+                view.remove_span(KeySpan::new(&key, Some(&max))).unwrap();
+                model.retain(|other, _| *other < key || *other >= max);
+            }
+            15..18 => {
+                let by: i64 = rng.random_range(-2..3);
+                view.adjust_counter(&key, by).unwrap();
+                if let Some(value) = model.get_mut(&key)
+                    && let Ok(count) = <[u8; 8]>::try_from(&value[..])
+                {
+                    *value = i64::from_be_bytes(count).wrapping_add(by).to_be_bytes().to_vec();
+                }
+            }
+            _ => {
+                let count: i64 = rng.random_range(-2..3);
+                view.put(&key, &view.encode_counter(count)).unwrap();
+                model.insert(key.clone(), count.to_be_bytes().to_vec());
+            }
+        }
+        let scan = |direction| -> Answer {
+            let span = match direction {
+                Direction::Forward => KeySpan::new(&key, None),
+                Direction::Reverse => KeySpan::new(&[], Some(&key)),
+            };
+            let pairs = view.scan(span, direction).unwrap().map(Result::unwrap).take(3);
+            pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
+        };
+        let own = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+        let above: Answer = model.range(key.clone()..).take(3).map(own).collect();
+        let below: Answer = model.range(..key.clone()).rev().take(3).map(own).collect();
+        assert_eq!(view.get(&key).unwrap().as_deref(), model.get(&key).map(|value| &value[..]));
+        assert_eq!((scan(Direction::Forward), scan(Direction::Reverse)), (above, below), "{step}");
+        // Twice a snapshot is held for a while; then the base gets all changes.
+        let times = 3 * usize::from(keys) + 100;
+        if step % times == times / 3 {
+            held.push((view.snapshot(), model.clone()));
+        }
+        if step % times == times - 1 {
+            let mut tx = store.begin(&TxOptions::writing()).unwrap();
+            tx.apply(view.writes()).unwrap();
+            tx.commit().unwrap();
+            assert!(content(&view).into_iter().eq(model.clone()), "step {step}");
+            view = new_view();
+            assert!(content(&view).into_iter().eq(model.clone()), "step {step}");
+            if held.len() > 2 {
+                held.drain(..2).for_each(|(snapshot, model)| {
+                    assert!(content(&*snapshot).into_iter().eq(model), "step {step}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_view_equals_a_sorted_map_after_each_change() {
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(60_000, |count| count.parse().unwrap());
+    let mut rng = StdRng::seed_from_u64(1);
+    for (keys, prefix, longest) in [(1, 0, 9), (5, 0, 130), (70, 30, 50), (2000, 2, 20)] {
+        change_one_by_one(changes / 4, keys, prefix, longest, &mut rng);
     }
 }

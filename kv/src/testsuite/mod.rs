@@ -13,8 +13,9 @@
 //! ```
 //!
 //! makes a module `memory` with these tests: one for each row about stores in general of the table
-//! of required behaviour, named by the number of the row; a model-based random test; and histories
-//! of concurrent transactions that are checked for strict serializability.
+//! of required behaviour, named by the number of the row; two model-based random tests, one of which
+//! makes one change in each transaction; and histories of concurrent transactions that are checked
+//! for strict serializability.
 //!
 //! Some rows are missing. The rows 30, 53 and 54 cannot be violated: with the types of this crate
 //! no call can do it, because ending a transaction consumes it. The others are about one store, or
@@ -34,12 +35,14 @@ pub mod isolation;
 pub mod model;
 pub mod reads;
 pub mod removals;
+pub mod small_transactions;
 pub mod threads;
 pub mod transactions;
 pub mod visits;
 pub mod writes;
 
 pub use fixture::{Fixture, Tx, attempt, begin, committed, dump, get, put_all, write};
+pub use small_transactions::one_change_each;
 
 /// Makes tests of whether a store behaves as required; see [`testsuite`](crate::testsuite).
 ///
@@ -105,6 +108,7 @@ macro_rules! conformance {
                     versions_name_states;
                 threads: t067_retried_until_done t105_remove_span_races_put
                     readers_see_whole_commits unique_by_scan;
+                small_transactions: one_change_a_transaction;
                 model: equals_a_sorted_map $($histories)*
             }
         }

@@ -112,8 +112,10 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
     let (mut page, mut model) = (Page::<SIZE>::new(), Model::new());
     let mut held: Vec<(Page<SIZE>, Model)> = Vec::new();
     for step in 0..steps {
-        // Without a copy it is one more change of the same transaction.
-        if rng.random_ratio(3, 4) {
+        // In some stretches each change is a put in a transaction of its own. In the others, without a copy, it is one
+        // more change of the same transaction.
+        let only_puts = step / 4000 % 2 == 0;
+        if only_puts || rng.random() {
             let copy = page.clone();
             let before = std::mem::replace(&mut page, copy);
             if rng.random_ratio(1, 100) {
@@ -122,7 +124,7 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
         }
         // In some stretches more comes than goes.
         let growing = step / 300 % 2 == 0;
-        match rng.random_range(0..100) {
+        match rng.random_range(0..if only_puts { 70 } else { 100 }) {
             0..70 => put(&mut page, &mut model, shape.key(rng), shape.value(rng)),
             70..80 if growing => put(&mut page, &mut model, shape.key(rng), shape.value(rng)),
             70..96 if page.len() > 0 => {
