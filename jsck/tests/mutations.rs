@@ -53,7 +53,7 @@ fn mutate(file: &str, costly: u64) {
     let keys: Vec<&Vec<u8>> = pairs.keys().collect();
     let rounds: u64 = match std::env::var("PERMAZEN_MUTATIONS") {
         Ok(number) => number.parse().expect("PERMAZEN_MUTATIONS: a number"),
-        Err(_) => 300,
+        Err(_) => 120,
     };
     let mut mended = 0;
     for round in 0..(rounds / costly).max(4) {

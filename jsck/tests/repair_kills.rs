@@ -57,7 +57,7 @@ fn code(path: &Path, options: &[&str]) -> Option<i32> {
 
 fn kills(name: &str) {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let kills: u64 = number("PERMAZEN_KILLS").unwrap_or(40);
+    let kills: u64 = number("PERMAZEN_KILLS").unwrap_or(24);
     let seed = number("PERMAZEN_SEED").unwrap_or(std::process::id().into());
     println!("{name}: PERMAZEN_SEED={seed}");
     let mut rng = StdRng::seed_from_u64(seed);
