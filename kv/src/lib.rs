@@ -4,6 +4,10 @@
 //! what can be done in it. All of these traits are object safe, so a program can choose its store
 //! at run time.
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod contract;
 pub mod copy;

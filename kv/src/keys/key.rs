@@ -50,7 +50,7 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
         )));
     }
     let digit = |at: usize, byte: u8| {
-        char::from(byte).to_digit(16).ok_or_else(|| {
+        hex_digit(char::from(byte)).ok_or_else(|| {
             let shown = text.get(at..).and_then(|rest| rest.chars().next());
             KvError::InvalidArgument(format!(
                 "{:?} at offset {at} is not a hexadecimal digit",
@@ -60,9 +60,14 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     };
     let mut bytes = Vec::with_capacity(digits.len() / 2);
     for (pair, at) in digits.as_chunks::<2>().0.iter().zip((0..).step_by(2)) {
-        bytes.push((digit(at, pair[0])? << 4 | digit(at + 1, pair[1])?) as u8);
+        bytes.push(digit(at, pair[0])? << 4 | digit(at + 1, pair[1])?);
     }
     Ok(bytes)
+}
+
+/// What a hexadecimal digit stands for.
+pub(crate) fn hex_digit(char: char) -> Option<u8> {
+    u8::try_from(char.to_digit(16)?).ok()
 }
 
 /// Orders upper bounds. `None` means "no bound" and is the greatest.

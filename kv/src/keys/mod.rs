@@ -5,5 +5,6 @@ pub mod key;
 mod ranges;
 mod span;
 
+pub(crate) use key::hex_digit;
 pub use ranges::KeyRanges;
 pub use span::{Hex, KeySpan};

@@ -67,7 +67,9 @@ pub(super) fn is_locked(directory: &Path) -> io::Result<bool> {
         file => file?,
     };
     let found = lock_first_byte(file.as_raw_fd(), libc::F_GETLK, libc::F_RDLCK)?;
-    Ok(i32::from(found.l_type) != i32::from(libc::F_UNLCK as i16))
+    #[allow(clippy::cast_possible_truncation, reason = "a small number, of the system's own type")]
+    let none = libc::F_UNLCK as i16;
+    Ok(i32::from(found.l_type) != i32::from(none))
 }
 
 fn is_held(error: &io::Error) -> bool {
@@ -127,6 +129,7 @@ impl Drop for KeptAlone {
 }
 
 /// Asks for a lock on the first byte, or (`F_GETLK`) what is in its way.
+#[allow(clippy::cast_possible_truncation, reason = "small numbers, of the system's own types")]
 fn lock_first_byte(file: RawFd, command: i32, kind: impl Into<i32>) -> io::Result<libc::flock> {
     // SAFETY: All zeros are a valid `flock`, and the call only uses this structure. If the descriptor
     // is not open, it fails.

@@ -155,6 +155,7 @@ impl Tree {
         if number >= self.pages || number < META_PAGES {
             return None;
         }
+        #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]
         let place = self.start + number as usize * self.page_len;
         // SAFETY: The map has this page, as `new` demands. A page of the tree of an open transaction does not
         // change, and the file has it. In a damaged file, a branch can name another page; LMDB would read that

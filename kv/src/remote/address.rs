@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use crate::keys::hex_digit;
+
 /// The parts of a URL of servers: `user:password@host:port,other/path?name=value` after the scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl<'u> {
@@ -188,9 +190,9 @@ fn decode(text: &str) -> Option<String> {
     while let Some(byte) = rest.next() {
         match byte {
             b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let digit = |byte: Option<u8>| hex_digit(char::from(byte?));
                 let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                bytes.push((high * 16 + low) as u8);
+                bytes.push(high << 4 | low);
             }
             other => bytes.push(other),
         }

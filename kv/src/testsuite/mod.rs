@@ -26,6 +26,7 @@
 //!
 //! Everything in this module panics if the store is wrong, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::cast_possible_truncation, reason = "bytes of keys and values that tests make up")]
 
 mod fixture;
 

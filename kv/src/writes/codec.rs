@@ -3,37 +3,42 @@
 use crate::{KvError, Result};
 
 /// The longest byte string and the largest count that the format can hold.
-const LIMIT: usize = i32::MAX as usize;
+const LIMIT: u32 = i32::MAX.cast_unsigned();
 
 /// Values below this take a single byte.
-const UINT_MULTI: u32 = 251;
+const UINT_MULTI: u8 = 251;
 const LONG_MIN: i64 = -118;
 const LONG_MAX: i64 = 119;
 
 /// Appends a count.
 pub(super) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<()> {
-    put_uint(out, checked(count)? as u32);
+    put_uint(out, checked(count)?);
     Ok(())
 }
 
-fn checked(length: usize) -> Result<i64> {
-    if length > LIMIT {
-        return Err(KvError::InvalidArgument(format!(
+fn checked(length: usize) -> Result<u32> {
+    u32::try_from(length).ok().filter(|length| *length <= LIMIT).ok_or_else(|| {
+        KvError::InvalidArgument(format!(
             "length {length} is over {LIMIT}, the longest that can be serialized"
-        )));
-    }
-    Ok(length as i64)
+        ))
+    })
 }
 
 fn put_uint(out: &mut Vec<u8>, value: u32) {
-    if value < UINT_MULTI {
-        out.push(value as u8);
-        return;
+    match u8::try_from(value) {
+        Ok(value) if value < UINT_MULTI => out.push(value),
+        _ => {
+            let bytes = (value - u32::from(UINT_MULTI)).to_be_bytes();
+            let skip = leading(&bytes, 0x00);
+            out.push(0xfa + (4 - skip));
+            out.extend(bytes.iter().skip(usize::from(skip)));
+        }
     }
-    let bytes = (value - UINT_MULTI).to_be_bytes();
-    let skip = bytes.iter().take(3).take_while(|&&byte| byte == 0).count();
-    out.push(0xfa + (4 - skip) as u8);
-    out.extend(bytes.iter().skip(skip));
+}
+
+/// How many bytes at the beginning are this one, but for the last byte.
+fn leading<const N: usize>(bytes: &[u8; N], byte: u8) -> u8 {
+    bytes.iter().take(N - 1).take_while(|other| **other == byte).map(|_| 1).sum()
 }
 
 /// Appends a signed integer.
@@ -43,13 +48,19 @@ pub(super) fn put_long(out: &mut Vec<u8>, value: i64) {
     } else if value > LONG_MAX {
         ((value - LONG_MAX - 1).to_be_bytes(), 0x00)
     } else {
-        out.push((value + 127) as u8);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0x09 to 0xf6, because the value is from LONG_MIN to LONG_MAX"
+        )]
+        let byte = (value + 127) as u8;
+        out.push(byte);
         return;
     };
-    let skip = bytes.iter().take(7).take_while(|&&byte| byte == sign).count();
-    let length = (8 - skip) as u8;
+    let skip = leading(&bytes, sign);
+    let length = 8 - skip;
     out.push(if sign == 0 { 0xf6 + length } else { 0x09 - length });
-    out.extend(bytes.iter().skip(skip));
+    out.extend(bytes.iter().skip(usize::from(skip)));
 }
 
 /// Appends an item of a list. If it shares its start with the `previous` item, appends only the
@@ -60,10 +71,10 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) 
     let common = item.iter().zip(previous).take_while(|(a, b)| a == b).count();
     // A negative number is the length of the shared start. Sharing one byte would save nothing.
     if common > 1 {
-        put_long(out, !(common as i64 - 2));
-        put_uint(out, (item.len() - common) as u32);
+        put_long(out, !(i64::from(checked(common)?) - 2));
+        put_uint(out, checked(item.len() - common)?);
     } else {
-        put_long(out, length);
+        put_long(out, i64::from(length));
     }
     out.extend(item.iter().skip(if common > 1 { common } else { 0 }));
     Ok(())
@@ -121,10 +132,8 @@ impl<'a> Input<'a> {
             first @ ..0xfb => Ok(usize::from(first)),
             first => {
                 let value = self.big_endian(first - 0xfa, 0)? + i64::from(UINT_MULTI);
-                if value > LIMIT as i64 {
-                    return Err(self.error("an unsigned integer is over 31 bits"));
-                }
-                Ok(value as usize)
+                let count = usize::try_from(value).ok().filter(|_| value <= i64::from(LIMIT));
+                count.ok_or_else(|| self.error("an unsigned integer is over 31 bits"))
             }
         }
     }
@@ -139,7 +148,9 @@ impl<'a> Input<'a> {
             first @ 0xf7..=0xfe => (self.big_endian(first - 0xf6, 0)?, LONG_MAX + 1),
             first => return Ok(i64::from(first) - 127),
         };
-        value.checked_add(offset).ok_or_else(|| self.error("a signed integer is over 64 bits"))
+        // The offset has the sign that the value must have; eight bytes can say the other one.
+        let value = value.checked_add(offset).filter(|_| value.is_negative() == (offset < 0));
+        value.ok_or_else(|| self.error("a signed integer is over 64 bits"))
     }
 
     /// An item of a list.
@@ -175,7 +186,7 @@ mod tests {
             (507, "fc0100"),
             (66042, "fd0100ff"),
             (66043, "fd010100"),
-            (LIMIT, "fe7fffff04"),
+            (LIMIT as usize, "fe7fffff04"),
         ];
         for (value, text) in rows {
             let mut out = Vec::new();
@@ -186,7 +197,7 @@ mod tests {
         for text in ["", "ff", "fb", "fc01", "fe7fffff05", "feffffffff"] {
             assert!(Input::new(&hex(text), "").count().is_err(), "{text}");
         }
-        assert!(put_count(&mut Vec::new(), LIMIT + 1).is_err());
+        assert!(put_count(&mut Vec::new(), LIMIT as usize + 1).is_err());
     }
 
     #[test]
@@ -218,7 +229,9 @@ mod tests {
                 assert_eq!(Input::new(&out, "").long().unwrap(), value);
             }
         }
-        for text in ["", "00", "ff", "f7", "08", "018000000000000075", "fe7fffffffffffff88"] {
+        let wrong = ["", "00", "ff", "f7", "08", "018000000000000075", "fe7fffffffffffff88"];
+        let other_sign = ["017fffffffffffffff", "010000000000000000", "fe8000000000000000"];
+        for text in wrong.into_iter().chain(other_sign) {
             assert!(Input::new(&hex(text), "").long().is_err(), "{text}");
         }
     }

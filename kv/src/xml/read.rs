@@ -11,6 +11,7 @@ use quick_xml::name::ResolveResult;
 use super::XmlError;
 use super::source::{Source, advance};
 use crate::KvWrite;
+use crate::keys::hex_digit;
 
 /// Puts every pair of an XML document into `store`, in the order of the document. Returns the
 /// number of pairs.
@@ -216,13 +217,12 @@ impl Digits {
     fn add(&mut self, at: (u64, u64), text: &str) -> Result<(), XmlError> {
         self.bytes.reserve(text.len() / 2);
         for (index, char) in text.char_indices() {
-            let Some(digit) = char.to_digit(16) else {
+            let Some(digit) = hex_digit(char) else {
                 let before = text.as_bytes().iter().take(index);
                 let at = before.fold(at, |at, byte| advance(at, *byte));
                 let message = format!("{char:?} is not a digit of a hexadecimal {}", self.name);
                 return Err(wrong(at, &message));
             };
-            let digit = digit as u8;
             match self.high.take() {
                 None => self.high = Some(digit),
                 Some(high) => self.bytes.push(high << 4 | digit),

@@ -248,7 +248,7 @@ impl<'f> Structure<'f> {
 
     /// The first bytes of a page, which need not be in the file.
     pub(super) fn read(&self, page: u64, len: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
         let mut file = self.file;
         file.seek(SeekFrom::Start(page.saturating_mul(self.page_len)))?;
         file.read_exact(&mut bytes)?;
@@ -430,8 +430,8 @@ impl<'f> Structure<'f> {
             self.wrong(format!("the free pages: the list on page {page} is longer than it can be"));
             return;
         }
-        for at in 1..=count {
-            let free = u64_at(list, at as usize * 8);
+        for (_, free) in (1..=count).zip(list.as_chunks().0.iter().skip(1)) {
+            let free = u64::from_ne_bytes(*free);
             if free < 2 || free > self.last_page {
                 self.wrong(format!(
                     "the free pages: there is no page {free}, named on page {page}"

@@ -127,8 +127,7 @@ impl Leaf {
 
     pub(super) fn remove(&mut self, range: Range<usize>) {
         let after = self.written & !bits_below(range.end);
-        let after = after.checked_shr(range.len() as u32).unwrap_or(0);
-        self.written = self.written & bits_below(range.start) | after;
+        self.written = self.written & bits_below(range.start) | bits_from(after, range.len());
         self.pairs.remove(range);
     }
 
@@ -136,7 +135,7 @@ impl Leaf {
         let right = Leaf {
             pairs: self.pairs.split_off(at),
             stamp: self.stamp,
-            written: self.written.checked_shr(at as u32).unwrap_or(0),
+            written: bits_from(self.written, at),
         };
         self.written &= bits_below(at);
         right
@@ -156,13 +155,17 @@ impl Leaf {
         right.change(stamp);
         let (a, b) = (left.pairs.len(), right.pairs.len());
         let written = u128::from(left.written) | u128::from(right.written) << a;
-        let page = |range: Range<usize>| Leaf {
-            pairs: Page::of(&[
-                (&left.pairs, range.start.min(a)..range.end.min(a)),
-                (&right.pairs, range.start.saturating_sub(a)..range.end.saturating_sub(a)),
-            ]),
-            stamp,
-            written: (written >> range.start) as u64 & bits_below(range.len()),
+        let page = |range: Range<usize>| {
+            #[allow(clippy::cast_possible_truncation, reason = "a leaf has no more bits")]
+            let bits = (written >> range.start) as u64;
+            Leaf {
+                pairs: Page::of(&[
+                    (&left.pairs, range.start.min(a)..range.end.min(a)),
+                    (&right.pairs, range.start.saturating_sub(a)..range.end.saturating_sub(a)),
+                ]),
+                stamp,
+                written: bits & bits_below(range.len()),
+            }
         };
         if a + b <= LEAF {
             return (page(0..a + b), None);
@@ -176,11 +179,16 @@ impl Leaf {
 
 /// The bit of a position; none for a position that no leaf has.
 fn bit(at: usize) -> u64 {
-    1_u64.checked_shl(at as u32).unwrap_or(0)
+    if at < LEAF { 1 << at } else { 0 }
 }
 
 fn bits_below(at: usize) -> u64 {
     bit(at).wrapping_sub(1)
+}
+
+/// The bits of a position and of those after it, as the first ones.
+fn bits_from(bits: u64, at: usize) -> u64 {
+    if at < LEAF { bits >> at } else { 0 }
 }
 
 impl Branch {
