@@ -30,7 +30,8 @@ impl Session {
         secrets::refuse(name)?;
         let options = Options::of(args)?;
         let write = (args.write || args.create) && !args.dry_run;
-        let mut opening = Opening::new().write(write).create(args.create && write).wait(args.wait);
+        let opening = Opening::new().write(write).create(args.create && write);
+        let mut opening = opening.wait(args.wait).checks(true);
         if let Some(kind) = args.kind {
             opening = opening.kind(kind.of_store());
         }

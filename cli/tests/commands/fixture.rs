@@ -123,7 +123,7 @@ pub(crate) fn run(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
 /// How the program ended.
 pub(crate) struct Run {
     args: String,
-    output: std::process::Output,
+    pub(crate) output: std::process::Output,
 }
 
 impl Run {

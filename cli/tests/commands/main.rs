@@ -4,6 +4,7 @@
 mod care;
 mod copies;
 mod damaged;
+mod damaged_files;
 mod effects;
 mod fixture;
 mod java;

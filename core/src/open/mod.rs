@@ -99,6 +99,7 @@ pub struct Opening {
     create: bool,
     kind: Option<StoreKind>,
     wait: Option<Duration>,
+    checks: bool,
 }
 
 impl Opening {
@@ -137,6 +138,15 @@ impl Opening {
         self
     }
 
+    /// Whether the file of an LMDB environment may be damaged, as tools must expect; off unless set. A damaged file
+    /// then never ends the process. See `LmdbBuilder::checks` of [`permazen_kv`](crate::kv) for what that costs.
+    /// Other stores do without.
+    #[must_use]
+    pub fn checks(mut self, checks: bool) -> Self {
+        self.checks = checks;
+        self
+    }
+
     /// Opens the store with this name: a path or a URL, see [the module](self).
     ///
     /// # Errors
@@ -160,7 +170,7 @@ impl Opening {
             #[cfg(feature = "lmdb")]
             StoreKind::Lmdb => {
                 let builder = permazen_kv::lmdb::LmdbStore::builder();
-                let builder = builder.create(self.create).read_only(!write);
+                let builder = builder.create(self.create).read_only(!write).checks(self.checks);
                 let builder = match self.wait {
                     Some(wait) => builder.wait(wait),
                     None => builder,

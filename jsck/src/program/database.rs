@@ -67,7 +67,7 @@ pub(super) fn open(
             }
         },
     };
-    let mut opening = Opening::new().write(write);
+    let mut opening = Opening::new().write(write).checks(true);
     if let Some(wait) = terminal.host.wait() {
         opening = opening.wait(wait);
     }
@@ -143,8 +143,8 @@ impl Database {
         }
     }
 
-    /// Whether the store can be read safely although its structure is damaged. LMDB cannot: it
-    /// trusts its pages.
+    /// Whether all pairs can perhaps be read although the structure of the store is damaged. A damaged page of LMDB
+    /// is refused, and with it what follows.
     pub(super) fn can_be_read_damaged(&self) -> bool {
         self.kind() != StoreKind::Lmdb
     }

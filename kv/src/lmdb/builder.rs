@@ -31,6 +31,7 @@ use crate::{Durability, KvDatabase, KvError, KvRead, Result};
 pub struct LmdbBuilder {
     options: Options,
     verify: bool,
+    checks: bool,
 }
 
 impl Default for LmdbBuilder {
@@ -45,7 +46,7 @@ impl Default for LmdbBuilder {
             wait: DEFAULT_WAIT,
             groups: true,
         };
-        LmdbBuilder { options, verify: false }
+        LmdbBuilder { options, verify: false, checks: false }
     }
 }
 
@@ -123,11 +124,39 @@ impl LmdbBuilder {
     /// the file open, and has used the pages that opening always checks.
     ///
     /// Without this, opening checks only the pages that LMDB needs for it. If others are damaged,
-    /// using them can end the process with a signal. With this, opening returns an error that says
-    /// what is wrong.
+    /// a transaction that writes can end the process with a signal, and one that reads can return wrong pairs. With
+    /// this, opening returns an error that says what is wrong. [`checks`](Self::checks) does so when it is needed.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
+        self
+    }
+
+    /// Whether the file may be damaged, as tools must expect; off unless set. A damaged file then never ends the
+    /// process:
+    ///
+    /// - Each page is checked as a whole before a read-only transaction uses it: its bounds, its entries, the
+    ///   order of its keys, and that these belong there. That costs a few microseconds for each page, once in a
+    ///   transaction.
+    /// - Before the first transaction that writes begins, and before a copy of an environment with several
+    ///   databases, the structure of the whole file is checked as [`verify`](crate::KvDatabase::verify) does.
+    ///
+    /// What is wrong is [`KvError::Damaged`]. LMDB keeps no checksums: another key or value in place of the right
+    /// one is not noticed if it could stand there.
+    ///
+    /// Without this, a read-only transaction reads nothing outside a page or the file either, but checks of a page
+    /// only what it needs.
+    ///
+    /// ```
+    /// use permazen_kv::lmdb::LmdbStore;
+    ///
+    /// # let directory = tempfile::tempdir().map_err(|e| permazen_kv::KvError::IllegalState(e.to_string()))?;
+    /// let store = LmdbStore::builder().create(true).checks(true).open(directory.path())?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn checks(mut self, checks: bool) -> Self {
+        self.checks = checks;
         self
     }
 
@@ -143,8 +172,8 @@ impl LmdbBuilder {
         self.check_name(directory)?;
         let missing = self.prepare(directory)?;
         let shared = registry::open(&self.options, directory, missing)?;
-        let store =
-            LmdbStore { shared, read_only: self.options.read_only, groups: self.options.groups };
+        let Options { read_only, groups, .. } = self.options;
+        let store = LmdbStore { shared, read_only, groups, checks: self.checks };
         if self.verify
             && let Some(problem) = store.verify()?.into_iter().next()
         {
@@ -238,8 +267,8 @@ impl LmdbBuilder {
     pub fn compact(&self, path: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Compacted> {
         let directory = path.as_ref();
         self.check_name(directory)?;
-        LmdbBuilder { options: Options { create: false, ..self.options.clone() }, verify: false }
-            .prepare(directory)?;
+        let options = Options { create: false, ..self.options.clone() };
+        LmdbBuilder { options, ..self.clone() }.prepare(directory)?;
         #[cfg(unix)]
         return super::copy::compact(&self.options.name, directory, watch);
         #[cfg(not(unix))]

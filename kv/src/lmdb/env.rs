@@ -1,7 +1,7 @@
 //! An open environment, and what its users in this process share.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pairs: OnceLock<Pairs>,
     /// Held by the thread that looks for it: LMDB allows only one at a time.
     finding: Mutex<()>,
+    /// Whether the structure of the file was checked, and nothing was wrong with it.
+    pub(super) verified: AtomicBool,
 }
 
 /// An environment that stays open as long as its users or the writer thread need it.
@@ -58,6 +60,8 @@ pub(super) struct OpenEnv {
     readable_pages: Option<usize>,
     /// The address of the map, as the first tree says that was read in it; 0 before that.
     map_start: AtomicUsize,
+    /// How many pages the file has at least.
+    pages_in_file: AtomicU64,
     /// The database without a name, which has the records of those with a name; once there is one.
     records: OnceLock<Pairs>,
     #[cfg(target_os = "linux")]
@@ -103,6 +107,7 @@ impl OpenEnv {
             map,
             readable_pages,
             map_start: AtomicUsize::new(0),
+            pages_in_file: AtomicU64::new(0),
             records: OnceLock::new(),
             #[cfg(target_os = "linux")]
             lock_file: LockFile::default(),
@@ -145,6 +150,16 @@ impl OpenEnv {
     pub(super) fn map_begins_at(&self, start: usize) -> bool {
         let known = self.map_start.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
         known.is_ok() || known == Err(start)
+    }
+
+    /// How many of the first `wanted` pages the file has. A file does not become shorter, so it is asked only for
+    /// more than it was known to have.
+    pub(super) fn pages_in_file(&self, wanted: u64, page_len: u64) -> u64 {
+        if self.pages_in_file.load(Ordering::Relaxed) < wanted {
+            let bytes = self.env.real_disk_size().unwrap_or(0);
+            self.pages_in_file.fetch_max(bytes / page_len, Ordering::Relaxed);
+        }
+        self.pages_in_file.load(Ordering::Relaxed).min(wanted)
     }
 
     /// The database that has the records of the others.
@@ -287,6 +302,7 @@ impl Shared {
             name: options.name.clone(),
             pairs: OnceLock::new(),
             finding: Mutex::new(()),
+            verified: AtomicBool::new(false),
         })
     }
 

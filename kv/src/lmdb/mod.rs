@@ -49,6 +49,7 @@ mod tests;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub use self::builder::LmdbBuilder;
 use self::env::Shared;
@@ -61,7 +62,7 @@ use crate::copy::{Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
-    Capabilities, KeySpan, KvDatabase, KvTransaction, Result, Space, Statistics, TxOptions,
+    Capabilities, KeySpan, KvDatabase, KvError, KvTransaction, Result, Space, Statistics, TxOptions,
 };
 
 /// An LMDB environment. Clones share it.
@@ -86,6 +87,8 @@ pub struct LmdbStore {
     read_only: bool,
     /// Whether closures that write at the same time can be committed together.
     groups: bool,
+    /// Whether nothing in a damaged file may end the process.
+    checks: bool,
 }
 
 impl LmdbStore {
@@ -153,13 +156,21 @@ impl LmdbStore {
         target: impl AsRef<Path>,
         watch: &mut Watch<'_>,
     ) -> Result<Copied> {
-        copy::copy_env(&self.shared, target.as_ref(), watch)
+        if self.checks && self.has_other_databases() {
+            // LMDB copies these.
+            self.verify_once()?;
+        }
+        copy::copy_env(&self.shared, target.as_ref(), watch, self.checks)
     }
 
     /// Begins a transaction, which borrows nothing.
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        let pages_can_be_read = self.shared.env.readable_pages().is_some();
+        if self.checks && !(options.read_only && pages_can_be_read) {
+            self.verify_once()?;
+        }
         if options.read_only {
-            let view = View::open(&self.shared)?;
+            let view = View::open(&self.shared, self.checks)?;
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.read_only {
@@ -168,11 +179,29 @@ impl LmdbStore {
         WriteTransaction::begin(&self.shared, options, self.groups)
     }
 
+    /// Whether there are databases in the environment besides that of the pairs.
+    fn has_other_databases(&self) -> bool {
+        let Ok(_using) = self.shared.env.using_map() else { return true };
+        self.shared.env.heed().unnamed_database_stat().entries > 1
+    }
+
+    /// Checks the structure of the file, unless that was done since the environment was opened.
+    fn verify_once(&self) -> Result<()> {
+        if self.shared.verified.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if let Some(problem) = self.verify()?.into_iter().next() {
+            return Err(KvError::Damaged { path: self.path().into(), reason: problem.into() });
+        }
+        self.shared.verified.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Lets `look` read the file without LMDB, which it finds by the directory and the name of the database.
     fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
         self.shared.check_files()?;
         // While this reader is open, what it sees does not change.
-        let reader = View::open(&self.shared)?;
+        let reader = View::open(&self.shared, self.checks)?;
         let found = look(self.path(), self.shared.name());
         drop(reader);
         // If another file has taken the place of this one, the reader did not protect that file.
@@ -220,7 +249,7 @@ impl KvDatabase for LmdbStore {
 
     fn statistics(&self) -> Result<Statistics> {
         let env = self.shared.env.heed();
-        let view = View::open(&self.shared)?;
+        let view = View::open(&self.shared, self.checks)?;
         let (entries, pages, page_size) = view.sizes()?;
         // Asked while the view is open, because that keeps the map in its place.
         let info = env.info();

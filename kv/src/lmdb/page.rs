@@ -1,7 +1,7 @@
 //! Pages of a tree, read where LMDB has mapped them. A step within a page then costs a few
 //! instructions, where a call of LMDB costs a hundred.
 //!
-//! What does not look as expected is `None`, and left to LMDB.
+//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`.
 
 /// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
 /// places of its nodes follow.
@@ -17,6 +17,8 @@ pub(super) const NODE_HEAD: usize = 8;
 const HERE: u16 = 0;
 /// The value is on its own pages.
 pub(super) const BIG: u16 = 0x01;
+/// The flag of the first of the pages that a value has for itself.
+pub(super) const OVERFLOW: u16 = 0x04;
 
 /// A page of the version that a read-only transaction sees.
 #[derive(Clone, Copy)]
@@ -65,8 +67,17 @@ impl<'t> Page<'t> {
             BRANCH => false,
             _ => return None,
         };
-        let (places, _) = bytes.get(HEAD..usize::from(u16_at(bytes, 12)?))?.as_chunks();
+        let (lower, upper) = (usize::from(u16_at(bytes, 12)?), usize::from(u16_at(bytes, 14)?));
+        if lower > upper || upper > bytes.len() {
+            return None;
+        }
+        let (places, _) = bytes.get(HEAD..lower)?.as_chunks();
         (!places.is_empty()).then_some(Page { bytes, places, is_leaf })
+    }
+
+    /// The key of a node, as it is stored.
+    pub(super) fn stored_key(self, index: usize) -> Option<&'t [u8]> {
+        Some(self.node(index)?.1)
     }
 
     /// How many nodes there are; at least one.
@@ -140,6 +151,22 @@ impl<'t> Page<'t> {
         };
         Some(InLeaf { stored, value })
     }
+
+    /// In a leaf, the first of the pages on which a value is, and the length of the value; `None` if the value
+    /// is in the leaf.
+    pub(super) fn elsewhere(self, index: usize) -> Option<(u64, usize)> {
+        let ([a, b, c, d, e, f, ..], _, rest) = self.node(index)?;
+        let len = usize::try_from(u32::from_ne_bytes([a, b, c, d])).ok()?;
+        (u16::from_ne_bytes([e, f]) == BIG).then_some((number_at(rest, 0)?, len))
+    }
+}
+
+/// How many pages the value has for itself that begins on page `number`, whose first bytes are `head`; `None` if no
+/// value begins there.
+pub(super) fn overflow_count(head: &[u8], number: u64) -> Option<u64> {
+    let fits = number_at(head, 0)? == number && u16_at(head, 10)? == OVERFLOW;
+    let count = u32::from_ne_bytes(*head.get(12..)?.first_chunk()?);
+    fits.then_some(u64::from(count)).filter(|count| *count > 0)
 }
 
 #[inline]

@@ -1,33 +1,27 @@
 //! Reads in read-only transactions, from the pages that LMDB has mapped.
+//!
+//! A damaged page is [`KvError::Damaged`]. LMDB itself, which can end the process there, reads nothing here.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use super::key::MAX_KEY;
 use super::page::{InLeaf, Page};
-use super::read::{End, MOST_STEPS, Reader, View, not_stored_by_us, stripped};
+use super::read::{Access, End, MOST_STEPS, View, not_stored_by_us, stripped};
 use super::tree::{Spot, Tree};
-use crate::{Blob, Direction, KeySpan, KvRead, Near, Pair, Result, Scan, Visitor};
+use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
 
-/// How far a page was shown.
-enum Shown<'t> {
-    /// All of it. This is the last key.
-    All(&'t [u8]),
-    /// All that is wanted of the span.
-    Enough,
-    /// Up to this key, or nothing. What follows does not look as expected.
-    UpTo(Option<&'t [u8]>),
-}
-
-/// Reads from the pages, and lets LMDB read what is not as expected.
+/// Reads from the pages.
 #[derive(Clone, Copy)]
-struct PageReader<'t> {
+pub(super) struct PageReader<'t> {
     tree: &'t Tree,
-    reader: Reader<'t>,
-    /// What the transaction reads through, if others may use it too.
-    view: Option<&'t View>,
+    path: &'t Path,
 }
+
+/// Gets pairs as they are stored.
+type Put<'p> = &'p mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
 /// A visit of a span.
 struct Visit<'t, 's> {
@@ -37,53 +31,67 @@ struct Visit<'t, 's> {
 }
 
 impl<'t> PageReader<'t> {
-    /// A reader of the pages of a view, if they can be read. It needs no turn.
+    /// A reader of the pages of a view; `None` if LMDB must read them. It needs no turn.
     #[inline]
-    fn of(view: &'t View) -> Option<Self> {
-        Some(PageReader::new(view.tree()?, view.reader()?, Some(view)))
+    pub(super) fn of(view: &'t View) -> Result<Option<Self>> {
+        match view.access() {
+            Access::Pages(tree) => Ok(Some(PageReader::new(tree, view.path()))),
+            Access::ByLmdb => Ok(None),
+            Access::Damaged(reason) => Err(damaged(view.path(), reason)),
+        }
     }
 
-    /// The tree must be that of the pairs in the transaction of the reader.
-    fn new(tree: &'t Tree, reader: Reader<'t>, view: Option<&'t View>) -> Self {
-        PageReader { tree, reader, view }
+    /// The tree must be that of the pairs in a read-only transaction that stays open.
+    fn new(tree: &'t Tree, path: &'t Path) -> Self {
+        PageReader { tree, path }
     }
 
-    fn in_turn<T>(self, read: impl FnOnce(Reader<'t>) -> Result<T>) -> Result<T> {
-        let _turn = self.view.and_then(View::turn);
-        read(self.reader)
+    /// The error for what is not as expected.
+    #[cold]
+    fn damaged(self) -> KvError {
+        damaged(self.path, self.tree.problem())
     }
 
-    /// Does the same as [`Reader::get`].
+    /// A pair of a leaf, with its key as it is stored.
+    #[inline]
+    fn stored(self, leaf: Page<'t>, at: usize) -> Result<(&'t [u8], &'t [u8])> {
+        match leaf.pair(at) {
+            Some(InLeaf { stored, value: Some(value) }) => Ok((stored, value)),
+            Some(InLeaf { stored, value: None }) => Ok((stored, self.elsewhere(leaf, at)?)),
+            None => Err(self.damaged()),
+        }
+    }
+
+    /// A value that is on pages of its own.
+    #[cold]
+    fn elsewhere(self, leaf: Page<'t>, at: usize) -> Result<&'t [u8]> {
+        self.tree.value_elsewhere(leaf, at).ok_or_else(|| self.damaged())
+    }
+
+    /// Does the same as [`Reader::get`](super::read::Reader::get).
     #[inline]
     fn get(self, key: &[u8]) -> Result<Option<Blob<'t>>> {
         match self.tree.get(key) {
-            Spot::At(leaf, at) => {
-                if let Some(InLeaf { value: Some(value), .. }) = leaf.pair(at) {
-                    return Ok(Some(Cow::Borrowed(value)));
-                }
-            }
-            Spot::Nowhere => return Ok(None),
-            Spot::Unexpected => {}
+            Spot::At(leaf, at) => Ok(Some(Cow::Borrowed(self.stored(leaf, at)?.1))),
+            Spot::Nowhere => Ok(None),
+            Spot::Unexpected => Err(self.damaged()),
         }
-        self.in_turn(|reader| reader.get(key))
     }
 
-    /// Does the same as [`Reader::get_near`], but does not look at what comes after an absent key.
+    /// Does the same as [`Reader::get_near`](super::read::Reader::get_near), but does not look at what comes after
+    /// an absent key.
     #[inline]
     fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
         let (leaf, at) = match self.tree.get(key) {
             Spot::At(leaf, at) => (leaf, at),
             Spot::Nowhere => return Ok(None),
-            Spot::Unexpected => return self.in_turn(|reader| reader.get_near(key, near)),
+            Spot::Unexpected => return Err(self.damaged()),
         };
-        let Some(InLeaf { value: Some(value), .. }) = leaf.pair(at) else {
-            return self.in_turn(|reader| reader.get_near(key, near));
-        };
-        let value = Cow::Borrowed(value);
+        let value = Cow::Borrowed(self.stored(leaf, at)?.1);
         if near > key {
             for index in at + 1..leaf.count().min(at + 1 + MOST_STEPS) {
                 let Some(InLeaf { stored, value: Some(other) }) = leaf.pair(index) else { break };
-                let (found, other) = stripped(self.reader.path, (stored, other))?;
+                let (found, other) = stripped(self.path, (stored, other))?;
                 match found.cmp(near) {
                     Ordering::Less => {}
                     Ordering::Equal => return Ok(Some((value, Some(Cow::Borrowed(other))))),
@@ -94,40 +102,32 @@ impl<'t> PageReader<'t> {
         Ok(Some((value, self.get(near)?)))
     }
 
-    /// Does the same as [`Reader::at_least`].
+    /// Does the same as [`Reader::at_least`](super::read::Reader::at_least).
     fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'t>>> {
-        let pair = match self.pair(self.tree.at_least(min)) {
-            Some(pair) => pair?,
-            None => return self.in_turn(|reader| reader.at_least(min, max)),
-        };
+        let pair = self.pair(self.tree.at_least(min))?;
         Ok(pair.filter(|(key, _)| max.is_none_or(|max| **key < *max)))
     }
 
-    /// Does the same as [`Reader::at_most`].
+    /// Does the same as [`Reader::at_most`](super::read::Reader::at_most).
     fn at_most(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'t>>> {
-        let pair = match self.pair(self.tree.before(max)) {
-            Some(pair) => pair?,
-            None => return self.in_turn(|reader| reader.at_most(min, max)),
-        };
+        let pair = self.pair(self.tree.before(max))?;
         Ok(pair.filter(|(key, _)| **key >= *min))
     }
 
-    /// The pair at a spot, if there is one. `None` if LMDB must look.
+    /// The pair at a spot, if there is one.
     #[inline]
-    fn pair(self, spot: Spot<'t>) -> Option<Result<Option<Pair<'t>>>> {
+    fn pair(self, spot: Spot<'t>) -> Result<Option<Pair<'t>>> {
         let (leaf, at) = match spot {
             Spot::At(leaf, at) => (leaf, at),
-            Spot::Nowhere => return Some(Ok(None)),
-            Spot::Unexpected => return None,
+            Spot::Nowhere => return Ok(None),
+            Spot::Unexpected => return Err(self.damaged()),
         };
-        let InLeaf { stored, value } = leaf.pair(at)?;
-        let pair = stripped(self.reader.path, (stored, value?));
-        Some(pair.map(|(key, value)| Some((Cow::Borrowed(key), Cow::Borrowed(value)))))
+        let (key, value) = stripped(self.path, self.stored(leaf, at)?)?;
+        Ok(Some((Cow::Borrowed(key), Cow::Borrowed(value))))
     }
 
-    /// Does the same as [`Reader::visit_of`] on pairs that this crate has stored. Where keys are not in order,
-    /// which is damage, both end, but may show other pairs; and this does not look at keys of others after an
-    /// end.
+    /// Does the same as [`Reader::visit`](super::read::Reader::visit) on pairs that this crate has stored; but this
+    /// does not look at keys of others after an end.
     fn visit(
         self,
         span: KeySpan<'_>,
@@ -140,6 +140,80 @@ impl<'t> PageReader<'t> {
         }
         Visit { pages: self, span, direction }.run(visitor)
     }
+
+    /// Does the same as [`Reader::scan`](super::read::Reader::scan), with the differences of [`visit`](Self::visit).
+    fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {
+        span.check()?;
+        if span.is_empty() {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let (min, max) = (span.min.into(), span.max.map(Into::into));
+        let next = Next::In { after: None };
+        Ok(Box::new(Steps { pages: self, min, max, direction, next }))
+    }
+
+    /// Gives all pairs to `put`, in order, as they are stored.
+    pub(super) fn each_stored(self, put: Put<'_>) -> Result<()> {
+        let (mut spot, mut before) = (self.tree.at_least(&[]), None);
+        while let Some((leaf, at)) = self.enter(spot, before, Direction::Forward)? {
+            for index in at..leaf.count() {
+                let (stored, value) = self.stored(leaf, index)?;
+                before = Some(stripped(self.path, (stored, value))?.0);
+                put(stored, value)?;
+            }
+            spot = before.map_or(Spot::Nowhere, |last| self.tree.next_leaf(last));
+        }
+        Ok(())
+    }
+
+    /// The leaf and the pair in it where a scan goes on that has shown `before` last; `None` at its end.
+    ///
+    /// The next leaf is found by the last key of this one. If a page is damaged, that could lead back.
+    #[inline]
+    fn enter(
+        self,
+        spot: Spot<'t>,
+        before: Option<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<(Page<'t>, usize)>> {
+        match spot {
+            Spot::At(leaf, at) if leads_on(before, leaf, at, direction) => Ok(Some((leaf, at))),
+            Spot::At(leaf, _) => {
+                let reason = format!("page {} has keys that are out of order", leaf.number());
+                Err(damaged(self.path, &reason))
+            }
+            Spot::Nowhere => Ok(None),
+            Spot::Unexpected => Err(self.damaged()),
+        }
+    }
+}
+
+/// Whether a page follows what was shown before it, and ends after the pair where it is entered.
+#[inline]
+fn leads_on(before: Option<&[u8]>, leaf: Page<'_>, at: usize, direction: Direction) -> bool {
+    let last = match direction {
+        Direction::Forward => leaf.count() - 1,
+        Direction::Reverse => 0,
+    };
+    let (Some(first), Some(last)) = (leaf.stored_key(at), leaf.stored_key(last)) else {
+        return false;
+    };
+    // What was shown has no byte before it.
+    let follows = |order: Ordering| {
+        before.is_none_or(|before| match first.split_first() {
+            Some((0, first)) => first.cmp(before) == order,
+            _ => order.is_gt(),
+        })
+    };
+    match direction {
+        Direction::Forward => follows(Ordering::Greater) && first <= last,
+        Direction::Reverse => follows(Ordering::Less) && first >= last,
+    }
+}
+
+#[cold]
+fn damaged(path: &Path, reason: &str) -> KvError {
+    KvError::Damaged { path: path.into(), reason: format!("data.mdb: {reason}").into() }
 }
 
 impl<'t, 's> Visit<'t, 's> {
@@ -150,68 +224,38 @@ impl<'t, 's> Visit<'t, 's> {
             Direction::Reverse => tree.before(span.max),
         };
         let mut before = None;
-        loop {
-            let shown = match (spot, self.direction) {
-                (Spot::Nowhere, _) => return Ok(()),
-                (Spot::Unexpected, _) => return self.rest(before, visitor),
-                // The next page is found by the last key of this one. In a damaged page, that could lead
-                // back.
-                (Spot::At(leaf, at), _) if !self.leads_on(before, leaf, at) => {
-                    return self.rest(before, visitor);
-                }
-                (Spot::At(leaf, at), Direction::Forward) => {
+        while let Some((leaf, at)) = self.pages.enter(spot, before, self.direction)? {
+            let shown = match self.direction {
+                Direction::Forward => {
                     let end = self.end_for(leaf);
                     self.show(leaf, at..leaf.count(), |key| end.is_before(key), visitor)?
                 }
-                (Spot::At(leaf, at), Direction::Reverse) => {
+                Direction::Reverse => {
                     self.show(leaf, (0..=at).rev(), |key| key >= span.min, visitor)?
                 }
             };
-            let last = match shown {
-                Shown::All(last) => last,
-                Shown::Enough => return Ok(()),
-                Shown::UpTo(last) => return self.rest(last.or(before), visitor),
-            };
+            let Some(last) = shown else { return Ok(()) };
             before = Some(last);
             spot = match self.direction {
                 Direction::Forward => tree.next_leaf(last),
                 Direction::Reverse => tree.before(Some(last)),
             };
         }
-    }
-
-    /// Whether a page follows what was shown before it, and ends after the pair where it is entered.
-    #[inline]
-    fn leads_on(&self, before: Option<&[u8]>, leaf: Page<'t>, at: usize) -> bool {
-        let last = match self.direction {
-            Direction::Forward => leaf.count() - 1,
-            Direction::Reverse => 0,
-        };
-        let (Some(first), Some(last)) = (leaf.pair(at), leaf.pair(last)) else { return false };
-        // What was shown has no byte before it.
-        let follows = |order: Ordering| {
-            before.is_none_or(|before| match first.stored.split_first() {
-                Some((0, first)) => first.cmp(before) == order,
-                _ => order.is_gt(),
-            })
-        };
-        match self.direction {
-            Direction::Forward => follows(Ordering::Greater) && first.stored <= last.stored,
-            Direction::Reverse => follows(Ordering::Less) && first.stored >= last.stored,
-        }
+        Ok(())
     }
 
     /// The end with which each key of a page must be compared: none if the last key is before the end.
     #[inline]
     fn end_for(&self, leaf: Page<'t>) -> End<'s> {
         let end = End::new(self.span.max);
-        let last = leaf.pair(leaf.count() - 1).and_then(|last| last.stored.split_first());
+        let last = leaf.stored_key(leaf.count() - 1).and_then(|last| last.split_first());
         match last {
             Some((0, last)) if end.is_before(last) => End::new(None),
             _ => end,
         }
     }
 
+    /// Shows pairs of a page, and returns the last key; `None` if no more of the span is wanted.
     #[inline]
     fn show(
         &self,
@@ -219,66 +263,125 @@ impl<'t, 's> Visit<'t, 's> {
         pairs: impl Iterator<Item = usize>,
         is_inside: impl Fn(&[u8]) -> bool,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Shown<'t>> {
+    ) -> Result<Option<&'t [u8]>> {
         let mut last = None;
         for index in pairs {
             let Some(InLeaf { stored, value }) = leaf.pair(index) else {
-                return Ok(Shown::UpTo(last));
+                return Err(self.pages.damaged());
             };
             let Some((0, key)) = stored.split_first() else {
-                // It is after the span, if that has an end.
-                return match (self.direction, self.span.max) {
-                    (Direction::Forward, Some(_)) => Ok(Shown::Enough),
-                    _ => Err(not_stored_by_us(self.pages.reader.path, stored)),
-                };
+                return self.pages.foreign(stored, self.direction, self.span.max.is_some());
             };
             if !is_inside(key) {
-                return Ok(Shown::Enough);
+                return Ok(None);
             }
             let value = match value {
                 Some(value) => value,
-                None => match self.value_elsewhere(stored)? {
-                    Some(value) => value,
-                    None => return Ok(Shown::UpTo(last)),
-                },
+                None => self.pages.elsewhere(leaf, index)?,
             };
             if visitor(key, value) == ControlFlow::Break(()) {
-                return Ok(Shown::Enough);
+                return Ok(None);
             }
             last = Some(key);
         }
-        Ok(last.map_or(Shown::UpTo(None), Shown::All))
+        Ok(last)
     }
+}
 
-    /// A value that is on pages of its own.
+impl PageReader<'_> {
+    /// What comes of a key that this crate has not stored.
     #[cold]
-    fn value_elsewhere(&self, stored: &[u8]) -> Result<Option<&'t [u8]>> {
-        self.pages.in_turn(|reader| reader.value_of_stored(stored))
+    fn foreign<T>(self, stored: &[u8], direction: Direction, has_end: bool) -> Result<Option<T>> {
+        match direction {
+            // It is after the span.
+            Direction::Forward if has_end => Ok(None),
+            _ => Err(not_stored_by_us(self.path, stored)),
+        }
     }
+}
 
-    /// Lets LMDB step through the rest, from after the last key that was shown.
-    #[cold]
-    fn rest(&self, last: Option<&[u8]>, visitor: &mut Visitor<'_>) -> Result<()> {
-        let after = last.map(|last| [last, &[0]].concat()).unwrap_or_default();
-        // In a damaged page, what was shown last may be outside the span.
-        let span = match (self.direction, last) {
-            (_, None) => self.span,
-            (Direction::Forward, _) => KeySpan::new(self.span.min.max(&after), self.span.max),
-            (Direction::Reverse, Some(last)) => {
-                KeySpan::new(self.span.min, Some(self.span.max.map_or(last, |max| max.min(last))))
-            }
+/// A scan.
+struct Steps<'t> {
+    pages: PageReader<'t>,
+    min: Box<[u8]>,
+    max: Option<Box<[u8]>>,
+    direction: Direction,
+    next: Next<'t>,
+}
+
+/// Where the next pair of a scan is.
+#[derive(Clone, Copy)]
+enum Next<'t> {
+    /// This one.
+    At(Page<'t>, usize),
+    /// In the leaf that follows the pair with this key in the direction of the scan; in the first leaf if there is none.
+    In { after: Option<&'t [u8]> },
+    /// There is none.
+    Nowhere,
+}
+
+impl<'t> Steps<'t> {
+    #[inline]
+    fn step(&mut self) -> Result<Option<(&'t [u8], &'t [u8])>> {
+        let (leaf, at) = match self.next {
+            Next::At(leaf, at) => (leaf, at),
+            Next::Nowhere => return Ok(None),
+            Next::In { after } => match self.enter(after)? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
         };
-        // Where the last key shown is the last one of the span, nothing is left of it.
-        match span.check() {
-            Ok(()) => self.pages.reader.visit_of(self.pages.view, span, self.direction, visitor),
-            Err(_) => Ok(()),
+        let (stored, value) = self.pages.stored(leaf, at)?;
+        let Some((0, key)) = stored.split_first() else {
+            return self.pages.foreign(stored, self.direction, self.max.is_some());
+        };
+        let (is_inside, following) = match self.direction {
+            Direction::Forward => {
+                let is_inside = self.max.as_deref().is_none_or(|max| key < max);
+                (is_inside, Some(at + 1).filter(|at| *at < leaf.count()))
+            }
+            Direction::Reverse => (key >= &*self.min, at.checked_sub(1)),
+        };
+        if !is_inside {
+            return Ok(None);
+        }
+        self.next = match following {
+            Some(at) => Next::At(leaf, at),
+            None => Next::In { after: Some(key) },
+        };
+        Ok(Some((key, value)))
+    }
+
+    fn enter(&self, after: Option<&'t [u8]>) -> Result<Option<(Page<'t>, usize)>> {
+        let tree = self.pages.tree;
+        let spot = match (self.direction, after) {
+            (Direction::Forward, None) => tree.at_least(&self.min),
+            (Direction::Forward, Some(last)) => tree.next_leaf(last),
+            (Direction::Reverse, None) => tree.before(self.max.as_deref()),
+            (Direction::Reverse, after) => tree.before(after),
+        };
+        self.pages.enter(spot, after, self.direction)
+    }
+}
+
+impl<'t> Iterator for Steps<'t> {
+    type Item = Result<Pair<'t>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.step() {
+            Ok(Some((key, value))) => Some(Ok((Cow::Borrowed(key), Cow::Borrowed(value)))),
+            ended => {
+                self.next = Next::Nowhere;
+                ended.err().map(Err)
+            }
         }
     }
 }
 
 impl KvRead for View {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        if let Some(pages) = PageReader::of(self) {
+        if let Some(pages) = PageReader::of(self)? {
             return pages.get(key);
         }
         let _turn = self.turn();
@@ -286,7 +389,7 @@ impl KvRead for View {
     }
 
     fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
-        if let Some(pages) = PageReader::of(self) {
+        if let Some(pages) = PageReader::of(self)? {
             return pages.get_near(key, near);
         }
         let _turn = self.turn();
@@ -294,6 +397,9 @@ impl KvRead for View {
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        if let Some(pages) = PageReader::of(self)? {
+            return pages.scan(span, direction);
+        }
         let _turn = self.turn();
         let Some(reader) = self.reader() else {
             span.check()?;
@@ -308,7 +414,7 @@ impl KvRead for View {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        if let Some(pages) = PageReader::of(self) {
+        if let Some(pages) = PageReader::of(self)? {
             return pages.visit(span, direction, visitor);
         }
         match self.reader() {
@@ -318,7 +424,7 @@ impl KvRead for View {
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        if let Some(pages) = PageReader::of(self) {
+        if let Some(pages) = PageReader::of(self)? {
             return pages.at_least(min, max);
         }
         let _turn = self.turn();
@@ -326,7 +432,7 @@ impl KvRead for View {
     }
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        if let Some(pages) = PageReader::of(self) {
+        if let Some(pages) = PageReader::of(self)? {
             return pages.at_most(min, max);
         }
         let _turn = self.turn();

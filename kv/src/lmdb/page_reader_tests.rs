@@ -1,4 +1,4 @@
-//! Reads by pages agree with those by calls of LMDB.
+//! Reads by pages agree with those by calls of LMDB, and end in an error where a page is damaged.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::super::env::Pairs;
 use super::super::page::readable_pages;
+use super::super::read::Reader;
 use super::*;
 
 type Seen = Vec<(Vec<u8>, Vec<u8>)>;
@@ -21,30 +22,38 @@ struct Database {
 }
 
 impl Database {
-    /// Lends both readers of the present version. The second one reads only the first `most` pages,
-    /// and leaves the others to LMDB; it is not there if LMDB must read all of them.
-    fn read(&self, path: &Path, most: u64, look: impl FnOnce(Reader<'_>, Option<PageReader<'_>>)) {
+    /// Lends both readers of the present version. For the second one, the file has only the first `most` pages; it
+    /// is not there if LMDB must read all of them. If `checks`, it checks pages as a whole.
+    fn read(
+        &self,
+        path: &Path,
+        (most, checks): (u64, bool),
+        look: impl FnOnce(Reader<'_>, Option<PageReader<'_>>),
+    ) {
         let txn = self.env.read_txn().unwrap();
         let record = self.records.get(&txn, b"pairs").unwrap().unwrap();
         let page_len = self.pairs.stat(&txn).unwrap().page_size as usize;
         let pages = self.env.info().last_page_number as u64 + 1;
         // SAFETY: the transaction is read-only, and the tree is used only here.
         #[allow(unsafe_code)]
-        let tree = unsafe { Tree::new(record, readable_pages(page_len).unwrap(), pages) };
+        let tree = unsafe { Tree::new(record, readable_pages(page_len).unwrap(), pages, checks) };
         let reader = Reader { pairs: self.pairs, txn: &txn, path };
         let tree = tree.map(|tree| tree.limited(most));
-        look(reader, tree.as_ref().map(|tree| PageReader::new(tree, reader, None)));
+        look(reader, tree.as_ref().map(|tree| PageReader::new(tree, path)));
     }
 }
 
-/// Both visits of a span, up to so many pairs.
-fn both(
+/// What a visit has shown, and how it ended.
+type Visited = (Seen, String);
+
+/// Both visits of a span, up to so many pairs, and the scan by pages.
+fn all(
     reader: Reader<'_>,
     pages: PageReader<'_>,
     span: KeySpan<'_>,
     direction: Direction,
     most: usize,
-) -> [(Seen, String); 2] {
+) -> [Visited; 3] {
     let collect = |visit: &mut dyn FnMut(&mut Visitor<'_>) -> Result<()>| {
         let mut seen = Seen::new();
         let ended = visit(&mut |key, value| {
@@ -53,9 +62,26 @@ fn both(
         });
         (seen, format!("{ended:?}"))
     };
-    let by_steps = collect(&mut |visitor| reader.visit_of(None, span, direction, visitor));
+    let by_steps = collect(&mut |visitor| reader.visit(span, direction, visitor));
     let by_pages = collect(&mut |visitor| pages.visit(span, direction, visitor));
-    [by_steps, by_pages]
+    let scanned = collect(&mut |visitor| {
+        for pair in pages.scan(span, direction)? {
+            let (key, value) = pair?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    });
+    [by_steps, by_pages, scanned]
+}
+
+/// What was read with some pages missing is right, or ended in an error.
+fn right_or_damaged<T: PartialEq + std::fmt::Debug>(right: Result<T>, found: Result<T>) {
+    match found {
+        Ok(found) => assert_eq!(right.unwrap(), found),
+        Err(error) => assert!(matches!(error, KvError::Damaged { .. }), "{error}"),
+    }
 }
 
 fn environment(directory: &Path) -> Env<WithoutTls> {
@@ -119,7 +145,7 @@ proptest! {
         ),
         spans in prop::collection::vec((bound(), bound(), any::<bool>(), 1..200usize), 1..20),
         near in prop::collection::vec((any::<usize>(), 0..12usize, bound()), 1..20),
-        most in prop_oneof![2 => Just(u64::MAX), 1 => 3..60u64],
+        (pages_there, checks) in (prop_oneof![2 => Just(u64::MAX), 1 => 3..60u64], any::<bool>()),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let database = database(directory.path(), DatabaseFlags::empty());
@@ -138,33 +164,38 @@ proptest! {
             txn.commit().unwrap();
         }
         let keys: Vec<_> = keys.into_iter().collect();
-        database.read(directory.path(), most, |reader, pages| {
-            let pages = pages.unwrap();
+        database.read(directory.path(), (pages_there, checks), |reader, pages| {
+            // The page with the record can be among those that are missing.
+            let are_all = pages_there == u64::MAX;
+            let Some(pages) = pages else { return assert!(!are_all) };
             for (min, max, reverse, most) in &spans {
                 let span = KeySpan::new(min.as_deref().unwrap_or_default(), max.as_deref());
                 let direction = if *reverse { Direction::Reverse } else { Direction::Forward };
                 for most in [*most, usize::MAX] {
-                    let [by_steps, by_pages] = both(reader, pages, span, direction, most);
-                    assert_eq!(by_steps, by_pages);
+                    let [(right, ended), by_pages, scanned] =
+                        all(reader, pages, span, direction, most);
+                    for (found, end) in [by_pages, scanned] {
+                        assert!(right.starts_with(&found));
+                        assert!((&found, &end) == (&right, &ended) || !are_all && end.contains("Damaged"), "{end}");
+                    }
                 }
                 if span.check().is_ok() {
                     let (min, max) = (span.min, span.max);
-                    assert_eq!(reader.at_least(min, max).unwrap(), pages.at_least(min, max).unwrap());
-                    assert_eq!(reader.at_most(min, max).unwrap(), pages.at_most(min, max).unwrap());
+                    right_or_damaged(reader.at_least(min, max), pages.at_least(min, max));
+                    right_or_damaged(reader.at_most(min, max), pages.at_most(min, max));
                 }
-                assert_eq!(reader.get(span.min).unwrap(), pages.get(span.min).unwrap());
+                right_or_damaged(reader.get(span.min), pages.get(span.min));
             }
             for key in &keys {
-                assert_eq!(reader.get(key).unwrap(), pages.get(key).unwrap());
+                right_or_damaged(reader.get(key), pages.get(key));
+                assert!(!are_all || pages.get(key).is_ok());
             }
             for (at, further, other) in &near {
                 let at = at % keys.len();
                 let further = (at + further).checked_sub(2).and_then(|at| keys.get(at));
                 let key = &keys[at][..];
                 for near in [other.as_deref(), further.map(|key| &key[..])].into_iter().flatten() {
-                    let [by_steps, by_pages] =
-                        [reader.get_near(key, near), pages.get_near(key, near)];
-                    assert_eq!(by_steps.unwrap(), by_pages.unwrap());
+                    right_or_damaged(reader.get_near(key, near), pages.get_near(key, near));
                 }
             }
         });
@@ -188,7 +219,7 @@ fn deep_trees_are_searched_as_lmdb_does() {
     }
     assert!(pairs.stat(&txn).unwrap().depth >= 5);
     txn.commit().unwrap();
-    database.read(directory.path(), u64::MAX, |reader, pages| {
+    database.read(directory.path(), (u64::MAX, true), |reader, pages| {
         let pages = pages.unwrap();
         for number in 0..3000 {
             let there = key(number);
@@ -203,8 +234,9 @@ fn deep_trees_are_searched_as_lmdb_does() {
                 if number % 30 == 0 {
                     for span in [KeySpan::new(&key, None), KeySpan::new(b"", Some(&key))] {
                         for direction in [Direction::Forward, Direction::Reverse] {
-                            let [by_steps, by_pages] = both(reader, pages, span, direction, 40);
-                            assert_eq!(by_steps, by_pages);
+                            let [by_steps, by_pages, scanned] =
+                                all(reader, pages, span, direction, 40);
+                            assert_eq!((&by_steps, &by_steps), (&by_pages, &scanned));
                         }
                     }
                 }
@@ -213,9 +245,9 @@ fn deep_trees_are_searched_as_lmdb_does() {
     });
 }
 
-/// Trees that are ordered in another way are left to LMDB.
+/// Trees that are ordered in another way: opening an environment refuses them.
 #[test]
-fn trees_of_other_kinds_are_left_to_lmdb() {
+fn trees_of_other_kinds_are_not_read() {
     for flags in [DatabaseFlags::DUP_SORT, DatabaseFlags::REVERSE_KEY] {
         let directory = tempfile::tempdir().unwrap();
         let database = database(directory.path(), flags);
@@ -224,7 +256,7 @@ fn trees_of_other_kinds_are_left_to_lmdb() {
             database.pairs.put(&mut txn, &number.to_be_bytes(), &[7; 20]).unwrap();
         }
         txn.commit().unwrap();
-        database.read(directory.path(), u64::MAX, |_, pages| assert!(pages.is_none()));
+        database.read(directory.path(), (u64::MAX, true), |_, pages| assert!(pages.is_none()));
     }
 }
 
@@ -232,7 +264,7 @@ fn trees_of_other_kinds_are_left_to_lmdb() {
 fn an_empty_tree_has_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path(), DatabaseFlags::empty());
-    database.read(directory.path(), u64::MAX, |_, pages| {
+    database.read(directory.path(), (u64::MAX, true), |_, pages| {
         let pages = pages.unwrap();
         assert_eq!(pages.get(b"").unwrap(), None);
         assert_eq!(pages.get_near(b"a", b"b").unwrap(), None);
@@ -274,14 +306,25 @@ fn visits_of_damaged_pages_end() {
         }
         std::fs::write(&file, &damaged).unwrap();
         let database = open(directory.path());
-        database.read(directory.path(), u64::MAX, |reader, pages| {
-            let pages = pages.unwrap();
-            for direction in [Direction::Forward, Direction::Reverse] {
-                let most = 10 * PAIRS as usize;
-                let [_, (seen, _)] = both(reader, pages, KeySpan::FULL, direction, most);
-                assert!(seen.len() <= 2 * PAIRS as usize, "{number}: {}", seen.len());
-            }
-        });
+        for checks in [false, true] {
+            database.read(directory.path(), (u64::MAX, checks), |reader, pages| {
+                let pages = pages.unwrap();
+                for direction in [Direction::Forward, Direction::Reverse] {
+                    let most = 10 * PAIRS as usize;
+                    let [_, by_pages, scanned] = all(reader, pages, KeySpan::FULL, direction, most);
+                    for (seen, ended) in [by_pages, scanned] {
+                        assert!(seen.len() <= 2 * PAIRS as usize, "{number}: {}", seen.len());
+                        // Keys in front and behind may still be in order where they are now.
+                        let is_right = seen.len() == PAIRS as usize && seen.is_sorted();
+                        let is_right = is_right || seen.iter().rev().is_sorted();
+                        assert!(
+                            !checks || is_right || ended.contains("Damaged"),
+                            "{number}: {ended}"
+                        );
+                    }
+                }
+            });
+        }
         database.env.prepare_for_closing().wait();
     }
 }
@@ -297,17 +340,17 @@ fn foreign_keys_are_refused() {
         database.pairs.put(&mut txn, &key, &[7; 20]).unwrap();
     }
     txn.commit().unwrap();
-    database.read(directory.path(), u64::MAX, |reader, pages| {
+    database.read(directory.path(), (u64::MAX, true), |reader, pages| {
         let pages = pages.unwrap();
         for direction in [Direction::Forward, Direction::Reverse] {
             for (min, max) in
                 [(&[][..], None), (&[0, 9], None), (&[0, 9], Some(&[1, 40][..])), (&[], Some(&[7]))]
             {
                 let span = KeySpan::new(min, max);
-                let [by_steps, by_pages] = both(reader, pages, span, direction, usize::MAX);
-                assert_eq!(by_steps, by_pages);
+                let [by_steps, by_pages, scanned] = all(reader, pages, span, direction, usize::MAX);
+                assert_eq!((&by_steps, &by_steps), (&by_pages, &scanned));
             }
-            let [_, (_, ended)] = both(reader, pages, KeySpan::FULL, direction, usize::MAX);
+            let [_, (_, ended), _] = all(reader, pages, KeySpan::FULL, direction, usize::MAX);
             assert!(ended.contains("does not begin with a zero byte"), "{ended}");
         }
         let last = 300u16.to_be_bytes();

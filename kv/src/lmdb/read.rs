@@ -1,4 +1,5 @@
-//! Reads the pairs of one version by calls of LMDB, in a transaction of either kind or in a snapshot.
+//! Reads the pairs of one version by calls of LMDB, in a transaction of either kind or in a snapshot. Most views
+//! read pages themselves (`page_reader.rs`).
 
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
@@ -12,6 +13,7 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{StoredKey, StoredSpan};
+use super::page_reader::PageReader;
 use super::tree::Tree;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
@@ -41,11 +43,6 @@ impl<'t> Reader<'t> {
             Ok(value) => Ok(value.map(Cow::Borrowed)),
             Err(error) => Err(self.failed(error)),
         }
-    }
-
-    /// The value of a key, which is given as it is stored.
-    pub(super) fn value_of_stored(self, stored: &[u8]) -> Result<Option<&'t [u8]>> {
-        self.pairs.get(self.txn, stored).map_err(|error| self.failed(error))
     }
 
     pub(super) fn get_near(self, key: &[u8], near: &[u8]) -> Result<Option<Near<'t>>> {
@@ -381,6 +378,16 @@ pub(super) fn each_stored(
     Ok(())
 }
 
+/// How the pairs of a view are read.
+pub(super) enum Access {
+    /// From the pages in the map.
+    Pages(Tree),
+    /// By calls of LMDB, because pages of this length are not known to lie in the map as they must.
+    ByLmdb,
+    /// Not at all, for this reason.
+    Damaged(&'static str),
+}
+
 /// One version of the pairs. A read-only transaction of LMDB holds it open.
 ///
 /// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
@@ -389,8 +396,10 @@ pub(super) struct View {
     /// After `txn`, so that it is dropped later.
     counted: CountedReader,
     pairs: Option<Pairs>,
-    /// Where the pairs are in the map, once that was asked for; `None` if LMDB must read them.
-    tree: OnceLock<Option<Tree>>,
+    /// How the pairs are read, once that was asked for.
+    access: OnceLock<Access>,
+    /// Whether each page is checked as a whole before it is used.
+    checks: bool,
     /// Whether others than the transaction that opened this view may use it.
     shared: AtomicBool,
     turn: Mutex<()>,
@@ -405,14 +414,13 @@ pub(super) struct View {
 unsafe impl Sync for View {}
 
 impl View {
-    /// Opens the current version.
-    pub(super) fn open(env: &Arc<Shared>) -> Result<Self> {
+    /// Opens the current version. If `checks`, each page is checked as a whole before it is used.
+    pub(super) fn open(env: &Arc<Shared>, checks: bool) -> Result<Self> {
         // The database must be known before a transaction begins that will use it.
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
-        let tree = OnceLock::new();
-        Ok(View { txn, counted, pairs, tree, shared, turn })
+        Ok(View { txn, counted, pairs, access: OnceLock::new(), checks, shared, turn })
     }
 
     fn env(&self) -> &Shared {
@@ -420,7 +428,13 @@ impl View {
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
-    pub(super) fn each_stored(&self, put: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn each_stored(
+        &self,
+        mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(pages) = PageReader::of(self)? {
+            return pages.each_stored(&mut put);
+        }
         let Some(reader) = self.reader() else { return Ok(()) };
         each_stored(reader.pairs, reader.txn, reader.path, put)
     }
@@ -444,25 +458,39 @@ impl View {
         self.shared.load(Ordering::Acquire)
     }
 
-    /// Where the pairs are in the map; `None` if LMDB must read them.
+    /// How the pairs are read.
     #[inline]
-    pub(super) fn tree(&self) -> Option<&Tree> {
-        self.tree.get_or_init(|| self.find_tree()).as_ref()
+    pub(super) fn access(&self) -> &Access {
+        self.access.get_or_init(|| self.find_access())
+    }
+
+    #[inline]
+    pub(super) fn path(&self) -> &Path {
+        self.env().path()
     }
 
     #[cold]
-    fn find_tree(&self) -> Option<Tree> {
+    fn find_access(&self) -> Access {
         let _turn = self.turn();
-        let page_len = self.env().env.readable_pages()?;
-        let record =
-            self.env().env.records()?.get(&self.txn, self.env().name().as_bytes()).ok()??;
-        let info = self.env().env.heed().info();
-        let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len);
+        let env = &self.env().env;
+        let (Some(page_len), Some(records)) = (env.readable_pages(), env.records()) else {
+            return Access::ByLmdb;
+        };
+        // The pages with the record were checked when the environment was opened.
+        let Ok(Some(record)) = records.get(&self.txn, self.env().name().as_bytes()) else {
+            return Access::ByLmdb;
+        };
+        let info = env.heed().info();
+        let pages = info.last_page_number.saturating_add(1).min(info.map_size / page_len) as u64;
+        let pages = env.pages_in_file(pages, page_len as u64);
         // SAFETY: This transaction is read-only, and open as long as this view has the tree. That it begins
         // where the map does is checked here.
         #[allow(unsafe_code)]
-        let tree = unsafe { Tree::new(record, page_len, pages as u64) };
-        tree.filter(|tree| self.env().env.map_begins_at(tree.start()))
+        let tree = unsafe { Tree::new(record, page_len, pages, self.checks) };
+        match tree {
+            Some(tree) if env.map_begins_at(tree.start()) => Access::Pages(tree),
+            _ => Access::Damaged("the record of the pairs cannot be right"),
+        }
     }
 
     #[inline]

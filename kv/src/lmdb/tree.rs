@@ -2,18 +2,24 @@
 //! mapped. LMDB's own search costs several times as much, and only one thread at a time may use a
 //! transaction for it.
 //!
-//! What does not look as expected is left to LMDB.
+//! The file may be damaged. So nothing is read outside the pages that the file has, and what LMDB does
+//! not write is [`Spot::Unexpected`].
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
 use std::{ptr, slice};
 
-use super::page::{InLeaf, Page, number_at, u16_at};
+use super::file::problem_of_page;
+use super::page::{HEAD, InLeaf, Page, number_at, overflow_count, u16_at};
 
 /// LMDB itself does not follow trees that are deeper.
-const MAX_DEPTH: usize = 32;
-/// The length of the record of a tree, the place of its flags, and that of the number of its root.
+const MAX_DEPTH: u16 = 32;
+/// The length of the record of a tree, and the places in it: of the flags, of how many levels the tree has, and of the
+/// number of its root.
 const RECORD: usize = 48;
 const FLAGS: usize = 4;
+const DEPTH: usize = 6;
 const ROOT: usize = 40;
 /// The root of a tree without pages.
 const NO_PAGE: u64 = u64::MAX;
@@ -30,6 +36,38 @@ pub(super) struct Tree {
     pages: u64,
     /// `None` if the tree is empty.
     root: Option<u64>,
+    /// The level of the leaves; that of the root is 1.
+    depth: u16,
+    /// The pages that were checked as a whole, if each is to be checked before it is used.
+    checked: Option<Checked>,
+    /// What was found wrong first.
+    problem: OnceLock<String>,
+}
+
+/// Pages that were checked, a bit for each.
+#[derive(Debug)]
+struct Checked(Box<[AtomicU64]>);
+
+impl Checked {
+    fn none_of(pages: u64) -> Self {
+        let words = usize::try_from(pages.div_ceil(64)).unwrap_or(0);
+        Checked((0..words).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn word(&self, number: u64) -> Option<&AtomicU64> {
+        self.0.get(usize::try_from(number / 64).ok()?)
+    }
+
+    #[inline]
+    fn has(&self, number: u64) -> bool {
+        self.word(number).is_some_and(|word| word.load(Memory::Relaxed) & 1 << (number % 64) != 0)
+    }
+
+    fn add(&self, number: u64) {
+        if let Some(word) = self.word(number) {
+            word.fetch_or(1 << (number % 64), Memory::Relaxed);
+        }
+    }
 }
 
 /// Where a search has ended.
@@ -99,27 +137,55 @@ impl<'k> Wanted<'k> {
     }
 }
 
+/// A branch on the way to a leaf.
+#[derive(Clone, Copy)]
+struct Fork<'t> {
+    branch: Page<'t>,
+    /// The node that was taken.
+    taken: usize,
+    level: u16,
+    /// If pages are checked: the bound of the keys of the branch, on the side of the node that is wanted next.
+    outer: Option<&'t [u8]>,
+}
+
 /// Where a key is, or would be.
 struct Found<'t> {
     leaf: Page<'t>,
     /// The first pair of the leaf that is not before the key.
     at: usize,
-    /// The lowest branch on the way in which a page follows the one that was taken, which is given.
-    left_of_next: Option<(Page<'t>, usize)>,
+    /// The lowest branch on the way in which a page follows the one that was taken.
+    left_of_next: Option<Fork<'t>>,
     /// The lowest branch on the way in which a page comes before the one that was taken.
-    right_of_last: Option<(Page<'t>, usize)>,
+    right_of_last: Option<Fork<'t>>,
+}
+
+/// The keys of a page are not less than the first of these, and less than the second one.
+type Bounds<'t> = (Option<&'t [u8]>, Option<&'t [u8]>);
+
+/// The end of a page that is looked for.
+#[derive(Clone, Copy)]
+enum Outer {
+    First,
+    Last,
 }
 
 impl Tree {
-    /// The tree with this record, if its keys are ordered as usual.
+    /// The tree with this record; `None` if its keys are not ordered as usual, or if it cannot be right. If
+    /// `is_checked`, each page is checked as a whole when it is used first.
     ///
     /// # Safety
     /// A read-only transaction must have returned `record`, and the tree is used only while that is
     /// open. [`readable_pages`](super::page::readable_pages) must have returned `page_len` for its
-    /// environment. There are at least `pages` pages in its map. Before the tree is used, the caller makes sure
-    /// that it [begins](Tree::start) where the map does, because that depends on what a page says of itself.
+    /// environment. There are at least `pages` pages in its map, and in its file. Before the tree is used, the caller
+    /// makes sure that it [begins](Tree::start) where the map does, because that depends on what a page says of
+    /// itself.
     #[allow(unsafe_code)]
-    pub(super) unsafe fn new(record: &[u8], page_len: usize, pages: u64) -> Option<Tree> {
+    pub(super) unsafe fn new(
+        record: &[u8],
+        page_len: usize,
+        pages: u64,
+        is_checked: bool,
+    ) -> Option<Tree> {
         if record.len() != RECORD || u16_at(record, FLAGS)? != 0 {
             return None;
         }
@@ -136,7 +202,10 @@ impl Tree {
         let number = usize::try_from(page.number()).ok()?;
         let start = place.checked_sub(number.checked_mul(page_len)?)?;
         let root = Some(number_at(record, ROOT)?).filter(|root| *root != NO_PAGE);
-        page.is_leaf.then_some(Tree { start, page_len, pages, root })
+        let depth = u16_at(record, DEPTH)?.min(MAX_DEPTH);
+        let checked = is_checked.then(|| Checked::none_of(pages));
+        let problem = OnceLock::new();
+        page.is_leaf.then_some(Tree { start, page_len, pages, root, depth, checked, problem })
     }
 
     /// The tree of which only the first pages can be read.
@@ -150,66 +219,176 @@ impl Tree {
         self.start
     }
 
+    /// What is wrong with the tree, after something was not as expected.
+    pub(super) fn problem(&self) -> &str {
+        self.problem.get().map_or("an entry of a page of the pairs is not within it", |known| known)
+    }
+
+    /// Notes what is wrong.
+    #[cold]
+    fn wrong<T>(&self, problem: impl FnOnce() -> String) -> Option<T> {
+        self.problem.get_or_init(problem);
+        None
+    }
+
+    /// So many bytes from the beginning of a page on; `None` if the file does not have all of these `pages`.
     #[inline]
-    fn page(&self, number: u64) -> Option<Page<'_>> {
-        if number >= self.pages || number < META_PAGES {
-            return None;
+    fn bytes(&self, number: u64, pages: u64, len: usize) -> Option<&[u8]> {
+        if number < META_PAGES || pages > self.pages || number > self.pages - pages {
+            return self.wrong(|| {
+                let last = number.saturating_add(pages).saturating_sub(1);
+                format!(
+                    "it leads to page {last}, where pages {META_PAGES} to {} can be",
+                    self.pages - 1
+                )
+            });
         }
         #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]
         let place = self.start + number as usize * self.page_len;
-        // SAFETY: The map has this page, as `new` demands. A page of the tree of an open transaction does not
-        // change, and the file has it. In a damaged file, a branch can name another page; LMDB would read that
-        // in the same way.
+        // SAFETY: The map and the file have these pages, as `new` demands. Pages of the tree of an open
+        // transaction do not change. In a damaged file, the tree can lead to another page. One that a commit
+        // writes meanwhile may change while it is read; LMDB would read it in the same way, and whatever is in
+        // it, reading it stays inside it.
         #[allow(unsafe_code)]
-        let bytes =
-            unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), self.page_len) };
-        Page::parse(bytes).filter(|page| page.number() == number)
+        Some(unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), len) })
+    }
+
+    #[inline]
+    fn page(&self, number: u64) -> Option<Page<'_>> {
+        let bytes = self.bytes(number, 1, self.page_len)?;
+        let is_checked = self.checked.as_ref().is_none_or(|checked| checked.has(number));
+        match Page::parse(bytes) {
+            Some(page) if is_checked && page.number() == number => Some(page),
+            _ => self.look_closer(number, bytes),
+        }
+    }
+
+    /// The page, if there is nothing wrong with it.
+    #[cold]
+    fn look_closer<'t>(&'t self, number: u64, bytes: &'t [u8]) -> Option<Page<'t>> {
+        if let Some(problem) = problem_of_page(bytes, number) {
+            return self.wrong(|| problem);
+        }
+        if let Some(checked) = &self.checked {
+            checked.add(number);
+        }
+        Page::parse(bytes)
+    }
+
+    /// Notes that a page is at a level where it cannot be.
+    fn wrong_level<T>(&self, page: Page<'_>, level: u16) -> Option<T> {
+        self.wrong(|| {
+            let kind = if page.is_leaf { "leaf" } else { "branch" };
+            format!("page {} is a {kind} at depth {level} of {}", page.number(), self.depth)
+        })
+    }
+
+    /// Whether the keys of a leaf are within the bounds. Looked at only if pages are to be checked.
+    #[inline]
+    fn is_within(&self, leaf: Page<'_>, (low, high): Bounds<'_>) -> Option<()> {
+        if self.checked.is_none() {
+            return Some(());
+        }
+        let (first, last) = (leaf.stored_key(0)?, leaf.stored_key(leaf.count() - 1)?);
+        if low.is_none_or(|low| first >= low) && high.is_none_or(|high| last < high) {
+            return Some(());
+        }
+        self.wrong(|| format!("page {} has keys that belong elsewhere", leaf.number()))
     }
 
     #[inline]
     fn find(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
         let (mut left_of_next, mut right_of_last) = (None, None);
+        // Between which keys those of the page are.
+        let (mut low, mut high) = (None, None);
         let mut page = self.page(root)?;
-        for _ in 0..MAX_DEPTH {
+        for level in 1..=self.depth {
             if page.is_leaf {
+                if level != self.depth {
+                    return self.wrong_level(page, level);
+                }
                 let at = wanted.search(page, 0, Ordering::is_lt)?;
+                self.is_within(page, (low, high))?;
                 return Some(Found { leaf: page, at, left_of_next, right_of_last });
             }
             // The key of the first node counts as less than all others.
             let next = wanted.search(page, 1, Ordering::is_le)?;
             let taken = next - 1;
             if next < page.count() {
-                left_of_next = Some((page, taken));
+                left_of_next = Some(Fork { branch: page, taken, level, outer: high });
             }
             if taken > 0 {
-                right_of_last = Some((page, taken));
+                right_of_last = Some(Fork { branch: page, taken, level, outer: low });
+            }
+            if self.checked.is_some() {
+                high = page.stored_key(next).filter(|_| next < page.count()).or(high);
+                low = page.stored_key(taken).filter(|_| taken > 0).or(low);
             }
             page = self.page(page.child(taken)?)?;
         }
-        None
+        self.wrong_level(page, self.depth + 1)
     }
 
-    /// The outermost leaf below a page.
-    fn outermost(&self, number: u64, node: impl Fn(Page<'_>) -> usize) -> Option<Page<'_>> {
+    /// The outermost leaf below a page at a level.
+    fn outermost<'t>(
+        &'t self,
+        (number, level): (u64, u16),
+        (mut low, mut high): Bounds<'t>,
+        outer: Outer,
+    ) -> Option<Page<'t>> {
         let mut page = self.page(number)?;
-        for _ in 0..MAX_DEPTH {
+        for level in level..=self.depth {
             if page.is_leaf {
+                if level != self.depth {
+                    return self.wrong_level(page, level);
+                }
+                self.is_within(page, (low, high))?;
                 return Some(page);
             }
-            page = self.page(page.child(node(page))?)?;
+            let last = page.count() - 1;
+            let taken = match outer {
+                Outer::First => 0,
+                Outer::Last => last,
+            };
+            if self.checked.is_some() && last > 0 {
+                match outer {
+                    Outer::First => high = page.stored_key(1),
+                    Outer::Last => low = page.stored_key(last),
+                }
+            }
+            page = self.page(page.child(taken)?)?;
         }
-        None
+        self.wrong_level(page, self.depth + 1)
     }
 
+    /// The first pair below a page.
     #[inline]
-    fn first_below(&self, number: u64) -> Option<Spot<'_>> {
-        Some(Spot::At(self.outermost(number, |_| 0)?, 0))
+    fn first_below<'t>(&'t self, at: (u64, u16), bounds: Bounds<'t>) -> Option<Spot<'t>> {
+        Some(Spot::At(self.outermost(at, bounds, Outer::First)?, 0))
     }
 
+    /// The last pair below a page.
     #[inline]
-    fn last_below(&self, number: u64) -> Option<Spot<'_>> {
-        let leaf = self.outermost(number, |page| page.count() - 1)?;
+    fn last_below<'t>(&'t self, at: (u64, u16), bounds: Bounds<'t>) -> Option<Spot<'t>> {
+        let leaf = self.outermost(at, bounds, Outer::Last)?;
         Some(Spot::At(leaf, leaf.count() - 1))
+    }
+
+    /// The first pair after the page that was taken at a fork.
+    fn first_after<'t>(&'t self, fork: Option<Fork<'t>>) -> Option<Spot<'t>> {
+        let Some(Fork { branch, taken, level, outer }) = fork else { return Some(Spot::Nowhere) };
+        let high = branch.stored_key(taken + 2).or(outer);
+        self.first_below(
+            (branch.child(taken + 1)?, level + 1),
+            (branch.stored_key(taken + 1), high),
+        )
+    }
+
+    /// The last pair before the page that was taken at a fork.
+    fn last_before<'t>(&'t self, fork: Option<Fork<'t>>) -> Option<Spot<'t>> {
+        let Some(Fork { branch, taken, level, outer }) = fork else { return Some(Spot::Nowhere) };
+        let low = branch.stored_key(taken - 1).filter(|_| taken > 1).or(outer);
+        self.last_below((branch.child(taken - 1)?, level + 1), (low, branch.stored_key(taken)))
     }
 
     fn spot<'t>(&'t self, find: impl FnOnce(u64) -> Option<Spot<'t>>) -> Spot<'t> {
@@ -230,43 +409,53 @@ impl Tree {
         })
     }
 
+    /// The value of a pair that is not in its leaf.
+    pub(super) fn value_elsewhere(&self, leaf: Page<'_>, at: usize) -> Option<&[u8]> {
+        let (first, len) = leaf.elsewhere(at)?;
+        let all = HEAD.checked_add(len)?;
+        let pages = all.div_ceil(self.page_len) as u64;
+        let found = overflow_count(self.bytes(first, 1, HEAD)?, first);
+        if found.is_none_or(|found| found < pages) {
+            return self.wrong(|| {
+                format!(
+                    "page {first} does not begin the {len} bytes that page {} refers to",
+                    leaf.number()
+                )
+            });
+        }
+        self.bytes(first, pages, all)?.get(HEAD..)
+    }
+
     /// The first pair with a key that is not less than `min`.
     pub(super) fn at_least(&self, min: &[u8]) -> Spot<'_> {
         if min.is_empty() {
-            return self.spot(|root| self.first_below(root));
+            return self.spot(|root| self.first_below((root, 1), (None, None)));
         }
         self.spot(|root| {
             let Found { leaf, at, left_of_next, .. } = self.find(root, Wanted::new(min))?;
             if at < leaf.count() {
                 return Some(Spot::At(leaf, at));
             }
-            match left_of_next {
-                Some((branch, taken)) => self.first_below(branch.child(taken + 1)?),
-                None => Some(Spot::Nowhere),
-            }
+            self.first_after(left_of_next)
         })
     }
 
     /// The last pair with a key that is less than `max`, or the last one of all.
     pub(super) fn before(&self, max: Option<&[u8]>) -> Spot<'_> {
-        let Some(max) = max else { return self.spot(|root| self.last_below(root)) };
+        let Some(max) = max else {
+            return self.spot(|root| self.last_below((root, 1), (None, None)));
+        };
         self.spot(|root| {
             let Found { leaf, at, right_of_last, .. } = self.find(root, Wanted::new(max))?;
             if at > 0 {
                 return Some(Spot::At(leaf, at - 1));
             }
-            match right_of_last {
-                Some((branch, taken)) => self.last_below(branch.child(taken - 1)?),
-                None => Some(Spot::Nowhere),
-            }
+            self.last_before(right_of_last)
         })
     }
 
     /// The first pair of the leaf after the one that has this key last.
     pub(super) fn next_leaf(&self, last: &[u8]) -> Spot<'_> {
-        self.spot(|root| match self.find(root, Wanted::new(last))?.left_of_next {
-            Some((branch, taken)) => self.first_below(branch.child(taken + 1)?),
-            None => Some(Spot::Nowhere),
-        })
+        self.spot(|root| self.first_after(self.find(root, Wanted::new(last))?.left_of_next))
     }
 }

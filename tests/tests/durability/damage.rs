@@ -2,8 +2,8 @@
 //! except for the damaged pair. The program never panics, and never dies of a signal.
 //!
 //! `PERMAZEN_FLIPS` sets how many flips are tried (default 600). `PERMAZEN_UNVERIFIED=1` opens
-//! files without checking their structure first, and counts how processes end. This shows what the
-//! check is good for.
+//! files without checking anything, and counts how processes end. This shows what the
+//! checks are good for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,12 @@ fn flip(bytes: &mut [u8], seed: u64, number: u64) -> usize {
     at
 }
 
+/// Whether a byte is part of the number of a commit, in a meta page. With another number there, the file is as it was
+/// before the last commit.
+fn is_commit_number(at: usize) -> bool {
+    at / PAGE < 2 && (144..152).contains(&(at % PAGE))
+}
+
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
@@ -69,11 +75,23 @@ fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
     Ok(found)
 }
 
+/// What is checked of a damaged file before it is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// Only what opening always checks.
+    Nothing,
+    /// The structure of the whole file, when it is opened.
+    All,
+    /// Each page that is read, and the whole file before it is written.
+    AsUsed,
+}
+
 /// How reading a damaged file ended.
-fn read(path: &Path, verify: bool, whole: &Pairs) -> &'static str {
+fn read(path: &Path, checks: Checks, whole: &Pairs) -> &'static str {
     // Nothing of this has to reach the disk.
     let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
-    let store = match builder.verify(verify).open(path) {
+    let builder = builder.verify(checks == Checks::All).checks(checks == Checks::AsUsed);
+    let store = match builder.open(path) {
         Ok(store) => store,
         Err(error) => {
             assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
@@ -137,7 +155,7 @@ fn write(store: &LmdbStore) {
 }
 
 /// The process that opens damaged files. The seed of the workload is the number of its first flip.
-pub(crate) fn child(path: &Path, workload: Workload, verify: bool) {
+pub(crate) fn child(path: &Path, workload: Workload, checks: Checks) {
     let whole = std::fs::read(path.join("data.mdb")).unwrap();
     let original = {
         let store = LmdbStore::builder().read_only(true).open(path).unwrap();
@@ -150,7 +168,10 @@ pub(crate) fn child(path: &Path, workload: Workload, verify: bool) {
         let at = flip(&mut bytes, seed, number);
         std::fs::write(dir.path().join("data.mdb"), &bytes).unwrap();
         say(&format!("trying {number} at byte {at}"));
-        let outcome = read(dir.path(), verify, &original);
+        let outcome = match read(dir.path(), checks, &original) {
+            "wrong" if is_commit_number(at) => "the commit before",
+            outcome => outcome,
+        };
         say(&format!("outcome {outcome}"));
     }
 }
@@ -199,6 +220,9 @@ fn run(mut process: Process, most: u64, outcomes: &mut BTreeMap<String, u64>) ->
     tried
 }
 
+const HARMLESS: [&str; 4] =
+    ["unharmed", "another value", "another value, found by the checker", "the commit before"];
+
 #[test]
 fn flipped_bytes_are_refused_or_do_no_harm_elsewhere() {
     let count = setting("PERMAZEN_FLIPS").unwrap_or(600);
@@ -206,11 +230,22 @@ fn flipped_bytes_are_refused_or_do_no_harm_elsewhere() {
     let outcomes = flips(if unverified { "read" } else { "read-verified" }, count);
     println!("{outcomes:#?}");
     if !unverified {
-        let expected =
-            ["refused", "unharmed", "another value", "another value, found by the checker"];
-        assert!(outcomes.keys().all(|outcome| expected.contains(&&**outcome)), "{outcomes:#?}");
+        let is_expected = |outcome: &str| outcome == "refused" || HARMLESS.contains(&outcome);
+        assert!(outcomes.keys().all(|outcome| is_expected(outcome)), "{outcomes:#?}");
         assert!(outcomes["refused"] > count / 5, "{outcomes:#?}");
     }
+}
+
+/// Nothing is checked before it is read. So a process reads what is not damaged.
+#[test]
+fn checks_as_pages_are_used_find_the_same() {
+    let count = setting("PERMAZEN_FLIPS").unwrap_or(600);
+    let outcomes = flips("read-checked", count);
+    println!("{outcomes:#?}");
+    let is_expected =
+        |outcome: &str| ["refused", "error"].contains(&outcome) || HARMLESS.contains(&outcome);
+    assert!(outcomes.keys().all(|outcome| is_expected(outcome)), "{outcomes:#?}");
+    assert!(outcomes["error"] > count / 20, "{outcomes:#?}");
 }
 
 #[test]

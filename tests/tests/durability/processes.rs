@@ -13,6 +13,7 @@ use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaRemoval;
 use permazen_ledger::{MAIN, PageId, Repository};
 
+use crate::damage::Checks;
 use crate::model::Model;
 use crate::workload::{Workload, config};
 use crate::{copies, creating, damage, disk, loads, upgrades};
@@ -211,8 +212,9 @@ fn child() {
         "look" => disk::look_without_writing(&path, store, false),
         "look-mounted" => disk::look_without_writing(&path, store, true),
         "load" => loads::child(&path, store),
-        "read" => damage::child(&path, workload, false),
-        "read-verified" => damage::child(&path, workload, true),
+        "read" => damage::child(&path, workload, Checks::Nothing),
+        "read-verified" => damage::child(&path, workload, Checks::All),
+        "read-checked" => damage::child(&path, workload, Checks::AsUsed),
         "upgrade" => upgrades::child(&path, store),
         other => panic!("no role {other}"),
     }

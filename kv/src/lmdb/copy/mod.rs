@@ -46,17 +46,18 @@ fn create(target: &Path, write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>)
     })
 }
 
-/// Makes a copy of an environment.
+/// Makes a copy of an environment. If `checks`, each page is checked as a whole before it is used.
 pub(super) fn copy_env(
     shared: &Arc<Shared>,
     target: &Path,
     watch: &mut Watch<'_>,
+    checks: bool,
 ) -> Result<Copied> {
     shared.check_files()?;
     shared.check_commit_numbers(DEFAULT_WAIT)?;
     create(target, |file| {
         let _using = shared.env.using_map()?;
-        let view = View::open(shared)?;
+        let view = View::open(shared, checks)?;
         let (pairs, pages, page_size) = view.sizes()?;
         // The first two pages are the meta pages.
         watch.begin(Some((pages + 2) * page_size))?;

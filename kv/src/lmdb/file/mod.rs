@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::error::{cannot_open, io_failed};
 use crate::{KeySpan, KvError, Result, Space};
+pub(super) use page::problem_of_page;
 use page::{HEAD, u16_at, u32_at, u64_at};
 use space::Counting;
 use structure::{Structure, TREE, Tree, free_flags_fit};

@@ -1,9 +1,10 @@
 //! Parses one page of a data file, without trusting its content.
 
-pub(super) use super::super::page::HEAD;
 use super::super::page::{BIG as NODE_BIG, BRANCH, LEAF, NODE_HEAD};
+pub(super) use super::super::page::{HEAD, overflow_count};
 
-const OVERFLOW: u16 = 0x04;
+/// The longest key that LMDB stores.
+const MAX_STORED_KEY: usize = 511;
 
 /// The value is the record of a database.
 const NODE_DATABASE: u16 = 0x02;
@@ -12,6 +13,8 @@ const NODE_DATABASE: u16 = 0x02;
 pub(super) struct Page<'p> {
     pub(super) is_leaf: bool,
     pub(super) nodes: Vec<Node<'p>>,
+    /// How many bytes the nodes take, each rounded up to an even number, and how many bytes there are for them.
+    filled: (usize, usize),
 }
 
 /// An entry of a page: in a branch, a key and the page below it; in a leaf, a pair.
@@ -76,13 +79,34 @@ impl<'p> Page<'p> {
         if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
             return wrong("has entries that overlap");
         }
-        Ok(Page { is_leaf, nodes })
+        let taken = places.iter().map(|(from, to)| (to - from).next_multiple_of(2)).sum();
+        Ok(Page { is_leaf, nodes, filled: (taken, bytes.len() - upper) })
     }
 
-    /// How many pages the value has that begins on page `number`; `None` if no value begins there.
-    pub(super) fn overflow(head: &[u8], number: u64) -> Option<u64> {
-        let fits = u64_at(head, 0) == number && u16_at(head, 10) == OVERFLOW;
-        fits.then(|| u64::from(u32_at(head, 12))).filter(|count| *count > 0)
+    /// What is wrong with this page of the tree of pairs, besides what [`parse`](Page::parse) finds.
+    fn problem(&self) -> Option<&'static str> {
+        // The first key of a branch is not used.
+        let keys = || self.nodes.iter().map(|node| node.key).skip(usize::from(!self.is_leaf));
+        if self.nodes.iter().any(Node::is_database) {
+            Some("has a database where a value should be")
+        } else if !keys().all(|key| (1..=MAX_STORED_KEY).contains(&key.len())) {
+            Some("has an impossible key")
+        } else if !keys().is_sorted_by(|one, next| one < next) {
+            Some("has keys that are out of order")
+        } else if self.filled.0 != self.filled.1 {
+            // LMDB closes the gap when it removes an entry.
+            Some("has bytes among its entries that belong to none")
+        } else {
+            None
+        }
+    }
+}
+
+/// What is wrong with page `number` of the tree of pairs; `None` if LMDB could have written it.
+pub(in crate::lmdb) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
+    match Page::parse(bytes, number) {
+        Ok(page) => page.problem().map(|what| format!("page {number} {what}")),
+        Err(problem) => Some(problem),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::page::{HEAD, Node, Page};
+use super::page::{HEAD, Node, Page, overflow_count};
 use super::structure::{MAX_DEPTH, Tree};
 use crate::{KeySpan, Space};
 
@@ -81,7 +81,7 @@ impl<'s> Counting<'s> {
             found.pair_bytes += node.key.len() as u64 - 1 + node.len;
             if let Some(first) = node.overflow() {
                 let head = read(first, HEAD as u64)?;
-                let pages = Page::overflow(&head, first).unwrap_or(0);
+                let pages = overflow_count(&head, first).unwrap_or(0);
                 found.page_bytes += pages * self.page_len;
                 found.filled_bytes += HEAD as u64 + node.len;
             }

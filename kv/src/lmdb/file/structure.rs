@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::page::{HEAD, Node, Page, overflow_pages, u16_at, u64_at};
+use super::page::{HEAD, Node, Page, overflow_count, overflow_pages, u16_at, u64_at};
 use crate::Hex;
 
 /// A page number that means "no page".
@@ -384,7 +384,7 @@ impl<'f> Structure<'f> {
                 return Ok(());
             }
             let head = self.read(first, HEAD as u64)?;
-            let Some(count) = Page::overflow(&head, first).filter(|count| *count >= wanted) else {
+            let Some(count) = overflow_count(&head, first).filter(|count| *count >= wanted) else {
                 self.wrong(format!(
                     "{what}: page {first} does not begin the {} bytes that page {page} refers to",
                     node.len

@@ -1,0 +1,146 @@
+//! LMDB environments whose file was damaged while no program had it open. No command ends with a signal or a panic:
+//! it prints what is right, or says that the file is damaged.
+
+use std::process::Output;
+
+use crate::fixture::{Fixture, data, pairs, run, text};
+use permazen::kv::xml;
+
+const PAGE: usize = 4096;
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+    }
+}
+
+/// How many files are damaged.
+fn files() -> u64 {
+    let files = std::env::var("PERMAZEN_DAMAGED_FILES").ok();
+    files.map_or(150, |files| files.parse().expect("a number"))
+}
+
+/// A database with several levels of pages, values on pages of their own, and free pages.
+fn healthy() -> Fixture {
+    let db = Fixture::with(|kv| {
+        xml::load(kv, &data("databases/evolution/kv.xml")[..]).expect("pairs");
+        for number in 0..6000u16 {
+            let key = [&[0xff, 1][..], &number.to_be_bytes()].concat();
+            kv.put(&key, &[number as u8; 40]).expect("put");
+        }
+        for number in 0..4u8 {
+            kv.put(&[0xff, 2, number], &vec![number; 9000]).expect("put");
+        }
+    });
+    for key in ["ff010300", "ff0202", "ff011000"] {
+        db.run(&["--write", "kv", "remove", key]).out(0);
+    }
+    db
+}
+
+const READING: &[&[&str]] = &[
+    &["kv", "scan"],
+    &["kv", "scan", "--reverse"],
+    &["stats"],
+    &["types"],
+    &["find Customer"],
+    &["find Customer where name = \"x\""],
+    &["count Customer"],
+    &["info"],
+    &["kv", "get", "ff010400"],
+    &["kv", "get", "ff0203"],
+    &["check"],
+    &["kv", "dump"],
+    &["--json", "kv", "scan", "--words"],
+    &["schema", "list"],
+    &["explain run find Customer"],
+    &["save"],
+    &["copy", "xml:TARGET"],
+    &["backup", "TARGET"],
+    &["compact"],
+];
+
+const WRITING: &[&[&str]] = &[
+    &["--write", "kv", "put", "ff010401", "01"],
+    &["--write", "kv", "remove", "ff0201"],
+    &["--write", "--yes", "delete all Customer"],
+    &["--write", "check", "--repair", "--yes"],
+    &["--write", "schema", "gc"],
+];
+
+/// Changes one byte, or some in a row. Most are where LMDB keeps what it needs to find pairs.
+fn damage(file: &mut [u8], random: &mut Random) -> usize {
+    let pages = file.len() / PAGE;
+    // The last pages were written last, and the others are often free.
+    let page = match random.below(8) {
+        0 => random.below(2),
+        1..=3 => 2 + random.below(pages - 2),
+        _ => pages - 1 - random.below(pages.min(80) - 2),
+    };
+    let within = match random.below(4) {
+        0 => random.below(16),
+        1 => 16 + random.below(224),
+        2 => random.below(160),
+        _ => random.below(PAGE),
+    };
+    let at = page * PAGE + within;
+    let count = if random.below(5) > 0 { 1 } else { 2 + random.below(10) };
+    for at in at..(at + count).min(file.len()) {
+        file[at] ^= match random.below(2) {
+            0 => 1 << random.below(8),
+            _ => 1 + random.below(255) as u8,
+        };
+    }
+    at
+}
+
+#[test]
+fn a_damaged_file_ends_no_command_with_a_signal() {
+    let db = healthy();
+    let file = std::fs::read(format!("{}/data.mdb", db.db)).expect("read");
+    let whole = pairs(&db.db);
+    let (mut refused, mut done) = (0, 0);
+    for number in 0..files() {
+        let mut random = Random(number << 32);
+        let mut damaged = file.clone();
+        let at = damage(&mut damaged, &mut random);
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("db");
+        std::fs::create_dir(&path).expect("a directory");
+        std::fs::write(path.join("data.mdb"), &damaged).expect("write");
+        let commands = if number % 4 == 3 { WRITING } else { READING };
+        let command = commands[random.below(commands.len())];
+        let target = text(&place.path().join("target"));
+        let command: Vec<String> =
+            command.iter().map(|word| word.replace("TARGET", &target)).collect();
+        let words = [vec![text(&path)], command.clone()].concat();
+        let args: Vec<&str> = words.iter().map(|word| &**word).collect();
+        let ended = run(&args, "").output;
+        let Output { status, stdout, stderr } = ended;
+        let said = String::from_utf8_lossy(&stderr);
+        let what = format!("file {number}, byte {at:#x}, {command:?}: {status}\n{said}");
+        assert!(matches!(status.code(), Some(0..=3)), "{what}");
+        match status.code() {
+            Some(0 | 1) => done += 1,
+            _ => refused += 1,
+        }
+        // What is listed without an error lacks at most the damaged pair.
+        if command[..] == ["kv", "scan"] && status.code() == Some(0) {
+            let said = String::from_utf8_lossy(&stdout).into_owned();
+            let shown = |count: usize| said.contains(&format!("Displayed {count} key/value pairs"));
+            assert!(
+                (whole.len() - 1..=whole.len()).any(shown),
+                "{what}: {:?}",
+                said.lines().last()
+            );
+        }
+    }
+    println!("{refused} refused, {done} done");
+    assert!(refused > files() / 20 && done > files() / 20, "{refused} refused, {done} done");
+}
