@@ -69,6 +69,8 @@ pub(crate) struct Address {
     pub(crate) deferrable: bool,
     /// Whether keys can be watched, so that each commit tells what it has changed.
     pub(crate) watches: bool,
+    /// Whether a pooler may give each transaction another connection, so that a connection keeps nothing.
+    pub(crate) pooled: bool,
     password: Option<String>,
 }
 
@@ -113,6 +115,7 @@ impl Address {
             tls: Tls::Off,
             deferrable: false,
             watches: false,
+            pooled: false,
             password: url.password,
         };
         let (mut mode, mut roots, mut path) = (None, None, None);
@@ -136,6 +139,13 @@ impl Address {
                 "watches" => {
                     address.watches =
                         switch(&value).ok_or_else(|| wrong("watches is on or off"))?;
+                }
+                "pooling" => {
+                    address.pooled = match &value[..] {
+                        "session" => false,
+                        "transaction" => true,
+                        _ => return Err(wrong("pooling is session or transaction")),
+                    };
                 }
                 "sslrootcert" => roots = Some(PathBuf::from(value)),
                 _ => return Err(wrong(&format!("there is no parameter {name:?}"))),

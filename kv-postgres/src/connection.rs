@@ -1,6 +1,6 @@
 //! One connection to a server: messages out and in, statements that are prepared once.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Deref;
@@ -19,6 +19,7 @@ use postgres_protocol::types::{ArrayDimension, array_to_sql};
 use crate::address::{Address, Host};
 use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
+use crate::names;
 use crate::socket::{Socket, connect};
 
 /// The type numbers of the server.
@@ -45,7 +46,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// A statement that each connection prepares when it is first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Statement<'s> {
-    /// A name that no other statement has. One without a name is prepared each time.
+    /// A name that no other statement of the same table has. One without a name is prepared each time.
     pub(crate) name: &'s str,
     pub(crate) sql: &'s str,
 }
@@ -147,7 +148,11 @@ pub(crate) struct Connection {
     /// Where bytes are read to before they are known to be so many.
     arriving: Box<[u8]>,
     output: BytesMut,
-    prepared: HashSet<String>,
+    /// The statements that are prepared, and what the server calls them.
+    prepared: HashMap<String, String>,
+    /// Whether statements are prepared under names. A pooler may send the next transaction to another server process,
+    /// which has prepared others.
+    keeps_statements: bool,
     /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
     /// answered.
     in_batch: usize,
@@ -185,7 +190,8 @@ impl Connection {
             input: BytesMut::with_capacity(READ),
             arriving: vec![0; READ].into(),
             output: BytesMut::new(),
-            prepared: HashSet::new(),
+            prepared: HashMap::new(),
+            keeps_statements: !address.pooled,
             in_batch: 0,
             batches: VecDeque::new(),
             limit,
@@ -322,16 +328,21 @@ impl Connection {
         statement: Statement<'_>,
         parameters: &[Parameter<'_>],
     ) -> Result<(), Failure> {
-        if !self.prepared.contains(statement.name) {
+        let mut named = self.prepared.get(statement.name);
+        if named.is_none() {
+            let name = match statement.name {
+                name if name.is_empty() || !self.keeps_statements => String::new(),
+                name => names::of(name, statement.sql),
+            };
             let types = parameters.iter().map(Parameter::type_number);
-            frontend::parse(statement.name, statement.sql, types, &mut self.output)?;
-            if !statement.name.is_empty() {
-                self.prepared.insert(statement.name.to_owned());
+            frontend::parse(&name, statement.sql, types, &mut self.output)?;
+            if !name.is_empty() {
+                named = Some(self.prepared.entry(statement.name.to_owned()).or_insert(name));
             }
         }
         let bound = frontend::bind(
             "",
-            statement.name,
+            named.map_or("", String::as_str),
             [1],
             parameters,
             |parameter, out| parameter.write(out),
@@ -467,7 +478,7 @@ impl Connection {
     /// Frees the names of all statements, because those that were sent after one that failed were not prepared.
     /// This travels with what is sent next.
     fn forget_statements(&mut self) {
-        for name in self.prepared.drain() {
+        for (_, name) in self.prepared.drain() {
             // A name is never too long.
             self.is_broken |= frontend::close(b'S', &name, &mut self.output).is_err();
         }

@@ -61,6 +61,19 @@ impl Dialect {
             Dialect::Portable => &["SET default_transaction_isolation = 'read committed'"],
         }
     }
+
+    /// What each transaction sets where a connection keeps nothing.
+    pub(crate) fn settings_of_transaction(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Postgres => &[
+                "SET LOCAL enable_seqscan = off",
+                "SET LOCAL enable_bitmapscan = off",
+                "SET LOCAL enable_sort = off",
+                "SET LOCAL jit = off",
+            ],
+            Dialect::Portable => &[],
+        }
+    }
 }
 
 #[cfg(test)]

@@ -107,6 +107,11 @@ impl ServerError {
                  owner makes them by opening the store first",
             ),
             (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
+            (_, "26000" | "42P05") => open(
+                "a pooler that gives each transaction another connection, such as PgBouncer, seems to stand between: \
+                 write pooling=transaction in the URL (PostgresBuilder::transaction_pooling), let the pooler give each \
+                 program connections of its own, or connect to the server itself",
+            ),
             ("54", _) => failed(
                 "a value, a transaction or the queue of notifications is larger than the server takes",
             ),
@@ -213,7 +218,7 @@ mod tests {
     }
 
     /// Each state: its kind, and a word of what to do.
-    const STATES: [(&str, &str, &str); 40] = [
+    const STATES: [(&str, &str, &str); 42] = [
         ("08000", "retry", "must be retried"),
         ("08001", "retry", "must be retried"),
         ("08003", "retry", "must be retried"),
@@ -233,6 +238,8 @@ mod tests {
         ("40002", "retry", "must be retried"),
         ("40003", "unknown", "look whether the changes are there"),
         ("40P01", "retry", "must be retried"),
+        ("26000", "open", "pooling=transaction"),
+        ("42P05", "open", "pooling=transaction"),
         ("42501", "open", "needs SELECT, INSERT, UPDATE and DELETE"),
         ("42P01", "open", "opening the store creates it"),
         ("53000", "retry", "must be retried"),

@@ -39,6 +39,7 @@ mod address;
 mod connection;
 mod dialect;
 mod error;
+mod names;
 mod pool;
 mod questions;
 mod session;

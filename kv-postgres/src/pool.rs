@@ -105,6 +105,11 @@ impl Pool {
         self.limit
     }
 
+    /// What each transaction sets when it begins.
+    pub(crate) fn settings_of_transaction(&self) -> &'static [&'static str] {
+        if self.address.pooled { self.dialect.settings_of_transaction() } else { &[] }
+    }
+
     /// A connection on which no transaction is open.
     ///
     /// # Errors
@@ -231,7 +236,9 @@ impl Pool {
                         return Err(standby().into());
                     }
                     let dialect = self.dialect_with(&connection);
-                    Ok((set_up(&mut connection, dialect)?, connection))
+                    // At a pooler, others would have these settings too.
+                    let settings = if self.address.pooled { &[][..] } else { dialect.settings() };
+                    Ok((set_up(&mut connection, settings)?, connection))
                 });
                 match opened {
                     Ok((server_time, mut connection)) => {
@@ -326,8 +333,8 @@ fn standby() -> ServerError {
 }
 
 /// Makes the settings of a session, and asks for the time of the server in milliseconds.
-fn set_up(connection: &mut Connection, dialect: Dialect) -> Result<i64, Failure> {
-    for sql in dialect.settings() {
+fn set_up(connection: &mut Connection, settings: &[&str]) -> Result<i64, Failure> {
+    for sql in settings {
         connection.add(Statement { name: "", sql }, &[])?;
     }
     clock(connection)

@@ -14,8 +14,8 @@ use crate::error::Failure;
 use crate::pool::{ATTEMPT, Checked, Pool, number};
 use crate::questions::Questions;
 use crate::sql::{
-    BEGIN, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT, IF_LOST, NO_LIMIT,
-    TOKEN_MINUTES, import, limit_statements,
+    BEGIN, BEGIN_ASKING, BEGIN_BESIDE, BEGIN_CERTAIN, BEGIN_READING, CLOCK, COMMIT, EXPORT,
+    IF_LOST, NO_LIMIT, TOKEN_MINUTES, import, limit_statements,
 };
 use crate::watches::describe;
 
@@ -69,8 +69,9 @@ impl PostgresSession {
         let mut session = PostgresSession::new(Arc::clone(pool), true, true, wait);
         session.held = Some(pool.take_spare()?);
         session.is_begun = true;
-        let imported = session.with("cannot read beside others", |connection, _| {
+        let imported = session.with("cannot read beside others", |connection, pool| {
             connection.add(BEGIN_BESIDE, &[])?;
+            add_settings(connection, pool)?;
             connection.add(Statement { name: "", sql: &import(exported) }, &[])?;
             connection.send_batch()?;
             connection.answers().map(drop)
@@ -136,33 +137,39 @@ impl PostgresSession {
             return self.begin_certain();
         }
         let begin = if self.read_only { BEGIN_READING } else { BEGIN };
-        self.with("cannot begin", |connection, _| connection.add(begin, &[]))?;
-        Ok(1)
+        let settings = self.with("cannot begin", |connection, pool| {
+            connection.add(begin, &[])?;
+            add_settings(connection, pool)
+        })?;
+        Ok(1 + settings)
     }
 
     /// Begins with a question of its own, which waits until the state is one that no conflict can make wrong.
     fn begin_certain(&mut self) -> Result<usize> {
         let (wait, limit) = (self.wait, self.wait.saturating_add(self.limit()));
-        self.with("cannot begin", |connection, _| {
+        let settings = self.with("cannot begin", |connection, pool| {
             connection.set_limit(limit);
             connection.add(BEGIN_CERTAIN, &[])?;
+            let settings = add_settings(connection, pool)?;
             connection.add(limit_statements(&mut String::new(), wait), &[])?;
             connection.add(CLOCK, &[])?;
-            connection.add(NO_LIMIT, &[])
+            connection.add(NO_LIMIT, &[])?;
+            Ok(settings)
         })?;
         self.awaits_certainty = true;
-        Ok(CERTAIN_STATEMENTS)
+        Ok(CERTAIN_STATEMENTS + settings)
     }
 
     /// The answers to the oldest request. The first one comes late if the server has waited for certainty.
     fn answers(&mut self, what: &str) -> Result<Vec<Answer>> {
         let mut awaits_certainty = std::mem::take(&mut self.awaits_certainty);
         let limit = self.limit();
+        let certain = CERTAIN_STATEMENTS + self.pool.settings_of_transaction().len();
         let answers = self.with(what, |connection, _| {
             let answers = connection.answers();
             connection.set_limit(limit);
             // Reads travel with it, and can take too long for reasons of their own.
-            awaits_certainty &= connection.failed_at() < CERTAIN_STATEMENTS;
+            awaits_certainty &= connection.failed_at() < certain;
             answers
         });
         answers.map_err(|error| match error {
@@ -329,6 +336,13 @@ impl Drop for PostgresSession {
     }
 }
 
+/// Adds what each transaction sets where a connection keeps nothing. Returns how many answers come of it.
+fn add_settings(connection: &mut Connection, pool: &Pool) -> Done<usize> {
+    let settings = pool.settings_of_transaction();
+    settings.iter().try_for_each(|sql| connection.add(Statement { name: "", sql }, &[]))?;
+    Ok(settings.len())
+}
+
 /// Adds the changes to the batch.
 fn write(connection: &mut Connection, pool: &Pool, changes: &Changes) -> Done<()> {
     let (statements, writes) = (&pool.statements, &changes.writes);
@@ -458,12 +472,25 @@ fn ask_what_became(
 
 /// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the time of the server.
 fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
+    // Who asks at a higher level could be refused the answer. A connection that keeps its settings has this level.
+    let pooled = usize::from(pool.address.pooled);
+    if pool.address.pooled {
+        connection.add(BEGIN_ASKING, &[])?;
+    }
     connection.add(pool.statements.ask(), &[Parameter::Bytes(token)])?;
     connection.add(CLOCK, &[])?;
+    if pool.address.pooled {
+        connection.add(COMMIT, &[])?;
+    }
     connection.send_batch()?;
     let answers = connection.answers()?;
     let said = |at: usize| {
-        number(answers.get(at).and_then(|answer| answer.rows.first()).and_then(|row| row.first()))
+        number(
+            answers
+                .get(pooled + at)
+                .and_then(|answer| answer.rows.first())
+                .and_then(|row| row.first()),
+        )
     };
     Ok((said(0)? == 0, said(1)?))
 }

@@ -242,6 +242,10 @@ pub(crate) const EXPORT: Statement<'static> =
 pub(crate) const BEGIN_BESIDE: Statement<'static> =
     Statement { name: "begin beside", sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
 
+/// What became of a commit is asked at this level.
+pub(crate) const BEGIN_ASKING: Statement<'static> =
+    Statement { name: "begin asking", sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE" };
+
 /// Takes the state that has been exported under this name.
 pub(crate) fn import(name: &str) -> String {
     format!("SET TRANSACTION SNAPSHOT {}", literal(name))
@@ -262,4 +266,5 @@ pub(crate) const IF_LOST: Statement<'static> = Statement { name: "if lost", sql:
 
 pub(crate) const COMMIT: Statement<'static> = Statement { name: "commit", sql: "COMMIT" };
 
-pub(crate) const ROLL_BACK: Statement<'static> = Statement { name: "roll back", sql: "ROLLBACK" };
+/// It has no name, so it works whatever was prepared.
+pub(crate) const ROLL_BACK: Statement<'static> = Statement { name: "", sql: "ROLLBACK" };

@@ -48,6 +48,7 @@ pub struct PostgresBuilder {
     deferrable: bool,
     watches: bool,
     portable: bool,
+    pooled: bool,
 }
 
 impl Default for PostgresBuilder {
@@ -59,6 +60,7 @@ impl Default for PostgresBuilder {
             deferrable: false,
             watches: false,
             portable: false,
+            pooled: false,
         }
     }
 }
@@ -140,6 +142,26 @@ impl PostgresBuilder {
         self
     }
 
+    /// Whether a pooler stands before the server that gives each transaction any connection, such as PgBouncer with
+    /// `pool_mode = transaction`. Off unless set. The same as `pooling=transaction` in the URL.
+    ///
+    /// Statements then have no names, so the server plans each of them anew, and each transaction makes the settings
+    /// that a connection would keep. Watches are refused. Without this, statements fail at such a pooler, with an
+    /// error that names it; nothing is read from or written to another table.
+    ///
+    /// ```no_run
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let builder = PostgresStore::builder().transaction_pooling(true);
+    /// let store = builder.open("postgres://ann@localhost:6432/music")?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn transaction_pooling(mut self, pooled: bool) -> Self {
+        self.pooled = pooled;
+        self
+    }
+
     /// Opens the table that a URL names.
     ///
     /// # Errors
@@ -150,6 +172,7 @@ impl PostgresBuilder {
         let mut address = Address::parse(url)?;
         address.deferrable |= self.deferrable;
         address.watches |= self.watches;
+        address.pooled |= self.pooled;
         if self.portable {
             address.dialect = Some(Dialect::Portable);
         }
@@ -180,6 +203,14 @@ impl PostgresBuilder {
 fn check_options(pool: &Pool) -> Result<()> {
     let address = &pool.address;
     let refused = [(address.watches, "watches=on"), (address.deferrable, "deferrable=on")];
+    if address.watches && address.pooled {
+        return Err(KvError::Open {
+            path: pool.path().into(),
+            reason: "watches=on is not possible with pooling=transaction, for who listens needs a connection of its own: \
+                     leave one of them out, or connect to the server itself"
+                .into(),
+        });
+    }
     match refused.into_iter().find(|(is_on, _)| *is_on) {
         Some((_, option)) if pool.dialect == Dialect::Portable => Err(KvError::Open {
             path: pool.path().into(),

@@ -14,6 +14,8 @@ mod cpu;
 mod dialect;
 #[path = "../../src/error.rs"]
 mod error;
+#[path = "../../src/names.rs"]
+mod names;
 mod single;
 #[path = "../../src/socket.rs"]
 mod socket;

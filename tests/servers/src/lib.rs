@@ -15,6 +15,7 @@ mod etcd;
 mod failover;
 pub mod objects;
 mod peers;
+mod pooler;
 mod postgres;
 pub mod programs;
 mod proxy;
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use etcd::Etcd;
 pub use failover::End;
+pub use pooler::{PgBouncer, Pooler};
 pub use postgres::{Postgres, Psql};
 pub use proxy::{Fault, Proxy, Way};
 
