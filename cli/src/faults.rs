@@ -1,8 +1,9 @@
 //! Tests of commands whose store fails at each of its operations in turn.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use permazen::encoding::EncodingRegistry;
 use permazen::kv::fault::{FaultStore, Faults};
@@ -53,6 +54,18 @@ impl Burning {
 
     /// Runs the program on this database.
     fn run(&self, words: &[&str]) -> Result<Answer, Failure> {
+        self.run_to(words, Box::new(std::io::sink()))
+    }
+
+    /// The same, and what it printed.
+    fn prints(&self, words: &[&str]) -> (Result<Answer, Failure>, String) {
+        let printed = Printed::default();
+        let result = self.run_to(words, Box::new(printed.clone()));
+        let bytes = printed.0.lock().unwrap().clone();
+        (result, String::from_utf8(bytes).unwrap())
+    }
+
+    fn run_to(&self, words: &[&str], to: Box<dyn Write + Send>) -> Result<Answer, Failure> {
         let words = ["permazen", "memory:"].iter().chain(words).map(OsString::from);
         let args = args::parse(&words.collect::<Vec<_>>()).unwrap();
         let interrupt = Interrupt::deaf();
@@ -63,14 +76,17 @@ impl Burning {
             Arc::new(EncodingRegistry::new()),
             interrupt.clone(),
         );
-        let mut out = Output::to(Box::new(std::io::sink()), interrupt);
-        match &args.command {
+        let mut out = Output::to(to, interrupt);
+        out.choose(args.format());
+        let answer = match &args.command {
             Some(command) => run_command(command, &session, &mut out),
             None => {
                 let script = Script::read(script::sources(&args).unwrap().unwrap()).unwrap();
                 script::run(&script, args.each, &session, &mut out)
             }
-        }
+        };
+        out.flush();
+        answer
     }
 
     fn succeeds(&self, words: &[&str]) {
@@ -87,6 +103,21 @@ fn pairs(store: &OpenStore) -> Pairs {
     let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
     scan.map(|pair| pair.map(|(key, value)| (key.into_owned(), value.into_owned())).unwrap())
         .collect()
+}
+
+/// Where output goes that a test looks at.
+#[derive(Clone, Default)]
+struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A recorded file of Java, perhaps compressed.
@@ -379,41 +410,128 @@ fn a_migration_moves_whole_batches_and_says_so() {
     });
 }
 
-/// A script that met a conflict runs again as long as nobody has seen anything of it. What an edit says is
-/// said before the commit.
+fn conflict() -> KvError {
+    KvError::Conflict(Box::new(permazen::kv::Conflict::ReadWrite(b"k".to_vec().into())))
+}
+
+/// What changes something prints when it is committed: after a conflict it runs again, and what it has
+/// printed is shown once.
 #[test]
-fn a_script_runs_again_if_it_has_printed_nothing() {
-    let fault =
-        || KvError::Conflict(Box::new(permazen::kv::Conflict::ReadWrite(b"k".to_vec().into())));
-    for (script, runs_again) in
-        [("set all Person to age = 1", true), ("count Pet; set all Person to age = 1", false)]
-    {
-        let words = ["--write", "--raw", "-c", script];
-        let states = States::of(&words, reference);
-        let burning = reference();
-        burning.faults.stop();
-        burning.succeeds(&words);
-        let last_change = burning.faults.operations() - 1;
-        let burning = reference();
-        burning.faults.fail_nth(last_change, fault);
-        let result = burning.run(&words);
-        let done = burning.faults.operations();
-        assert_eq!(burning.faults.hits(), 1);
-        if runs_again {
+fn a_script_in_conflict_runs_again_and_prints_once() {
+    for (script, printed) in [
+        ("set all Person to age = 1", "3 objects set\n"),
+        ("count Pet; set all Person to age = 1; echo a", "count\n-----\n    1\n3 objects set\na\n"),
+    ] {
+        for options in [&["--write"][..], &["--write", "--each"]] {
+            let words = [options, &["-c", script]].concat();
+            let states = States::of(&words, reference);
+            let burning = reference();
+            burning.faults.stop();
+            burning.succeeds(&words);
+            let last = burning.faults.operations();
+            // At each operation from the first change to the commit.
+            for n in 2..=last {
+                let burning = reference();
+                burning.faults.fail_nth(n, conflict);
+                let (result, out) = burning.prints(&words);
+                assert_eq!(burning.faults.hits(), 1);
+                match result {
+                    Ok(answer) => {
+                        assert_eq!((answer, out.as_str()), (Answer::Yes, printed), "{n} of {last}");
+                        assert!(burning.pairs() == states.after);
+                    }
+                    // What only reads prints at once.
+                    Err(failure) => {
+                        assert_eq!((options.len(), failure.exit), (2, Exit::Busy), "{n}");
+                        assert!(!out.contains("set"), "{out}");
+                    }
+                }
+            }
+            // If it goes on like that, it is given up.
+            let burning = reference();
+            burning.faults.fail_from(1, conflict);
+            let words = [&words[..], &["--wait", "50ms"]].concat();
+            assert_eq!(burning.run(&words).unwrap_err().exit, Exit::Busy);
+        }
+    }
+}
+
+/// Nothing is said to be done whose commit fails.
+#[test]
+fn what_is_not_committed_is_not_printed() {
+    let scripts = ["create Pet", "delete all Person", "set all Person to age = 1; echo a", "demo"];
+    for script in scripts {
+        for format in [&[][..], &["--json"], &["--raw"]] {
+            let document: &[u8] =
+                if script == "demo" { b"<entries/>" } else { &data("reference/R.kv.xml") };
+            let words = [&["--write"], format, &["-c", script]].concat();
+            let done = Burning::with(document);
+            let (result, printed) = done.prints(&words);
             assert_eq!(result.unwrap(), Answer::Yes);
-            assert!(done > last_change);
-            assert!(burning.pairs() == states.after);
+            assert_eq!(printed.is_empty(), format == ["--raw"] && script.starts_with("delete"));
+            let last = done.faults.operations();
+            for fault in Fault::ALL {
+                let burning = Burning::with(document);
+                burning.faults.lose_commits(matches!(fault, Fault::Unknown { lost: true }));
+                burning.faults.fail_from(last, move || fault.error());
+                let words = [&words[..], &["--wait", "20ms"]].concat();
+                let (result, printed) = burning.prints(&words);
+                assert_eq!(printed, "", "{script}: {fault:?}");
+                check_failure(fault, &result.unwrap_err());
+            }
+        }
+    }
+}
+
+/// Beyond 1 MiB, it prints before the commit, and is not run again.
+#[test]
+fn what_has_printed_much_is_not_run_again() {
+    for (lines, is_held) in [(100, true), (1200, false)] {
+        let word = "x".repeat(1000);
+        let script =
+            format!("set all Person to age = 1; {}", format!("echo {word}\n").repeat(lines));
+        let words = ["--write", "-c", &script];
+        let burning = reference();
+        burning.succeeds(&words);
+        let last = burning.faults.operations();
+        let burning = reference();
+        burning.faults.fail_nth(last, conflict);
+        let (result, out) = burning.prints(&words);
+        let all = "3 objects set\n".len() + lines * 1001;
+        if is_held {
+            assert_eq!((result.unwrap(), out.len()), (Answer::Yes, all));
         } else {
             let failure = result.unwrap_err();
-            assert_eq!((failure.exit, done), (Exit::Busy, last_change));
-            let message = failure.to_string();
-            assert!(message.ends_with("try again; nothing is changed"), "{message}");
-            assert!(burning.pairs() == states.before);
+            assert!(failure.to_string().ends_with("; nothing is changed"), "{failure}");
+            assert_eq!((failure.exit, out.len()), (Exit::Busy, all));
         }
-        // If it goes on like that, it is given up.
+    }
+}
+
+/// Commands that change pairs are run again too.
+#[test]
+fn a_command_in_conflict_runs_again() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("pairs.xml").to_str().unwrap().to_owned();
+    reference().succeeds(&["kv", "dump", &file, "00", "0100"]);
+    let objects = dir.path().join("objects.xml").to_str().unwrap().to_owned();
+    reference().succeeds(&["save", "--storage-ids", &objects]);
+    for command in [
+        &["kv", "put", "ff00", "01"][..],
+        &["kv", "remove", "--prefix", "10"],
+        &["kv", "load", &file],
+        &["load", &objects],
+        &["load", "-R", &objects],
+    ] {
+        let words = [&["--write"], command].concat();
         let burning = reference();
-        burning.faults.fail_from(1, fault);
-        let words = [&words[..], &["--wait", "50ms"]].concat();
-        assert_eq!(burning.run(&words).unwrap_err().exit, Exit::Busy);
+        let (_, printed) = burning.prints(&words);
+        let (after, last) = (burning.pairs(), burning.faults.operations());
+        let burning = reference();
+        burning.faults.fail_nth(last, conflict);
+        let (result, out) = burning.prints(&words);
+        assert_eq!((result.unwrap(), out), (Answer::Yes, printed), "{command:?}");
+        assert_eq!(burning.faults.hits(), 1);
+        assert!(burning.pairs() == after);
     }
 }

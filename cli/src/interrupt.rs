@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::failure::{Exit, Failure};
-use crate::{output, temporary};
+use crate::{keyboard, output, temporary};
 
 /// Waits for Ctrl-C. Clones are the same.
 #[derive(Debug, Clone)]
@@ -52,6 +52,9 @@ impl Interrupt {
         let handler = interrupt.clone();
         ctrlc::set_handler(move || handler.ctrl_c())
             .map_err(|error| Failure::new(format!("Ctrl-C cannot be waited for: {error}")))?;
+        // Without this, a file that is larger than the system allows would end the program without a word.
+        #[cfg(unix)]
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
         Ok(interrupt)
     }
 
@@ -70,7 +73,7 @@ impl Interrupt {
             Doing::Commit { hurried: true } => end(Exit::Unknown),
             Doing::Commit { hurried } => {
                 *hurried = true;
-                output::note(
+                output::note_now(
                     "the commit is under way, and its outcome is awaited; after another \
                      Ctrl-C it would be unknown",
                 );
@@ -144,10 +147,10 @@ impl Interrupt {
         let mut doing = self.doing();
         if let Doing::Commit { hurried: true } = *doing {
             match &committed {
-                Ok(_) => output::note("the changes are committed"),
+                Ok(_) => output::note_now("the changes are committed"),
                 // Says more when it is shown.
                 Err(failure) if failure.exit == Exit::Unknown => {}
-                Err(_) => output::note("nothing is committed"),
+                Err(_) => output::note_now("nothing is committed"),
             }
             // Whatever comes next stops.
             self.stop.store(true, Ordering::Relaxed);
@@ -185,10 +188,11 @@ impl Drop for Paging {
     }
 }
 
-/// Ends the program at once. Leaves no temporary file, and an empty line and a visible cursor where a
+/// Ends the program at once. Leaves no temporary file, a keyboard as it was, and an empty line and a visible cursor where a
 /// progress bar was.
 fn end(exit: Exit) -> ! {
     temporary::remove_all();
+    keyboard::restore();
     let mut terminal = std::io::stderr();
     if terminal.is_terminal() {
         let _ = terminal.write_all(b"\r\x1b[K\x1b[0m\x1b[?25h");

@@ -22,6 +22,7 @@ mod failure;
 #[cfg(test)]
 mod faults;
 mod interrupt;
+mod keyboard;
 mod output;
 mod prompt;
 mod script;

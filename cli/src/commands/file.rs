@@ -164,11 +164,16 @@ pub(crate) fn read(path: &Path, session: &Session) -> Result<Box<dyn Read>, Fail
     let failed = |error| failed(path, error);
     let interrupt = session.interrupt.clone();
     if is_stream(path) {
+        session.has_read_once();
         return Ok(Box::new(StoppableRead { inner: io::stdin(), interrupt }));
     }
-    if path.metadata().map_err(failed)?.is_dir() {
+    let known = path.metadata().map_err(failed)?;
+    if known.is_dir() {
         let message = format!("{}: a directory, where a file is expected", path_text(path));
         return Err(Failure::new(message));
+    }
+    if !known.is_file() {
+        session.has_read_once();
     }
     Ok(Box::new(StoppableRead { inner: File::open(path).map_err(failed)?, interrupt }))
 }

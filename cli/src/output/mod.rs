@@ -15,5 +15,5 @@ mod writer;
 
 pub(crate) use format::Format;
 pub(crate) use json::SCHEMA;
-pub(crate) use stderr::{ask, failure, note, use_json};
+pub(crate) use stderr::{ask, failure, note, note_now, use_json};
 pub(crate) use stdout::Output;

@@ -2,16 +2,25 @@
 
 use std::io::{self, Write};
 
+use super::stderr;
+
 /// How many bytes are collected before they are written.
 const BUFFER: usize = 64 << 10;
+/// How many bytes are held back for a transaction that is not committed.
+const MOST_HELD: usize = 1 << 20;
+
+const PRINTED_BEFORE: &str = "more than 1 MiB is printed, which is shown before the changes are \
+     committed: this is not run again if others are in the way";
 
 /// Where bytes go. After the first failure nothing is written any more.
 pub(crate) struct Sink {
     out: Box<dyn Write + Send>,
     buffer: Vec<u8>,
     state: State,
-    /// How many bytes were added.
+    /// How many bytes were added, those that are held back set aside.
     bytes: u64,
+    /// What is held back until a transaction is committed; `None` if nothing is.
+    held: Option<Vec<u8>>,
 }
 
 enum State {
@@ -23,7 +32,7 @@ enum State {
 
 impl Sink {
     pub(super) fn new(out: Box<dyn Write + Send>) -> Sink {
-        Sink { out, buffer: Vec::new(), state: State::Open, bytes: 0 }
+        Sink { out, buffer: Vec::new(), state: State::Open, bytes: 0, held: None }
     }
 
     /// Writes to `out` from now on. Gives back where it wrote before.
@@ -32,8 +41,38 @@ impl Sink {
         std::mem::replace(&mut self.out, out)
     }
 
+    /// From now on, what is added is held back, up to a limit.
+    pub(super) fn hold(&mut self) {
+        self.held.get_or_insert_default();
+    }
+
+    /// Whether what is added is held back.
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Adds what was held back. From now on, nothing is.
+    pub(super) fn release(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.push(&held);
+        }
+    }
+
+    /// Forgets what was held back. From now on, nothing is.
+    pub(super) fn forget(&mut self) {
+        self.held = None;
+    }
+
     /// Adds bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        if let Some(held) = &mut self.held {
+            held.extend_from_slice(bytes);
+            if held.len() > MOST_HELD {
+                self.release();
+                stderr::note_now(PRINTED_BEFORE);
+            }
+            return;
+        }
         self.bytes += bytes.len() as u64;
         if self.is_open() {
             self.buffer.extend_from_slice(bytes);

@@ -1,6 +1,7 @@
 //! Messages on standard error: failures, notes and questions. All are escaped, and show no password.
 //! With `--json`, each is a line of JSON.
 
+use std::cell::RefCell;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +45,42 @@ pub(crate) fn use_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
-/// Says something worth knowing.
+thread_local! {
+    /// Notes about a transaction that is not committed; `None` if they are said at once.
+    static HELD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// From now on, the notes of this thread are held back.
+pub(super) fn hold() {
+    HELD.with_borrow_mut(|held| _ = held.get_or_insert_default());
+}
+
+/// Says the notes that were held back. From now on, none is.
+pub(super) fn release() {
+    HELD.take().into_iter().flatten().for_each(note_now);
+}
+
+/// Forgets the notes that were held back. From now on, none is.
+pub(super) fn forget() {
+    HELD.set(None);
+}
+
+/// Says something worth knowing, perhaps only [when a transaction is committed](super::Output::hold).
 pub(crate) fn note(text: impl Display) {
+    let held = HELD.with_borrow_mut(|held| match held {
+        Some(held) => {
+            held.push(text.to_string());
+            true
+        }
+        None => false,
+    });
+    if !held {
+        note_now(text);
+    }
+}
+
+/// Says at once what is worth knowing now.
+pub(crate) fn note_now(text: impl Display) {
     let text = secrets::hidden(&text.to_string()).into_owned();
     if JSON.load(Ordering::Relaxed) {
         json(&Message::Note { message: &text });

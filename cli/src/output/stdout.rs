@@ -19,6 +19,7 @@ use super::writer::Writer;
 use super::{stderr, stream};
 use crate::failure::{Answer, Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::keyboard;
 
 /// Where answers go.
 pub(crate) struct Output {
@@ -149,6 +150,7 @@ impl Output {
             self.flush();
             return shown;
         };
+        let lent = keyboard::restore();
         let stdout = self.sink.redirect(Box::new(input));
         self.may_page = false;
         let shown = show(self);
@@ -159,15 +161,53 @@ impl Output {
         if let Err(error) = pager.wait() {
             self.sink.fail(error);
         }
+        if lent {
+            keyboard::keep();
+        }
         shown
     }
 
-    /// Writes everything that was printed so far.
+    /// From now on, what is printed and noted is held back: it is about a transaction that is not
+    /// committed. If it is more than 1 MiB, it is printed all the same.
+    pub(crate) fn hold(&mut self) {
+        self.sink.hold();
+        stderr::hold();
+    }
+
+    /// Shows what was held back: the transaction is committed.
+    pub(crate) fn release(&mut self) {
+        self.sink.release();
+        self.flush();
+        stderr::release();
+    }
+
+    /// Forgets what was held back: the transaction is run again.
+    pub(crate) fn forget(&mut self) {
+        self.sink.forget();
+        stderr::forget();
+    }
+
+    /// Forgets what was held back, but for the notes: the transaction has failed.
+    pub(crate) fn take_back(&mut self) {
+        self.sink.forget();
+        self.flush();
+        stderr::release();
+    }
+
+    /// Says the notes that were held back if what was printed is not.
+    pub(crate) fn keep_pace(&mut self) {
+        if !self.sink.holds() {
+            stderr::release();
+            stderr::hold();
+        }
+    }
+
+    /// Writes everything that was printed so far and is not held back.
     pub(crate) fn flush(&mut self) {
         self.sink.flush();
     }
 
-    /// How many bytes were printed. They cannot be taken back.
+    /// How many bytes were printed and not held back. They cannot be taken back.
     pub(crate) fn bytes(&self) -> u64 {
         self.sink.bytes()
     }

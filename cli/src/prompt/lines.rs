@@ -19,14 +19,18 @@ pub(super) enum Typed {
     Text(String),
     /// Ctrl-C: a line that was dropped.
     Dropped,
-    /// Bytes that are not UTF-8, so nobody can say what they mean.
-    Unreadable,
+    /// Bytes that are not UTF-8, and what to say about it.
+    Unreadable(&'static str),
     /// Ctrl-D: nothing more comes.
     End,
 }
 
 /// What is said about [`Typed::Unreadable`].
 pub(super) const UNREADABLE: &str = "the line is not UTF-8, so it is passed over; type it again";
+
+/// The same where more may be lost.
+pub(super) const UNREADABLE_AND_MORE: &str =
+    "the line is not UTF-8, so it is passed over, with what came with it; type it again";
 
 /// Whether an answer means yes.
 pub(super) fn is_yes(answer: &str) -> bool {

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead};
 
 use super::complete::complete;
-use super::lines::{Lines, Typed, is_yes};
+use super::lines::{Lines, Typed, UNREADABLE, is_yes};
 use super::whole::is_whole;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -48,7 +48,7 @@ impl Lines for Plain<'_> {
         let mut text = loop {
             let text = match self.line(prompt, out)? {
                 Line::Text(text) => text,
-                Line::Unreadable => return Ok(Typed::Unreadable),
+                Line::Unreadable => return Ok(Typed::Unreadable(UNREADABLE)),
                 Line::End => return Ok(Typed::End),
             };
             let Some(text) = text.strip_suffix('\t') else { break text };
@@ -61,7 +61,7 @@ impl Lines for Plain<'_> {
                     text.push('\n');
                     text.push_str(&line);
                 }
-                Line::Unreadable => return Ok(Typed::Unreadable),
+                Line::Unreadable => return Ok(Typed::Unreadable(UNREADABLE)),
                 Line::End => break,
             }
         }

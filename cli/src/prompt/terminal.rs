@@ -1,10 +1,10 @@
 //! Lines that are edited on a terminal.
 
 use std::borrow::Cow;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use permazen::escape::path_text;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -15,12 +15,18 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::complete::{Completion, complete};
 use super::history;
-use super::lines::{Lines, Typed, is_yes};
+use super::lines::{Lines, Typed, UNREADABLE_AND_MORE, is_yes};
 use super::whole::is_whole;
 use crate::failure::Failure;
+use crate::keyboard;
 use crate::output::{self, Output};
 use crate::secrets;
 use crate::session::Session;
+
+/// Terminals, by `TERM`, of which lines are read as the system gives them.
+const WITHOUT_EDITING: [&str; 3] = ["cons25", "dumb", "emacs"];
+
+const NOT_KEPT: &str = "what is typed is not kept there";
 
 /// How many lines are kept.
 const MOST_LINES: usize = 1000;
@@ -43,12 +49,33 @@ impl<'s> Terminal<'s> {
             .build();
         let mut editor = Editor::with_config(config).map_err(failed)?;
         editor.set_helper(Some(Help { session, asks: false }));
-        let history = if no_history { None } else { history::file() };
+        let mut history = if no_history { None } else { history::file() };
         if let Some(file) = &history {
-            // There is none yet, or it is from another program: typing works without it.
-            let _ = editor.load_history(file);
+            match history::is_there(file) {
+                // It may be from another program: typing works without it.
+                Ok(true) => _ = editor.load_history(file),
+                Ok(false) => {}
+                Err(error) => {
+                    output::note(format_args!("{}: {NOT_KEPT}: {error}", path_text(file)));
+                    history = None;
+                }
+            }
+        }
+        let term = std::env::var("TERM").unwrap_or_default();
+        if !WITHOUT_EDITING.iter().any(|without| without.eq_ignore_ascii_case(&term)) {
+            keyboard::keep();
         }
         Ok(Terminal { editor, history })
+    }
+
+    /// Reads a text. If that fails, the editor may have lost what it had read beyond the text; what
+    /// comes after that goes too, since it may begin in the middle of a line.
+    fn line(&mut self, prompt: &str) -> rustyline::Result<String> {
+        let read = self.editor.readline(prompt);
+        if let Err(error) = &read {
+            keyboard::drop_typed(is_unreadable(error));
+        }
+        read
     }
 
     /// Keeps a text for the next session. Nothing depends on it.
@@ -60,10 +87,10 @@ impl<'s> Terminal<'s> {
             return;
         }
         let Some(file) = self.history.clone() else { return };
-        if let Err(error) = make_private(&file)
+        if let Err(error) = history::make(&file)
             .and_then(|()| self.editor.append_history(&file).map_err(std::io::Error::other))
         {
-            output::note(format_args!("what is typed cannot be kept: {error}"));
+            output::note(format_args!("{}: {NOT_KEPT}: {error}", path_text(&file)));
             self.history = None;
         }
     }
@@ -73,25 +100,6 @@ impl<'s> Terminal<'s> {
             help.asks = asks;
         }
     }
-}
-
-/// Makes sure that only this user can read the file.
-fn make_private(file: &std::path::Path) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
-    }
-    let mut options = fs::File::options();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)?;
-    #[cfg(unix)]
-    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(())
 }
 
 fn failed(error: ReadlineError) -> Failure {
@@ -106,14 +114,14 @@ fn is_unreadable(error: &ReadlineError) -> bool {
 impl Lines for Terminal<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
         out.flush();
-        match self.editor.readline(prompt) {
+        match self.line(prompt) {
             Ok(text) => {
                 self.keep(&text);
                 Ok(Typed::Text(text))
             }
             Err(ReadlineError::Interrupted) => Ok(Typed::Dropped),
             Err(ReadlineError::Eof) => Ok(Typed::End),
-            Err(error) if is_unreadable(&error) => Ok(Typed::Unreadable),
+            Err(error) if is_unreadable(&error) => Ok(Typed::Unreadable(UNREADABLE_AND_MORE)),
             Err(error) => Err(failed(error)),
         }
     }
@@ -121,7 +129,7 @@ impl Lines for Terminal<'_> {
     fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure> {
         out.flush();
         self.asks(true);
-        let answer = self.editor.readline(question);
+        let answer = self.line(question);
         self.asks(false);
         match answer {
             Ok(answer) => Ok(Some(is_yes(&answer))),
@@ -131,6 +139,12 @@ impl Lines for Terminal<'_> {
             Err(ReadlineError::Eof) => Ok(None),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        keyboard::restore();
     }
 }
 

@@ -6,7 +6,7 @@ use permazen::object::Transaction;
 use permazen::open::StoreKind;
 use permazen_query::syntax::StatementKind;
 
-use super::lines::{Lines, Typed, UNREADABLE};
+use super::lines::{Lines, Typed};
 use super::pending::{Edit, Open, Pending, Shared, Version};
 use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
@@ -41,7 +41,7 @@ impl<'d> Work<'_, 'd> {
             let then = match self.lines.read(&prompt, self.out)? {
                 Typed::Text(text) => self.text(text),
                 Typed::Dropped => continue,
-                Typed::Unreadable => Err(Failure::new(UNREADABLE.to_owned())),
+                Typed::Unreadable(what) => Err(Failure::new(what)),
                 Typed::End => self.leave(Answer::Yes),
             };
             match then {

@@ -12,6 +12,9 @@ use crate::output::{self, Output};
 use crate::session::Session;
 use crate::{ONLY_TRIED, statement};
 
+/// What is said if the output cannot be written after the commit.
+const COMMITTED: &str = "what the script changes is committed";
+
 /// Runs a script. `each`: each piece is a transaction of its own.
 ///
 /// # Errors
@@ -89,21 +92,18 @@ pub(crate) fn run_migration(
     migrate::in_batches(script.text(piece), &locate, session, out)
 }
 
-/// Runs a script as one transaction. Runs it again if others were in the way, as long as nothing was
-/// printed.
+/// Runs a script as one transaction.
 fn run_whole(script: &Script, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
-    let (begun, before) = (Instant::now(), out.bytes());
     let edits = script.pieces().iter().any(|piece| piece.place() == Place::Inside { edits: true });
-    let mut ids = Ids::default();
     let mut committed = 0;
-    loop {
-        ids.begin_again();
-        match attempt(script.pieces(), edits, &mut ids, &mut committed, script, session, out) {
-            Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
-            Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {}
-            Err(failure) if edits => return Err(but_nothing(failure)),
-            done => return done,
+    match run_one(script.pieces(), edits, &mut committed, script, session, out) {
+        Err(failure) if edits => Err(but_nothing(failure)),
+        Err(failure) if committed > 0 => Err(but_committed(failure, committed)),
+        Ok(answer) if committed > 0 => {
+            out.check().map_err(|failure| failure.but(COMMITTED))?;
+            Ok(answer)
         }
+        done => done,
     }
 }
 
@@ -113,30 +113,15 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     let mut committed = 0_u64;
     for piece in script.pieces() {
         let edits = piece.place() == Place::Inside { edits: true };
-        let before = out.bytes();
-        let begun = Instant::now();
-        let mut ids = Ids::default();
         let pieces = std::slice::from_ref(piece);
-        let result = loop {
-            // After a Ctrl-C that came too late for the piece before, this one does not run.
-            if let Err(interrupted) = session.interrupt.check() {
-                break Err(interrupted);
-            }
-            ids.begin_again();
-            match attempt(pieces, edits, &mut ids, &mut committed, script, session, out) {
-                Err(failure) if is_run_again(&failure, begun, session) && out.bytes() == before => {
-                }
-                result => break result,
-            }
-        };
-        let result =
-            result.and_then(|answer| session.interrupt.check_unless_done().map(|()| answer));
+        let result = run_one(pieces, edits, &mut committed, script, session, out);
+        let result = result
+            .and_then(|answer| session.interrupt.check_unless_done().map(|()| answer))
+            .and_then(|answer| out.check().map(|()| answer));
         match result {
             Ok(given) => answer = answer.max(given),
             Err(failure) if committed > 0 => return Err(but_committed(failure, committed)),
-            Err(failure) if edits && out.bytes() != before => {
-                return Err(but_nothing(failure));
-            }
+            Err(failure) if edits => return Err(but_nothing(failure)),
             Err(failure) => return Err(failure),
         }
         if out.is_gone() {
@@ -146,12 +131,43 @@ fn run_each(script: &Script, session: &Session, out: &mut Output) -> Result<Answ
     Ok(answer)
 }
 
-/// Whether what has failed is run again: others were in the way, there is time left, and nobody has
-/// pressed Ctrl-C.
-fn is_run_again(failure: &Failure, begun: Instant, session: &Session) -> bool {
-    failure.is_retryable
-        && begun.elapsed() < session.options.wait
-        && session.interrupt.check().is_ok()
+/// Runs pieces as one transaction. What they print is held back until it is committed, and forgotten if
+/// it fails. They are run again if others were in the way, as long as nothing is printed.
+fn run_one(
+    pieces: &[Piece],
+    edits: bool,
+    committed: &mut u64,
+    script: &Script,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
+    let (begun, printed, before) = (Instant::now(), out.bytes(), *committed);
+    let mut ids = Ids::default();
+    loop {
+        // After a Ctrl-C that came too late for what was before, this does not run.
+        session.interrupt.check()?;
+        ids.begin_again();
+        if edits {
+            out.hold();
+        }
+        match attempt(pieces, edits, &mut ids, committed, script, session, out) {
+            Ok(answer) => {
+                out.release();
+                return Ok(answer);
+            }
+            Err(failure)
+                if *committed == before
+                    && out.bytes() == printed
+                    && session.is_run_again(&failure, begun) =>
+            {
+                out.forget();
+            }
+            Err(failure) => {
+                out.take_back();
+                return Err(failure);
+            }
+        }
+    }
 }
 
 /// Adds that something before it is committed.
@@ -199,11 +215,14 @@ fn attempt(
         if out.is_gone() {
             break;
         }
+        if edits {
+            out.keep_pace();
+        }
     }
     if !edits || session.options.dry_run {
         return Ok(answer);
     }
-    // What was printed must have been taken before it becomes true.
+    // What was printed before it becomes true must have been taken.
     out.check()?;
     if out.is_gone() {
         return Err(Failure::new("nobody reads the output any more"));

@@ -43,7 +43,7 @@ pub(super) fn patiently<T, E: Into<Failure>>(
             return Err(busy(&failure, wait));
         }
         if !told && start.elapsed() >= TOLD_AFTER {
-            output::note(WAITING);
+            output::note_now(WAITING);
             told = true;
         }
         thread::sleep(PAUSE.min(left));
@@ -70,7 +70,7 @@ pub(crate) fn telling<T>(on_server: bool, run: impl FnOnce() -> T) -> T {
         // Without the thread, nothing is said.
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             if ended.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
-                output::note(if on_server { WAITING_FOR_SERVER } else { WAITING });
+                output::note_now(if on_server { WAITING_FOR_SERVER } else { WAITING });
             }
         });
         let result = run();

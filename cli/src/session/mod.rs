@@ -7,10 +7,10 @@ mod parameters;
 mod readers;
 mod transactions;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use permazen::kv::KvDatabase;
 use permazen::layout::SchemaIndex;
@@ -21,7 +21,7 @@ use permazen_query::{Catalog, Limits};
 
 pub(crate) use counted::{Counted, counter_of};
 
-use crate::failure::Answer;
+use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 
 /// An open database.
@@ -40,6 +40,8 @@ pub(crate) struct Session {
     catalog: RefCell<Option<Catalog>>,
     /// What was found damaged when the last transaction began that met it.
     damage: RefCell<Option<Rc<Damage>>>,
+    /// Whether something was read that cannot be read again.
+    read_once: Cell<bool>,
 }
 
 /// Recorded schemas that cannot be read.
@@ -87,6 +89,20 @@ impl Session {
     /// What an answer becomes that may lack something, because recorded schemas are damaged.
     pub(crate) fn perhaps_lacking(&self, answer: Answer) -> Answer {
         answer.max(Answer::yes_if(self.damage.borrow().is_none()))
+    }
+
+    /// Remembers that something was read that can only be read once, such as a pipe.
+    pub(crate) fn has_read_once(&self) {
+        self.read_once.set(true);
+    }
+
+    /// Whether what has failed can be run again since `begun`: others were in the way, there is time
+    /// left, Ctrl-C has not come, and what was read can be read again.
+    pub(crate) fn is_run_again(&self, failure: &Failure, begun: Instant) -> bool {
+        failure.is_retryable
+            && begun.elapsed() < self.options.wait
+            && self.interrupt.check().is_ok()
+            && !self.read_once.get()
     }
 
     /// What a statement may use.

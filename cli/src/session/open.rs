@@ -1,6 +1,6 @@
 //! Opening the database that the command line names.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -75,6 +75,7 @@ impl Session {
             options,
             catalog: RefCell::default(),
             damage: RefCell::default(),
+            read_once: Cell::default(),
         }
     }
 }

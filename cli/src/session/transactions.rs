@@ -217,7 +217,24 @@ impl Session {
             let done = action(&transaction);
             let done = done.and_then(|done| self.commit(transaction).map(|()| done));
             match done {
-                Err(failure) if failure.is_retryable && begun.elapsed() < self.options.wait => {}
+                Err(failure) if self.is_run_again(&failure, begun) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// The same with a transaction of the key/value store.
+    pub(crate) fn write_pairs<T>(
+        &self,
+        mut action: impl FnMut(&mut dyn KvTransaction) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let begun = Instant::now();
+        loop {
+            let mut transaction = self.begin_pairs()?;
+            let done = action(&mut *transaction);
+            let done = done.and_then(|done| self.commit_pairs(transaction).map(|()| done));
+            match done {
+                Err(failure) if self.is_run_again(&failure, begun) => {}
                 done => return done,
             }
         }

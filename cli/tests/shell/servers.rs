@@ -13,6 +13,16 @@ fn run(store: &str, arguments: &[&str]) -> Ran {
     Ran::of(&mut program(Path::new(store), arguments))
 }
 
+/// A server says itself who can read what it has, so nobody else can read a copy.
+#[track_caller]
+fn is_private(file: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{file:?}");
+    }
+}
+
 #[test]
 fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     let Some(server) = Postgres::shared() else { return };
@@ -46,6 +56,7 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     assert_eq!(run(&url, &["check"]).code, 0);
     let back = format!("lmdb:{}", db.file("back").display());
     run(&url, &["copy", &back]).done();
+    is_private(&db.file("back").join("data.mdb"));
     let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
     assert_eq!(dump(&back), dump(&url));
     for (arguments, why) in
@@ -53,6 +64,12 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     {
         let failed = run(&url, arguments).failed(2);
         assert!(failed.contains(why), "{failed}");
+    }
+    for command in [&["save"][..], &["kv", "dump"], &["copy"]] {
+        let file = db.file(&format!("{}.xml", command[0]));
+        let name = format!("{}{}", if command[0] == "copy" { "xml:" } else { "" }, file.display());
+        run(&url, &[command, &[&name]].concat()).done();
+        is_private(&file);
     }
 }
 
@@ -95,7 +112,10 @@ fn a_user_who_may_only_read_is_told_that_nothing_was_committed() {
         assert!(refused.err.contains(said), "{refused:?}");
         let said = "; nothing is changed";
         assert!(refused.err.trim_end().ends_with(said), "{refused:?}");
+        assert_eq!(refused.out, "");
     }
+    let json = run(&url, &["--write", "--json", "create Pet"]);
+    assert_eq!((json.code, json.out.as_str()), (2, ""), "{json:?}");
     server.sql("DROP OWNED BY reader");
     server.sql("DROP USER reader");
 }
@@ -220,6 +240,7 @@ fn a_prefix_of_a_cluster_is_used_as_a_table() {
     assert_eq!(run(&url, &["check"]).code, 0);
     let back = format!("lmdb:{}", db.file("back").display());
     run(&url, &["copy", &back]).done();
+    is_private(&db.file("back").join("data.mdb"));
     let dump = |store: &str| run(store, &["kv", "dump", "-"]).done();
     assert_eq!(dump(&back), dump(&url));
     for (arguments, why) in

@@ -43,6 +43,9 @@ impl Process {
             }
         })
         .map_err(io::Error::other)?;
+        // Without this, a file that is larger than the system allows would end the process without a word.
+        #[cfg(unix)]
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
         Ok(process)
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bytes::Bytes;
-use super::{Bounds, change_pairs, remove_span};
+use super::{Bounds, remove_span};
 use crate::commands::Context;
 use crate::failure::{Answer, Failure};
 
@@ -18,7 +18,7 @@ pub(crate) struct Put {
 
 impl Put {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
-        change_pairs(context.session, |kv| Ok(kv.put(&self.key.0, &self.value.0)?))?;
+        context.session.write_pairs(|kv| Ok(kv.put(&self.key.0, &self.value.0)?))?;
         if context.out.is_json() {
             let (key, value) = (self.key.to_string(), self.value.to_string());
             context.out.json(&json!({ "type": "pair", "key": key, "value": value }))?;
@@ -49,7 +49,7 @@ pub(crate) struct Remove {
 impl Remove {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
-        let removed = change_pairs(session, |kv| match (&self.prefix, &self.key) {
+        let removed = session.write_pairs(|kv| match (&self.prefix, &self.key) {
             (Some(prefix), _) => {
                 remove_span(kv, Bounds::of_prefix(&prefix.0).span(), &session.interrupt)
             }

@@ -6,7 +6,7 @@ use permazen::kv::KeySpan;
 use permazen::kv::xml::{self, Style, XmlError};
 use serde_json::json;
 
-use super::{Range, change_pairs, read_pairs, remove_span};
+use super::{Range, read_pairs, remove_span};
 use crate::commands::Context;
 use crate::commands::file::{self, file_text};
 use crate::failure::{Answer, Failure};
@@ -59,8 +59,8 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
-        let input = file::read(&self.file, session)?;
-        let count = change_pairs(session, |kv| {
+        let count = session.write_pairs(|kv| {
+            let input = file::read(&self.file, session)?;
             if self.replace_all {
                 remove_span(kv, KeySpan::FULL, &session.interrupt)?;
             }

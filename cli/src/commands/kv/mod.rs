@@ -124,17 +124,6 @@ pub(super) fn read_pairs<T>(
     action(&*transaction)
 }
 
-/// Changes pairs as a whole or not at all. Nothing is committed with `--dry-run`.
-pub(super) fn change_pairs<T>(
-    session: &Session,
-    action: impl FnOnce(&mut dyn KvTransaction) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let mut transaction = session.begin_pairs()?;
-    let done = action(&mut *transaction)?;
-    session.commit_pairs(transaction)?;
-    Ok(done)
-}
-
 /// How many pairs are removed at a time.
 const SLICE: usize = 1000;
 

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use permazen::kv::KeySpan;
 use permazen::layout;
@@ -36,24 +37,22 @@ impl Load {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let empty_is_json = context.out.is_json();
-        let mut input = Some(file::read(&self.file, session)?);
-        let mut next = || match input.take() {
-            Some(input) => Ok(input),
-            // Others were in the way the first time.
-            None if file::is_stream(&self.file) => {
-                Err(Failure::new("-: standard input can only be read once; try again"))
-            }
-            None => file::read(&self.file, session),
-        };
+        let open = || file::read(&self.file, session);
         let mut removed = None;
         let count = if self.replace_all {
-            let (before, count) = self.replace_all(next()?, empty_is_json, session)?;
+            let begun = Instant::now();
+            let (before, count) = loop {
+                match self.replace_all(open()?, empty_is_json, session) {
+                    Err(failure) if session.is_run_again(&failure, begun) => {}
+                    done => break done?,
+                }
+            };
             removed = Some(before);
             count
         } else {
             let mut ids = context.ids.of_next_load();
             let count = context.write(|transaction| {
-                self.read(transaction, next()?, empty_is_json, &mut ids, session)
+                self.read(transaction, open()?, empty_is_json, &mut ids, session)
             });
             match count {
                 Ok(count) => {
