@@ -244,6 +244,8 @@ fn t072_t073_time_is_limited() {
         let mut tx = writing(db);
         put(&mut tx, 1, 1);
         tx.set_timeout(Some(Duration::ZERO)).unwrap();
+        assert!(matches!(tx.get(&[1]), Err(KvError::Timeout(_))));
+        tx.set_timeout(None).unwrap();
         assert_eq!(get(&tx, 1), Some(1));
         tx.set_timeout(Some(Duration::from_nanos(1))).unwrap();
         thread::sleep(Duration::from_millis(1));

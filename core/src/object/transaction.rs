@@ -209,9 +209,9 @@ impl<'db> Transaction<'db> {
         self.store.transaction("a read-only mode", |kv| Ok(kv.set_read_only()?))
     }
 
-    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero
-    /// mean no limit. Operations after that time, including the commit, fail with the store's
-    /// [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
+    /// Limits how long the transaction may be used, counted from its beginning. `None` means no
+    /// limit; with zero, no time is left. Operations after that time, including the commit, fail with the
+    /// store's [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
     ///
     /// # Errors
     /// [`Error::Ended`]. [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store

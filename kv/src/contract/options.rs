@@ -29,7 +29,8 @@ pub struct TxOptions {
     /// (`late_lock`). When the time is over, the error is retryable.
     pub wait: Option<Duration>,
     /// How long the transaction may be used, see
-    /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout). `None` means no limit.
+    /// [`KvTransaction::set_timeout`](crate::KvTransaction::set_timeout). `None` means no limit; with
+    /// zero, already the first operation fails.
     pub timeout: Option<Duration>,
     /// How often this work was tried before and failed for a reason that may pass;
     /// [`Retry`](crate::Retry) counts it. A transaction that has failed five times gets its turn. On
@@ -87,7 +88,7 @@ impl TxOptions {
         self
     }
 
-    /// Sets how long the transaction may be used.
+    /// Sets how long the transaction may be used. With zero, already the first operation fails.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -522,9 +522,9 @@ pub trait KvTransaction: KvWrite {
     /// stays usable.
     fn set_read_only(&mut self) -> Result<()>;
 
-    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero mean
-    /// no limit. Accesses after that time fail with [`KvError::Timeout`]. Free; but with a limit, each
-    /// access looks at the clock.
+    /// Limits how long the transaction may be used, counted from its beginning. `None` means no limit.
+    /// Accesses after that time fail with [`KvError::Timeout`]; with a limit of zero, all of them do.
+    /// Free; but with a limit, each access looks at the clock.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the store has no time-outs.

@@ -177,7 +177,9 @@ impl WriteTransaction {
             leads: joins,
             permit,
         };
-        begun.with(|session| shared.database.file.check(session.connection))?;
+        if let Some(pooled) = &begun.pooled {
+            shared.database.file.check(&pooled.connection)?;
+        }
         Ok(Box::new(begun))
     }
 

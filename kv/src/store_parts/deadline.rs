@@ -12,23 +12,21 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Starts to count. `None` and zero mean unlimited.
+    /// Starts to count. `None` means unlimited; of zero, no time is left.
     pub(crate) fn new(limit: Option<Duration>) -> Self {
-        let mut deadline = Deadline { begun: Instant::now(), limit: None };
-        deadline.set(limit);
-        deadline
+        Deadline { begun: Instant::now(), limit }
     }
 
     /// Changes the limit.
     pub(crate) fn set(&mut self, limit: Option<Duration>) {
-        self.limit = limit.filter(|limit| !limit.is_zero());
+        self.limit = limit;
     }
 
     /// Fails once the time is over.
     pub(crate) fn check(&self) -> Result<()> {
         let Some(limit) = self.limit else { return Ok(()) };
         let open = self.begun.elapsed();
-        if open <= limit {
+        if open < limit {
             return Ok(());
         }
         Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))

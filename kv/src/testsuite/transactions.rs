@@ -197,7 +197,7 @@ pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     }
 }
 
-/// Zero is no limit. A store without time-outs says so.
+/// With a limit of zero no time is left, with none it never ends. A store without time-outs says so.
 pub fn t072_time_out_values(fixture: &mut Fixture) {
     let mut tx = writing(fixture);
     if !fixture.store().capabilities().timeouts {
@@ -205,13 +205,26 @@ pub fn t072_time_out_values(fixture: &mut Fixture) {
         assert!(matches!(refused, Err(KvError::Unsupported(_))));
         return;
     }
-    for limit in [None, Some(Duration::ZERO), Some(Duration::from_secs(3600)), Some(Duration::MAX)]
-    {
+    for limit in [None, Some(Duration::from_secs(3600)), Some(Duration::MAX)] {
         tx.set_timeout(limit).unwrap();
         std::thread::sleep(Duration::from_millis(2));
         tx.put(b"a", b"").unwrap();
     }
-    tx.commit().unwrap();
+    tx.set_timeout(Some(Duration::ZERO)).unwrap();
+    let is_over = |result: crate::Result<()>| assert!(matches!(result, Err(KvError::Timeout(_))));
+    is_over(tx.get(b"a").map(drop));
+    is_over(tx.put(b"b", b""));
+    is_over(tx.commit());
+    for options in [TxOptions::reading(), TxOptions::writing()] {
+        let options = options.with_timeout(Duration::ZERO);
+        let mut tx = fixture.store().begin(&options).unwrap();
+        is_over(tx.at_least(&[], None).map(drop));
+        tx.set_timeout(None).unwrap();
+        assert!(tx.get(b"a").unwrap().is_none());
+        tx.rollback();
+        is_over(fixture.store().begin(&options).unwrap().commit());
+    }
+    assert!(committed(fixture.store()).is_empty());
 }
 
 /// A transaction that is used after its time fails with a time-out, which counts as stale.

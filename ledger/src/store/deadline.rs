@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::{KvError, Result};
 
-/// How long a transaction may be used. `None` and zero mean unlimited.
+/// How long a transaction may be used. `None` means unlimited; of zero, no time is left.
 pub(super) struct Deadline {
     begun: Instant,
     pub(super) limit: Option<Duration>,
@@ -17,9 +17,9 @@ impl Deadline {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let Some(limit) = self.limit.filter(|limit| !limit.is_zero()) else { return Ok(()) };
+        let Some(limit) = self.limit else { return Ok(()) };
         let open = self.begun.elapsed();
-        if open <= limit {
+        if open < limit {
             return Ok(());
         }
         Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))
