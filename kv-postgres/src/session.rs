@@ -232,6 +232,11 @@ impl Session for PostgresSession {
         self.export()
     }
 
+    fn lacks_certainty(&self) -> bool {
+        let can_have = self.read_only && self.pool.dialect == Dialect::Postgres;
+        self.is_begun && !self.is_certain && can_have
+    }
+
     fn siblings(&self) -> Option<Siblings> {
         let (pool, wait, exported) = (Arc::clone(&self.pool), self.wait, self.exported.clone()?);
         Some(Box::new(move || PostgresSession::beside(&pool, wait, &exported)))

@@ -140,6 +140,47 @@ fn a_check_and_a_copy_read_one_state_that_counts_at_once() {
     assert_eq!(copy.statistics().unwrap().entries, Some(2));
 }
 
+/// The library itself has read by then.
+#[test]
+fn a_closure_that_wants_a_snapshot_runs_again_as_a_certain_one() {
+    let Some((server, _turn)) = own_server() else { return };
+    let url = server.new_table();
+    let store = PostgresStore::open(&url).unwrap();
+    put(&store, &[b"x"]);
+    let mut attempts = 0;
+    let snapshot = store.read(|tx| {
+        attempts += 1;
+        tx.get(b"x")?;
+        tx.snapshot()
+    });
+    assert_eq!(snapshot.unwrap().get(b"x").unwrap().as_deref(), Some(&b"0"[..]));
+    assert_eq!(attempts, 2);
+    // One that nobody runs again is told what it is.
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    tx.get(b"x").unwrap();
+    assert!(matches!(tx.snapshot(), Err(KvError::Unsupported(_))));
+    drop(tx);
+
+    let db = permazen::Permazen::builder(PostgresStore::open(&server.new_table()).unwrap());
+    let db = db.model::<Note>().build().unwrap();
+    let id = db.write(|tx| Ok(tx.create(Note { text: "old".to_owned() })?.id())).unwrap();
+    let mut attempts = 0;
+    let detached = db.read(|tx| {
+        attempts += 1;
+        assert_eq!(tx.get::<Note>(id)?.load()?.text, "old");
+        Ok(tx.core().snapshot()?)
+    });
+    let detached = detached.unwrap();
+    assert_eq!(attempts, 2);
+    db.write(|tx| tx.get::<Note>(id)?.delete().map(drop)).unwrap();
+    assert!(detached.exists(id).unwrap());
+}
+
+#[derive(permazen::PermazenObject, Debug, Clone)]
+struct Note {
+    text: String,
+}
+
 /// 57014 also ends a wait for certainty, but later it means what it says.
 #[test]
 fn a_read_that_takes_too_long_after_the_wait_is_a_time_out() {

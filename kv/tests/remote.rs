@@ -311,6 +311,23 @@ fn a_snapshot_is_read_after_its_transaction_by_several_threads() {
 }
 
 #[test]
+fn a_closure_that_passes_over_a_lost_connection_runs_again() {
+    let (server, db) = database();
+    fill(&server, 10, 10);
+    let mut attempts = 0;
+    db.write(|tx| {
+        attempts += 1;
+        if attempts == 1 {
+            server.fail_after(0);
+        }
+        assert_eq!(tx.get(&key(5)).is_ok(), attempts > 1);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(attempts, 2);
+}
+
+#[test]
 fn after_a_failure_a_transaction_answers_nothing() {
     let (server, db) = database();
     fill(&server, 3_000, 10);
@@ -329,8 +346,10 @@ fn after_a_failure_a_transaction_answers_nothing() {
         ];
         if failed {
             assert!(then[0].as_ref().unwrap_err().is_retryable());
-            then[1..].iter().for_each(|result| assert!(result.as_ref().unwrap_err().is_stale()));
-            assert!(tx.commit().unwrap_err().is_stale());
+            then[1..]
+                .iter()
+                .for_each(|result| assert!(result.as_ref().unwrap_err().is_retryable()));
+            assert!(tx.commit().unwrap_err().is_retryable());
             return Ok(None);
         }
         tx.commit().map(Some)

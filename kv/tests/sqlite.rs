@@ -14,7 +14,10 @@ use std::time::Duration;
 use common::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvRead, TxOptions};
+use permazen_kv::{
+    Direction, Durability, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction,
+    TxOptions,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -102,8 +105,15 @@ fn t102_a_write_after_another_commit_must_be_retried() {
     put(&store, b"k", b"2");
     let error = tx.put(b"other", b"").unwrap_err();
     assert!(error.is_retryable(), "{error}");
-    assert!(tx.get(b"k").unwrap_err().is_stale());
-    assert!(tx.commit().unwrap_err().is_stale());
+    // Whoever goes on all the same is told the same.
+    let error = tx.get(b"k").unwrap_err();
+    assert!(error.is_retryable() && !error.is_stale(), "{error}");
+    let error = tx.commit().unwrap_err().to_string();
+    let start = "transaction must be retried: an earlier operation has failed in it: ";
+    assert!(
+        error.starts_with(start) && error.contains("another transaction is in the way"),
+        "{error}"
+    );
     let mut tx = writing(&late);
     tx.put(b"other", b"").unwrap();
     let short = TxOptions::writing().with_wait(Duration::from_millis(20));
@@ -112,6 +122,30 @@ fn t102_a_write_after_another_commit_must_be_retried() {
     tx.commit().unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 2);
     drop(dir);
+}
+
+#[test]
+fn a_closure_that_passes_over_a_conflict_runs_again() {
+    let (_dir, store) = store();
+    put(&store, b"k", b"1");
+    let late = SqliteStore::builder().late_lock(true).open(store.path()).unwrap();
+    for commits in [false, true] {
+        let mut attempts = 0;
+        let run = |tx: &mut dyn KvTransaction| {
+            attempts += 1;
+            tx.get(b"k")?;
+            if attempts == 1 {
+                put(&store, b"k", b"2");
+            }
+            let taken = tx.put(b"k", b"3");
+            assert_eq!(taken.is_ok(), attempts > 1);
+            // Another operation says the same as the commit.
+            if commits { Ok(()) } else { tx.get(b"k").map(drop) }
+        };
+        late.write(run).unwrap();
+        assert_eq!(attempts, 2);
+        assert_eq!(reading(&store).get(b"k").unwrap().as_deref(), Some(&b"3"[..]));
+    }
 }
 
 #[test]

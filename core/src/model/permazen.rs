@@ -615,7 +615,10 @@ impl Permazen {
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
         let config = &self.shared.reading;
-        self.retrying(&config.kv().clone().ending_here(), |kv| {
+        let mut options = config.kv().clone().ending_here();
+        // The store may find out in the middle that another kind of transaction is needed.
+        options.in_group = self.shared.retry.times > 0;
+        self.retrying(&options, |kv| {
             let core = self.open(kv, config)?;
             core.refuse_changes();
             let value = body(Tx::of(&core))?;

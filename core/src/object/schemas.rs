@@ -253,7 +253,7 @@ impl Transaction<'_> {
         match read {
             Ok(None) => {}
             Ok(Some(bundle)) => self.set_bundle(Arc::new(bundle)),
-            Err(_) => self.store.give_up(),
+            Err(error) => self.store.give_up(&error),
         }
     }
 }

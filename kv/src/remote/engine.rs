@@ -142,6 +142,13 @@ pub trait Session: Send {
     /// [`KvError::Unsupported`] if that is not possible, or not any more.
     fn share(&mut self) -> Result<()>;
 
+    /// Whether [`share`](Self::share) is impossible only because the transaction is not
+    /// [certain](crate::TxOptions::certain). Then a closure that wants it runs again in one that is. False
+    /// unless the engine says otherwise.
+    fn lacks_certainty(&self) -> bool {
+        false
+    }
+
     /// What makes more sessions of the state that was [shared](Self::share), so that several threads read it
     /// at once. It is used as long as this session is there. `None`, the default, if there can be no others: then
     /// the threads take turns.

@@ -11,6 +11,7 @@ use super::engine::{Changes, Page, RangeRead, Session};
 use super::known::{Rest, Taken};
 use super::lanes::Lanes;
 use super::state::{State, starts};
+use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, key};
 
@@ -84,6 +85,11 @@ impl Reader {
         lock(&self.lanes.first).session.is_begun()
     }
 
+    /// Whether the state could be shared if the transaction had begun as a certain one.
+    pub(super) fn lacks_certainty(&self) -> bool {
+        lock(&self.lanes.first).session.lacks_certainty()
+    }
+
     /// Whether a key is there, if that is known.
     pub(super) fn knows(&self, key: &[u8]) -> Option<bool> {
         lock(&self.lanes.first).known.get(key).map(|value| value.is_some())
@@ -135,7 +141,7 @@ impl Reader {
     /// Gives up the session. Who still has the reader gets errors.
     pub(super) fn end(&self) -> Box<dyn Session> {
         let mut state = lock(&self.lanes.first);
-        state.failure = Some(ENDED.to_owned());
+        state.failure = Some(EarlierFailure::ended(ENDED));
         std::mem::replace(&mut state.session, Box::new(Ended))
     }
 

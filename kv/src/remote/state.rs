@@ -5,7 +5,8 @@ use std::thread::ThreadId;
 
 use super::engine::{RangeRead, Session};
 use super::known::Known;
-use crate::{Direction, KvError, Result, key};
+use crate::store_parts::earlier_failure::EarlierFailure;
+use crate::{Direction, Result, key};
 
 /// A session, and what is known from it.
 pub(super) struct State {
@@ -16,7 +17,7 @@ pub(super) struct State {
     /// The questions of the requests that have no answer yet.
     pub(super) under_way: VecDeque<Vec<RangeRead>>,
     /// Why nothing can be read any more.
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<EarlierFailure>,
     /// The thread that has used it last, if threads can have different ones.
     pub(super) user: Option<ThreadId>,
 }
@@ -35,9 +36,7 @@ impl State {
 
     pub(super) fn check(&self) -> Result<()> {
         match &self.failure {
-            Some(failure) => {
-                Err(KvError::Stale(format!("an earlier operation has failed in it: {failure}")))
-            }
+            Some(failure) => Err(failure.error()),
             None => Ok(()),
         }
     }
@@ -46,7 +45,7 @@ impl State {
         if let Err(error) = &result
             && !error.is_caller_error()
         {
-            self.failure = Some(error.to_string());
+            self.failure = Some(EarlierFailure::of(error));
         }
         result
     }

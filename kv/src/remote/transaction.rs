@@ -1,5 +1,6 @@
 //! One transaction: what it has read, with its own writes over it.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -35,7 +36,14 @@ pub(super) struct RemoteTransaction<'db, E> {
     /// What the store has taken of the writes. Then nobody can read what was there before them.
     flushed: Flushed,
     is_read_only: bool,
+    /// Whoever began it runs it again after an error that says so.
+    runs_again: bool,
     deadline: Deadline,
+}
+
+thread_local! {
+    /// Whether an attempt of this thread could not go on because its transaction was not certain.
+    static WANTS_CERTAINTY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Which keys the store has taken before the commit.
@@ -75,7 +83,12 @@ impl Flushed {
 
 impl<'db, E: Engine> RemoteTransaction<'db, E> {
     pub(super) fn begin(engine: &'db E, options: &TxOptions) -> Result<Self> {
-        let reader = Arc::new(Reader::new(engine.begin(options)?, engine.max_key_len()));
+        let mut options = options.clone();
+        if options.in_group && options.read_only && WANTS_CERTAINTY.take() {
+            options.certain |= options.failed > 0;
+        }
+        let session = engine.begin(&options)?;
+        let reader = Arc::new(Reader::new(session, engine.max_key_len()));
         let is_tracked = engine.checks_reads() && !options.read_only;
         Ok(RemoteTransaction {
             engine,
@@ -89,6 +102,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             can_flush: !options.read_only && !is_tracked,
             flushed: Flushed::new(MOST_FLUSHED),
             is_read_only: options.read_only,
+            runs_again: options.in_group,
             deadline: Deadline::new(options.timeout),
         })
     }
@@ -226,13 +240,22 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         Ok(())
     }
 
-    /// Only of read-only transactions that the engine can [share](Session::share).
+    /// Only of read-only transactions that the engine can [share](Session::share). Where it can share those alone that are
+    /// certain, a closure runs again in one that is.
     fn snapshot(&self) -> Result<SharedRead> {
         self.deadline.check()?;
         if !self.is_read_only {
             return Err(KvError::Unsupported("a snapshot of a transaction that writes"));
         }
         let reader = self.view.base();
+        if self.runs_again && reader.lacks_certainty() {
+            WANTS_CERTAINTY.set(true);
+            return Err(KvError::Retry(
+                "a snapshot of a transaction that has read is of a state that others can make wrong, so it is begun \
+                 again as a certain one (TxOptions::with_certainty)"
+                    .to_owned(),
+            ));
+        }
         reader.share()?;
         Ok(match self.view.writes().is_empty() {
             true => Arc::clone(reader) as SharedRead,

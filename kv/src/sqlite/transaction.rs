@@ -1,6 +1,6 @@
 //! Transactions on a database, and the fixed states that read-only transactions see.
 
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use super::versions::{Pooled, Seen};
 use crate::group::{self, Leader, Member};
 use crate::store_parts;
 use crate::store_parts::deadline::Deadline;
+use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::{Turn, WritePermit, note_wait_in_vain};
 use crate::{
@@ -120,8 +121,8 @@ pub(super) struct WriteTransaction {
     /// The state on which it began.
     base: Seen,
     shared: Arc<Shared>,
-    /// Whether an operation has failed, so that no other can follow.
-    dead: Cell<bool>,
+    /// The operation that has failed, so that no other can follow.
+    failed: OnceCell<EarlierFailure>,
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
@@ -171,7 +172,7 @@ impl WriteTransaction {
             pooled: Some(pooled),
             base,
             shared: Arc::clone(shared),
-            dead: Cell::new(false),
+            failed: OnceCell::new(),
             discard: false,
             deadline: Deadline::new(options.timeout),
             leads: joins,
@@ -187,11 +188,16 @@ impl WriteTransaction {
     /// follow.
     fn with<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.deadline.check()?;
-        let Some(pooled) = self.pooled.as_ref().filter(|_| !self.dead.get()) else {
-            return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
+        if let Some(failed) = self.failed.get() {
+            return Err(failed.error());
+        }
+        let Some(pooled) = &self.pooled else {
+            return Err(KvError::Stale("it has ended".to_owned()));
         };
         operation(self.shared.database.session(&pooled.connection)).inspect_err(|error| {
-            self.dead.set(!error.is_caller_error());
+            if !error.is_caller_error() {
+                self.failed.get_or_init(|| EarlierFailure::of(error));
+            }
         })
     }
 

@@ -1,10 +1,10 @@
 //! A wrapper that makes operations fail, for tests of what happens then.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use crate::contract::pass_on::pass_on;
+use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
 use crate::wrappers::observed::{Observed, Observer, Operation};
 use crate::{KvDatabase, KvError, KvTransaction, Result, Scan, TxOptions};
@@ -99,7 +99,7 @@ impl fmt::Debug for Faults {
 /// [`KvTransaction::untracked`].
 ///
 /// After such a failure the transaction is dead: later operations on it fail with
-/// [`KvError::Stale`], and nothing of it is committed. It stays alive if the error is a mistake of
+/// [`KvError::Stale`], or with [`KvError::Retry`] if the failure was retryable, and nothing of it is committed. It stays alive if the error is a mistake of
 /// the caller ([`KvError::is_caller_error`]). A failed read of a snapshot has no effect on other
 /// operations. A commit that fails with [`KvError::OutcomeUnknown`] takes effect unless
 /// [`Faults::lose_commits`] says otherwise; a commit that fails with another error does not.
@@ -156,9 +156,9 @@ impl<D: KvDatabase> KvDatabase for FaultStore<D> {
 /// Decides whether operations on a transaction or a snapshot fail.
 struct Gate {
     faults: Faults,
-    /// Whether the transaction has ended by a failure. `None` for a snapshot, which is not ended by
+    /// The failure by which the transaction has ended. `None` for a snapshot, which is not ended by
     /// one.
-    dead: Option<Arc<AtomicBool>>,
+    dead: Option<Arc<OnceLock<EarlierFailure>>>,
 }
 
 impl Clone for Gate {
@@ -171,13 +171,13 @@ impl Clone for Gate {
 impl Gate {
     /// Fails if the next operation must fail.
     fn check(&self) -> Result<()> {
-        if self.dead.as_ref().is_some_and(|dead| dead.load(Ordering::Relaxed)) {
-            return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
+        if let Some(failure) = self.dead.as_ref().and_then(|dead| dead.get()) {
+            return Err(failure.error());
         }
         match self.faults.next() {
             Some(error) => {
-                if let Some(dead) = &self.dead {
-                    dead.store(!error.is_caller_error(), Ordering::Relaxed);
+                if let Some(dead) = self.dead.as_ref().filter(|_| !error.is_caller_error()) {
+                    dead.get_or_init(|| EarlierFailure::of(&error));
                 }
                 Err(error)
             }
@@ -280,6 +280,11 @@ mod tests {
         tx.put(b"a", b"").unwrap();
         faults.fail_nth(1, || KvError::Retry("injected".to_owned()));
         assert!(tx.get(b"a").unwrap_err().is_retryable());
+        assert!(tx.get(b"a").unwrap_err().to_string().contains("earlier operation"));
+        assert!(tx.commit().unwrap_err().is_retryable());
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        faults.fail_nth(1, || KvError::Stopped("injected"));
+        assert!(tx.put(b"a", b"").is_err());
         assert!(tx.get(b"a").unwrap_err().is_stale());
         assert!(tx.commit().unwrap_err().is_stale());
         assert!(store.inner().snapshot().get(b"a").unwrap().is_none());
@@ -298,6 +303,6 @@ mod tests {
         let untracked = tx.untracked().unwrap();
         let mut steps = untracked.scan(KeySpan::FULL, Direction::Forward).unwrap();
         assert!(steps.next().unwrap().unwrap_err().is_retryable());
-        assert!(tx.get(b"a").unwrap_err().is_stale());
+        assert!(tx.get(b"a").unwrap_err().is_retryable());
     }
 }

@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead, Verdict};
+use permazen_kv::{
+    Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, SharedRead, Verdict,
+};
 
 use super::journal::{Inverse, Journal, Mark};
 use crate::object::error::{Error, Result, key_too_long};
@@ -44,6 +46,8 @@ pub(crate) struct Store<'db> {
     wrote: Cell<bool>,
     undone: Cell<u64>,
     broken: Cell<bool>,
+    /// Why the transaction is broken, if it may succeed when it is run again.
+    passing: Cell<Option<Box<str>>>,
     /// Whether writes are refused.
     refusing: Cell<bool>,
     /// Whether reads outside of operations skip conflict detection.
@@ -87,6 +91,7 @@ impl<'db> Store<'db> {
             wrote: Cell::new(false),
             undone: Cell::new(0),
             broken: Cell::new(false),
+            passing: Cell::new(None),
             refusing: Cell::new(false),
             untracked: Cell::new(false),
             prefetches: false,
@@ -148,7 +153,7 @@ impl<'db> Store<'db> {
         body: impl FnOnce(&dyn KvRead) -> Result<R>,
     ) -> Result<R> {
         if self.broken.get() {
-            return Err(Error::Broken);
+            return Err(self.broken_by());
         }
         let backing = self.backing.try_borrow().map_err(|_| Error::Busy)?;
         // One call of `body`, because the compiler makes each of them anew for every `body`.
@@ -208,7 +213,7 @@ impl<'db> Store<'db> {
             return self.get_near(key, near, read);
         }
         if self.broken.get() {
-            return Err(Error::Broken);
+            return Err(self.broken_by());
         }
         self.lend_for_writing(|kv| {
             let found = kv.get_to_put(key, near)?;
@@ -258,7 +263,7 @@ impl<'db> Store<'db> {
 
     fn write<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {
         if self.broken.get() {
-            return Err(Error::Broken);
+            return Err(self.broken_by());
         }
         if self.refusing.get() {
             return Err(Error::ReadOnly);
@@ -545,7 +550,7 @@ impl<'db> Store<'db> {
     /// later operations and the commit fail.
     pub(in crate::object) fn begin_operation(&self) -> Result<Running<'_, 'db>> {
         if self.broken.get() {
-            return Err(Error::Broken);
+            return Err(self.broken_by());
         }
         let mark = self.journal.borrow().mark();
         self.depth.set(self.depth.get() + 1);
@@ -573,8 +578,8 @@ impl<'db> Store<'db> {
                 Ok(())
             })
         }) {
-            if undone.is_err() {
-                self.broken.set(true);
+            if let Err(error) = undone {
+                self.give_up(&error);
                 break;
             }
         }
@@ -600,9 +605,20 @@ impl<'db> Store<'db> {
 
     // ------------------------------------------------------------------ life-cycle
 
-    /// Makes all later operations and the commit fail.
-    pub(crate) fn give_up(&self) {
+    /// Makes all later operations and the commit fail because of this error.
+    pub(crate) fn give_up(&self, error: &Error) {
         self.broken.set(true);
+        self.passing.set(error.is_retryable().then(|| error.to_string().into()));
+    }
+
+    /// The error of an operation on a broken transaction. If what broke it passes, so that everything will be well when
+    /// it is run again, it says so.
+    #[cold]
+    fn broken_by(&self) -> Error {
+        let Some(why) = self.passing.take() else { return Error::Broken };
+        let error = KvError::Retry(format!("an earlier failure could not be undone: {why}"));
+        self.passing.set(Some(why));
+        error.into()
     }
 
     /// Lends the transaction of the key/value store. Detached stores have none.
@@ -613,7 +629,7 @@ impl<'db> Store<'db> {
     ) -> Result<R> {
         match &mut *self.backing.try_borrow_mut().map_err(|_| Error::Busy)? {
             Backing::Transaction(kv) => body(&mut **kv),
-            Backing::Detached(_) => Err(permazen_kv::KvError::Unsupported(what).into()),
+            Backing::Detached(_) => Err(KvError::Unsupported(what).into()),
             Backing::Ended => Err(Error::Ended),
         }
     }
@@ -627,12 +643,12 @@ impl<'db> Store<'db> {
     pub(crate) fn commit(&self) -> Result<()> {
         if self.broken.get() {
             self.rollback();
-            return Err(Error::Broken);
+            return Err(self.broken_by());
         }
         match self.end()? {
             Backing::Transaction(kv) => Ok(kv.commit()?),
             Backing::Detached(_) => {
-                Err(permazen_kv::KvError::Unsupported("commit of a detached transaction").into())
+                Err(KvError::Unsupported("commit of a detached transaction").into())
             }
             Backing::Ended => Err(Error::Ended),
         }

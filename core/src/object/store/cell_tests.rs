@@ -10,6 +10,8 @@ use crate::object::error::{Error, Result};
 struct Map {
     pairs: BTreeMap<Vec<u8>, Vec<u8>>,
     fail_at: Option<u32>,
+    /// The failure is one that passes.
+    passes: bool,
     max_key_len: Option<usize>,
 }
 
@@ -18,7 +20,8 @@ impl Map {
         match self.fail_at {
             Some(0) => {
                 self.fail_at = None;
-                Err(KvError::InvalidArgument("planned failure".to_owned()))
+                let why = "planned failure".to_owned();
+                Err(if self.passes { KvError::Retry(why) } else { KvError::InvalidArgument(why) })
             }
             Some(n) => {
                 self.fail_at = Some(n - 1);
@@ -153,6 +156,23 @@ fn an_undo_that_fails_breaks_the_transaction() {
     assert!(matches!(store.get(b"a", |_| ()), Err(Error::Broken)));
     assert!(matches!(store.put(b"a", b"", Undo::Unread), Err(Error::Broken)));
     assert!(matches!(store.commit(), Err(Error::Broken)));
+}
+
+/// Whoever passes over the error of an operation runs the transaction again all the same.
+#[test]
+fn an_undo_that_fails_for_a_reason_that_passes_says_so() {
+    let pairs = BTreeMap::from([(b"a".to_vec(), b"old".to_vec())]);
+    let store =
+        Store::detached(Box::new(Map { pairs, fail_at: Some(1), passes: true, ..Map::default() }));
+    let failed: Result<()> = store.operation(|| {
+        store.put(b"a", b"new", Undo::Old(b"old"))?;
+        Err(Error::Busy)
+    });
+    assert!(matches!(failed, Err(Error::Busy)));
+    for error in [store.get(b"a", |_| ()).unwrap_err(), store.commit().unwrap_err()] {
+        assert!(error.is_retryable(), "{error}");
+        assert!(error.to_string().contains("could not be undone: "), "{error}");
+    }
 }
 
 #[test]
