@@ -90,3 +90,63 @@ fn other_databases_are_followed_as_well() {
     file[several.unwrap() * PAGE + 1] ^= 0x40;
     assert_eq!(problems(&file), [""; 0]);
 }
+
+#[test]
+#[allow(deprecated, reason = "other programs use these flags")]
+fn an_environment_of_another_program_is_not_called_damaged() {
+    use crate::KvError;
+    use crate::lmdb::LmdbStore;
+
+    let all = [
+        (DatabaseFlags::REVERSE_KEY, "MDB_REVERSEKEY"),
+        (DatabaseFlags::DUP_SORT, "MDB_DUPSORT"),
+        (DatabaseFlags::INTEGER_KEY, "MDB_INTEGERKEY"),
+        (DatabaseFlags::DUP_SORT | DatabaseFlags::DUP_FIXED, "MDB_DUPSORT | MDB_DUPFIXED"),
+        (
+            DatabaseFlags::DUP_SORT | DatabaseFlags::DUP_FIXED | DatabaseFlags::INTEGER_DUP,
+            "MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP",
+        ),
+        (DatabaseFlags::DUP_SORT | DatabaseFlags::REVERSE_DUP, "MDB_DUPSORT | MDB_REVERSEDUP"),
+    ];
+    // With a name of its own, and the one that every environment has.
+    for (name, (flags, names)) in
+        [Some("permazen"), None].into_iter().flat_map(|name| all.map(|it| (name, it)))
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = EnvOpenOptions::new();
+        options.map_size(1 << 26).max_dbs(8);
+        #[allow(unsafe_code)]
+        // SAFETY: nobody else knows the directory.
+        let env = unsafe { options.open(directory.path()) }.unwrap();
+        env.create_databases_and_commit(env.write_txn().unwrap(), |open, tx| {
+            let mut options = open.database_options().types::<Bytes, Bytes>();
+            options.flags(flags);
+            if let Some(name) = name {
+                options.name(name);
+            }
+            let database = options.create(tx)?;
+            for number in 0..1000u64 {
+                database.put(tx, &(number / 3).to_ne_bytes(), &number.to_ne_bytes())?;
+            }
+            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
+        })
+        .unwrap();
+        env.prepare_for_closing().wait();
+        let data = directory.path().join("data.mdb");
+        let before = fs::read(&data).unwrap();
+        for builder in [
+            LmdbStore::builder(),
+            LmdbStore::builder().create(true),
+            LmdbStore::builder().read_only(true),
+            LmdbStore::builder().verify(true),
+        ] {
+            let error = builder.open(directory.path()).unwrap_err();
+            assert!(matches!(error, KvError::Open { .. }) && !error.is_damage(), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("another program has made it"), "{text}");
+            assert!(text.contains(&format!("the flags {names}, and")), "{text}");
+            assert!(!text.contains("backup"), "{text}");
+        }
+        assert!(fs::read(&data).unwrap() == before);
+    }
+}

@@ -18,7 +18,7 @@ use crate::{KeySpan, KvError, Result, Space};
 pub(super) use page::problem_of_page;
 use page::{HEAD, u16_at, u32_at, u64_at};
 use space::Counting;
-use structure::{Structure, TREE, Tree, free_flags_fit};
+use structure::{Structure, TREE, Tree, chosen_by_others, free_flags_fit};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
@@ -106,6 +106,11 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
     // complete if every page that is referred to is there.
     let short = meta.last_page >= len / meta.page_len;
     let problems = meta.problems(file, len, name, short).map_err(failed)?;
+    if !problems.is_empty()
+        && let Some(flags) = meta.foreign_flags(file, len, name).map_err(failed)?
+    {
+        return Err(not_ours(directory, &format!("the database {name:?} in it"), &flags));
+    }
     match problems.into_iter().next() {
         None => Ok(DataFile::Sound),
         Some(problem) if short => Err(damaged(
@@ -114,6 +119,17 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
         )),
         Some(problem) => Err(damaged(directory, format!("data.mdb: {problem}"))),
     }
+}
+
+/// The error for a database that has flags which another program must have chosen.
+fn not_ours(directory: &Path, what: &str, flags: &str) -> KvError {
+    cannot_open(
+        directory,
+        format!(
+            "not an environment of Permazen: {what} has the flags {flags}, and those of Permazen have none, so \
+             another program has made it (or a part of data.mdb was overwritten); nothing was changed"
+        ),
+    )
 }
 
 /// What is wrong with the structure of the data file in `directory`. Reads the whole file. A reader
@@ -244,6 +260,11 @@ impl Meta {
             }
             // LMDB may use either of them one day. The flags decide how keys are compared, and
             // whether LMDB maps the file at an address that is stored in it.
+            if free_flags_fit(meta.free.flags)
+                && let Some(flags) = chosen_by_others(meta.databases.flags)
+            {
+                return Err(not_ours(directory, "its main database", &flags));
+            }
             if !free_flags_fit(meta.free.flags) || meta.databases.flags != 0 {
                 return damaged(format!(
                     "impossible flags {:#x} and {:#x} in meta page {number} of data.mdb",
@@ -259,6 +280,14 @@ impl Meta {
             }
         }
         newest.ok_or_else(|| cannot_open(directory, "data.mdb is no LMDB data file"))
+    }
+
+    /// The flags of the database `name`, if another program must have chosen them.
+    fn foreign_flags(&self, file: &File, len: u64, name: &str) -> io::Result<Option<String>> {
+        let mut structure = Structure::new(file, self.page_len, len, self.last_page);
+        let databases = structure.databases(self.databases)?;
+        let found = databases.iter().find(|(found, _)| found == name.as_bytes());
+        Ok(found.and_then(|(_, tree)| chosen_by_others(tree.flags)))
     }
 
     /// What is wrong with the pages that LMDB needs to open the database `name`; with `all`, what

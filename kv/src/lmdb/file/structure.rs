@@ -25,6 +25,17 @@ pub(super) const MAX_DEPTH: u16 = 32;
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
 const INTEGER_KEY: u16 = 0x08;
+/// Those that only a database with several values for a key can have.
+const OF_DUPSORT: u16 = 0x70;
+/// What each flag is called, which other programs may choose for their databases.
+const CHOSEN: [(u16, &str); 6] = [
+    (0x02, "MDB_REVERSEKEY"),
+    (DUPSORT, "MDB_DUPSORT"),
+    (INTEGER_KEY, "MDB_INTEGERKEY"),
+    (0x10, "MDB_DUPFIXED"),
+    (0x20, "MDB_INTEGERDUP"),
+    (0x40, "MDB_REVERSEDUP"),
+];
 /// The flag of trees whose keys can have several values.
 const DUPSORT: u16 = 0x04;
 
@@ -443,6 +454,18 @@ impl<'f> Structure<'f> {
             }
         }
     }
+}
+
+/// The names of these flags of a database, if another program may have chosen them; `None` if they are those of
+/// Permazen's databases, or impossible.
+pub(super) fn chosen_by_others(flags: u16) -> Option<String> {
+    let known = CHOSEN.iter().fold(0, |all, (flag, _)| all | flag);
+    let is_possible = flags & !known == 0 && (flags & OF_DUPSORT == 0 || flags & DUPSORT != 0);
+    if flags == 0 || !is_possible {
+        return None;
+    }
+    let names = CHOSEN.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, name)| *name);
+    Some(names.collect::<Vec<_>>().join(" | "))
 }
 
 /// The flags of the tree of free pages. One flag may differ: it says how the environment was
