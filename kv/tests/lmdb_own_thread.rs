@@ -172,11 +172,11 @@ fn a_panic_within_a_closure_leaves_nothing() {
 }
 
 #[test]
-fn a_second_transaction_within_a_closure_fails_in_time() {
+fn a_second_transaction_within_a_closure_is_refused() {
     let (_directory, store) = store();
     for options in [short_wait(), TxOptions::writing().with_wait(Duration::from_millis(10))] {
         let nested = store.write(|_| store.begin(&options).map(drop));
-        assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
+        assert!(matches!(nested, Err(KvError::WithinWrite { .. })), "{nested:?}");
     }
     // Transactions of both kinds follow each other.
     for i in 0..20u8 {

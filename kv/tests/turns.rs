@@ -1,5 +1,6 @@
 //! A transaction that others overtake again and again gets its turn. Attempts are counted: five are
-//! overtaken, the sixth is not, or the seventh if others write directly to the store.
+//! overtaken, the sixth is not, or the seventh if others write directly to the store. Where writers take
+//! turns, a thread that would wait for itself is told so.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use common::{put, writing};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::prefix::Prefixed;
 use permazen_kv::{
     AtomicKvStore, Conflict, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite,
     Result, Retry, SharedRead, TxOptions, Writes,
@@ -369,5 +371,133 @@ fn who_waits_for_a_turn_in_vain_is_told() {
         });
         held.rollback();
         assert!(writing(db).commit().is_ok());
+    });
+}
+
+/// Runs a test on two handles of each store in which one transaction writes at a time.
+fn on_two_handles(test: impl Fn(&dyn KvDatabase, &dyn KvDatabase)) {
+    let store = MemoryStore::new();
+    test(&store.clone(), &store);
+    test(&Prefixed::new(store.clone(), b"a"), &Prefixed::new(store, b"b"));
+    let counting = Arc::new(permazen_kv::counting::CountingStore::new(MemoryStore::new()));
+    test(&Arc::clone(&counting), &counting);
+    #[cfg(feature = "lmdb")]
+    {
+        use permazen_kv::lmdb::LmdbStore;
+        let dir = tempfile::tempdir().unwrap();
+        let store = LmdbStore::open_or_create(dir.path().join("store")).unwrap();
+        test(&store.clone(), &store);
+        test(&store, &LmdbStore::open(dir.path().join("./store/../store")).unwrap());
+        test(&Prefixed::new(store.clone(), b"a"), &store);
+    }
+    #[cfg(feature = "sqlite")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, late) = (sqlite(dir.path(), false), sqlite(dir.path(), true));
+        test(&store.clone(), &store);
+        test(&store, &sqlite(dir.path(), false));
+        test(&late, &store);
+    }
+}
+
+#[test]
+fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
+    const LONG: Duration = Duration::from_secs(600);
+    on_two_handles(|store, other| {
+        let by_hand = TxOptions::writing().with_wait(LONG);
+        let refused = |result: Result<()>| {
+            let error = result.unwrap_err();
+            assert!(matches!(error, KvError::WithinWrite { .. }), "{error:?}");
+            assert!(!error.is_retryable() && !error.is_stale() && error.is_caller_error());
+            let text = error.to_string();
+            assert!(
+                text.contains("this thread") && text.contains("return from the closure"),
+                "{text}"
+            );
+        };
+        let mut attempts = 0;
+        refused(store.write(|tx| {
+            attempts += 1;
+            tx.put(KEY, b"outer")?;
+            other.write(|inner| inner.put(KEY, b"inner"))
+        }));
+        assert_eq!(attempts, 1);
+        refused(store.write(|tx| {
+            tx.put(KEY, b"outer")?;
+            other.begin(&by_hand).map(drop)
+        }));
+        assert!(store.read(|tx| tx.get(KEY).map(|value| value.is_none())).unwrap());
+        // One that goes on is whole, and others can write after it.
+        store
+            .write(|tx| {
+                tx.put(KEY, b"outer")?;
+                refused(other.write(|_| Ok(())));
+                assert!(other.read(|_| Ok(true))?);
+                tx.put(b"more", b"")
+            })
+            .unwrap();
+        other.write(|tx| tx.put(KEY, b"after")).unwrap();
+        assert!(store.read(|tx| tx.get(b"more").map(|value| value.is_some())).unwrap());
+        // After a panic too.
+        let panics = || {
+            store.write(|tx| -> Result<()> {
+                tx.put(KEY, b"")?;
+                panic!("on purpose")
+            })
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        other.write(|tx| tx.put(KEY, b"after a panic")).unwrap();
+        store.write(|tx| tx.remove(KEY)).unwrap();
+        store.write(|tx| tx.remove(b"more")).unwrap();
+    });
+}
+
+#[test]
+fn who_does_not_wait_for_itself_is_not_refused() {
+    on_two_handles(|store, other| {
+        // Another thread waits until the closure has ended.
+        thread::scope(|scope| {
+            store
+                .write(|tx| {
+                    tx.put(KEY, b"first")?;
+                    scope.spawn(|| other.write(|tx| tx.put(KEY, b"second")).unwrap());
+                    Ok(())
+                })
+                .unwrap();
+        });
+        let value = other.read(|tx| Ok(tx.get(KEY)?.map(|value| value.into_owned())));
+        assert_eq!(value.unwrap().unwrap(), b"second");
+        // A transaction that another thread ends.
+        thread::scope(|scope| {
+            let mut given = writing(store);
+            given.put(KEY, b"given").unwrap();
+            let (tell, told) = mpsc::channel();
+            scope.spawn(move || {
+                told.recv().unwrap();
+                given.commit().unwrap();
+            });
+            tell.send(()).unwrap();
+            other.write(|tx| tx.put(KEY, b"after")).unwrap();
+        });
+        // One of another store.
+        let elsewhere = MemoryStore::new();
+        store.write(|_| elsewhere.write(|tx| tx.put(KEY, b""))).unwrap();
+        store.write(|tx| tx.remove(KEY)).unwrap();
+    });
+    // Those of stores in which several transactions write at a time.
+    on_each_store(|_, db| {
+        db.write(|_| db.write(|tx| tx.put(b"within", b""))).unwrap();
+        assert!(db.read(|tx| Ok(tx.get(b"within")?.is_some())).unwrap());
+    });
+}
+
+#[test]
+fn a_transaction_begun_by_hand_is_named_as_what_this_thread_may_be_waiting_for() {
+    on_two_handles(|store, other| {
+        let mut held = writing(store);
+        held.put(KEY, b"").unwrap();
+        let error = other.begin(&TxOptions::writing().with_wait(Duration::from_millis(1)));
+        let Err(error) = error.map(drop) else { panic!("it was not held") };
+        assert!(matches!(error, KvError::Retry(_)), "{error}");
     });
 }

@@ -466,16 +466,17 @@ impl Permazen {
         Ok(Transaction::new(core))
     }
 
-    /// Begins a transaction of the store and runs `attempt` on it, again and again as [`Builder::retry`] says. The
-    /// beginning can run again too.
+    /// Begins a transaction of the store and runs `attempt` on it, which ends it on this thread, again and again as
+    /// [`Builder::retry`] says. The beginning can run again too.
     pub(super) fn changing<T>(
         &self,
         mut attempt: impl FnMut(OwnedTransaction) -> Result<T>,
     ) -> Result<T> {
         let Shared { database, config, retry, .. } = &*self.shared;
+        let options = config.kv().clone().ending_here();
         retry.run(
             Ok,
-            |failed| attempt(begin_below(database, config.kv(), failed)?),
+            |failed| attempt(begin_below(database, &options, failed)?),
             Error::is_retryable,
         )
     }
@@ -568,6 +569,10 @@ impl Permazen {
     /// effects outside of the transaction. If the transaction, or another one within `body`, has
     /// waited in vain for the right to write, `body` is not run again. To return an error of the application, use
     /// [`Error::other`] or [`try_write`](Permazen::try_write).
+    ///
+    /// On stores where writers take turns (memory, LMDB, SQLite), another `write` or `begin` on the same thread
+    /// within `body`, its hooks and its observers would wait for this one. It is refused at once, with
+    /// [`KvError::WithinWrite`]. Functions that write should take a `&Tx`.
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`], of `body` and of the commit.

@@ -16,6 +16,7 @@ mod recursion;
 mod renamed;
 mod validate;
 mod whole;
+mod within;
 
 use std::cell::RefCell;
 

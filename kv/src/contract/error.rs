@@ -37,6 +37,18 @@ pub enum KvError {
     /// A condition that will pass, such as a lock that others hold. Run the transaction again.
     #[error("transaction must be retried: {0}")]
     Retry(String),
+    /// This thread is in the middle of a transaction that writes to the same store, in which one writes at a
+    /// time, and another one would wait for that one forever. Nothing was changed, and the first one is
+    /// still usable. Waiting or running again does not help: the program must be changed.
+    #[error(
+        "cannot begin to write to {store}: this thread is already in a transaction that writes to it, and \
+         would wait for itself; use that transaction (in a closure the one that it is given, also in hooks \
+         and observers), or end it first (return from the closure)"
+    )]
+    WithinWrite {
+        /// The store.
+        store: Box<str>,
+    },
     /// Another transaction has changed what this one has read. Run this one again.
     #[error("transaction must be retried: {0}")]
     Conflict(Box<Conflict>),
@@ -194,6 +206,7 @@ impl KvError {
                 | KvError::IllegalState(_)
                 | KvError::Unsupported(_)
                 | KvError::KeyTooLong { .. }
+                | KvError::WithinWrite { .. }
         ) || self.is_of(ErrorFamily::Caller)
     }
 

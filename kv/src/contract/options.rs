@@ -172,6 +172,12 @@ impl TxOptions {
         !self.read_only && self.failed >= TURN_AFTER
     }
 
+    /// Whether the transaction ends on the thread that begins it, so that this thread would wait for itself if
+    /// it began another one while this one has the right to write.
+    pub(crate) fn stays_here(&self) -> bool {
+        self.ends_here || self.in_group
+    }
+
     /// How long to wait for the right to write.
     pub(crate) fn writer_wait(&self) -> Duration {
         self.wait.unwrap_or(DEFAULT_WAIT)

@@ -103,6 +103,9 @@ pub trait KvDatabaseExt: KvDatabase {
     ///
     /// `action` must have no effects elsewhere, because it may run more than once.
     ///
+    /// In stores where writers take turns, another transaction that writes to the same store on the same thread
+    /// within `action` is refused with [`KvError::WithinWrite`].
+    ///
     /// # Errors
     /// The last error of `action` or of the commit. Nothing has been changed then, except after
     /// [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
@@ -184,11 +187,14 @@ mod tests {
     fn a_wait_in_vain_within_a_transaction_is_not_repeated() {
         let db = crate::memory::MemoryStore::new();
         let options = TxOptions::writing().with_wait(Duration::from_millis(1));
+        let other = crate::memory::MemoryStore::new();
+        let held = other.begin(&options).unwrap();
         let mut attempts = 0;
         let nested = db.write(|_| {
             attempts += 1;
-            db.begin(&options).map(drop)
+            other.begin(&options).map(drop)
         });
+        drop(held);
         assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
         assert_eq!(attempts, 1);
         // An error for another reason is tried again, whatever the thread waited for before.

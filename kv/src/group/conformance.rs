@@ -81,7 +81,7 @@ impl KvDatabase for InGroups {
                 drop(right);
             }
         });
-        match group.turn(LONG, true)? {
+        match group.turn(&options.clone().with_wait(LONG), true)? {
             Turn::Member(seat) => Ok(Box::new(Member::begin(seat, options))),
             Turn::Right(_) => panic!("a turn as a member is expected"),
         }

@@ -126,13 +126,6 @@ impl Group {
         self.revoked.load(Ordering::Acquire) || self.lent().failed
     }
 
-    /// Takes the transaction away from the member that runs.
-    pub(crate) fn revoke(&self) {
-        // Whoever reads or writes at this moment ends first.
-        let _lent = self.lent();
-        self.revoked.store(true, Ordering::Release);
-    }
-
     /// Waits for at most `wait` until a member wakes the leader.
     pub(crate) fn wait_as_leader<'s, S>(
         &self,

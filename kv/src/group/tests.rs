@@ -47,6 +47,11 @@ impl Leader for Fake {
     }
 }
 
+/// Options of a transaction that waits for as long as it takes.
+fn long() -> TxOptions {
+    TxOptions::writing().with_wait(LONG)
+}
+
 fn full() -> KvError {
     KvError::Full { path: std::path::Path::new("store").into(), reason: "no room".into() }
 }
@@ -59,7 +64,7 @@ fn member(
     let before = lock.waiting();
     let thread = thread::spawn({
         let lock = Arc::clone(lock);
-        move || match lock.turn(LONG, true)? {
+        move || match lock.turn(&long(), true)? {
             Turn::Right(_) => panic!("a turn is expected"),
             Turn::Member(seat) => {
                 let mut tx = Box::new(Member::begin(seat, &TxOptions::writing()));
@@ -147,7 +152,9 @@ fn those_of_the_group_before_are_expected() {
     while !lock.leader_waits() {
         thread::yield_now();
     }
-    let Turn::Member(seat) = lock.turn(LONG, true).unwrap() else { panic!("a turn is expected") };
+    let Turn::Member(seat) = lock.turn(&long(), true).unwrap() else {
+        panic!("a turn is expected")
+    };
     let mut member = Box::new(Member::begin(seat, &TxOptions::writing()));
     member.put(b"member", b"").unwrap();
     member.commit().unwrap();
@@ -188,7 +195,7 @@ fn one_that_cannot_join_ends_the_group() {
     // This one comes after that, so it is not in the group.
     let last = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || matches!(lock.turn(LONG, true), Ok(Turn::Right(_)))
+        move || matches!(lock.turn(&long(), true), Ok(Turn::Right(_)))
     });
     while lock.waiting() < 3 {
         thread::yield_now();
@@ -257,7 +264,7 @@ fn all_run_again_if_there_is_no_room_for_all() {
     let member_a = member(&lock, put(b"a"));
     let next = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || matches!(lock.turn(LONG, true), Ok(Turn::Right(_)))
+        move || matches!(lock.turn(&long(), true), Ok(Turn::Right(_)))
     });
     while lock.waiting() < 2 {
         thread::yield_now();
@@ -289,7 +296,7 @@ fn an_error_does_not_count_if_the_group_is_not_committed() {
                 let retry = crate::Retry { first_pause: Duration::ZERO, ..crate::Retry::default() };
                 let done: Result<()> = retry.run(
                     |failed| {
-                        if failed > 0 { Ok(None) } else { lock.turn(LONG, true).map(Some) }
+                        if failed > 0 { Ok(None) } else { lock.turn(&long(), true).map(Some) }
                     },
                     |turn| {
                         attempts += 1;
@@ -347,7 +354,7 @@ fn a_member_that_waits_for_the_leader_runs_again() {
     let _permit = lock.acquire(LONG).unwrap();
     let waits = thread::spawn({
         let lock = Arc::clone(&lock);
-        move || lock.turn(Duration::from_millis(20), true).map(drop)
+        move || lock.turn(&long().with_wait(Duration::from_millis(20)), true).map(drop)
     });
     while lock.waiting() == 0 {
         thread::yield_now();
@@ -357,20 +364,38 @@ fn a_member_that_waits_for_the_leader_runs_again() {
 }
 
 #[test]
-fn another_transaction_within_a_member_is_refused_and_the_member_runs_again() {
+fn another_transaction_within_a_member_is_refused_and_the_member_can_go_on() {
     let Test { lock, leader, told } = Test::new(|| Ok(()));
     let within = Arc::clone(&lock);
     let nests = member(&lock, move |tx| {
         tx.put(b"nests", b"")?;
-        // However long the program goes on with that, the thread gets no right to write.
         for _ in 0..3 {
-            assert!(within.acquire(LONG).unwrap_err().is_retryable());
-            thread::sleep(Duration::from_millis(5));
+            let refused = within.acquire(LONG).unwrap_err();
+            assert!(matches!(refused, KvError::WithinWrite { .. }) && !refused.is_retryable());
         }
         Ok(())
     });
     commit(&lock, leader).unwrap();
-    assert!(nests.join().unwrap().unwrap_err().is_retryable());
+    nests.join().unwrap().unwrap();
+    assert_eq!(keys(&told.recv().unwrap()), [&b"leader"[..], b"nests"]);
+    assert!(lock.acquire(LONG).is_ok());
+}
+
+/// Its closure still runs, so that a transaction within it would be committed by itself, and again when the
+/// closure runs again.
+#[test]
+fn another_transaction_within_a_member_that_took_too_long_is_refused() {
+    let Test { lock, leader, told } = Test::with_longest(Duration::from_millis(5), || Ok(()));
+    let (tell, committed) = channel::<()>();
+    let within = Arc::clone(&lock);
+    let nests = member(&lock, move |_| {
+        let _ = committed.recv();
+        within.acquire(LONG).map(drop)
+    });
+    commit(&lock, leader).unwrap();
+    drop(tell);
+    let refused = nests.join().unwrap().unwrap_err();
+    assert!(matches!(refused, KvError::WithinWrite { .. }), "{refused}");
     assert_eq!(keys(&told.recv().unwrap()), [b"leader"]);
     assert!(lock.acquire(LONG).is_ok());
 }

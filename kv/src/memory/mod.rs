@@ -46,11 +46,20 @@ pub struct MemoryStore {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
     current: RwLock<State>,
     writer: Arc<WriteLock>,
     watches: WatchTracker,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared {
+            current: RwLock::default(),
+            writer: WriteLock::of("a store in memory"),
+            watches: WatchTracker::default(),
+        }
+    }
 }
 
 /// The result of the last commit.
@@ -73,11 +82,8 @@ impl MemoryStore {
     }
 
     fn begin_apart(&self, options: &TxOptions) -> Result<MemoryTransaction> {
-        let permit = if options.read_only {
-            None
-        } else {
-            Some(self.shared.writer.acquire(options.writer_wait())?)
-        };
+        let permit =
+            if options.read_only { None } else { Some(self.shared.writer.acquire_for(options)?) };
         let State { tree, version } = self.current();
         let writer = permit.map(|permit| Writer { _permit: permit, before: tree.clone() });
         let seen = MemorySnapshot { tree: tree.for_changes(version + 1) };

@@ -23,8 +23,9 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::contract::TURN_AFTER;
+use crate::store_parts::above::Above;
 use crate::store_parts::lock::lock;
-use crate::store_parts::write_lock::{Above, WriteLock, WritePermit};
+use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{AtomicKvStore, KvTransaction, Result, TxOptions};
 
 thread_local! {

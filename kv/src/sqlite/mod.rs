@@ -24,5 +24,6 @@ mod shared;
 mod store;
 mod transaction;
 mod versions;
+mod writers;
 
 pub use self::store::{SqliteBuilder, SqliteStore};

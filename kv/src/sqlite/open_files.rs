@@ -221,6 +221,10 @@ impl OpenFile {
         self.id
     }
 
+    pub(super) fn place(&self) -> &Path {
+        &self.place
+    }
+
     fn is(&self, known: &Known) -> bool {
         matches!(known.state, State::Open(..))
             && known.place == self.place

@@ -74,6 +74,11 @@ impl DatabaseFile {
         Ok(connection)
     }
 
+    /// Where the file is, after following all links; `None` before the first connection.
+    pub(super) fn place(&self) -> Option<&Path> {
+        self.opened.get().map(|opened| opened.file.place())
+    }
+
     /// Notes which files SQLite has put beside the file for `connection`, so that they are known
     /// again when another file has taken the place of this one.
     pub(super) fn look_beside(&self, connection: &Connection) -> Result<()> {

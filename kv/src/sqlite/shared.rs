@@ -26,10 +26,11 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(database: Database, log_files: Option<LogFiles>) -> Self {
+        let right_to_write = WriteLock::of(database.path.display().to_string());
         Shared {
             database,
             idle: Mutex::default(),
-            right_to_write: Arc::default(),
+            right_to_write,
             versions: Versions::default(),
             _log_files: log_files,
         }

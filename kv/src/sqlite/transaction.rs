@@ -8,6 +8,7 @@ use super::connection::{Pages, Session};
 use super::error::failed;
 use super::shared::Shared;
 use super::versions::{Pooled, Seen};
+use super::writers::{Writing, check_this_thread};
 use crate::group::{self, Leader, Member};
 use crate::store_parts;
 use crate::store_parts::deadline::Deadline;
@@ -128,6 +129,10 @@ pub(super) struct WriteTransaction {
     deadline: Deadline,
     /// Whether others can commit together with it.
     leads: bool,
+    /// Whether it ends on the thread that began it.
+    stays: bool,
+    /// Present once it has SQLite's right to write, if it ends on the thread that began it.
+    writing: OnceCell<Writing>,
     /// Given back last, after the end of the transaction.
     permit: Option<WritePermit>,
 }
@@ -143,11 +148,14 @@ impl WriteTransaction {
         // it reads.
         let late = shared.database.options.late_lock && !options.has_turn();
         let joins = !late && shared.database.options.makes_groups() && group::joins(options);
+        if !late {
+            check_this_thread(&shared.database)?;
+        }
         let (permit, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
             let wait = options.writer_wait();
-            match shared.right_to_write.turn(wait, joins)? {
+            match shared.right_to_write.turn(options, joins)? {
                 Turn::Right(permit) => (Some(permit), wait.saturating_sub(start.elapsed())),
                 Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
             }
@@ -176,8 +184,13 @@ impl WriteTransaction {
             discard: false,
             deadline: Deadline::new(options.timeout),
             leads: joins,
+            stays: options.stays_here(),
+            writing: OnceCell::new(),
             permit,
         };
+        if !late {
+            begun.note_writing();
+        }
         if let Some(pooled) = &begun.pooled {
             shared.database.file.check(&pooled.connection)?;
         }
@@ -206,11 +219,22 @@ impl WriteTransaction {
         self.with(|session| {
             // Without the right to write, SQLite would wait for a transaction that this thread itself may
             // hold.
-            if self.permit.is_none() {
+            if self.permit.is_none() && self.writing.get().is_none() {
                 self.shared.right_to_write.check_holder()?;
+                check_this_thread(&self.shared.database)?;
             }
-            operation(session)
+            let done = operation(session)?;
+            self.note_writing();
+            Ok(done)
         })
+    }
+
+    /// Notes that it has SQLite's right to write.
+    fn note_writing(&self) {
+        if self.stays && self.writing.get().is_none() {
+            let place = self.shared.database.file.place();
+            let _ = place.map(|place| self.writing.set(Writing::new(place)));
+        }
     }
 }
 

@@ -1,17 +1,18 @@
 //! The right to write. One holder has it at a time; others wait with a limit. Some of those who wait can
 //! commit together with the holder (`group/`): the lock says who does, and in which order.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use super::above::Above;
 use super::awake::{AWAKE, stay_awake};
 use super::lock::lock;
 use crate::group::shared::Group;
-use crate::{KvError, Result};
+use crate::{KvError, Result, TxOptions};
 
 /// A thread that has waited for this long is given the right directly. Until then, any thread that
 /// comes at the right moment takes it. For many short transactions, this saves waking a thread for
@@ -50,6 +51,8 @@ impl Default for Limits {
 /// for it with a limit, and each gets it in time.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
+    /// What can be written, for errors.
+    name: Box<str>,
     state: Mutex<State>,
     taken: AtomicBool,
     limits: Limits,
@@ -101,14 +104,24 @@ struct Running {
 struct Holder {
     /// For which transaction above the store the right is held, if for one.
     above: Option<Arc<Above>>,
+    asker: Asker,
     since: Instant,
     /// Whether it may still give turns in a group.
     gives_turns: bool,
 }
 
+/// Who has asked for the right.
+#[derive(Debug, Clone, Copy)]
+struct Asker {
+    thread: ThreadId,
+    /// Whether the transaction ends on this thread.
+    stays: bool,
+}
+
 #[derive(Debug)]
 struct Waiter {
     above: Option<Arc<Above>>,
+    asker: Asker,
     /// Whether it can commit together with the holder.
     joins: bool,
     since: Instant,
@@ -142,20 +155,7 @@ pub(crate) struct Seat {
     thread: ThreadId,
 }
 
-/// A transaction that, through another transaction, holds the right to write to the store below it.
-/// Its user does not know of that other transaction. It can move from thread to thread.
-#[derive(Debug)]
-pub(crate) struct Above {
-    /// The thread that has used it last.
-    thread: Mutex<ThreadId>,
-    /// Whether that thread was refused another transaction on the store.
-    refused: AtomicBool,
-}
-
 thread_local! {
-    /// For which transaction this thread is taking the right to write.
-    static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
-
     /// Whether this thread has waited in vain for the right to write, or for a connection, since it began
     /// its latest attempt.
     static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
@@ -180,83 +180,55 @@ pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
 }
 
-impl Above {
-    /// A new one for this thread. If this thread is taking the right to write for another one, that
-    /// one.
-    pub(crate) fn new() -> Arc<Self> {
-        let new = || {
-            let thread = Mutex::new(thread::current().id());
-            Arc::new(Above { thread, refused: AtomicBool::new(false) })
-        };
-        ABOVE.with_borrow(Clone::clone).unwrap_or_else(new)
-    }
-
-    /// Runs `take`, which takes the right to write for this transaction.
-    pub(crate) fn hold<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> T {
-        let before = ABOVE.replace(Some(Arc::clone(self)));
-        let taken = take();
-        ABOVE.set(before);
-        taken
-    }
-
-    /// Notes which thread uses the transaction.
-    pub(crate) fn is_used_by(&self, thread: ThreadId) {
-        *lock(&self.thread) = thread;
-    }
-
-    /// Whether this thread has used the transaction last.
-    pub(crate) fn is_here(&self) -> bool {
-        let used_by = *lock(&self.thread);
-        used_by == thread::current().id()
-    }
-
-    /// The error for another transaction on this thread, which would wait for itself.
-    pub(crate) fn refuse(&self) -> KvError {
-        self.refused.store(true, Ordering::Relaxed);
-        KvError::Retry(
-            "this thread is in the middle of a transaction that has failed often and therefore has the \
-             store's right to write for itself; write through that one, or run it again, when it leaves \
-             others the right"
-                .to_owned(),
-        )
-    }
-
-    pub(crate) fn has_refused(&self) -> bool {
-        self.refused.load(Ordering::Relaxed)
-    }
-}
-
 impl WriteLock {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
+    /// A lock for the right to write to what has this name.
+    pub(crate) fn of(name: impl Into<Box<str>>) -> Arc<Self> {
+        Arc::new(WriteLock { name: name.into(), ..WriteLock::default() })
+    }
+
     /// Waits for at most `wait` until no other holder may write; a `wait` of zero tries once.
     ///
-    /// Fails at once if this thread would wait for a transaction [`Above`] the store that it runs
-    /// itself.
+    /// Fails at once if this thread would wait for itself: for a transaction that ends on this thread, or
+    /// for one [`Above`] the store that this thread runs.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
-        match self.turn(wait, false)? {
+        self.right(wait, false)
+    }
+
+    /// Does the same for a transaction with these options.
+    pub(crate) fn acquire_for(self: &Arc<Self>, options: &TxOptions) -> Result<WritePermit> {
+        self.right(options.writer_wait(), options.stays_here())
+    }
+
+    fn right(self: &Arc<Self>, wait: Duration, stays: bool) -> Result<WritePermit> {
+        match self.wait(wait, false, stays)? {
             Turn::Right(permit) => Ok(permit),
             Turn::Member(_) => Err(KvError::Retry("it cannot join a group".to_owned())),
         }
     }
 
     /// Does the same. One that `joins` gets a turn as a member of a group instead, if the holder makes one meanwhile.
-    pub(crate) fn turn(self: &Arc<Self>, wait: Duration, joins: bool) -> Result<Turn> {
-        let above = ABOVE.with_borrow(Clone::clone);
+    pub(crate) fn turn(self: &Arc<Self>, options: &TxOptions, joins: bool) -> Result<Turn> {
+        self.wait(options.writer_wait(), joins, options.stays_here())
+    }
+
+    fn wait(self: &Arc<Self>, wait: Duration, joins: bool, stays: bool) -> Result<Turn> {
+        let above = Above::of_this_thread();
+        let asker = Asker { thread: thread::current().id(), stays };
         let since = Instant::now();
         let mut state = self.state();
-        if let Some(group) = state.group_of_this_thread() {
-            drop(state);
-            return Err(self.refuse_within(&group));
+        if state.is_used_by(asker.thread) {
+            return Err(KvError::WithinWrite { store: self.name.clone() });
         }
         if state.holder.is_some() {
             state.check_holder()?;
             let given = AtomicBool::new(false);
             let joins = joins && above.is_none();
             let (woken, called) = (Condvar::new(), AtomicBool::new(false));
-            let waiter = Waiter { above: above.clone(), joins, since, woken, called, given };
+            let waiter = Waiter { above: above.clone(), asker, joins, since, woken, called, given };
             let waiter = Arc::new(waiter);
             state.queue.push_back(Arc::clone(&waiter));
             // If the leader waits for others to come, no member gives the turn to this one.
@@ -277,12 +249,18 @@ impl WriteLock {
                 let left = wait.saturating_sub(since.elapsed());
                 if left.is_zero() {
                     let held = holder.since.elapsed();
+                    let whose = match holder.asker.thread == asker.thread {
+                        true => {
+                            "another transaction, begun on this thread, has held for so long: if it is still \
+                             open here, use it or end it instead of beginning another; it has been open for"
+                        }
+                        false => "another transaction has held for",
+                    };
+                    let error =
+                        format!("waited {wait:?} for the right to write, which {whose} {held:?}");
                     state.leave(&waiter);
                     note_wait_in_vain();
-                    return Err(KvError::Retry(format!(
-                        "waited {wait:?} for the right to write, which another transaction has held for {held:?}; \
-                         if that is one of this thread, use it instead of beginning another"
-                    )));
+                    return Err(KvError::Retry(error));
                 }
                 if joins && holder.gives_turns && since.elapsed() < AWAKE.min(wait) {
                     waiter.called.store(false, Ordering::Relaxed);
@@ -296,25 +274,10 @@ impl WriteLock {
             }
             state.leave(&waiter);
         }
-        state.holder = Some(Holder { above, since: Instant::now(), gives_turns: joins });
+        state.holder = Some(Holder { above, asker, since: Instant::now(), gives_turns: joins });
         self.taken.store(true, Ordering::Release);
         drop(state);
         Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }))
-    }
-
-    /// The error for another transaction on the thread of a member. Outside of a group it would wait for
-    /// that one in vain. So the member runs again, alone, and with it all that depends on this error.
-    fn refuse_within(&self, group: &Arc<Group>) -> KvError {
-        group.revoke();
-        if let Some(running) = self.state().running.as_mut().filter(|it| it.is_of(group)) {
-            running.end_turn();
-        }
-        group.wake_leader();
-        KvError::Retry(
-            "this thread is in the middle of another transaction on the store; use that one instead of \
-             beginning another"
-                .to_owned(),
-        )
     }
 
     #[cfg(test)]
@@ -456,14 +419,12 @@ impl State {
         self.no_groups_until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// The group in which this thread runs a member.
-    fn group_of_this_thread(&self) -> Option<Arc<Group>> {
-        if self.members.is_empty() {
-            return None;
-        }
-        let here = thread::current().id();
-        let member = self.members.iter().find(|(thread, _)| *thread == here)?;
-        Some(Arc::clone(&member.1))
+    /// Whether `thread` runs the transaction of the holder, or that of a member of its group, and another one
+    /// of it would wait for itself.
+    fn is_used_by(&self, thread: ThreadId) -> bool {
+        let holds = |holder: &Holder| holder.asker.stays && holder.asker.thread == thread;
+        self.holder.as_ref().is_some_and(holds)
+            || self.members.iter().any(|(member, _)| *member == thread)
     }
 
     /// Gives the turn to the first one that waits, if that can join.
@@ -563,9 +524,9 @@ impl Drop for WritePermit {
             // The first has waited long enough, so the right goes to it directly.
             if now.saturating_duration_since(first.since) >= PATIENCE {
                 state.queue.pop_front();
-                let above = first.above.clone();
+                let (above, asker) = (first.above.clone(), first.asker);
                 let gives_turns = first.joins;
-                state.holder = Some(Holder { above, since: now, gives_turns });
+                state.holder = Some(Holder { above, asker, since: now, gives_turns });
                 first.given.store(true, Ordering::Relaxed);
             }
             first.wake();
@@ -594,6 +555,50 @@ mod tests {
         assert!(waiting.join().unwrap());
         assert!(lock.acquire(LONG).is_ok());
         assert!(lock.state().holder.is_none() && lock.state().queue.is_empty());
+    }
+
+    #[test]
+    fn only_a_transaction_that_stays_on_its_thread_makes_that_thread_wait_for_itself() {
+        let lock = WriteLock::of("it");
+        let here = TxOptions::writing().with_wait(LONG).ending_here();
+        let permit = lock.acquire_for(&here).unwrap();
+        let refused = lock.acquire(LONG).unwrap_err();
+        assert!(matches!(&refused, KvError::WithinWrite { store } if **store == *"it"));
+        assert!(!refused.is_retryable() && refused.is_caller_error());
+        drop(permit);
+        // Another thread waits, and has the right then, whichever way it gets it.
+        for patience in [Duration::ZERO, PATIENCE] {
+            let other = Arc::clone(&lock);
+            let (tell, told) = channel::<()>();
+            let here = here.clone();
+            let waiting = thread::spawn(move || {
+                let permit = other.acquire_for(&here).unwrap();
+                assert!(matches!(other.acquire(LONG), Err(KvError::WithinWrite { .. })));
+                let _ = told.recv();
+                drop(permit);
+            });
+            let permit = match patience.is_zero() {
+                true => None,
+                false => Some(lock.acquire(LONG).unwrap()),
+            };
+            while permit.is_some() && lock.waiting() == 0 {
+                thread::yield_now();
+            }
+            thread::sleep(patience);
+            drop((permit, tell));
+            waiting.join().unwrap();
+        }
+        // One that can be given to another thread.
+        let given = lock.acquire(LONG).unwrap();
+        let waited = lock.acquire(Duration::from_millis(1)).unwrap_err();
+        assert!(waited.is_retryable() && waited.to_string().contains("begun on this thread"));
+        let (tell, told) = channel::<()>();
+        thread::spawn(move || {
+            let _ = told.recv();
+            drop(given);
+        });
+        tell.send(()).unwrap();
+        assert!(lock.acquire_for(&here).is_ok());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use permazen_kv::{
 };
 
 use super::deadline::Deadline;
-use super::turn::{Permit, Turn};
+use super::turn::{Permit, Turn, WAIT};
 use super::watched_keys::{Shown, Told, WatchedKeys};
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result as LedgerResult};
@@ -45,9 +45,6 @@ pub struct BranchingDatabase {
 
 /// How often a transaction looks again where to begin, because the branch was reset.
 const ATTEMPTS: usize = 100;
-
-/// How long a transaction waits for its turn, unless its options say.
-const WAIT: Duration = Duration::from_secs(30);
 
 struct Handle {
     shared: Arc<Shared>,
@@ -263,9 +260,9 @@ impl BranchingDatabase {
         &self,
         options: &TxOptions,
     ) -> LedgerResult<Option<BranchingTransaction<'_>>> {
-        match self.handle.turn.take(Duration::ZERO) {
-            Err(_) => Ok(None),
-            Ok(permit) => Ok(Some(self.transaction(Some(permit), options)?)),
+        match self.handle.turn.try_take() {
+            None => Ok(None),
+            Some(permit) => Ok(Some(self.transaction(Some(permit), options)?)),
         }
     }
 
@@ -326,7 +323,7 @@ impl KvDatabase for BranchingDatabase {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         let permit = match options.read_only {
             true => None,
-            false => Some(self.handle.turn.take(options.wait.unwrap_or(WAIT))?),
+            false => Some(self.handle.turn.take(options, &self.handle.branch)?),
         };
         Ok(Box::new(self.transaction(permit, options)?))
     }

@@ -1,15 +1,26 @@
 //! Lets the transactions of a handle take turns.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use permazen_kv::{KvError, Result};
+use permazen_kv::{KvError, Result, TxOptions};
+
+/// How long a transaction waits for its turn, unless its options say.
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// Who may write: one transaction at a time.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    is_taken: Mutex<bool>,
+    holder: Mutex<Option<Holder>>,
     over: Condvar,
+}
+
+/// Who has the turn.
+#[derive(Debug)]
+struct Holder {
+    /// The thread on which the transaction ends, if it has said so.
+    ends_on: Option<ThreadId>,
 }
 
 /// The right to write, given back when dropped. It can move to another thread.
@@ -17,26 +28,49 @@ pub(super) struct Turn {
 pub(super) struct Permit(Arc<Turn>);
 
 impl Turn {
-    /// Waits for at most `wait` until nobody else may write; a `wait` of zero tries once.
-    pub(super) fn take(self: &Arc<Self>, wait: Duration) -> Result<Permit> {
-        let is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.over.wait_timeout_while(is_taken, wait, |is_taken| *is_taken);
-        let mut is_taken = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if *is_taken {
+    /// Waits as long as `options` say until nobody else may write.
+    ///
+    /// # Errors
+    /// [`KvError::WithinWrite`] at once if this thread would wait for itself, otherwise retryable.
+    pub(super) fn take(self: &Arc<Self>, options: &TxOptions, branch: &str) -> Result<Permit> {
+        let here = thread::current().id();
+        let mut holder = self.holder();
+        if holder.as_ref().is_some_and(|holder| holder.ends_on == Some(here)) {
+            return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
+        }
+        let wait = options.wait.unwrap_or(WAIT);
+        let is_taken = |holder: &mut Option<Holder>| holder.is_some();
+        let waited = self.over.wait_timeout_while(holder, wait, is_taken);
+        holder = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if holder.is_some() {
             return Err(KvError::Retry(format!(
                 "waited {wait:?} for another transaction that writes through this handle of the branch; \
                  if that is one of this thread, use it, or open another handle"
             )));
         }
-        *is_taken = true;
-        drop(is_taken);
+        *holder = Some(Holder { ends_on: options.ends_here.then_some(here) });
+        drop(holder);
         Ok(Permit(Arc::clone(self)))
+    }
+
+    /// Takes the turn if it is free.
+    pub(super) fn try_take(self: &Arc<Self>) -> Option<Permit> {
+        let mut holder = self.holder();
+        if holder.is_some() {
+            return None;
+        }
+        *holder = Some(Holder { ends_on: None });
+        Some(Permit(Arc::clone(self)))
+    }
+
+    fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
+        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.0.holder() = None;
         self.0.over.notify_one();
     }
 }

@@ -317,7 +317,7 @@ impl<'a> MigrateObjects<'a> {
     ) -> Result<T> {
         let begin = |failed| {
             let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
-            let config = config.kv_options(self.options.after_failures(failed));
+            let config = config.kv_options(self.options.after_failures(failed).ending_here());
             self.db.begin(&if reading { config.read_only() } else { config })
         };
         self.retry.run(begin, &mut attempt, Error::is_retryable)

@@ -1,0 +1,75 @@
+//! Transactions above a store: those of another layer that hold the right to write to the store below them.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use super::lock::lock;
+use crate::KvError;
+
+/// A transaction that, through another transaction, holds the right to write to the store below it.
+/// Its user does not know of that other transaction. It can move from thread to thread.
+#[derive(Debug)]
+pub(crate) struct Above {
+    /// The thread that has used it last.
+    thread: Mutex<ThreadId>,
+    /// Whether that thread was refused another transaction on the store.
+    refused: AtomicBool,
+}
+
+thread_local! {
+    /// For which transaction this thread is taking the right to write.
+    static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
+}
+
+impl Above {
+    /// A new one for this thread. If this thread is taking the right to write for another one, that
+    /// one.
+    pub(crate) fn new() -> Arc<Self> {
+        let new = || {
+            let thread = Mutex::new(thread::current().id());
+            Arc::new(Above { thread, refused: AtomicBool::new(false) })
+        };
+        Above::of_this_thread().unwrap_or_else(new)
+    }
+
+    /// The transaction for which this thread is taking the right to write.
+    pub(super) fn of_this_thread() -> Option<Arc<Self>> {
+        ABOVE.with_borrow(Clone::clone)
+    }
+
+    /// Runs `take`, which takes the right to write for this transaction.
+    pub(crate) fn hold<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> T {
+        let before = ABOVE.replace(Some(Arc::clone(self)));
+        let taken = take();
+        ABOVE.set(before);
+        taken
+    }
+
+    /// Notes which thread uses the transaction.
+    pub(crate) fn is_used_by(&self, thread: ThreadId) {
+        *lock(&self.thread) = thread;
+    }
+
+    /// Whether this thread has used the transaction last.
+    pub(crate) fn is_here(&self) -> bool {
+        let used_by = *lock(&self.thread);
+        used_by == thread::current().id()
+    }
+
+    /// The error for another transaction on this thread, which would wait for itself.
+    pub(crate) fn refuse(&self) -> KvError {
+        self.refused.store(true, Ordering::Relaxed);
+        KvError::Retry(
+            "this thread is in the middle of a transaction that has failed often and therefore has the \
+             store's right to write for itself; write through that one, or run it again, when it leaves \
+             others the right"
+                .to_owned(),
+        )
+    }
+
+    pub(crate) fn has_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
