@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{dump, message, put, reading, role, spawn, wait_for, writing};
 use permazen_kv::lmdb::{Durability, LmdbStore};
-use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, TxOptions};
 
 /// A process that keeps the right to write. The other tests start it.
 #[test]
@@ -49,6 +49,8 @@ fn child() {
         }
         #[cfg(target_os = "linux")]
         "limited" => grow_within_limits(&path),
+        #[cfg(target_os = "linux")]
+        "many" => open_many(&path),
         other => panic!("role {other}"),
     }
 }
@@ -287,27 +289,174 @@ fn a_map_larger_than_the_address_space_is_as_large_as_can_be() {
 }
 
 #[test]
-fn a_map_that_is_too_small_for_what_another_process_wrote_can_grow() {
+fn a_map_follows_what_another_process_wrote() {
+    for (builder, limit_after) in [
+        (LmdbStore::builder().map_size(1 << 20), None),
+        (LmdbStore::builder().first_map_size(1 << 20), Some(1 << 40)),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = builder.clone().create(true).open(dir.path()).unwrap();
+        put(&store, b"key", b"value");
+        let snapshot = reading(&store).snapshot().unwrap();
+        let (mut child, mut out) = spawn("grow", dir.path());
+        wait_for(&mut out, "grown");
+        assert!(child.wait().unwrap().success());
+        // What is open stays as it is, and keeps the map from growing.
+        for begun in [
+            store.begin(&TxOptions::reading()).map(drop),
+            store.begin(&TxOptions::writing()).map(drop),
+            store.begin(&TxOptions::writing().ending_here()).map(drop),
+            LmdbStore::open(dir.path()).map(drop),
+        ] {
+            let error = begun.unwrap_err();
+            assert!(error.is_retryable(), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("another process has made it larger"), "{text}");
+            assert!(text.contains("1 read-only transactions and snapshots"), "{text}");
+            assert!(text.contains(dir.path().to_str().unwrap()), "{text}");
+        }
+        assert_eq!(dump(&*snapshot).len(), 1);
+        drop(snapshot);
+        assert_eq!(dump(&*reading(&store)).len(), 2);
+        // It has become as large as it must be, and larger only if no size was set.
+        let after = limit(&store);
+        assert!(after > 1 << 21 && limit_after.is_none_or(|limit| limit == after), "{after}");
+        store.write(|tx| tx.remove(b"large")).unwrap();
+        put(&store, b"other", b"value");
+        drop(builder.open(dir.path()).unwrap());
+        assert_eq!(dump(&*reading(&store)).len(), 2);
+    }
+}
+
+#[test]
+fn a_map_without_a_size_grows_by_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let store = LmdbStore::builder().create(true).map_size(1 << 20).open(dir.path()).unwrap();
+    let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
+    let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();
+    let map = || {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let path = dir.path().canonicalize().unwrap().join("data.mdb");
+        let mut lines = maps.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+        let size = lines.find_map(|line| line.strip_prefix("Size:")?.strip_suffix("kB"));
+        size.map_or(0, |size| size.trim().parse::<u64>().unwrap() << 10)
+    };
+    // Small transactions, closures and others: it grows before it is used up.
+    for i in 0..300u32 {
+        match i % 2 {
+            0 => put(&store, &i.to_be_bytes(), &[7; 20_000]),
+            _ => store.write(|tx| tx.put(&i.to_be_bytes(), &[7; 20_000])).unwrap(),
+        }
+    }
+    assert!(cfg!(not(target_os = "linux")) || map() == 1 << 24, "{}", map());
+    // One that is larger than the map runs again in a larger one.
+    let mut runs = 0;
+    let write = store.write(|tx| {
+        runs += 1;
+        (1000..3000u32).try_for_each(|i| tx.put(&i.to_be_bytes(), &[7; 20_000]))
+    });
+    write.unwrap();
+    assert!(runs == 2 || runs == 3, "{runs}");
+    // By hand, it is told so.
+    let fill = |keys: std::ops::Range<u32>| {
+        let mut tx = writing(&store);
+        keys.into_iter().try_for_each(|i| tx.put(&i.to_be_bytes(), &[7; 30_000]))?;
+        tx.commit()
+    };
+    let failed = fill(5000..7000).unwrap_err();
+    assert!(failed.is_retryable() && failed.to_string().contains("is used up"), "{failed}");
+    fill(5000..7000).unwrap();
+    assert_eq!(limit(&store), 1 << 40);
+    assert_eq!(dump(&*reading(&store)).len(), 300 + 2000 + 2000);
+    assert_eq!(store.verify().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_map_that_cannot_grow_says_who_keeps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
+    let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();
     put(&store, b"key", b"value");
+    let fill = || store.write(|tx| tx.put(b"large", &vec![7; 3 << 20]));
     let snapshot = reading(&store).snapshot().unwrap();
-    let (mut child, mut out) = spawn("grow", dir.path());
-    wait_for(&mut out, "grown");
-    assert!(child.wait().unwrap().success());
-    let text = message(store.begin(&TxOptions::writing()), dir.path());
-    assert!(text.contains("another process has made it larger"), "{text}");
-    assert!(text.contains("open it with a larger map size"), "{text}");
-    // Opening it without a size does not help.
-    let text = message(LmdbStore::open(dir.path()), dir.path());
-    assert!(text.contains("another process has made it larger"), "{text}");
-    let larger = LmdbStore::builder().map_size(1 << 24);
-    let text = message(larger.open(dir.path()), dir.path());
-    assert!(text.contains("end them first"), "{text}");
+    let start = std::time::Instant::now();
+    let error = fill().unwrap_err();
+    assert!(matches!(error, KvError::Full { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("1048576 bytes is used up, and cannot grow"), "{text}");
+    assert!(text.contains("1 read-only transactions and snapshots"), "{text}");
+    // It has waited for the snapshot once, with a limit.
+    assert!(start.elapsed() >= Duration::from_millis(900), "{:?}", start.elapsed());
+    // What fits can be written all the same, and the snapshot can be read.
+    put(&store, b"other", b"");
+    assert_eq!(dump(&*snapshot).len(), 1);
     drop(snapshot);
-    drop(larger.open(dir.path()).unwrap());
-    put(&store, b"other", b"value");
+    fill().unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 3);
+}
+
+#[test]
+fn readers_that_come_and_go_do_not_keep_a_map_from_growing() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = LmdbStore::builder().create(true).first_map_size(1 << 20);
+    let store = builder.durability(Durability::MayLoseEverything).open(dir.path()).unwrap();
+    put(&store, b"key", b"value");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                // Each begins the next transaction before it ends one.
+                while !done.load(Ordering::Relaxed) {
+                    let tx = reading(&store);
+                    assert!(tx.get(b"key").unwrap().is_some());
+                    std::thread::sleep(Duration::from_millis(5));
+                    drop(tx);
+                }
+            });
+        }
+        for i in 0..40u32 {
+            store.write(|tx| tx.put(&i.to_be_bytes(), &vec![7; 200_000])).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(dump(&*reading(&store)).len(), 41);
+}
+
+#[cfg(target_os = "linux")]
+fn open_many(path: &std::path::Path) {
+    let builder = LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
+    let stores: Vec<LmdbStore> =
+        (0..256).map(|i| builder.open(path.join(i.to_string())).unwrap()).collect();
+    assert!(stores.iter().all(|store| limit(store) >= 100 << 30));
+    let used = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = used.split(' ').next().unwrap().parse().unwrap();
+    assert!(pages * 4096 < 80 << 40, "{pages} pages of addresses are reserved");
+    let started = std::sync::Barrier::new(64);
+    std::thread::scope(|scope| {
+        for i in 0..64 {
+            let (started, store) = (&started, &stores[i * 4]);
+            let thread = std::thread::Builder::new();
+            let started = thread.spawn_scoped(scope, move || {
+                started.wait();
+                put(store, b"key", b"value");
+            });
+            started.unwrap();
+        }
+    });
+    let memory = Vec::<u8>::with_capacity(1 << 30);
+    assert!(memory.capacity() >= 1 << 30);
+    // The last one has the smallest map.
+    let last = stores.last().unwrap();
+    last.write(|tx| tx.put(b"key", b"value")).unwrap();
+    println!("done");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn many_environments_leave_addresses_for_all_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut child, mut out) = spawn("many", dir.path());
+    wait_for(&mut out, "done");
+    assert!(child.wait().unwrap().success());
 }
 
 #[cfg(target_os = "linux")]

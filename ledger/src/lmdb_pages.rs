@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::lmdb::{LmdbBuilder, LmdbStore};
 use permazen_kv::{ErrorFamily, KvDatabase, KvError, Result};
 
 use crate::host::PageDatabases;
@@ -31,12 +31,31 @@ use crate::host::PageDatabases;
 #[derive(Debug, Clone)]
 pub struct LmdbPages {
     directory: PathBuf,
+    options: LmdbBuilder,
 }
 
 impl LmdbPages {
     /// The environments below this directory, which is made when the first page is.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        LmdbPages { directory: directory.into() }
+        LmdbPages { directory: directory.into(), options: LmdbStore::builder() }
+    }
+
+    /// Opens each environment with these options, for example its size. (Whether one is created is not among them.)
+    ///
+    /// A process with many pages open needs no option for that: its maps begin smaller, and grow
+    /// ([`LmdbBuilder::first_map_size`]). Each environment also has a thread, and two files open.
+    ///
+    /// ```
+    /// use permazen_kv::lmdb::LmdbStore;
+    /// use permazen_ledger::LmdbPages;
+    ///
+    /// // No page becomes larger than a GiB.
+    /// let pages = LmdbPages::new("pages").options(LmdbStore::builder().map_size(1 << 30));
+    /// ```
+    #[must_use]
+    pub fn options(mut self, options: LmdbBuilder) -> Self {
+        self.options = options;
+        self
     }
 
     fn of_page(&self, page: u64) -> PathBuf {
@@ -51,7 +70,7 @@ fn failed(error: io::Error) -> KvError {
 impl PageDatabases for LmdbPages {
     fn make(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         fs::create_dir_all(&self.directory).map_err(failed)?;
-        Ok(Arc::new(LmdbStore::open_or_create(self.of_page(page))?))
+        Ok(Arc::new(self.options.clone().create(true).open(self.of_page(page))?))
     }
 
     fn open(&self, page: u64) -> Result<Option<Arc<dyn KvDatabase>>> {
@@ -60,7 +79,7 @@ impl PageDatabases for LmdbPages {
         if !is_there()? {
             return Ok(None);
         }
-        match LmdbStore::open(&path) {
+        match self.options.clone().create(false).open(&path) {
             Ok(store) => Ok(Some(Arc::new(store))),
             // Another process has removed it in between.
             Err(_) if !is_there()? => Ok(None),
@@ -94,6 +113,17 @@ impl PageDatabases for LmdbPages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn environments_are_opened_as_the_options_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = LmdbStore::builder().map_size(1 << 24);
+        let pages = LmdbPages::new(folder.path().join("pages")).options(options);
+        assert!(pages.open(7).unwrap().is_none());
+        for page in [pages.make(7).unwrap(), pages.open(7).unwrap().unwrap()] {
+            assert_eq!(page.statistics().unwrap().limit_bytes, Some(1 << 24));
+        }
+    }
 
     #[test]
     fn what_is_not_there_is_not_made() {

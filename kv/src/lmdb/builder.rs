@@ -40,6 +40,7 @@ impl Default for LmdbBuilder {
             create: false,
             read_only: false,
             map_size: None,
+            first_map_size: None,
             max_readers: 1022,
             durability: Durability::Full,
             name: "permazen".to_owned(),
@@ -67,15 +68,46 @@ impl LmdbBuilder {
         self
     }
 
-    /// The size in bytes that the environment can grow to. Unless set, one TiB, or less if the
-    /// operating system refuses that much. This reserves addresses only, neither memory nor disk.
+    /// The size in bytes that the environment can grow to. It is the size of its map, which reserves addresses
+    /// only, neither memory nor disk.
+    ///
+    /// Unless set, the environment can grow to one TiB, and the map grows with it. It begins with one TiB too,
+    /// or with less if the process has many environments open or the operating system refuses that much (see
+    /// [`first_map_size`](Self::first_map_size)).
     ///
     /// If the environment is already open in this process, a larger size than it has makes its map
     /// grow, for all that have it open. This is refused while a transaction or snapshot of it is
-    /// open in this process. Unless set, the size then stays as it is.
+    /// open in this process. Unless set, the map then stays as it is.
     #[must_use]
     pub fn map_size(mut self, bytes: usize) -> Self {
         self.options.map_size = Some(map::rounded(bytes));
+        self
+    }
+
+    /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size) is set; for processes
+    /// that open very many environments, or whose addresses are limited. Unless set, a 64th of what the environments
+    /// of this process leave of 64 TiB, at least one GiB and twice the size of the file, at most one TiB.
+    ///
+    /// A map that is half full doubles before the next transaction that writes, if at that moment nothing
+    /// of this process uses it. When it is used up, the operation that needs more is [`KvError::Retry`], and the
+    /// next transaction that writes waits for up to a second until the transactions, snapshots and copies of the environment that
+    /// are open in this process have ended; others that begin meanwhile wait too. If some do not end,
+    /// it begins without, and [`KvError::Full`] says how many there are if it needs more.
+    ///
+    /// ```
+    /// use permazen_kv::lmdb::LmdbStore;
+    /// use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite};
+    ///
+    /// # let parent = tempfile::tempdir().map_err(|e| permazen_kv::KvError::IllegalState(e.to_string()))?;
+    /// # let path = parent.path().join("db");
+    /// let store = LmdbStore::builder().create(true).first_map_size(1 << 20).open(&path)?;
+    /// store.write(|tx| tx.put(b"more than fits into a MiB", &vec![7; 5 << 20]))?;
+    /// assert_eq!(store.statistics()?.limit_bytes, Some(1 << 40));
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn first_map_size(mut self, bytes: usize) -> Self {
+        self.options.first_map_size = Some(map::rounded(bytes));
         self
     }
 

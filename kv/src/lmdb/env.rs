@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
+use heed::{CommitOrAbort, Database, Env, EnvInfo, MdbError, RoTxn, RwTxn, WithoutTls};
 
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
@@ -58,6 +58,7 @@ pub(super) struct OpenEnv {
     map: Map,
     /// How long pages are, if they can be read where they are mapped.
     readable_pages: Option<usize>,
+    page_len: usize,
     /// The address of the map, as the first tree says that was read in it; 0 before that.
     map_start: AtomicUsize,
     /// How many pages the file has at least.
@@ -83,12 +84,13 @@ impl Drop for CountedReader {
 
 impl OpenEnv {
     /// The environment that LMDB has opened in `directory`. `before` are the files that were there
-    /// before; `map_size` is the size of the map that was asked for.
+    /// before; `map_size` is the size of the map that was tried first. Whether it `grows` by itself.
     pub(super) fn new(
         env: Env<WithoutTls>,
         directory: &Path,
         before: &Files,
         map_size: usize,
+        grows: bool,
     ) -> Result<Self> {
         let data = env
             .try_clone_inner_file()
@@ -96,9 +98,10 @@ impl OpenEnv {
         let data = FileId::of(&data)
             .map_err(|error| io_failed(directory, "cannot look at data.mdb", error))?;
         let files = Files::opened(directory, before, data)?;
-        let map = Map::new(env.info().map_size, map_size);
+        let map = Map::new(env.info().map_size, map_size, grows);
         let settling = AtomicBool::new(false);
-        let readable_pages = readable_pages(env.unnamed_database_stat().page_size as usize);
+        let page_len = env.unnamed_database_stat().page_size as usize;
+        let readable_pages = readable_pages(page_len);
         Ok(OpenEnv {
             env,
             directory: directory.to_owned(),
@@ -106,6 +109,7 @@ impl OpenEnv {
             settling,
             map,
             readable_pages,
+            page_len,
             map_start: AtomicUsize::new(0),
             pages_in_file: AtomicU64::new(0),
             records: OnceLock::new(),
@@ -179,38 +183,66 @@ impl OpenEnv {
 
     /// Makes the memory map larger if `map_size` is more than was asked for before.
     pub(super) fn grow(&self, map_size: usize) -> Result<()> {
-        self.map.grow(&self.directory, map_size, |size| {
-            self.map_start.store(0, Ordering::Relaxed);
-            // SAFETY: No transaction of this process is active, and nothing else uses the map: that
-            // is when `Map::grow` calls this, and it keeps new ones from beginning meanwhile.
-            #[allow(unsafe_code)]
-            unsafe {
-                self.env.resize(size)
-            }
-        })
+        self.map.grow(&self.directory, map_size, |size| self.resize(size))
+    }
+
+    /// Makes the memory map larger, if it should be before a transaction writes. May wait for those who use it, for
+    /// at most `wait` and at most a second. Costs one read of memory if there is nothing to do.
+    #[inline]
+    pub(super) fn make_room(&self, wait: Duration) -> Result<()> {
+        if !self.map.is_to_grow() {
+            return Ok(());
+        }
+        self.map.make_room(&self.directory, wait, |size| self.resize(size))
+    }
+
+    /// Makes the memory map as large as what another process has written. Returns false if it was that large
+    /// already.
+    pub(super) fn follow_others(&self) -> Result<bool> {
+        let using = self.using_map()?;
+        let info = self.env.info();
+        drop(using);
+        let used = self.used(&info);
+        if used <= info.map_size {
+            return Ok(false);
+        }
+        self.map.follow(&self.directory, used, |size| self.resize(size))?;
+        Ok(true)
+    }
+
+    /// How many bytes of the file are used.
+    fn used(&self, info: &EnvInfo) -> usize {
+        info.last_page_number.saturating_add(1).saturating_mul(self.page_len)
+    }
+
+    /// What LMDB says of the environment, for one who begins to write or commits. Notes whether the map should grow.
+    pub(super) fn info_of_writer(&self) -> EnvInfo {
+        let info = self.env.info();
+        self.map.note_used(self.used(&info), info.map_size);
+        info
+    }
+
+    /// To be called by the map alone, when nothing uses it.
+    fn resize(&self, size: usize) -> heed::Result<()> {
+        self.map_start.store(0, Ordering::Relaxed);
+        // SAFETY: No transaction of this process is active, and nothing else uses the map: that
+        // is when the map calls this, and it keeps new ones from beginning meanwhile.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.env.resize(size)
+        }
     }
 
     /// The error of a failed operation.
     pub(super) fn failed(&self, what: &'static str, error: heed::Error) -> KvError {
         match error {
-            heed::Error::Mdb(MdbError::MapFull) => KvError::Full {
-                path: self.path().into(),
-                reason: format!(
-                    "its memory map of {} bytes is used up; {}",
-                    self.map.size(),
-                    self.map.advice()
-                )
-                .into(),
-            },
-            heed::Error::Mdb(MdbError::MapResized) => cannot_open(
-                self.path(),
-                format!(
-                    "another process has made it larger than the memory map of {} bytes this one \
-                     has for it; {}",
-                    self.map.size(),
-                    self.map.advice()
-                ),
-            ),
+            heed::Error::Mdb(MdbError::MapFull) => self.map.used_up(self.path()),
+            heed::Error::Mdb(MdbError::MapResized) => KvError::Retry(format!(
+                "{}: another process has just made it larger than the memory map of {} bytes that this process has for it; \
+                 begin again",
+                self.path().display(),
+                self.map.size(),
+            )),
             error => failed(self.path(), what, error),
         }
     }
@@ -296,7 +328,7 @@ impl Shared {
         let writer = if options.read_only { None } else { Some(Writer::start(Arc::clone(&env))?) };
         Ok(Shared {
             writer,
-            right_to_write: Arc::default(),
+            right_to_write: WriteLock::of(env.path().display().to_string()),
             env,
             durability: options.durability,
             name: options.name.clone(),
@@ -350,6 +382,7 @@ impl Shared {
     /// Prepares the environment for use with `options`. May wait for other processes.
     pub(super) fn prepare(self: &Arc<Self>, options: &Options) -> Result<()> {
         let env = &self.env;
+        env.follow_others()?;
         // Slots of readers whose process died keep old pages from being used again.
         env.env
             .clear_stale_readers()
@@ -489,11 +522,20 @@ impl Shared {
     }
 
     fn begin_read_once(self: &Arc<Self>) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
-        let txn = self.env.map.begin_read(self.path(), || {
-            let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
-            let version = txn.id();
-            Ok((txn, version))
-        })?;
+        let begin = || {
+            self.env.map.begin_read(self.path(), || {
+                let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
+                let version = txn.id();
+                Ok((txn, version))
+            })
+        };
+        let txn = match begin()? {
+            Err(heed::Error::Mdb(MdbError::MapResized)) => {
+                self.env.follow_others()?;
+                begin()?
+            }
+            begun => begun,
+        };
         let txn = txn.map_err(|error| self.read_failed(error))?;
         let version = txn.id();
         Ok((txn, CountedReader { shared: Arc::clone(self), version }))

@@ -155,7 +155,10 @@ impl OpenEnv {
     pub(super) fn check_writing(&self, txn: &RwTxn<'_>) -> Result<()> {
         // No other process can commit now. A process that took the lock of one that died has
         // corrected the number.
-        let (data, lock) = (self.last_commit(), txn.id().saturating_sub(1));
+        fence(Ordering::Acquire);
+        let data = self.info_of_writer().last_txn_id;
+        fence(Ordering::Acquire);
+        let lock = txn.id().saturating_sub(1);
         if data == lock { Ok(()) } else { Err(self.apart(data, lock)) }
     }
 

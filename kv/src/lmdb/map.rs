@@ -2,20 +2,29 @@
 //!
 //! To make a larger map, LMDB first gives up the one it has. So nothing may use the map at that
 //! time. All uses in this process are counted.
+//!
+//! A map whose size was not asked for grows by itself, before a transaction writes: when it is half full,
+//! if nothing uses it at that moment; when it was used up, after a wait for those who use it. Those who come
+//! meanwhile wait too, so that the wait ends.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::cannot_open;
-use crate::Result;
+use super::reserve::{self, Reserved, next_size};
 use crate::store_parts::lock::lock;
+use crate::{KvError, Result};
 
 /// The size of a map is a multiple of this, and so of every page size.
 const STEP: usize = 1 << 16;
 
 /// How long to wait for uses that are just ending.
 const ENDING: Duration = Duration::from_millis(100);
+
+/// How long a map that must grow waits for those who use it.
+const READERS: Duration = Duration::from_secs(1);
 
 /// `bytes` as the size of a map.
 pub(super) fn rounded(bytes: usize) -> usize {
@@ -31,6 +40,27 @@ pub(super) fn halved(size: usize) -> usize {
 pub(super) struct Map {
     uses: Mutex<Uses>,
     ended: Condvar,
+    /// Whether it grows by itself.
+    grows: bool,
+    /// Whether it should grow before the next transaction that writes; a [`Need`].
+    need: AtomicU8,
+}
+
+/// Why a map should grow. Its values are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Need {
+    No,
+    /// It is half full.
+    Soon,
+    /// It is used up.
+    Now,
+    /// It is used up, and has waited in vain for those who use it.
+    InVain,
+}
+
+impl Need {
+    const ALL: [Need; 4] = [Need::No, Need::Soon, Need::Now, Need::InVain];
 }
 
 struct Uses {
@@ -44,6 +74,9 @@ struct Uses {
     others: usize,
     /// Whether a thread waits for the last use to end.
     awaited: bool,
+    /// Until when those who come wait for that too.
+    kept_free: Option<Instant>,
+    reserved: Reserved,
     /// Whether there is no map any more.
     lost: bool,
 }
@@ -60,11 +93,20 @@ impl Drop for MapUse<'_> {
 }
 
 impl Map {
-    /// A map of `size` bytes; `asked` is the size that was asked for.
-    pub(super) fn new(size: usize, asked: usize) -> Self {
-        let (readers, others) = (Vec::new(), 0);
-        let uses = Uses { size, asked, readers, others, awaited: false, lost: false };
-        Map { uses: Mutex::new(uses), ended: Condvar::new() }
+    /// A map of `size` bytes; `asked` is the size that was asked for. Whether it `grows` by itself.
+    pub(super) fn new(size: usize, asked: usize, grows: bool) -> Self {
+        let uses = Uses {
+            size,
+            asked,
+            readers: Vec::new(),
+            others: 0,
+            awaited: false,
+            kept_free: None,
+            reserved: Reserved::new(size),
+            lost: false,
+        };
+        let need = AtomicU8::new(Need::No as u8);
+        Map { uses: Mutex::new(uses), ended: Condvar::new(), grows, need }
     }
 
     fn uses(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
@@ -79,6 +121,20 @@ impl Map {
         Ok(uses)
     }
 
+    /// The same for one who begins to use the map. Waits while the map is kept free.
+    fn coming(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
+        let mut uses = self.uses(path)?;
+        while let Some(until) = uses.kept_free {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            drop(self.ended.wait_timeout(uses, left).unwrap_or_else(PoisonError::into_inner));
+            uses = self.uses(path)?;
+        }
+        Ok(uses)
+    }
+
     /// Keeps the map where it is.
     pub(super) fn using(&self, path: &Path) -> Result<MapUse<'_>> {
         self.begin_use(path)?;
@@ -87,7 +143,7 @@ impl Map {
 
     /// Keeps the map where it is, until [`end_use`](Map::end_use).
     pub(super) fn begin_use(&self, path: &Path) -> Result<()> {
-        self.uses(path)?.others += 1;
+        self.coming(path)?.others += 1;
         Ok(())
     }
 
@@ -102,7 +158,7 @@ impl Map {
         path: &Path,
         begin: impl FnOnce() -> heed::Result<(T, usize)>,
     ) -> Result<heed::Result<T>> {
-        let mut uses = self.uses(path)?;
+        let mut uses = self.coming(path)?;
         Ok(begin().map(|(reader, version)| {
             match uses.readers.iter_mut().rfind(|(other, _)| *other == version) {
                 Some((_, count)) => *count += 1,
@@ -148,39 +204,174 @@ impl Map {
         asked: usize,
         resize: impl FnOnce(usize) -> heed::Result<()>,
     ) -> Result<()> {
+        match self.grow_within(path, asked, ENDING, false, resize)? {
+            Grown::Yes => Ok(()),
+            Grown::InUse => Err(lock(&self.uses).cannot_grow(path)),
+        }
+    }
+
+    /// Does the same, and waits for those who use it. If the map is to be `kept_free`, those who come
+    /// meanwhile wait too.
+    fn grow_within(
+        &self,
+        path: &Path,
+        asked: usize,
+        wait: Duration,
+        kept_free: bool,
+        resize: impl FnOnce(usize) -> heed::Result<()>,
+    ) -> Result<Grown> {
         let mut uses = self.uses(path)?;
         if asked <= uses.size {
-            return Ok(());
+            return Ok(Grown::Yes);
         }
         if uses.growth(asked).is_none() {
             uses.asked = asked;
-            return Ok(());
+            return Ok(Grown::Yes);
         }
         let start = Instant::now();
-        while uses.any() {
-            let left = ENDING.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                return Err(uses.cannot_grow(path));
+        if kept_free && uses.any() {
+            uses.kept_free = Some(start + wait);
+        }
+        let mut in_time = true;
+        while in_time && uses.any() {
+            let left = wait.saturating_sub(start.elapsed());
+            in_time = !left.is_zero();
+            if in_time {
+                uses.awaited = true;
+                let woken = self.ended.wait_timeout(uses, left);
+                uses = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
-            uses.awaited = true;
-            uses = self.ended.wait_timeout(uses, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if uses.kept_free.take().is_some() {
+            self.ended.notify_all();
         }
         uses.awaited = false;
+        if !in_time {
+            return Ok(Grown::InUse);
+        }
         uses.asked = asked;
         // In the meantime others may have used up the addresses.
-        let Some(size) = uses.growth(asked) else { return Ok(()) };
+        let Some(size) = uses.growth(asked) else { return Ok(Grown::Yes) };
         if let Err(error) = resize(size) {
             uses.lost = true;
             return Err(cannot_open(path, format!("cannot map it into memory anew: {error}")));
         }
         uses.size = size;
+        uses.reserved.change(size);
+        Ok(Grown::Yes)
+    }
+
+    /// Whether the map should grow before a transaction writes.
+    #[inline]
+    pub(super) fn is_to_grow(&self) -> bool {
+        self.need.load(Ordering::Relaxed) != Need::No as u8
+    }
+
+    fn need(&self) -> Need {
+        let need = self.need.load(Ordering::Relaxed);
+        Need::ALL.into_iter().find(|it| *it as u8 == need).unwrap_or(Need::No)
+    }
+
+    fn set_need(&self, need: Need) {
+        self.need.store(need as u8, Ordering::Relaxed);
+    }
+
+    /// Notes how much of the map is used.
+    #[inline]
+    pub(super) fn note_used(&self, used: usize, size: usize) {
+        if self.grows && used > size / 2 && !self.is_to_grow() {
+            self.note_half_full(used, size);
+        }
+    }
+
+    #[cold]
+    fn note_half_full(&self, used: usize, size: usize) {
+        if next_size(size, used).is_some() {
+            self.set_need(Need::Soon);
+        }
+    }
+
+    /// Makes the map larger, if it should be and those who use it end in time: at once if it is half full. If it
+    /// is used up, waits for them, for at most `wait`.
+    pub(super) fn make_room(
+        &self,
+        path: &Path,
+        wait: Duration,
+        resize: impl FnOnce(usize) -> heed::Result<()>,
+    ) -> Result<()> {
+        let (need, size) = (self.need(), self.size());
+        let Some(next) = next_size(size, size) else {
+            self.set_need(Need::No);
+            return Ok(());
+        };
+        let wait = match need {
+            Need::No => return Ok(()),
+            Need::Soon => Duration::ZERO,
+            Need::Now | Need::InVain => READERS.min(wait).max(ENDING),
+        };
+        match self.grow_within(path, next, wait, need > Need::Soon, resize)? {
+            Grown::Yes => self.set_need(Need::No),
+            Grown::InUse if need > Need::Soon => self.set_need(Need::InVain),
+            Grown::InUse => {}
+        }
         Ok(())
+    }
+
+    /// Makes the map as large as what another process has written, of which `used` bytes are used, and
+    /// larger if it grows by itself.
+    pub(super) fn follow(
+        &self,
+        path: &Path,
+        used: usize,
+        resize: impl FnOnce(usize) -> heed::Result<()>,
+    ) -> Result<()> {
+        let size = self.size();
+        let next = if self.grows { next_size(size, used) } else { Some(rounded(used)) };
+        let Some(next) = next else { return Ok(()) };
+        match self.grow_within(path, next, READERS, true, resize)? {
+            Grown::Yes => Ok(()),
+            Grown::InUse => Err(KvError::Retry(format!(
+                "{}: another process has made it larger than the memory map of {size} bytes that this \
+                 process has for it, and this map cannot grow while it is in use, now by {}: end them, then \
+                 begin again",
+                path.display(),
+                lock(&self.uses).who()
+            ))),
+        }
+    }
+
+    /// The error of a transaction that has used up the map.
+    pub(super) fn used_up(&self, path: &Path) -> KvError {
+        let size = self.size();
+        let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
+        if !self.grows || next_size(size, size).is_none() || lock(&self.uses).is_refused() {
+            return full(format!("its memory map of {size} bytes is used up; {}", self.advice()));
+        }
+        if self.need() == Need::InVain {
+            return full(format!(
+                "its memory map of {size} bytes is used up, and cannot grow while it is in use by others of this \
+                 process, now by {} in all; end read-only transactions and snapshots of it that have been \
+                 open for long",
+                lock(&self.uses).who()
+            ));
+        }
+        self.set_need(Need::Now);
+        KvError::Retry(format!(
+            "{}: its memory map of {size} bytes is used up; it grows when another transaction begins to \
+             write",
+            path.display()
+        ))
+    }
+
+    /// What the file can grow to, if its map has `size` bytes.
+    pub(super) fn limit(&self, size: usize) -> usize {
+        if self.grows { size.max(reserve::MOST) } else { size }
     }
 
     /// Advice for a map that is too small.
     pub(super) fn advice(&self) -> String {
         let uses = lock(&self.uses);
-        if uses.size < uses.asked {
+        if uses.is_refused() {
             return format!(
                 "the system has refused the map size of {} bytes that was asked for; allow this \
                  process more address space to have a larger map size",
@@ -197,7 +388,29 @@ impl Map {
     }
 }
 
+/// Whether a map has grown, as far as the system allows.
+enum Grown {
+    Yes,
+    /// It is in use.
+    InUse,
+}
+
 impl Uses {
+    /// Whether the system has refused the size that was asked for.
+    fn is_refused(&self) -> bool {
+        self.size < self.asked
+    }
+
+    /// Who uses the map.
+    fn who(&self) -> String {
+        let readers = self.open_readers();
+        format!(
+            "{readers} read-only transactions and snapshots and {} others (a transaction that writes or waits \
+             for that, a copy)",
+            self.others
+        )
+    }
+
     /// The size that the map can grow to, at most `asked`; `None` if it cannot grow.
     fn growth(&self, asked: usize) -> Option<usize> {
         let mut size = asked;
@@ -215,16 +428,14 @@ impl Uses {
         self.others > 0 || !self.readers.is_empty()
     }
 
-    fn cannot_grow(&self, path: &Path) -> crate::KvError {
-        let readers = self.open_readers();
+    fn cannot_grow(&self, path: &Path) -> KvError {
         cannot_open(
             path,
             format!(
                 "it is already open in this process with a map size of {} bytes, which cannot grow \
-                 while it is in use, now by {readers} read-only transactions and snapshots and \
-                 {} others (a transaction that writes or waits for that, a copy): end them first \
-                 (opened without a map size it keeps the map it has)",
-                self.size, self.others
+                 while it is in use, now by {}: end them first (opened without a map size it keeps the map it has)",
+                self.size,
+                self.who()
             ),
         )
     }

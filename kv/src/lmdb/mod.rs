@@ -39,6 +39,7 @@ mod page_reader;
 mod read;
 mod registry;
 mod replaced_files;
+mod reserve;
 mod transaction;
 mod tree;
 mod writer;
@@ -267,7 +268,7 @@ impl KvDatabase for LmdbStore {
             file_bytes: Some(
                 file_bytes.map_err(|error| failed(self.path(), "cannot measure", error))?,
             ),
-            limit_bytes: Some(info.map_size as u64),
+            limit_bytes: Some(self.shared.env.map().limit(info.map_size) as u64),
             page_bytes: Some(page_size),
             readers: Some(readers),
             max_readers: Some(u64::from(info.maximum_number_of_readers)),

@@ -11,10 +11,8 @@ use super::error::{cannot_open, io_failed};
 use super::map::halved;
 use super::options::Options;
 use super::replaced_files::Files;
+use super::reserve::first_size;
 use crate::{Durability, KvError, Result};
-
-/// The size of the address range for an environment. The file itself grows as needed.
-pub(super) const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 
 /// The result of an attempt to open an environment.
 pub(super) enum Opening {
@@ -44,7 +42,9 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         return Ok(Opening::Locked);
     }
     let before = Files::in_directory(directory)?;
-    let asked = options.map_size.unwrap_or(MAP_SIZE);
+    let file = || std::fs::metadata(directory.join("data.mdb")).map_or(0, |file| file.len());
+    let asked = options.map_size.or(options.first_map_size);
+    let asked = asked.unwrap_or_else(|| first_size(file()));
     let mut map_size = asked;
     loop {
         let mut heed = EnvOpenOptions::new().read_txn_without_tls();
@@ -68,10 +68,12 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
         };
         let error = match opened {
             Ok(env) => {
-                return Ok(match OpenEnv::new(env, directory, &before, asked) {
-                    Ok(env) => Opening::Open(Box::new(env)),
-                    Err(error) => Opening::Replaced(error),
-                });
+                return Ok(
+                    match OpenEnv::new(env, directory, &before, asked, options.map_size.is_none()) {
+                        Ok(env) => Opening::Open(Box::new(env)),
+                        Err(error) => Opening::Replaced(error),
+                    },
+                );
             }
             Err(error) => error,
         };

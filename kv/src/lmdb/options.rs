@@ -10,6 +10,7 @@ pub(super) struct Options {
     pub(super) create: bool,
     pub(super) read_only: bool,
     pub(super) map_size: Option<usize>,
+    pub(super) first_map_size: Option<usize>,
     pub(super) max_readers: u32,
     pub(super) durability: Durability,
     pub(super) name: String,

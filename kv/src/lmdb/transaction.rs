@@ -52,14 +52,21 @@ impl WriteTransaction {
         let pairs = shared.pairs()?.ok_or_else(read_only)?;
         end_what_was_left();
         let joins = groups && shared.flushes() && group::joins(options);
-        let permit = match shared.right_to_write.turn(wait, joins)? {
+        let permit = match shared.right_to_write.turn(options, joins)? {
             Turn::Right(permit) => permit,
             Turn::Member(seat) => return Ok(Box::new(Member::begin(seat, options))),
         };
-        let here = if options.ends_here { OwnThread::begin(shared, writer)? } else { None };
-        let (txn, own) = match here {
-            Some((txn, own)) => (txn, Some(own)),
-            None => (writer.begin(shared, wait.saturating_sub(start.elapsed()))?, None),
+        shared.env.make_room(wait.saturating_sub(start.elapsed()))?;
+        let begin = || -> Result<_> {
+            let here = if options.ends_here { OwnThread::begin(shared, writer)? } else { None };
+            Ok(match here {
+                Some((txn, own)) => (txn, Some(own)),
+                None => (writer.begin(shared, wait.saturating_sub(start.elapsed()))?, None),
+            })
+        };
+        let (txn, own) = match begin() {
+            Err(_) if shared.env.follow_others()? => begin()?,
+            begun => begun?,
         };
         let begun = WriteTransaction {
             open: Some(OpenWrite::new(txn)),

@@ -16,8 +16,8 @@ pub(super) use self::compact::compact;
 use super::env::Shared;
 use super::error::{failed, io_failed};
 use super::key::StoredKey;
-use super::opening::MAP_SIZE;
 use super::read::View;
+use super::reserve::MOST;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Copied, Watch, each_pair};
 use crate::store_parts::new_file::NewFile;
@@ -187,7 +187,7 @@ pub(super) fn create_from(
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
     create(target, |file| {
-        packed::write(file.part(), name, MAP_SIZE, target, |put| {
+        packed::write(file.part(), name, MOST, target, |put| {
             each_pair(from, watch, |key, value| put(StoredKey::room().of(key)?, value))
         })
     })

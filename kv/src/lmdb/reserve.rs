@@ -1,0 +1,124 @@
+//! How many addresses the maps of environments reserve.
+//!
+//! A process has few addresses in proportion to what an environment may become: 128 TiB on most systems of 64
+//! bits. So environments share them. Each takes a 64th of what is left of a budget, so the first ones take a
+//! TiB, and however many follow, about half of the addresses stay free. A map that is half full grows (`map.rs`).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::map::rounded;
+
+const WIDE: bool = usize::BITS >= 64;
+
+/// The size that an environment can grow to if none was asked for.
+pub(super) const MOST: usize = if WIDE { 1 << 40 } else { 1 << 30 };
+
+/// The smallest size of a map if none was asked for.
+const LEAST: usize = if WIDE { 1 << 30 } else { MOST };
+
+/// What first sizes are taken from: half of the addresses.
+const BUDGET: usize = if WIDE { 1 << 46 } else { usize::MAX };
+
+/// Into so many shares what is left of the budget is divided.
+const SHARES: usize = 64;
+
+/// What the maps of this process reserve.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Addresses that are counted as long as this exists.
+#[derive(Debug)]
+pub(super) struct Reserved(usize);
+
+impl Reserved {
+    pub(super) fn new(bytes: usize) -> Self {
+        RESERVED.fetch_add(bytes, Ordering::Relaxed);
+        Reserved(bytes)
+    }
+
+    /// Counts another number of addresses from here on.
+    pub(super) fn change(&mut self, bytes: usize) {
+        *self = Reserved::new(bytes);
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        RESERVED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// The size of the map of another environment, whose file has so many bytes.
+pub(super) fn first_size(file: u64) -> usize {
+    first_size_beside(RESERVED.load(Ordering::Relaxed), file)
+}
+
+fn first_size_beside(reserved: usize, file: u64) -> usize {
+    let share = rounded(BUDGET.saturating_sub(reserved) / SHARES).clamp(LEAST, MOST);
+    // There is room for what will be written, so that the map need not grow at once.
+    let with_room = usize::try_from(file.saturating_mul(2)).unwrap_or(MOST);
+    share.max(rounded(with_room.min(MOST)))
+}
+
+/// The size that a map of `size` bytes grows to, of which `used` are used; `None` if it is as large as
+/// it can become without being asked for.
+pub(super) fn next_size(size: usize, used: usize) -> Option<usize> {
+    let next = size.max(used).saturating_mul(2).min(MOST).max(used);
+    Some(rounded(next)).filter(|next| *next > size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: usize = 1 << 30;
+    const TIB: usize = 1 << 40;
+
+    #[test]
+    fn many_environments_leave_half_of_the_addresses_free() {
+        let (mut reserved, mut sizes) = (0, Vec::new());
+        for _ in 0..10_000 {
+            let size = first_size_beside(reserved, 0);
+            reserved += size;
+            sizes.push(size);
+        }
+        assert_eq!(sizes[0], TIB);
+        assert!(sizes.is_sorted_by(|one, next| one >= next));
+        assert!(sizes[255] > 16 * GIB && sizes[9_999] == GIB);
+        assert!(sizes[..256].iter().sum::<usize>() < 64 * TIB);
+        assert!(reserved < 80 * TIB, "{reserved}");
+        // Each of 256 has addresses to grow to 100 GiB.
+        let grown: usize = sizes[..256].iter().map(|size| (*size).max(128 * GIB)).sum();
+        assert!(grown < 96 * TIB, "{grown}");
+    }
+
+    #[test]
+    fn a_large_file_has_room_at_once() {
+        assert_eq!(first_size_beside(BUDGET, 300 * GIB as u64), 600 * GIB);
+        assert_eq!(first_size_beside(BUDGET, 700 * GIB as u64), TIB);
+        assert_eq!(first_size_beside(BUDGET, u64::MAX), TIB);
+        assert_eq!(first_size_beside(usize::MAX, 0), GIB);
+    }
+
+    #[test]
+    fn maps_double_up_to_the_most() {
+        let (mut size, mut steps) = (LEAST, 0);
+        while let Some(next) = next_size(size, size / 2) {
+            assert!(next == 2 * size && steps < 20);
+            (size, steps) = (next, steps + 1);
+        }
+        assert_eq!((size, steps), (MOST, 10));
+        // What another process has written has room too, also beyond that.
+        assert_eq!(next_size(GIB, 100 * GIB), Some(200 * GIB));
+        assert_eq!(next_size(MOST, MOST + 1), Some(rounded(MOST + 1)));
+        assert_eq!(next_size(2 * MOST, MOST), None);
+    }
+
+    #[test]
+    fn what_is_dropped_is_not_counted() {
+        // Other tests have environments open meanwhile.
+        let mut reserved = Reserved::new(3 << 16);
+        reserved.change(5 << 16);
+        assert!(RESERVED.load(Ordering::Relaxed) >= 5 << 16);
+        assert_eq!(reserved.0, 5 << 16);
+    }
+}
