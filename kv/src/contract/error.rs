@@ -132,6 +132,15 @@ pub enum KvError {
         /// By what, and what to do about it.
         reason: Box<str>,
     },
+    /// This process was forked from the one that has opened the store. Nothing was changed.
+    #[error(
+        "{store}: this process was forked from the one that has it open, and cannot use what that has opened; drop \
+         that, and open the store again in this process"
+    )]
+    Forked {
+        /// The store.
+        store: Box<str>,
+    },
     /// What is stored breaks the rules of the store's format.
     #[error(
         "{}: store is damaged: {reason}; restore it from a backup; jsck says what else is wrong with it",
@@ -221,6 +230,13 @@ impl KvError {
             KvError::Conflict(conflict) => Some(conflict),
             _ => None,
         }
+    }
+
+    /// The error for a process that was forked from the one that has `path` open.
+    #[cfg(any(feature = "lmdb", feature = "sqlite"))]
+    #[cold]
+    pub(crate) fn forked(path: &Path) -> KvError {
+        KvError::Forked { store: path.display().to_string().into() }
     }
 
     /// The error for a key that must be new and is there.

@@ -12,6 +12,7 @@ use heed::{CommitOrAbort, Database, Env, EnvInfo, MdbError, RoTxn, RwTxn, Withou
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
 use super::exclusive::LockFile;
+use super::forked::Process;
 use super::map::{Map, MapUse};
 use super::options::Options;
 use super::page::readable_pages;
@@ -51,6 +52,8 @@ pub(super) struct Shared {
 /// An environment that stays open as long as its users or the writer thread need it.
 pub(super) struct OpenEnv {
     env: Env<WithoutTls>,
+    /// The process that has opened it.
+    process: Process,
     directory: PathBuf,
     files: Files,
     /// Whether a thread of this process waits for the right to write, to see what others committed.
@@ -104,6 +107,7 @@ impl OpenEnv {
         let readable_pages = readable_pages(page_len);
         Ok(OpenEnv {
             env,
+            process: Process::this(),
             directory: directory.to_owned(),
             files,
             settling,
@@ -116,6 +120,12 @@ impl OpenEnv {
             #[cfg(target_os = "linux")]
             lock_file: LockFile::default(),
         })
+    }
+
+    /// The process that has opened it.
+    #[inline]
+    pub(super) fn process(&self) -> Process {
+        self.process
     }
 
     pub(super) fn files(&self) -> &Files {
@@ -247,6 +257,19 @@ impl OpenEnv {
         }
     }
 
+    /// Begins a read transaction.
+    ///
+    /// The holder of the transaction must also hold this environment, and count as a reader of its map.
+    fn begin_read(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
+        let txn = self.env.read_txn()?;
+        // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it
+        // does not move, and which every holder keeps alive: `View` by its `CountedReader`, which is dropped
+        // after the transaction.
+        #[allow(unsafe_code)]
+        let txn = unsafe { std::mem::transmute::<RoTxn<'_, _>, RoTxn<'static, _>>(txn) };
+        Ok(txn)
+    }
+
     /// Begins a write transaction. Waits without a limit.
     ///
     /// The holder of the transaction must also hold this environment and its map.
@@ -357,6 +380,12 @@ impl Shared {
             return Ok(());
         };
         Err(self.still_open(cannot_open(self.path(), reason)))
+    }
+
+    /// Fails if this process was forked from the one that has opened the environment.
+    #[inline]
+    pub(super) fn check_process(&self) -> Result<()> {
+        self.env.process.check(self.path())
     }
 
     /// Fails if the directory no longer has the files that are open.
@@ -524,7 +553,7 @@ impl Shared {
     fn begin_read_once(self: &Arc<Self>) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
         let begin = || {
             self.env.map.begin_read(self.path(), || {
-                let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
+                let txn = self.with_reader(|| self.env.begin_read())?;
                 let version = txn.id();
                 Ok((txn, version))
             })

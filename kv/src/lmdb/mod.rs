@@ -28,6 +28,7 @@ mod exclusive;
 mod file;
 mod file_at;
 mod files_match;
+mod forked;
 mod key;
 mod map;
 mod open_write;
@@ -125,6 +126,7 @@ impl LmdbStore {
     /// # Errors
     /// [`KvError::Store`](crate::KvError::Store) if the disk fails.
     pub fn sync(&self) -> Result<()> {
+        self.shared.check_process()?;
         let _using = self.shared.env.using_map()?;
         let synced = self.shared.env.heed().force_sync();
         synced.map_err(|error| failed(self.path(), "cannot sync", error))
@@ -157,6 +159,7 @@ impl LmdbStore {
         target: impl AsRef<Path>,
         watch: &mut Watch<'_>,
     ) -> Result<Copied> {
+        self.shared.check_process()?;
         if self.checks && self.has_other_databases() {
             // LMDB copies these.
             self.verify_once()?;
@@ -166,6 +169,7 @@ impl LmdbStore {
 
     /// Begins a transaction, which borrows nothing.
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.shared.check_process()?;
         let pages_can_be_read = self.shared.env.readable_pages().is_some();
         if self.checks && !(options.read_only && pages_can_be_read) {
             self.verify_once()?;
@@ -200,6 +204,7 @@ impl LmdbStore {
 
     /// Lets `look` read the file without LMDB, which it finds by the directory and the name of the database.
     fn look_at_file<T>(&self, look: impl FnOnce(&Path, &str) -> Result<T>) -> Result<T> {
+        self.shared.check_process()?;
         self.shared.check_files()?;
         // While this reader is open, what it sees does not change.
         let reader = View::open(&self.shared, self.checks)?;
@@ -249,6 +254,7 @@ impl KvDatabase for LmdbStore {
     }
 
     fn statistics(&self) -> Result<Statistics> {
+        self.shared.check_process()?;
         let env = self.shared.env.heed();
         let view = View::open(&self.shared, self.checks)?;
         let (entries, pages, page_size) = view.sizes()?;

@@ -36,7 +36,12 @@ impl LeftToThisThread {
     fn end_all(&self) {
         let left = std::mem::take(&mut *lock(&self.0));
         for abandoned in left {
-            abandoned.txn.abort();
+            if abandoned.map.0.env.process().is_this() {
+                abandoned.txn.abort();
+            } else {
+                // It is a transaction of the parent of this process.
+                std::mem::forget(abandoned.txn);
+            }
         }
     }
 }
@@ -49,7 +54,7 @@ impl Drop for LeftToThisThread {
 
 struct Abandoned {
     txn: RwTxn<'static>,
-    _map: KeptMap,
+    map: KeptMap,
     _permit: WritePermit,
 }
 
@@ -120,7 +125,7 @@ impl OwnThread {
         if self.is_here() {
             txn.abort();
         } else {
-            lock(&self.left).push(Abandoned { txn, _map: self.map, _permit: permit });
+            lock(&self.left).push(Abandoned { txn, map: self.map, _permit: permit });
         }
     }
 }

@@ -34,6 +34,7 @@ impl<'t> PageReader<'t> {
     /// A reader of the pages of a view; `None` if LMDB must read them. It needs no turn.
     #[inline]
     pub(super) fn of(view: &'t View) -> Result<Option<Self>> {
+        view.check()?;
         match view.access() {
             Access::Pages(tree) => Ok(Some(PageReader::new(tree, view.path()))),
             Access::ByLmdb => Ok(None),

@@ -2,6 +2,7 @@
 //! read pages themselves (`page_reader.rs`).
 
 use std::borrow::Cow;
+use std::mem::ManuallyDrop;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -392,7 +393,8 @@ pub(super) enum Access {
 ///
 /// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
 pub(super) struct View {
-    txn: RoTxn<'static, WithoutTls>,
+    /// Ended when this is dropped, unless it is that of the parent of this process.
+    txn: ManuallyDrop<RoTxn<'static, WithoutTls>>,
     /// After `txn`, so that it is dropped later.
     counted: CountedReader,
     pairs: Option<Pairs>,
@@ -420,11 +422,18 @@ impl View {
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
+        let txn = ManuallyDrop::new(txn);
         Ok(View { txn, counted, pairs, access: OnceLock::new(), checks, shared, turn })
     }
 
     fn env(&self) -> &Shared {
         &self.counted.shared
+    }
+
+    /// Fails if the version is held for the parent of this process.
+    #[inline]
+    pub(super) fn check(&self) -> Result<()> {
+        self.env().check_process()
     }
 
     /// Gives all pairs to `put`, in order, as they are stored.
@@ -507,6 +516,18 @@ impl View {
     pub(super) fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
         Some(Reader { pairs, txn: &self.txn, path: self.env().path() })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if self.env().env.process().is_this() {
+            // SAFETY: Nothing uses the transaction after this.
+            #[allow(unsafe_code)]
+            unsafe {
+                ManuallyDrop::drop(&mut self.txn);
+            }
+        }
     }
 }
 

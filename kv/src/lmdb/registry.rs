@@ -172,6 +172,7 @@ impl Drop for Reserved {
 /// because several paths may lead to them.
 fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Option<Arc<Shared>>> {
     if let Some(shared) = open.get(directory).and_then(Weak::upgrade) {
+        shared.check_process()?;
         shared.check_files()?;
         return Ok(Some(shared));
     }
@@ -181,6 +182,7 @@ fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Optio
         if !files.have_same_data(&found) {
             continue;
         }
+        shared.check_process()?;
         if files.have_same_lock(&found) {
             shared.check_files()?;
             return Ok(Some(shared));

@@ -94,12 +94,14 @@ impl WriteTransaction {
 
     fn reader(&self) -> Result<Reader<'_>> {
         self.deadline.check()?;
+        self.env.check_process()?;
         let open = self.open.as_ref().ok_or_else(Self::ended)?;
         Ok(Reader { pairs: self.pairs, txn: open.txn(), path: self.env.path() })
     }
 
     fn write(&mut self) -> Result<(Pairs, &mut OpenWrite, &Shared)> {
         self.deadline.check()?;
+        self.env.check_process()?;
         let open = self.open.as_mut().ok_or_else(Self::ended)?;
         Ok((self.pairs, open, &self.env))
     }
@@ -113,6 +115,11 @@ impl WriteTransaction {
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
+        if !self.env.env.process().is_this() {
+            // It is the transaction of the parent.
+            std::mem::forget(self.open.take());
+            return;
+        }
         let Some(txn) = self.open.take().map(OpenWrite::into_txn) else { return };
         match (self.own.take(), self.permit.take(), &self.env.writer) {
             (Some(own), Some(permit), _) => own.abort(txn, permit),
@@ -257,6 +264,7 @@ impl KvTransaction for WriteTransaction {
 
     fn commit(mut self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
+        self.env.check_process()?;
         if self.discard {
             return Ok(());
         }
@@ -277,6 +285,7 @@ impl KvTransaction for WriteTransaction {
 
 impl Leader for WriteTransaction {
     fn finish(mut self: Box<Self>) -> Result<()> {
+        self.env.check_process()?;
         // Fails if others would not see what was written.
         self.env.env.check_files()?;
         self.check_numbers()?;

@@ -6,11 +6,11 @@
 //! it back. In between, whoever has the transaction uses the lock. Transactions that do not move need this
 //! thread only if other processes have the environment open (`own_thread.rs`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SendError, Sender, SyncSender, channel, sync_channel,
 };
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ impl Writer {
         let thread = thread::Builder::new()
             .name("permazen-lmdb".to_owned())
             .spawn({
-                let (env, progress) = (Arc::clone(&env), Arc::clone(&progress));
+                let (env, progress) = (Arc::downgrade(&env), Arc::clone(&progress));
                 move || serve(&env, &inbox, &progress)
             })
             .map_err(|error| io_failed(env.path(), "cannot start the writer thread", error))?;
@@ -204,6 +204,11 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.requests = None;
+        if !self.env.process().is_this() {
+            // The thread is one of the parent of this process.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         // The writer thread itself may drop this, with a request whose thread has given up. It cannot
         // wait for its own end, and ends soon after this. In all other cases the writer thread is not
         // waiting for the lock, because a waiting request would have kept this alive. So it ends
@@ -216,7 +221,26 @@ impl Drop for Writer {
     }
 }
 
-fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
+/// Keeps the environment open and its map where it is.
+struct InUse(Arc<OpenEnv>);
+
+impl InUse {
+    /// `None` if the environment is closed.
+    fn new(env: &Weak<OpenEnv>) -> Option<Result<Self>> {
+        let env = env.upgrade()?;
+        Some(env.map().begin_use(env.path()).map(|()| InUse(env)))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.map().end_use();
+    }
+}
+
+/// Does what it is asked for. Between two transactions it does not keep the environment open: a process that is
+/// forked then has this thread's memory, but not the thread, and can close the environment all the same.
+fn serve(env: &Weak<OpenEnv>, inbox: &Receiver<Request>, progress: &Progress) {
     // The map is in use until the transaction ends, and also while this thread waits for one.
     let mut using = None;
     while let Ok(request) = inbox.recv() {
@@ -224,9 +248,10 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
             // The thread that asked has given up, while this one served others or waited for them.
             Request::Begin(asker) if asker.gone.load(Ordering::Acquire) => {}
             Request::Begin(asker) => {
+                let Some(used) = InUse::new(env) else { continue };
                 progress.blocked.store(true, Ordering::Release);
-                let begun = env.using_map().and_then(|used| {
-                    using = Some(used);
+                let begun = used.and_then(|used| {
+                    let InUse(env) = &*using.insert(used);
                     env.begin_write().map_err(|error| env.failed("cannot begin to write", error))
                 });
                 progress.served.fetch_add(1, Ordering::AcqRel);
@@ -245,6 +270,10 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
                 using = None;
             }
             Request::Create(txn, name, reply) => {
+                let Some(InUse(env)) = &using else {
+                    txn.abort();
+                    continue;
+                };
                 let created = env.create_pairs(txn, &name);
                 using = None;
                 let _ = reply.send(created);

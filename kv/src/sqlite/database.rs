@@ -1,8 +1,8 @@
 //! The file of a database, and how to connect to it.
 
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -45,6 +45,8 @@ pub(super) struct Database {
     pub(super) file: DatabaseFile,
     pub(super) options: Options,
     statements: Statements,
+    /// The process that has opened it.
+    process: u32,
 }
 
 impl Database {
@@ -54,7 +56,19 @@ impl Database {
             file: DatabaseFile::new(path),
             options: options.clone(),
             statements: Statements::new(&options.table),
+            process: process::id(),
         }
+    }
+
+    /// Whether this process has opened it, and was not forked from the one that has. Costs a call of the system.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Fails if this process was forked from the one that has opened it: both would use one state of SQLite, and
+    /// the locks of the file belong to the parent.
+    pub(super) fn check_process(&self) -> Result<()> {
+        if self.is_of_this_process() { Ok(()) } else { Err(KvError::forked(&self.path)) }
     }
 
     pub(super) fn session<'c>(&'c self, connection: &'c Connection) -> Session<'c> {

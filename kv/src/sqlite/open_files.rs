@@ -102,6 +102,8 @@ impl Log {
 struct Known {
     place: PathBuf,
     id: Identity,
+    /// The process that has opened it.
+    process: u32,
     state: State,
 }
 
@@ -140,6 +142,17 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
         Some(directory.canonicalize().ok()?.join(name))
     };
     in_directory().unwrap_or(place)
+}
+
+/// Whether the file `found` is open since before this process was forked. SQLite takes the locks of the parent
+/// for those of this process until all that was open is closed.
+pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
+    let is_it = |known: &Known| {
+        matches!(known.state, State::Open(..))
+            && known.process != std::process::id()
+            && found.is_some_and(|found| found.is_while_open(known.id))
+    };
+    known().iter().any(is_it)
 }
 
 /// Why the file `found` at `place` must not be opened there; `found` is `None` if there is no file.
@@ -211,6 +224,7 @@ impl OpenFile {
             _ => known.push(Known {
                 place: file.place.clone(),
                 id,
+                process: std::process::id(),
                 state: State::Open(1, Beside::default()),
             }),
         }
@@ -269,7 +283,8 @@ impl Drop for OpenFile {
             known.retain(|known| {
                 known.place != self.place || matches!(known.state, State::Open(..))
             });
-            known.push(Known { place: self.place.clone(), id: self.id, state: State::Left(log) });
+            let (place, process) = (self.place.clone(), std::process::id());
+            known.push(Known { place, id: self.id, process, state: State::Left(log) });
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rusqlite::Connection;
 
 use super::error::cannot_open;
-use super::open_files::{Identity, OpenFile, objection, place_of};
+use super::open_files::{Identity, OpenFile, is_open_in_parent, objection, place_of};
 use crate::store_parts::file_identity::perhaps_unseen;
 use crate::{KvError, Result};
 
@@ -54,6 +54,8 @@ impl DatabaseFile {
             if !opened.is(before) {
                 return Err(self.replaced());
             }
+        } else if is_open_in_parent(before) {
+            return Err(KvError::forked(&self.given));
         } else if let Some(objection) = objection(&place_of(&self.path), before) {
             return Err(cannot_open(&self.given, objection));
         }

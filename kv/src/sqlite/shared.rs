@@ -21,7 +21,17 @@ pub(super) struct Shared {
     pub(super) versions: Versions,
     /// Dropped after all connections: every user of a connection holds this, and `idle` is declared
     /// before.
-    _log_files: Option<LogFiles>,
+    log_files: Option<LogFiles>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The parent still uses the files. Connections that are in no transaction can be closed here, and must be, so
+        // that SQLite knows of no locks when this process opens the database itself.
+        if !self.database.is_of_this_process() {
+            std::mem::forget(self.log_files.take());
+        }
+    }
 }
 
 impl Shared {
@@ -32,7 +42,7 @@ impl Shared {
             idle: Mutex::default(),
             right_to_write,
             versions: Versions::default(),
-            _log_files: log_files,
+            log_files,
         }
     }
 
@@ -42,6 +52,7 @@ impl Shared {
 
     /// A connection that is in no transaction.
     pub(super) fn take(&self) -> Result<Pooled> {
+        self.database.check_process()?;
         let Some(pooled) = self.idle().pop() else {
             return Ok(Pooled { connection: self.database.connect()?, last: None });
         };

@@ -80,6 +80,7 @@ impl View {
 
     /// Reads this state.
     pub(super) fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
+        self.shared.database.check_process()?;
         match self.pooled().as_ref() {
             Some(pooled) => read(self.shared.database.session(&pooled.connection)),
             None => Err(KvError::Stale("it has ended".to_owned())),
@@ -106,7 +107,13 @@ impl KvRead for View {
 }
 
 /// Rolls back the open transaction of the connection and gives the connection back.
-fn end(shared: &Shared, pooled: Pooled) {
+fn end(shared: &Arc<Shared>, pooled: Pooled) {
+    if !shared.database.is_of_this_process() {
+        // It is a transaction of the parent, which closing would roll back. As long as the connection is there, the
+        // file counts as open, because SQLite takes the locks of the parent for those of this process.
+        std::mem::forget((Arc::clone(shared), pooled));
+        return;
+    }
     if !pooled.connection.is_autocommit() {
         // If this fails, the connection is not kept; closing it rolls back.
         let _ =
@@ -201,6 +208,7 @@ impl WriteTransaction {
     /// follow.
     fn with<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.deadline.check()?;
+        self.shared.database.check_process()?;
         if let Some(failed) = self.failed.get() {
             return Err(failed.error());
         }
