@@ -142,7 +142,7 @@ fn another_transaction_within_a_member_is_refused_as_it_is_alone() {
             store.write(|inner| inner.put(b"inner", b""))
         };
         let alone = store.write(&mut nest).unwrap_err();
-        let (nested, _) = as_member(&*store, &mut nest);
+        let (nested, _) = as_member(&*store, nest);
         assert_eq!(nested.unwrap().unwrap_err().to_string(), alone.to_string());
         assert!(reading(&*store).get(b"outer").unwrap().is_none());
         // One that goes on nevertheless is committed.

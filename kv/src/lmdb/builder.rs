@@ -9,7 +9,8 @@ use super::copy;
 use super::error::{cannot_open, io_failed};
 use super::file::{self, DataFile};
 use super::options::Options;
-use super::{map, registry};
+use super::registry;
+use super::reserve::rounded;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Compacted, Copied, Watch};
 use crate::{Durability, KvDatabase, KvError, KvRead, Result};
@@ -80,7 +81,7 @@ impl LmdbBuilder {
     /// open in this process. Unless set, the map then stays as it is.
     #[must_use]
     pub fn map_size(mut self, bytes: usize) -> Self {
-        self.options.map_size = Some(map::rounded(bytes));
+        self.options.map_size = Some(rounded(bytes));
         self
     }
 
@@ -107,7 +108,7 @@ impl LmdbBuilder {
     /// ```
     #[must_use]
     pub fn first_map_size(mut self, bytes: usize) -> Self {
-        self.options.first_map_size = Some(map::rounded(bytes));
+        self.options.first_map_size = Some(rounded(bytes));
         self
     }
 

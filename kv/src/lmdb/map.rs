@@ -13,28 +13,15 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::cannot_open;
-use super::reserve::{self, Reserved, next_size};
+use super::reserve::{self, Reserved, halved, next_size, rounded};
 use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
-
-/// The size of a map is a multiple of this, and so of every page size.
-const STEP: usize = 1 << 16;
 
 /// How long to wait for uses that are just ending.
 const ENDING: Duration = Duration::from_millis(100);
 
 /// How long a map that must grow waits for those who use it.
 const READERS: Duration = Duration::from_secs(1);
-
-/// `bytes` as the size of a map.
-pub(super) fn rounded(bytes: usize) -> usize {
-    bytes.max(1).checked_next_multiple_of(STEP).unwrap_or(usize::MAX - (STEP - 1))
-}
-
-/// The size to try next when the system refuses a map of `size`.
-pub(super) fn halved(size: usize) -> usize {
-    (size / 2 / STEP).max(1) * STEP
-}
 
 /// The map and its uses.
 pub(super) struct Map {

@@ -8,10 +8,9 @@ use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
 use super::env::OpenEnv;
 use super::error::{cannot_open, io_failed};
-use super::map::halved;
 use super::options::Options;
 use super::replaced_files::Files;
-use super::reserve::first_size;
+use super::reserve::{first_size, halved};
 use crate::{Durability, KvError, Result};
 
 /// The result of an attempt to open an environment.

@@ -6,7 +6,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::map::rounded;
+/// The size of a map is a multiple of this, and so of every page size.
+const STEP: usize = 1 << 16;
 
 const WIDE: bool = usize::BITS >= 64;
 
@@ -21,6 +22,16 @@ const BUDGET: usize = if WIDE { 1 << 46 } else { usize::MAX };
 
 /// Into so many shares what is left of the budget is divided.
 const SHARES: usize = 64;
+
+/// `bytes` as the size of a map.
+pub(super) fn rounded(bytes: usize) -> usize {
+    bytes.max(1).checked_next_multiple_of(STEP).unwrap_or(usize::MAX - (STEP - 1))
+}
+
+/// The size to try next when the system refuses a map of `size`.
+pub(super) fn halved(size: usize) -> usize {
+    (size / 2 / STEP).max(1) * STEP
+}
 
 /// What the maps of this process reserve.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);

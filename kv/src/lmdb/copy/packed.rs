@@ -17,8 +17,8 @@ use heed::{
 use crate::copy::Watch;
 use crate::lmdb::env::Pairs;
 use crate::lmdb::error::failed;
-use crate::lmdb::map::halved;
 use crate::lmdb::opening::is_too_much;
+use crate::lmdb::reserve::halved;
 use crate::store_parts::new_file::cannot;
 use crate::{KvError, Result};
 
