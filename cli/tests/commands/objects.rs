@@ -194,7 +194,7 @@ fn mistakes_have_a_place_and_change_nothing() {
     let db = Fixture::reference();
     let before = db.pairs();
     for (document, why) in [
-        ("", "the document ends too early"),
+        ("<database>", "the document ends too early"),
         ("<foo/>", "expected opening <database> tag"),
         ("<database>\n<schemas/><objects><Zap/></objects></database>", "line 2, column 20"),
         (
@@ -264,6 +264,105 @@ fn json_finds_its_schema_by_its_id() {
         to.file("q.jsonl", line.replace("\"schema_id\":\"Schema_", "\"schema_id\":\"Schema_0000"));
     let error = to.run(&["--write", "load", &file]).error(2);
     assert!(error.contains("is no ID of a schema"), "{error}");
+}
+
+/// What `export` gives if there is nothing, and what other programs make of JSON lines.
+#[test]
+fn json_of_other_programs_is_read() {
+    let db = Fixture::reference();
+    for nothing in ["", "\n \n", "\u{feff}", "[]", "\u{feff}[\n]\n"] {
+        let out = db.run_with(&["--write", "load", "-"], nothing).out(0);
+        assert_eq!(out, "Read 0 object(s) from \"-\"\n", "{nothing:?}");
+    }
+    let (before, objects) = (db.pairs(), db.out(&["--json", "export Person"]));
+    let lines: Vec<&str> = objects.lines().collect();
+    let array = format!("[{}]", lines.join(",\n "));
+    let pretty = array.replace("\"fields\":{", "\n\"fields\" :\n{").replace(',', ",\r\n");
+    for form in [&objects, &array, &pretty] {
+        for mark in ["", "\u{feff}"] {
+            db.out(&["--write", "delete all Person"]);
+            let json = db.run_with(&["--write", "load", "-"], format!("{mark}{form}"));
+            assert_eq!(json.out(0), "Read 3 object(s) from \"-\"\n");
+            assert_eq!(db.pairs(), before);
+        }
+    }
+    // A mistake has its place.
+    let wrong = array.replace("\"age\":40", "\"age\":\"x\"");
+    let error = db.run_with(&["--write", "load", "-"], wrong).error(2);
+    assert!(error.contains("-: JSON line 1: object 1000000000000001: field age"), "{error}");
+    let error = db.run_with(&["--write", "load", "-"], array.replace("}]", "}")).error(2);
+    assert!(error.contains("JSON line 3: column ") && error.contains("does not end"), "{error}");
+    let error = db.run_with(&["--write", "load", "-"], array.replacen("{", "{,", 1)).error(2);
+    assert!(error.contains("JSON line 1: column 3: "), "{error}");
+    // XML with a mark.
+    let xml = db.out(&["save", "--storage-ids", "-"]);
+    db.run_with(&["--write", "load", "-"], format!("\u{feff}{xml}")).out(0);
+    assert_eq!(db.pairs(), before);
+    // To replace everything by nothing is asked for twice.
+    let error = db.run_with(&["--write", "load", "-R", "-"], "\n").error(2);
+    assert!(error.contains("all objects would be removed") && error.contains("--json"), "{error}");
+    assert_eq!(db.pairs(), before);
+    db.run_with(&["--write", "--json", "load", "-R", "-"], "").out(0);
+    assert_eq!(db.out(&["--raw", "count Person"]), "0\n");
+}
+
+#[test]
+fn numbers_and_ids_in_json() {
+    let db = Fixture::reference();
+    let object = |fields: &str| {
+        format!(r#"{{"type":"object","object_type":"Person","schema":1,"fields":{{{fields}}}}}"#)
+    };
+    // Without an ID, each is a new object.
+    let two = format!("{}\n{}\n", object(r#""name":"Eve","age":5.0,"visits":1e3"#), object(""));
+    db.run_with(&["--write", "load", "-"], two.as_str()).out(0);
+    assert_eq!(db.out(&["--raw", "count Person"]), "5\n");
+    let shown = db.out(&["--raw", "find Person where name = \"Eve\" columns age, visits"]);
+    assert_eq!(shown, "5\t1000\n");
+    db.run_with(&["--write", "load", "-"], two).out(0);
+    assert_eq!(db.out(&["--raw", "count Person where name = \"Eve\""]), "2\n");
+    // An ID as it is shown elsewhere.
+    let with_id = object("\"age\":-1.20e1").replacen('{', "{\"id\":\"@1000000000000002\",", 1);
+    db.run_with(&["--write", "load", "-"], with_id).out(0);
+    assert_eq!(db.out(&["--raw", "find @1000000000000002 columns age"]), "-12\n");
+    for (fields, why) in [
+        (r#""age":5.5"#, "5.5 is no whole number"),
+        (r#""age":1e10"#, "1e10"),
+        (r#""visits":1e-1"#, "field visits"),
+        (r#""visits":1e19"#, "field visits"),
+    ] {
+        let error = db.run_with(&["--write", "load", "-"], object(fields)).error(2);
+        assert!(error.contains(why), "{fields}: {error}");
+    }
+    let no_text = object("").replacen('{', "{\"id\":7,", 1);
+    let error = db.run_with(&["--write", "load", "-"], no_text).error(2);
+    assert!(error.contains("the \"id\" is no text"), "{error}");
+    // Statements take the same numbers.
+    db.out(&["--write", "set Person where name = \"Eve\" to age = 7.0, visits = 2e0"]);
+    let shown = db.out(&["--raw", "find Person where age = 7e0 columns visits"]);
+    assert_eq!(shown, "2\n2\n");
+}
+
+#[test]
+fn a_part_is_loaded_although_references_lead_out_of_it() {
+    let db = Fixture::reference();
+    let other = Fixture::with(|_| ());
+    let part = db.out(&["save", "-", "find Person where name = \"Ann\""]);
+    let error = other.run_with(&["--write", "load", "-"], part.as_str()).error(2);
+    assert!(error.contains("unresolved reference(s) remain, one to object "), "{error}");
+    assert!(error.contains("add the objects, or use --allow-unresolved"), "{error}");
+    assert!(other.pairs().is_empty());
+    let loaded = other.run_with(&["--write", "load", "--allow-unresolved", "-"], part);
+    assert_eq!(loaded.out(0), "Read 1 object(s) from \"-\"\n");
+    let said = String::from_utf8(loaded.output.stderr.clone()).expect("UTF-8");
+    assert!(said.contains("unresolved reference(s) remain, one to object "), "{said}");
+    assert_eq!(other.out(&["--raw", "find Person columns name, age"]), "Ann\t40\n");
+    // JSON lines the same, where IDs begin as there.
+    let other = Fixture::of(db.out(&["kv", "dump", "-", "00", "0080"]).as_bytes());
+    let json = db.out(&["--json", "export Person where name = \"Ann\""]);
+    let error = other.run_with(&["--write", "load", "-"], json.as_str()).error(2);
+    assert!(error.contains("use --allow-unresolved"), "{error}");
+    other.run_with(&["--write", "load", "--allow-unresolved", "-"], json).out(0);
+    assert_eq!(other.out(&["--raw", "count Person"]), "1\n");
 }
 
 /// The names of all object types.

@@ -32,6 +32,12 @@ fn an_undo_that_is_interrupted_undoes_nothing_and_says_so() {
     let undo = db.name("undo");
     db.run(&["--write", "--yes", "check", "--repair", "--undo-file", &undo]).out(1);
     let repaired = db.pairs();
+    // Nothing is asked, so that `--yes` says nothing new.
+    let twin = damaged();
+    twin.run(&["--write", "--yes", "check", "--repair", "--undo-file", &twin.name("undo")]).out(1);
+    let back = ["--write", "check", "--apply-undo", &twin.name("undo"), "--yes"];
+    twin.out(&back);
+    assert_eq!(twin.pairs(), damaged().pairs());
     let undo = std::fs::read_to_string(undo).expect("the undo file");
     let pipe = db.name("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());

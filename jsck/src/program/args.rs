@@ -17,6 +17,7 @@ use super::host::{Failure, Host};
 /// The options of a check: all that `jsck` has, except the database. They say in their help what they
 /// do.
 #[derive(Debug, Clone, clap::Args)]
+#[command(group(clap::ArgGroup::new("changes").args(["repair", "apply_undo"])))]
 #[non_exhaustive]
 pub struct CheckArgs {
     /// What kind of store it is; found out by itself if not given
@@ -26,8 +27,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     pub(super) repair: Option<Scope>,
-    /// With --repair: do not ask first
-    #[arg(long, requires = "repair")]
+    /// With --repair or --apply-undo: do not ask first
+    #[arg(long, requires = "changes")]
     pub yes: bool,
     /// With --repair: show what it would change, and change nothing
     #[arg(long, requires = "repair")]
@@ -40,7 +41,7 @@ pub struct CheckArgs {
     pub(super) undo_file: Option<PathBuf>,
     /// Bring back what a repair of this database replaced, from its undo file (- is standard input)
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["repair", "yes", "dry_run", "backup", "undo_file", "json"])]
+          conflicts_with_all = ["repair", "dry_run", "backup", "undo_file", "json"])]
     pub(super) apply_undo: Option<PathBuf>,
     /// With --apply-undo: do it although the file was written for another database, pairs have
     /// changed since the repair, or the file is cut off

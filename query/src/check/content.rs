@@ -13,7 +13,7 @@ use super::path::ValueKind;
 use super::resolve_path::{encoded_for, mismatch_at, position};
 use crate::mistake::Mistake;
 use crate::syntax::{Change, Literal, LiteralKind, Span};
-use crate::text::value_of;
+use crate::text::{value_of, whole_number};
 
 impl Checker<'_> {
     /// The whole value of a field.
@@ -79,7 +79,7 @@ impl Checker<'_> {
 
     fn count(&self, literal: &Literal) -> Result<i64> {
         match &self.given(literal)?.kind {
-            LiteralKind::Number(number) => number.parse().ok(),
+            LiteralKind::Number(number) => whole_number(number),
             _ => None,
         }
         .ok_or_else(|| Mistake::new(literal.span, "a counter is a whole number of at most 64 bits"))
@@ -93,7 +93,10 @@ impl Checker<'_> {
         span: Span,
     ) -> Result<ChangeTo> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
-        let position = |literal: &Literal| position(&*self.given(literal)?);
+        let position = |literal: &Literal| match position(&*self.given(literal)?)? {
+            Some(position) => Ok(position),
+            None => Err(Mistake::new(literal.span, "a list has no such position")),
+        };
         Ok(match (change, &field.kind) {
             (Change::Assign(value), _) => ChangeTo::Assign(self.content(field, value)?),
             (Change::AssignAt(key, value) | Change::Put(key, value), Map { key: k, value: v }) => {

@@ -12,7 +12,7 @@ use super::path::{Access, CheckedPath, Read, ValueKind, set_families};
 use super::versions::Versions;
 use crate::mistake::Mistake;
 use crate::syntax::{Literal, LiteralKind, Name, Part, Path, Span, Special};
-use crate::text::{self, Mismatch};
+use crate::text::{self, MOST_DIGITS, Mismatch, whole};
 
 /// What a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,11 @@ impl Checker<'_> {
                 (ResolvedKind::Map { key: field, .. }, None) => encoded_for(key, field)
                     .map(Read::AtKey)
                     .map_err(|mismatch| mismatch_at(key, &mismatch)),
-                (ResolvedKind::List { .. }, None) => position(key).map(Read::AtPosition),
+                (ResolvedKind::List { .. }, None) => {
+                    // No list is so long that it has this one.
+                    let none = permazen::object::MAX_LIST_LEN;
+                    position(key).map(|position| Read::AtPosition(position.unwrap_or(none)))
+                }
                 _ => continue,
             };
             match read {
@@ -311,15 +315,17 @@ pub(super) fn mismatch_at(literal: &Literal, mismatch: &Mismatch) -> Mistake {
     }
 }
 
-/// A position in a list.
-pub(super) fn position(literal: &Literal) -> Result<u32> {
-    let number = match &literal.kind {
-        LiteralKind::Number(number) => number.parse().ok(),
+/// A position in a list; `None` if no list has it.
+pub(super) fn position(literal: &Literal) -> Result<Option<u32>> {
+    let digits = match &literal.kind {
+        LiteralKind::Number(number) => whole(number, MOST_DIGITS).ok(),
         _ => None,
     };
-    number
-        .filter(|position| *position < permazen::object::MAX_LIST_LEN)
-        .ok_or_else(|| Mistake::new(literal.span, "a position in a list is a number from 0"))
+    let is_position = |digits: &String| !digits.starts_with('-');
+    let digits = digits
+        .filter(is_position)
+        .ok_or_else(|| Mistake::new(literal.span, "a position in a list is a number from 0"))?;
+    Ok(digits.parse().ok().filter(|position| *position < permazen::object::MAX_LIST_LEN))
 }
 
 fn map_part(pending: &Pending) -> Mistake {

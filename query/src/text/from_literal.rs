@@ -10,6 +10,7 @@ use permazen::encoding::{
 };
 
 use super::Mismatch;
+use super::whole::{MOST_DIGITS, NotWhole, whole};
 use crate::parse::parse_literal;
 use crate::syntax::{Literal, LiteralKind};
 
@@ -80,7 +81,8 @@ pub fn value_of(literal: &Literal, encoding: &dyn Encoding) -> Result<Value, Mis
             None => Err(wrong(kind, encoding)),
         },
         (LiteralKind::Number(number), EncodingKind::Plain) => {
-            encoding.from_text(number).map_err(|_| wrong(kind, encoding))
+            let whole = || encoding.from_text(&whole(number, MOST_DIGITS).ok()?).ok();
+            encoding.from_text(number).ok().or_else(whole).ok_or_else(|| wrong(kind, encoding))
         }
         _ => Err(wrong(kind, encoding)),
     }
@@ -133,10 +135,14 @@ fn of_primitive(
             LiteralKind::Number(number),
             Primitive::Byte | Primitive::Short | Primitive::Int | Primitive::Long,
         ) => {
-            if number.contains(['.', 'e', 'E']) {
-                return Err(invalid(encoding, &format!("{number} is no whole number")));
-            }
-            let long: i64 = number.parse().map_err(|_| out_of_range(number))?;
+            let digits = match whole(number, 19) {
+                Ok(digits) => digits,
+                Err(NotWhole::Fraction) => {
+                    return Err(invalid(encoding, &format!("{number} is no whole number")));
+                }
+                Err(NotWhole::TooLong) => return Err(out_of_range(number)),
+            };
+            let long: i64 = digits.parse().map_err(|_| out_of_range(number))?;
             let value = match primitive {
                 Primitive::Byte => i8::try_from(long).ok().map(Value::Byte),
                 Primitive::Short => i16::try_from(long).ok().map(Value::Short),

@@ -209,3 +209,21 @@ fn names_of_columns() {
     assert_eq!(names("index T.`count`"), both("`count`, id", "count, id"));
     assert_eq!(names("index T.`id`"), both("`id`, id", "`id`, id"));
 }
+
+/// A position that no list has, however large it is, has no element.
+#[test]
+fn positions_that_no_list_has() {
+    for condition in ["friends[_] is null", "friends[_] != null", "not friends[_] = null"] {
+        let at = |position: &str| {
+            found(&format!("find Person where {}", condition.replace('_', position)))
+        };
+        let none = at("1000");
+        for position in ["4294967294", "4294967295", "4294967296", "1e18", "1e999"] {
+            assert_eq!(at(position), none, "{condition} {position}");
+        }
+    }
+    assert_eq!(
+        found("find Person where friends[0.0] != null"),
+        found("find Person where friends[0] != null")
+    );
+}

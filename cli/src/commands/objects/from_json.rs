@@ -1,74 +1,77 @@
 //! Objects from JSON Lines, as this program prints them.
 
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::JavaString;
 use permazen::layout::SchemaIndex;
 use permazen::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
+use permazen::object_xml::GeneratedIds;
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
 
 use super::json::Json;
+use super::texts::{Stop, Text, Texts};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Reads objects, and returns how many there were. They may refer to others further down.
+/// Reads objects, and returns how many there were, and which objects they refer to that are not there.
+/// They may refer to others further down. `is_array`: they are the elements of an array, not lines.
 pub(super) fn read(
     transaction: &Transaction<'_>,
     input: impl Read,
+    is_array: bool,
+    ids: &mut GeneratedIds,
     session: &Session,
-) -> Result<u64, Failure> {
-    let mut input = BufReader::with_capacity(64 << 10, input);
+) -> Result<(u64, MissingTargets), Failure> {
+    let mut texts = Texts::new(BufReader::with_capacity(64 << 10, input), is_array);
     let mut missing = MissingTargets::new();
-    let (mut line, mut count) = (0_u64, 0);
-    let mut bytes = Vec::new();
+    let (mut text, mut count) = (Text::default(), 0);
     loop {
         session.interrupt.check()?;
-        line += 1;
-        bytes.clear();
-        if input.read_until(b'\n', &mut bytes)? == 0 {
-            break;
+        match texts.next(&mut text) {
+            Ok(Some(())) => {}
+            Ok(None) => break,
+            Err(Stop::Io(error)) => return Err(error.into()),
+            Err(Stop::Mistake(line, column, what)) => {
+                return Err(Failure::new(format!("JSON line {line}: column {column}: {what}")));
+            }
         }
-        let at = |failure: Failure| {
+        let at = |line, failure: Failure| {
             let message = format!("JSON line {line}: {}", failure.message);
             Failure { message, ..failure }
         };
-        let Ok(text) = std::str::from_utf8(&bytes) else {
-            return Err(at(Failure::new("it is not UTF-8")));
+        let Ok(line) = std::str::from_utf8(&text.bytes) else {
+            return Err(at(text.line, Failure::new("it is not UTF-8")));
         };
-        if text.trim_ascii().is_empty() {
-            continue;
-        }
-        object(transaction, text, &mut missing).map_err(at)?;
+        let json = Json::parse(line).map_err(|mistake| {
+            let (line, column) = text.place_of(&mistake);
+            at(line, Failure::new(format!("column {column}: {mistake}")))
+        })?;
         count += 1;
+        object(transaction, json, count, ids, &mut missing)
+            .map_err(|failure| at(text.line, failure))?;
     }
-    let mut unresolved = Vec::new();
+    let mut unresolved = MissingTargets::new();
     for (target, field) in missing {
         if !transaction.exists(target)? {
-            unresolved.push((target, field));
+            unresolved.insert(target, field);
         }
     }
-    match unresolved.first() {
-        None => Ok(count),
-        Some((target, field)) => Err(Failure::new(format!(
-            "{} unresolved reference(s) remain, one to object {target} in field {field}: add the objects",
-            unresolved.len()
-        ))),
-    }
+    Ok((count, unresolved))
 }
 
-/// Reads one object.
+/// Reads one object, the `number`-th.
 fn object(
     transaction: &Transaction<'_>,
-    line: &str,
+    json: Json,
+    number: u64,
+    ids: &mut GeneratedIds,
     missing: &mut MissingTargets,
 ) -> Result<(), Failure> {
-    let json = Json::parse(line)
-        .map_err(|mistake| Failure::new(format!("column {}: {mistake}", mistake.column)))?;
     let Json::Object(parts) = json else { return Err(Failure::new("it is no object")) };
     let part = |name: &str| {
         let mut found = parts.iter().filter(|(key, _)| key.as_str() == Some(name));
@@ -81,16 +84,18 @@ fn object(
             return Err(Failure::new(what));
         }
     }
-    let id: ObjId = match part("id") {
+    let id: Option<ObjId> = match part("id") {
         Some(Json::Text(id)) => {
             let id = id.to_string_lossy();
-            id.parse().map_err(|_| Failure::new(format!("{id} is no ID of an object")))?
+            let id = id.strip_prefix('@').unwrap_or(&id);
+            Some(id.parse().map_err(|_| Failure::new(format!("{id} is no ID of an object")))?)
         }
-        _ => return Err(Failure::new("there is no \"id\"")),
+        Some(_) => return Err(Failure::new("the \"id\" is no text")),
+        None => None,
     };
-    let at = |failure: Failure| {
-        let message = format!("object {id}: {}", failure.message);
-        Failure { message, ..failure }
+    let at = |failure: Failure| match id {
+        Some(id) => Failure { message: format!("object {id}: {}", failure.message), ..failure },
+        None => failure,
     };
     let schema = schema(transaction, part("schema_id"), part("schema")).map_err(at)?;
     let object_type = object_type(&schema, part("object_type")).map_err(at)?;
@@ -111,6 +116,10 @@ fn object(
         }
         content(&mut builder, field, value).map_err(at)?;
     }
+    let id = match id {
+        Some(id) => id,
+        None => new_id(transaction, &object_type, number, ids)?,
+    };
     if id.storage_id() != object_type.storage_id {
         let what = format!(
             "in this database, IDs of {} begin with storage ID {}, and not {}; objects of other databases are loaded \
@@ -126,6 +135,23 @@ fn object(
     stored.map_err(|error| at(error.into()))?;
     missing.remove(&id);
     Ok(())
+}
+
+/// The ID of an object without one. If the same objects are read again, it is the same.
+fn new_id(
+    transaction: &Transaction<'_>,
+    object_type: &ResolvedType,
+    number: u64,
+    ids: &mut GeneratedIds,
+) -> Result<ObjId, Failure> {
+    let name = number.to_string();
+    let known = ids.get(&object_type.name, &name);
+    if let Some(id) = known.filter(|id| id.storage_id() == object_type.storage_id) {
+        return Ok(id);
+    }
+    let id = transaction.generate_id(&object_type.name)?;
+    ids.insert(&object_type.name, &name, id);
+    Ok(id)
 }
 
 /// The schema of an object: by its ID, which is the same in each database, or else by its number in this one.
@@ -178,7 +204,7 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
         }
         ResolvedKind::Counter => {
             let count = match json {
-                Json::Number(number) => number.parse().ok(),
+                Json::Number(number) => text::whole_number(number),
                 _ => None,
             };
             let count =

@@ -22,7 +22,7 @@ pub(super) enum Json {
 pub(super) struct Mistake {
     /// The column in bytes, from 1.
     pub(super) column: usize,
-    what: &'static str,
+    pub(super) what: &'static str,
 }
 
 impl fmt::Display for Mistake {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use permazen::kv::KeySpan;
 use permazen::layout;
-use permazen::object::{Transaction, TransactionConfig};
+use permazen::object::{MissingTargets, Transaction, TransactionConfig};
 use permazen::object_xml::{GeneratedIds, ObjectXmlError, ObjectXmlReader};
 use permazen::schema::SchemaRemoval;
 use serde_json::json;
@@ -16,13 +16,15 @@ use crate::commands::file::{self, file_text};
 use crate::commands::kv::remove_span;
 use crate::commands::{Context, Place};
 use crate::failure::{Answer, Failure};
+use crate::output;
 use crate::session::Session;
 use crate::xml_root::what_else_reads;
 
 /// Read objects from an XML file, in the format of `load` of Permazen for Java, or from the JSON lines
 /// that `show` and `export` print with --json.
 ///
-/// Which of the two it is, is seen from its beginning. An object that exists already is replaced. All
+/// Which of the two it is, is seen from its beginning. The JSON can be an array too. An object without
+/// an ID is a new one. An object that exists already is replaced. All
 /// happens as a whole or not at all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Load {
@@ -31,6 +33,10 @@ pub(crate) struct Load {
     /// First remove all objects; schemas stay
     #[arg(long, short = 'R')]
     replace_all: bool,
+    /// Also if there are references to objects that are neither in the file nor in the database; they
+    /// stay, and lead to nothing
+    #[arg(long)]
+    allow_unresolved: bool,
 }
 
 impl Load {
@@ -113,14 +119,27 @@ impl Load {
         session: &Session,
     ) -> Result<u64, Failure> {
         let file = file_text(&self.file);
-        let (is_json, input) = look(input, empty_is_json)?;
-        let read = match is_json {
-            true => from_json::read(transaction, input, session).map_err(|failure| {
-                let message = format!("{file}: {}", failure.message);
-                Failure { message, ..failure }
-            }),
-            false => match ObjectXmlReader::new().sharing_ids(ids).read(transaction, input) {
-                Ok(imported) => Ok(imported.count),
+        let (form, input) = look(input)?;
+        let read = match form {
+            Form::Nothing if self.replace_all && !empty_is_json => {
+                let what = "there is nothing in it, and all objects would be removed; with --json, that \
+                            is what it means";
+                Err(Failure::new(format!("{file}: {what}")))
+            }
+            Form::Nothing => Ok((0, MissingTargets::new())),
+            Form::Lines | Form::Array => {
+                let is_array = form == Form::Array;
+                from_json::read(transaction, input, is_array, ids, session).map_err(|failure| {
+                    let message = format!("{file}: {}", failure.message);
+                    Failure { message, ..failure }
+                })
+            }
+            Form::Xml => match ObjectXmlReader::new()
+                .sharing_ids(ids)
+                .allow_unresolved()
+                .read(transaction, input)
+            {
+                Ok(imported) => Ok((imported.count, imported.unresolved)),
                 Err(ObjectXmlError::Transaction(error)) => Err(error.into()),
                 Err(error) => {
                     let named = Some(&self.file).filter(|file| !file::is_stream(file));
@@ -140,23 +159,51 @@ impl Load {
         };
         // The reader says only that it was stopped.
         session.interrupt.check()?;
-        read
+        let (count, unresolved) = read?;
+        let Some((target, field)) = unresolved.iter().next() else { return Ok(count) };
+        let what = format!(
+            "{file}: {} unresolved reference(s) remain, one to object {target} in field {field}",
+            unresolved.len()
+        );
+        if !self.allow_unresolved {
+            let how = "add the objects, or use --allow-unresolved";
+            return Err(Failure::new(format!("{what}: {how}")));
+        }
+        output::note(what);
+        Ok(count)
     }
 }
 
-/// Whether JSON comes, and all of what comes.
-fn look(mut input: impl Read, empty_is_json: bool) -> Result<(bool, impl Read), Failure> {
+/// What a file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// There are at most blanks in it.
+    Nothing,
+    /// Lines of JSON.
+    Lines,
+    /// A JSON array.
+    Array,
+    Xml,
+}
+
+/// What comes, and all of it but for a byte order mark.
+fn look(mut input: impl Read) -> Result<(Form, impl Read), Failure> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
     let mut seen = Vec::new();
     let mut byte = [0];
-    let is_json = loop {
+    let form = loop {
         if input.read(&mut byte)? == 0 {
-            break empty_is_json;
+            break Form::Nothing;
         }
         seen.extend_from_slice(&byte);
         match byte {
             [b' ' | b'\t' | b'\r' | b'\n'] => {}
-            [first] => break first == b'{',
+            _ if seen == MARK => seen.clear(),
+            _ if MARK.starts_with(&seen) => {}
+            [b'{'] => break Form::Lines,
+            [b'['] => break Form::Array,
+            _ => break Form::Xml,
         }
     };
-    Ok((is_json, Cursor::new(seen).chain(input)))
+    Ok((form, Cursor::new(seen).chain(input)))
 }

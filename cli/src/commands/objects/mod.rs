@@ -4,6 +4,7 @@ mod from_json;
 mod json;
 mod load;
 mod save;
+mod texts;
 
 pub(crate) use load::Load;
 pub(crate) use save::Save;
