@@ -285,3 +285,27 @@ proptest! {
         }
     }
 }
+
+/// Each commit gives a value another length, so it gets another place in the store.
+#[test]
+fn names_that_change_in_turn_leave_other_objects_as_they_are() {
+    let db = Permazen::builder(MemoryStore::new()).model::<Person>().build().unwrap();
+    let others = || (0..8).map(|age| Person { age: Some(age), ..Person::default() });
+    let make = |tx: &Tx| {
+        let others = others().map(|other| Ok(tx.create(other)?.to_ref()));
+        let others = others.collect::<Result<Vec<Ref<Person>>>>()?;
+        Ok((tx.create(Person::default())?.to_ref(), others))
+    };
+    let (person, kept) = db.write(make).unwrap();
+    let names = ["N".repeat(40), "N".repeat(41)];
+    for name in names.iter().cycle().take(2000) {
+        db.write(|tx| tx.get(person)?.set_nick(name)).unwrap();
+        db.read(|tx| {
+            assert_eq!(tx.get(person)?.nick()?.as_ref(), Some(name));
+            let found = kept.iter().map(|kept| tx.get(*kept)?.load());
+            assert!(found.collect::<Result<Vec<_>>>()?.into_iter().eq(others()));
+            Ok(())
+        })
+        .unwrap();
+    }
+}

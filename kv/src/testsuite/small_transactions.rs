@@ -114,18 +114,25 @@ fn run(store: &dyn KvDatabase, shape: &Shape, changes: usize, rng: &mut StdRng) 
         if step % 128 == 127 {
             whole(store, &model, step);
         }
-        if rng.random_ratio(1, 100) && store.capabilities().snapshots {
+        // In every second stretch no snapshot is held.
+        let is_holding = step / 500 % 2 == 0;
+        if is_holding && rng.random_ratio(1, 50) && store.capabilities().snapshots {
             if held.len() == 3 {
-                let (snapshot, model) = held.swap_remove(rng.random_range(0..3));
-                assert!(same(&*snapshot, &model), "a snapshot at step {step}");
+                compare(held.swap_remove(rng.random_range(0..3)), step);
             }
             held.push((snapshot(store), model.clone()));
         }
+        if !is_holding {
+            held.drain(..).for_each(|snapshot| compare(snapshot, step));
+        }
     }
     whole(store, &model, changes);
-    for (snapshot, model) in held {
-        assert!(same(&*snapshot, &model), "a snapshot in the end");
-    }
+    held.drain(..).for_each(|snapshot| compare(snapshot, changes));
+}
+
+/// Compares a snapshot with what there was when it was made.
+fn compare((snapshot, model): (SharedRead, Model), step: usize) {
+    assert!(same(&*snapshot, &model), "a snapshot at step {step}");
 }
 
 /// Removes a key, mostly one that is there.
