@@ -261,6 +261,70 @@ fn a_log_ends_where_history_ends() {
     collect_all(&page, &clock);
 }
 
+/// A process ends in the middle of a collection, in each of its slices. The next one, which is alone, finds at once all
+/// that is garbage.
+#[test]
+fn one_collection_after_a_kill_finds_all() {
+    let (mut phases, mut slices) = ([0; 4], 0);
+    loop {
+        let (host, clock) = (MemoryStore::new(), TestClock::new());
+        let killed = process(&host, &clock);
+        let stream = |number: u8| {
+            let mut writer = killed.page.write_value(None).unwrap();
+            writer.write_all(&vec![number; 100_000]).unwrap();
+            writer.finish().unwrap()
+        };
+        let attach = |number: u8| {
+            let value = stream(number);
+            let db = killed.page.database(MAIN).unwrap();
+            let mut tx = db.begin(&TxOptions::writing()).unwrap();
+            tx.put(b"stream", value.as_bytes()).unwrap();
+            tx.commit().unwrap();
+        };
+        for number in 0..5 {
+            put(&killed.page, MAIN, number);
+        }
+        killed.page.collect().unwrap();
+        // Something to be swept.
+        killed.page.create_branch("garbage", &killed.page.head(MAIN).unwrap()).unwrap();
+        put(&killed.page, "garbage", 77);
+        killed.page.remove_branch("garbage").unwrap();
+        killed.page.collect().unwrap();
+        clock.advance(3 * MINUTE);
+        let mut is_over = false;
+        for _ in 0..slices {
+            is_over = !killed.page.collect_slice().unwrap();
+        }
+        // What becomes garbage meanwhile, with values that were written in parts.
+        attach(1);
+        let left = stream(2);
+        for number in 5..8 {
+            put(&killed.page, MAIN, number);
+        }
+        attach(3);
+        killed.page.set_retention(Retention::Heads).unwrap();
+        // It is killed: nothing of what it does after this is there.
+        let host = copy(&host);
+        drop((left, killed));
+        let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
+        phases[usize::from(row[47])] += 1;
+        let alone = builder(host.clone(), &clock).alone().create().unwrap();
+        let page = alone.page("test", PageId::ROOT).unwrap();
+        let found = page.collect().unwrap();
+        assert!(found.commits > 0 && found.pieces > 0, "after {slices} slices: {found:?}");
+        let again = page.collect().unwrap();
+        assert_eq!((again.commits, again.pieces), (0, 0), "after {slices} slices: {found:?}");
+        let report = page.verify().unwrap();
+        assert!(report.findings.is_empty(), "after {slices} slices: {:?}", report.findings);
+        assert_eq!((report.commits, report.unreachable_pieces), (1, 0), "after {slices} slices");
+        if is_over {
+            break;
+        }
+        slices += 1;
+    }
+    assert!(phases.iter().all(|count| *count > 0), "{phases:?} of {slices} slices");
+}
+
 #[test]
 fn a_collection_survives_the_process_that_began_it() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());

@@ -178,6 +178,7 @@ impl Collector {
         if self.is_idle() {
             self.pieces = pieces;
             remove_dead_pins(&self.page, &self.options)?;
+            self.end_dead_mark()?;
             let host = self.page.read()?;
             self.state = match self.page.rows.counts(&host)?.references {
                 References::Building => State::Build(Build::default()),
@@ -189,6 +190,25 @@ impl Collector {
                     self.commits()?
                 }
             };
+        }
+        Ok(())
+    }
+
+    /// Ends the round of a process that has ended while it marked. No commit goes during such a round, so this
+    /// collection would find only what was garbage before.
+    fn end_dead_mark(&mut self) -> Result<()> {
+        let is_marking = |counts: &Counts| counts.round.phase == Phase::Marking;
+        if !is_marking(&self.page.rows.counts(&*self.page.read()?)?) {
+            return Ok(());
+        }
+        let page = Arc::clone(&self.page);
+        let mut tx = page.host.begin(&self.options)?;
+        page.rows.check_there(&tx)?;
+        let mut counts = page.rows.counts(&tx)?;
+        if is_marking(&counts) && self.can_take_over(&tx, &counts)? {
+            counts.end_round();
+            page.rows.put_counts(&mut tx, &counts)?;
+            tx.commit()?;
         }
         Ok(())
     }
@@ -293,11 +313,14 @@ impl Collector {
             Retired::All if self.page.process.is_alone && retire.has_waiting && !turn.is_second => {
                 Some(self.turn(Turn { is_second: true, ..turn })?)
             }
-            Retired::All => {
-                let left = Leftovers::new(&self.page, &self.options, true)?;
-                Some(left.map_or(State::Begin, State::Streams))
-            }
+            Retired::All => Some(self.streams()?),
         })
+    }
+
+    /// Removes what streams have left, before a round begins.
+    fn streams(&self) -> Result<State> {
+        let left = Leftovers::new(&self.page, &self.options, true)?;
+        Ok(left.map_or(State::Begin, State::Streams))
     }
 
     fn write(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
@@ -477,7 +500,9 @@ impl Collector {
         }
         page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
-        sweep.pace.note(removed as usize, begin.elapsed());
+        #[allow(clippy::cast_possible_truncation, reason = "a slice removes at most 1,024")]
+        let changed = removed as usize;
+        sweep.pace.note(changed, begin.elapsed());
         sweep.advance(&garbage);
         self.collected.pieces += removed;
         self.written = page.process.now();
@@ -502,8 +527,9 @@ impl Collector {
         }
         Ok(match is_all {
             false => None,
-            // What has become garbage since another process began its round is still there.
-            true if self.is_adopted => Some(State::Begin),
+            // What has become garbage since another process began its round is still there, and what streams have
+            // kept for that round.
+            true if self.is_adopted => Some(self.streams()?),
             true => Some(State::Idle),
         })
     }
@@ -512,11 +538,7 @@ impl Collector {
     fn give_up(&mut self) -> Result<()> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
-        counts.round.phase = Phase::Idle;
-        counts.round.process = Default::default();
-        counts.round.reached = None;
-        // The next round has to look for garbage as this one had.
-        counts.suspects = counts.suspects.max(1);
+        counts.end_round();
         self.page.rows.put_counts(&mut tx, &counts)?;
         Ok(tx.commit()?)
     }

@@ -86,6 +86,15 @@ impl Counts {
         self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.kept
     }
 
+    /// Ends a round that does not sweep all there is.
+    pub(crate) fn end_round(&mut self) {
+        self.round.phase = Phase::Idle;
+        self.round.process = ProcessId::default();
+        self.round.reached = None;
+        // The next round has to look for garbage as this one had.
+        self.suspects = self.suspects.max(1);
+    }
+
     /// What cannot be.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let Round { phase, process, kept, reached, .. } = self.round;
