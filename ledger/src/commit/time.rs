@@ -29,6 +29,13 @@ impl CommitTime {
         CommitTime(millis(time).min((1 << (63 - COUNTER_BITS)) - 1) << COUNTER_BITS)
     }
 
+    /// This much later, with the same counter. The last one if there is none so late.
+    pub(crate) fn later(self, by: Duration) -> Self {
+        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        let ticks = millis.saturating_mul(1 << COUNTER_BITS);
+        CommitTime(self.0.saturating_add(ticks).min(Self::LIMIT - 1))
+    }
+
     /// As a number, for whoever sends it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.
     pub fn to_bits(self) -> u64 {
         self.0

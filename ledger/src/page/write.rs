@@ -202,7 +202,7 @@ impl Shared {
     pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
         let Words { author, message } = words(&self.name());
         let last = |what| LedgerError::LastCommit { page: self.page(), commit: base.head, what };
-        let time = CommitTime::after(base.time, self.open.process.next_time());
+        let time = self.open.process.time_after(base.time);
         Ok(Commit {
             time: time.ok_or_else(|| last("time"))?,
             generation: self.generation_after(base.generation, &base.head)?,

@@ -31,6 +31,10 @@ const BELIEVED: Duration = Duration::from_secs(60);
 /// A clock that is set back by no more than this still gives later times to later commits.
 const SET_BACK: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A change that is ahead of the clock because of its parent takes those of other branches with it by no more than
+/// this.
+const PULL: Duration = Duration::from_secs(5 * 60);
+
 /// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
@@ -57,6 +61,7 @@ struct State {
     doubtful: HashMap<ProcessId, u64>,
 }
 
+#[allow(clippy::cast_possible_truncation, reason = "the durations above, of hours")]
 fn len(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }
@@ -83,23 +88,30 @@ impl Process {
         millis(self.clock.now())
     }
 
-    /// The time of the next commit: later than that of each one before, also where both are made within a millisecond
-    /// or the clock was set back. Else it would be left to chance which of two changes on two branches is the
-    /// later one.
-    pub(crate) fn next_time(&self) -> CommitTime {
+    /// The time of the next change, after its parent: later than that of each one before, also where both are made
+    /// within a millisecond or the clock was set back. Else it would be left to chance which of two changes on two
+    /// branches is the later one. `None` if the parent has the last time.
+    ///
+    /// A parent that is ahead of the clock, because it was made elsewhere, takes the changes of other branches
+    /// and pages at most [`PULL`] ahead.
+    pub(crate) fn time_after(&self, parent: CommitTime) -> Option<CommitTime> {
         let now = CommitTime::at(self.clock.now());
         let next = |last: u64| {
             let last = CommitTime::from_bits(last);
             // A clock that went back by more than this was wrong before, and its times do not count.
-            match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
+            let clock = match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
                 true => now,
                 false => now.max(CommitTime::from_bits(last.to_bits() + 1)),
-            }
+            };
+            (clock, CommitTime::after(parent, clock))
         };
-        let update = |last| Some(next(last).to_bits());
+        let update = |last| {
+            let (clock, time) = next(last);
+            Some(clock.max(time.unwrap_or(clock).min(now.later(PULL))).to_bits())
+        };
         let last = self.last_time.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
         // It never refuses.
-        last.map_or(now, next)
+        next(last.unwrap_or_default()).1
     }
 
     /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if there

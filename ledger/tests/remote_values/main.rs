@@ -3,6 +3,7 @@
 //! `PERMAZEN_RECEIVED` sets how many random histories are received.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod clocks;
 mod fetching;
 mod merging;
 mod receiving;

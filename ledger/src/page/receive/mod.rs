@@ -50,6 +50,10 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 /// Commits from elsewhere have smaller generations. So there is room for 2³² changes after each.
 const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
 
+/// A change that is ahead of the clock and has this time or a later one must be the next tick after its parent. So
+/// there is room for nearly 2⁶² ticks after each commit that comes.
+const FAR: u64 = CommitTime::LIMIT / 2;
+
 /// How long a commit waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -64,6 +68,9 @@ pub struct Receiver {
     page: Arc<Shared>,
     merging: Arc<PageMerging>,
     from_remote: bool,
+    takes_ahead: bool,
+    /// What it has added that is more than a day ahead.
+    ahead: Vec<CommitId>,
     nodes: HashMap<Digest, Arc<Node>>,
     parts: HashMap<Digest, (Kind, Bytes)>,
     pruned: HashMap<CommitId, Pruned>,
@@ -164,7 +171,78 @@ impl Receiver {
     pub(crate) fn new(page: Arc<Shared>, merging: Arc<PageMerging>, from_remote: bool) -> Self {
         let (nodes, parts, pruned) = (HashMap::new(), HashMap::new(), HashMap::new());
         let (pins, begun) = (Vec::new(), Mutex::default());
-        Receiver { page, merging, from_remote, nodes, parts, pruned, pins, begun }
+        let (takes_ahead, ahead) = (false, Vec::new());
+        Receiver {
+            page,
+            merging,
+            from_remote,
+            takes_ahead,
+            ahead,
+            nodes,
+            parts,
+            pruned,
+            pins,
+            begun,
+        }
+    }
+
+    /// Also takes commits whose time is more than a day ahead of the clock here, which are
+    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) tells which these were.
+    ///
+    /// A change under a wrong clock can be brought to other copies this way. It wins over all changes until the
+    /// clocks get there, where the later one wins, and what is made on it is one tick later, so it needs this, too.
+    /// If no other copy has the change yet, it is better to give it the right time where it was made: set the clock,
+    /// and [squash](Page::squash) the branch onto the commit before it.
+    ///
+    /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is the next tick after
+    /// that of the parent.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{Clock, LedgerError, MAIN, PageId, Repository, Secret};
+    ///
+    /// #[derive(Debug)]
+    /// struct NextYear;
+    ///
+    /// impl Clock for NextYear {
+    ///     fn now(&self) -> SystemTime {
+    ///         SystemTime::now() + Duration::from_secs(400 * 24 * 60 * 60)
+    ///     }
+    /// }
+    ///
+    /// let secret = Secret::new([7; 32]);
+    /// let there = Repository::builder(MemoryStore::new()).clock(std::sync::Arc::new(NextYear)).create()?;
+    /// let there = there.create_page_with("phones", PageId::ROOT, secret.clone())?;
+    /// let here = Repository::create(MemoryStore::new())?;
+    /// let here = here.create_page_with("phones", PageId::ROOT, secret)?;
+    /// let db = there.database(MAIN)?;
+    /// let mut tx = db.begin(&TxOptions::writing())?;
+    /// tx.put(b"Ann", b"555-0101")?;
+    /// tx.commit()?;
+    ///
+    /// let (id, remote) = (there.head(MAIN)?, there.remote());
+    /// let commit = remote.commit_bytes(&id)?.expect("the commit");
+    /// let mut receiver = here.receive().taking_commits_ahead();
+    /// for (kind, digest) in receiver.wanted(&commit)? {
+    ///     receiver.add_piece(kind, remote.piece_bytes(&digest)?.expect("the piece"))?;
+    /// }
+    /// receiver.add_commit(&id, &commit)?;
+    /// receiver.add_head(MAIN, &id)?;
+    /// assert_eq!(receiver.commits_ahead(), [id]);
+    /// # Ok::<(), LedgerError>(())
+    /// ```
+    #[must_use]
+    pub fn taking_commits_ahead(mut self) -> Self {
+        self.takes_ahead = true;
+        self
+    }
+
+    /// The commits that were added although they are more than a day ahead of the clock, in the order in which they
+    /// came. Empty unless it is [told to take them](Receiver::taking_commits_ahead).
+    pub fn commits_ahead(&self) -> &[CommitId] {
+        &self.ahead
     }
 
     fn arriving(&self) -> Arriving<'_> {
@@ -299,8 +377,10 @@ impl Receiver {
     /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit cannot be: its
     ///   generation, its time, the way in which its tree or a value is cut.
     /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is not.
-    /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, and
-    ///   [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more.
+    /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the receiver
+    ///   [takes these](Receiver::taking_commits_ahead).
+    /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead of the clock and
+    ///   its time is 2⁶² ticks or more and not the next one after that of its parent.
     /// - If the page is gone, or the host fails.
     ///
     /// Nothing is changed then, and it can be added again.
@@ -333,7 +413,15 @@ impl Receiver {
             *self.begun.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         }
         self.pins.push(pin);
+        if self.is_ahead(commit.time) {
+            self.ahead.push(*id);
+        }
         Ok(())
+    }
+
+    /// Whether a commit is more than a day ahead of the clock.
+    fn is_ahead(&self, time: CommitTime) -> bool {
+        time.as_millis() > millis(self.page.open.process.clock.now()).saturating_add(DAY)
     }
 
     /// Makes a commit that is here a head of a branch, in place of those that lead to it. If it leads to one
@@ -397,11 +485,29 @@ impl Receiver {
                 format!("commit {id} has generation {}: 2⁴⁰ − 2³² or more", commit.generation);
             return Err(LedgerError::InvalidArgument(what));
         }
-        let now = millis(self.page.open.process.clock.now());
-        if commit.time.as_millis() > now.saturating_add(DAY) {
+        let is_ahead = self.is_ahead(commit.time);
+        if is_ahead && !self.takes_ahead {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
+        // From there, only ticks lead on, of which a history has fewer than generations. A pruned parent has the time
+        // that the other side says.
+        let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
+        let is_far = commit.time.to_bits() >= FAR && !is_tick;
+        if is_ahead && (is_far || time.to_bits() >= FAR + GENERATIONS) {
+            let what = format!("commit {id} has time {}: 2⁶² ticks or more", commit.time);
+            return Err(LedgerError::InvalidArgument(what));
+        }
+        self.check_parents(parents, commit, &wrong)
+    }
+
+    /// Checks that no parent of a merge leads to the other.
+    fn check_parents(
+        &self,
+        parents: &[Parent],
+        commit: &Commit,
+        wrong: &dyn Fn(String, String) -> LedgerError,
+    ) -> Result<()> {
         if let ([one, another], [first, second]) = (parents, commit.parents()) {
             for (known, ancestor, below, other) in
                 [(one, first, another, second), (another, second, one, first)]
