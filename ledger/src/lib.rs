@@ -8,6 +8,10 @@
 //! The guide page `ledger-format.md` has the format. It is frozen: each later version of this
 //! crate reads what this one writes.
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod collect;
 mod commit;
@@ -44,6 +48,7 @@ mod watch;
 mod guide {}
 
 pub use collect::collector::Collected;
+pub use collect::reasons::KeptCommit;
 pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};

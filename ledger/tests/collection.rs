@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, RepositoryBuilder,
-    Retention,
+    Clock, CommitId, KeptCommit, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+    RepositoryBuilder, Retention,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -545,4 +545,88 @@ fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_the
     let error = page.collect().unwrap_err();
     assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
     assert_eq!(pieces(&host).len(), before.len() - 1);
+}
+
+/// A commit with one entry.
+fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
+    let db = page.database(branch).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+    page.head(branch).unwrap()
+}
+
+#[test]
+fn a_page_says_why_it_keeps_a_commit() {
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
+    let repository = builder(&host, &clock).alone().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let kept = |id: &CommitId| page.kept(id).unwrap();
+    let name = |name: &str| name.to_owned();
+    let first = put(&page, MAIN, b"a", b"0");
+    // One branch leaves at the beginning and is merged, another one leaves after that.
+    page.create_branch("early", &first).unwrap();
+    let early = put(&page, "early", b"early", b"");
+    let mut commits: Vec<_> = (0..20).map(|value| put(&page, MAIN, b"a", &[value])).collect();
+    page.merge(MAIN, &early, &mut LastOneWins).unwrap();
+    commits.extend((20..40).map(|value| put(&page, MAIN, b"a", &[value])));
+    page.create_branch("late", &commits[25]).unwrap();
+    let rule = KeptCommit::ByRuleForBranch;
+    let merging = |branch: &str| KeptCommit::MergesBranch(branch.to_owned());
+    // All that leads to a name is kept. Merging needs it, too.
+    assert_eq!(
+        kept(&first),
+        [rule(name("early")), rule(name("late")), rule(name(MAIN)), merging("early")]
+    );
+    page.set_retention(Retention::Last(5)).unwrap();
+    page.collect().unwrap();
+    assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 43);
+    assert_eq!(kept(&commits[39]), [KeptCommit::IsHead(name(MAIN)), rule(name(MAIN))]);
+    assert_eq!(kept(&commits[36]), [rule(name(MAIN)), merging("early"), merging("late")]);
+    assert_eq!(kept(&commits[30]), [merging("early"), merging("late")]);
+    assert_eq!(kept(&commits[3]), [merging("early")]);
+    let words = kept(&commits[3])[0].to_string();
+    assert_eq!(words, "merging branch early with the others needs it");
+    // What to do: let the branch stand at a later commit, or remove it.
+    page.merge("early", &commits[39], &mut LastOneWins).unwrap();
+    assert_eq!(kept(&commits[3]), []);
+    assert_eq!(kept(&commits[30]), [merging("late")]);
+    assert_eq!(kept(&commits[25]), [KeptCommit::IsHead(name("late")), rule(name("late"))]);
+    page.remove_branch("late").unwrap();
+    let snapshot = page.snapshot(&commits[9]).unwrap();
+    page.set_tag("tag", &commits[12]).unwrap();
+    assert_eq!(kept(&commits[9]), [KeptCommit::IsRead]);
+    assert_eq!(kept(&commits[12]), [KeptCommit::HasTag(name("tag"))]);
+    drop(snapshot);
+    assert_eq!(kept(&commits[9]), []);
+    // A transaction that is open needs all since its base, as a branch does.
+    let db = page.branching_database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"b", b"").unwrap();
+    commits.extend((40..50).map(|value| put(&page, MAIN, b"a", &[value])));
+    assert_eq!(
+        kept(&commits[39]),
+        [KeptCommit::IsHead(name("early")), KeptCommit::IsBase, rule(name("early"))]
+    );
+    page.merge("early", &commits[49], &mut LastOneWins).unwrap();
+    assert_eq!(kept(&commits[42]), [KeptCommit::MergesBase]);
+    drop(tx);
+    assert_eq!(kept(&commits[42]), []);
+    page.collect().unwrap();
+    assert!(matches!(page.kept(&commits[42]), Err(LedgerError::NoCommit { .. })));
+    assert_eq!(page.verify().unwrap().commits, 6);
+    // Beside a remote.
+    page.remote().attach().unwrap();
+    let ids: Vec<_> =
+        page.remote().unsynced_commits().unwrap().iter().map(|commit| commit.id).collect();
+    page.remote().mark_synced(&ids, &[], &[]).unwrap();
+    commits.extend((50..60).map(|value| put(&page, MAIN, b"a", &[value])));
+    page.merge("early", &commits[59], &mut LastOneWins).unwrap();
+    assert_eq!(kept(&commits[52]), [KeptCommit::IsUnsynced(commits[52])]);
+    assert_eq!(kept(&commits[49]), [KeptCommit::IsUnsynced(commits[50])]);
+    assert_eq!(kept(&commits[48]), []);
+    page.set_retention(Retention::Age(Duration::from_secs(60))).unwrap();
+    assert_eq!(kept(&commits[48])[0], rule(name("early")));
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(kept(&commits[48]), []);
 }

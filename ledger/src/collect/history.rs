@@ -105,16 +105,16 @@ impl History {
             for (which, parent) in named.iter().enumerate() {
                 let place = match history.place(parent) {
                     _ if *parent == CommitId::FIRST => FIRST,
-                    Some(place) => place as u32,
+                    Some(place) => place_of(place)?,
                     None => {
                         history.pruned.push(*parent);
-                        PRUNED | (history.pruned.len() - 1) as u32
+                        PRUNED | place_of(history.pruned.len() - 1)?
                     }
                 };
                 history.commits[at].parents[which] = place;
             }
         }
-        history.name_pruned_once();
+        history.name_pruned_once()?;
         for (at, commit) in history.commits.iter().enumerate() {
             for parent in parents(&history, at).map(|at| &history.commits[at]) {
                 if parent.generation >= commit.generation {
@@ -133,7 +133,7 @@ impl History {
     }
 
     /// Gives each pruned parent one place, however many commits name it.
-    fn name_pruned_once(&mut self) {
+    fn name_pruned_once(&mut self) -> Result<()> {
         let mut once = self.pruned.clone();
         once.sort_unstable();
         once.dedup();
@@ -142,11 +142,12 @@ impl History {
                 if *parent != FIRST && *parent & PRUNED != 0 {
                     let id = self.pruned[(*parent & !PRUNED) as usize];
                     let place = once.binary_search(&id).unwrap_or_default();
-                    *parent = PRUNED | place as u32;
+                    *parent = PRUNED | place_of(place)?;
                 }
             }
         }
         self.pruned = once;
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -185,6 +186,14 @@ impl History {
     pub(super) fn pruned(&self, at: usize) -> CommitId {
         self.pruned[at]
     }
+}
+
+/// A place as it is kept.
+fn place_of(place: usize) -> Result<u32> {
+    u32::try_from(place).ok().filter(|place| *place < PRUNED).ok_or_else(|| {
+        let what = "a page with 2³¹ commits or more cannot be collected: squash its branches";
+        LedgerError::InvalidArgument(what.to_owned())
+    })
 }
 
 fn known(id: CommitId, commit: &Commit, pieces: u32) -> (Known, [CommitId; 2]) {

@@ -4,48 +4,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::bases::{keep_bases, keep_for_merges};
 use super::history::{History, Parent, Place, parents, place};
+use super::names::Names;
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
 use crate::rows::statuses::Remote;
-
-/// What names commits.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    /// The heads of each branch.
-    pub(super) branches: Vec<Vec<CommitId>>,
-    pub(super) tags: Vec<CommitId>,
-    /// What somebody reads.
-    pub(super) pins: Vec<CommitId>,
-    /// What somebody makes a head on.
-    pub(super) bases: Vec<CommitId>,
-    pub(super) remote: Remote,
-    /// The commits that are not at the remote yet, once the page is attached to one.
-    pub(super) unsynced: Vec<CommitId>,
-}
-
-impl Names {
-    /// All commits that are named.
-    pub(super) fn all(&self) -> impl Iterator<Item = &CommitId> {
-        self.branches.iter().flatten().chain(&self.tags).chain(&self.pins).chain(&self.bases)
-    }
-}
 
 /// For each commit of the history whether it is kept at this time, in milliseconds since 1970.
 pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: u64) -> Vec<bool> {
     let mut kept = match retention {
         Retention::All => reached(history, names),
-        Retention::Age(age) => {
-            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-            let oldest = now.saturating_sub(age);
+        Retention::Age(_) => {
             let mut kept = reached(history, names);
             for (at, kept) in kept.iter_mut().enumerate() {
-                *kept &= history.commit(at).time.as_millis() >= oldest;
+                *kept &= retention.reaches(history.commit(at).time.as_millis(), now);
             }
             kept
         }
         Retention::Last(count) => {
             let mut kept = vec![false; history.len()];
-            for heads in &names.branches {
+            for (_, heads) in &names.branches {
                 last(history, heads, count, &mut kept);
             }
             kept
@@ -56,7 +33,7 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
         kept[at] = true;
     }
     keep_unsynced(history, names, &mut kept);
-    let heads: Vec<_> = names.branches.iter().flatten().chain(&names.bases).collect();
+    let heads: Vec<_> = names.heads().chain(&names.bases).collect();
     // The first commit has no row, so it has no place.
     let with_first = heads.contains(&&CommitId::FIRST);
     let heads = heads.into_iter().filter_map(|id| history.place(id));
@@ -88,8 +65,7 @@ fn keep_unsynced(history: &History, names: &Names, kept: &mut [bool]) {
 /// What a head or a tag leads back to.
 fn reached(history: &History, names: &Names) -> Vec<bool> {
     let mut reached = vec![false; history.len()];
-    let named = names.branches.iter().flatten().chain(&names.tags);
-    let mut ahead: Vec<usize> = named.filter_map(|id| history.place(id)).collect();
+    let mut ahead: Vec<usize> = names.lasting().filter_map(|id| history.place(id)).collect();
     while let Some(at) = ahead.pop() {
         if !std::mem::replace(&mut reached[at], true) {
             ahead.extend(parents(history, at));
@@ -99,7 +75,7 @@ fn reached(history: &History, names: &Names) -> Vec<bool> {
 }
 
 /// Keeps the last commits of a branch.
-fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
+pub(super) fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut [bool]) {
     let heads = heads.iter().filter_map(|id| history.place(id));
     let mut ahead: BTreeSet<Place> = heads.map(|at| place(history, at)).collect();
     for _ in 0..count {

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use permazen_kv::{KvRead, KvTransaction, KvWrite, TxOptions};
 
 use super::history::{Found, History, Parent};
-use super::kept::{Children, Names, kept};
+use super::kept::{Children, kept};
+use super::names::Names;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase};
 use crate::rows::parameters::Retention;
-use crate::rows::process::{Held, lease, leases};
+use crate::rows::process::{lease, leases};
 use crate::rows::references::{References, roots};
 use crate::rows::retention::Pruned;
-use crate::rows::statuses::Remote;
 
 /// How many commits a slice removes or marks at most.
 const SLICE: usize = 128;
@@ -105,7 +105,7 @@ impl Retire {
     }
 
     fn decided(page: &OpenPage, host: &dyn KvRead, found: Found) -> Result<Self> {
-        let (rows, mut names) = (&page.rows, Names::default());
+        let rows = &page.rows;
         let (keeps, expiring) = (rows.keeps(host)?, rows.expiring(host)?);
         let mut retention = Retention::All;
         // Without it, the page is being deleted.
@@ -113,20 +113,7 @@ impl Retire {
             rows.check_main(host)?;
             retention = parameters.retention;
         }
-        let branches = rows.branches(host)?.into_iter();
-        names.branches =
-            branches.map(|(_, heads)| heads.iter().map(|head| head.id).collect()).collect();
-        names.tags = rows.tags(host)?.into_iter().map(|(_, id)| id).collect();
-        let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
-        let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
-        let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
-        let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
-        names.bases = bases.into_iter().map(|(id, _)| id).collect();
-        names.pins = pins.into_iter().map(|(id, _)| id).collect();
-        names.remote = rows.remote(host)?;
-        if names.remote == Remote::Attached {
-            names.unsynced = rows.all_unsynced(host)?;
-        }
+        let mut names = Names::read(page, host)?;
         let history = History::new(page, host, found, names.all().copied().collect())?;
         let now = page.process.now();
         let found = kept(&history, &names, retention, now);

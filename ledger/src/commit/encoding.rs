@@ -76,7 +76,9 @@ impl Commit {
         if let Some(conflicts) = &self.conflicts {
             bytes.extend_from_slice(&conflicts.0);
         }
-        bytes.push(self.parents().len() as u8);
+        #[allow(clippy::cast_possible_truncation, reason = "1 or 2")]
+        let parents = self.parents().len() as u8;
+        bytes.push(parents);
         for parent in self.parents() {
             bytes.extend_from_slice(&parent.0.0);
         }
@@ -84,7 +86,9 @@ impl Commit {
             bytes.extend_from_slice(salt);
             bytes.extend_from_slice(device);
             for words in [author, message] {
-                bytes.extend_from_slice(&(words.len() as u16).to_be_bytes());
+                #[allow(clippy::cast_possible_truncation, reason = "both have at most 4,096 bytes")]
+                let len = words.len() as u16;
+                bytes.extend_from_slice(&len.to_be_bytes());
                 bytes.extend_from_slice(words.as_bytes());
             }
         }

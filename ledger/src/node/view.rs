@@ -220,7 +220,9 @@ impl Node {
     /// The size of the items up to this one, which is included: what the boundaries of levels count.
     pub(crate) fn size_to(&self, at: usize) -> u64 {
         // Without the head of each item, and with its prefix and the constant of an item.
-        let bytes = self.offset(at) + (at + 1) * (self.prefix().len() + ITEM_SIZE as usize - 2);
+        #[allow(clippy::cast_possible_truncation, reason = "8")]
+        let item_size = ITEM_SIZE as usize;
+        let bytes = self.offset(at) + (at + 1) * (self.prefix().len() + item_size - 2);
         bytes as u64
     }
 

@@ -18,18 +18,22 @@ pub(crate) fn encode(level: u8, items: &Items) -> Bytes {
     let width = if wide { 4 } else { 2 };
     let mut bytes = Vec::with_capacity(8 + prefix + count * width + total);
     bytes.push(level);
-    bytes.extend_from_slice(&(count as u32).to_be_bytes());
-    bytes.extend_from_slice(&(prefix as u16).to_be_bytes());
+    #[allow(clippy::cast_possible_truncation, reason = "a node is cut before it has 74,256 bytes")]
+    let (count_of_items, end_of) = (count as u32, |at: usize| end_of(at) as u32);
+    bytes.extend_from_slice(&count_of_items.to_be_bytes());
+    #[allow(clippy::cast_possible_truncation, reason = "a key has at most 8,192 bytes")]
+    let (prefix_len, len_of) = (prefix as u16, |len: usize| len as u16);
+    bytes.extend_from_slice(&prefix_len.to_be_bytes());
     bytes.push(u8::from(wide));
     if count > 0 {
         bytes.extend_from_slice(&items.key(0)[..prefix]);
     }
     for at in 0..count {
-        bytes.extend_from_slice(&(end_of(at) as u32).to_be_bytes()[4 - width..]);
+        bytes.extend_from_slice(&end_of(at).to_be_bytes()[4 - width..]);
     }
     for at in 0..count {
         let item = items.without_prefix(at, prefix);
-        bytes.extend_from_slice(&(item.flags | item.rest_len as u16).to_be_bytes());
+        bytes.extend_from_slice(&(item.flags | len_of(item.rest_len)).to_be_bytes());
         bytes.extend_from_slice(item.bytes);
     }
     Bytes::from(bytes)

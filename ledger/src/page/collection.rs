@@ -6,7 +6,9 @@ use permazen_kv::TxOptions;
 
 use super::Page;
 use crate::collect::collector::Collected;
+use crate::collect::reasons::{KeptCommit, reasons};
 use crate::error::{LedgerError, Result};
+use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
 
 /// How long a slice waits for the right to write.
@@ -41,6 +43,43 @@ impl Page {
         rows.put_parameters(&mut tx, &parameters)?;
         rows.raise_keeps(&mut tx)?;
         Ok(tx.commit()?)
+    }
+
+    /// Why the page keeps a commit: all reasons there are. None if nothing keeps it, so that it goes with a
+    /// [collection](Page::collect).
+    ///
+    /// With most rules, old commits stay because an old branch left the others there: merging it needs them. This
+    /// names the branch.
+    ///
+    /// Gets all commits, and computes what merges need once for each branch. Memory: about 64 bytes for each commit.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+    /// use permazen_ledger::{KeptCommit, MAIN, PageId, Repository, Retention};
+    ///
+    /// let repository = Repository::builder(MemoryStore::new()).alone().create()?;
+    /// let page = repository.create_page("draft", PageId::ROOT)?;
+    /// let db = page.database(MAIN)?;
+    /// let mut commits = Vec::new();
+    /// for word in ["one", "two", "three"] {
+    ///     let mut tx = db.begin(&TxOptions::writing())?;
+    ///     tx.put(b"word", word.as_bytes())?;
+    ///     tx.commit()?;
+    ///     commits.push(page.head(MAIN)?);
+    /// }
+    /// page.create_branch("old", &commits[0])?;
+    /// page.set_retention(Retention::Last(1))?;
+    /// let because = KeptCommit::MergesBranch("old".to_owned());
+    /// assert_eq!(page.kept(&commits[1])?, [because]);
+    /// page.remove_branch("old")?;
+    /// assert_eq!(page.kept(&commits[1])?, []);
+    /// # Ok::<(), permazen_ledger::LedgerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LedgerError::NoCommit`] if it is not here, if the page is gone, or if the host fails.
+    pub fn kept(&self, commit: &CommitId) -> Result<Vec<KeptCommit>> {
+        reasons(&self.shared.open, commit)
     }
 
     /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts of

@@ -8,11 +8,17 @@ const ONE_BYTE: u64 = 251;
 
 /// The bytes of a number, which is at most [`MAX`].
 pub(crate) fn encode(number: u64) -> Vec<u8> {
-    if number < ONE_BYTE {
-        return vec![number as u8];
+    if let Ok(byte) = u8::try_from(number)
+        && number < ONE_BYTE
+    {
+        return vec![byte];
     }
     let rest = (number - ONE_BYTE).to_be_bytes();
     let len = rest.iter().skip_while(|byte| **byte == 0).count().max(1);
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "1 to 5, because the number is at most `MAX`"
+    )]
     let mut bytes = vec![250 + len as u8];
     bytes.extend_from_slice(&rest[8 - len..]);
     bytes

@@ -33,6 +33,17 @@ impl Retention {
     /// The rules have numbers from 0 to this one.
     const LAST_RULE: u8 = 3;
 
+    /// Whether a commit of this time is not too old for the rule, in milliseconds since 1970.
+    pub(crate) fn reaches(self, time: u64, now: u64) -> bool {
+        match self {
+            Retention::Age(age) => {
+                let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+                time >= now.saturating_sub(age)
+            }
+            _ => true,
+        }
+    }
+
     pub(super) fn to_bytes(self) -> [u8; 9] {
         let (rule, number) = match self {
             Retention::All => (0, 0),

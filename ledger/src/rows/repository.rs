@@ -161,7 +161,9 @@ impl PageRow {
             PageState::Deleting => (1, &[]),
             PageState::Making(process) => (2, &process.0),
         };
-        let mut value = vec![state, self.ledger.len() as u8];
+        #[allow(clippy::cast_possible_truncation, reason = "a name has at most 128 bytes")]
+        let len = self.ledger.len() as u8;
+        let mut value = vec![state, len];
         value.extend_from_slice(self.ledger.as_bytes());
         value.extend_from_slice(&self.id.0);
         value.extend_from_slice(process);

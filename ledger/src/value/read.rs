@@ -96,7 +96,12 @@ impl<P: Pieces> ValueReader<P> {
         let Some((part, skipped)) = next else { return Ok(None) };
         let bytes = self.pieces.piece(Kind::Chunk, &part.digest)?;
         check_chunk(&part, &bytes).map_err(|error| self.pieces.explain(error))?;
-        Ok(Some(bytes.slice(skipped as usize..)))
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "it lies in the chunk, whose length is that of these bytes"
+        )]
+        let skipped = skipped as usize;
+        Ok(Some(bytes.slice(skipped..)))
     }
 
     /// The chunk after the one that was given last.

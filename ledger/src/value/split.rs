@@ -121,7 +121,12 @@ impl Splitter {
             // A level with one piece is the top. A level with more has listed them in the next one.
             match self.indexes[level] {
                 IndexWriter { made: 1, last: Some(top), .. } => {
-                    return Ok(Reference { top: top.digest, levels: level as u8 + 1, len });
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        reason = "a value has at most 11 levels"
+                    )]
+                    let levels = level as u8 + 1;
+                    return Ok(Reference { top: top.digest, levels, len });
                 }
                 _ => level += 1,
             }
@@ -148,7 +153,9 @@ impl Splitter {
     ) -> Result<()> {
         loop {
             if self.indexes.len() == level {
-                self.indexes.push(IndexWriter::new(level as u8));
+                #[allow(clippy::cast_possible_truncation, reason = "a value has at most 11 levels")]
+                let writer = IndexWriter::new(level as u8);
+                self.indexes.push(writer);
             }
             let Some((made, bytes)) = self.indexes[level].push(&self.hash, part) else {
                 return Ok(());

@@ -162,7 +162,12 @@ impl PageSnapshot {
 
     fn read_part(&self, entry: &Entry, (begin, end): (u64, u64)) -> Result<Vec<u8>> {
         let Some((value, place)) = &entry.long else {
-            return Ok(entry.inline[begin as usize..end as usize].to_vec());
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "both lie in the value, which has at most 512 bytes"
+            )]
+            let part = begin as usize..end as usize;
+            return Ok(entry.inline[part].to_vec());
         };
         let shared = &self.page.shared;
         let read = || {

@@ -1,0 +1,67 @@
+//! What names the commits of a page.
+
+use std::collections::HashSet;
+
+use permazen_kv::KvRead;
+
+use crate::error::Result;
+use crate::ids::CommitId;
+use crate::process::open_page::OpenPage;
+use crate::rows::process::{Held, leases};
+use crate::rows::statuses::Remote;
+
+/// What names commits.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The branches with their heads.
+    pub(super) branches: Vec<(String, Vec<CommitId>)>,
+    pub(super) tags: Vec<(String, CommitId)>,
+    /// What somebody reads.
+    pub(super) pins: Vec<CommitId>,
+    /// What somebody makes a head on.
+    pub(super) bases: Vec<CommitId>,
+    pub(super) remote: Remote,
+    /// The commits that are not at the remote yet, once the page is attached to one.
+    pub(super) unsynced: Vec<CommitId>,
+}
+
+impl Names {
+    pub(super) fn read(page: &OpenPage, host: &dyn KvRead) -> Result<Self> {
+        let rows = &page.rows;
+        let branches = rows.branches(host)?.into_iter();
+        let branches =
+            branches.map(|(name, heads)| (name, heads.iter().map(|head| head.id).collect()));
+        let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
+        let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
+        let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
+        let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
+        let remote = rows.remote(host)?;
+        let unsynced = match remote {
+            Remote::Attached => rows.all_unsynced(host)?,
+            _ => Vec::new(),
+        };
+        Ok(Names {
+            branches: branches.collect(),
+            tags: rows.tags(host)?.into_iter().collect(),
+            pins: pins.into_iter().map(|(id, _)| id).collect(),
+            bases: bases.into_iter().map(|(id, _)| id).collect(),
+            remote,
+            unsynced,
+        })
+    }
+
+    /// The heads of all branches.
+    pub(super) fn heads(&self) -> impl Iterator<Item = &CommitId> {
+        self.branches.iter().flat_map(|(_, heads)| heads)
+    }
+
+    /// The heads of all branches, and the commits with a tag.
+    pub(super) fn lasting(&self) -> impl Iterator<Item = &CommitId> {
+        self.heads().chain(self.tags.iter().map(|(_, id)| id))
+    }
+
+    /// All commits that are named.
+    pub(super) fn all(&self) -> impl Iterator<Item = &CommitId> {
+        self.lasting().chain(&self.pins).chain(&self.bases)
+    }
+}
