@@ -12,10 +12,11 @@ use permazen_ledger::{
 
 const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
-/// A copy of the page in a host of its own.
+/// A copy of the page in a host of its own. No commit says where it was made: what is known to come from another
+/// copy cannot be squashed.
 fn copy() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
-    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
+    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand().without_device();
     let repository = builder.create().unwrap();
     let page = repository.create_page_with("a", PageId::ROOT, Secret::new([5; 32])).unwrap();
     (host, page)

@@ -1,14 +1,16 @@
 //! Random transactions with keys and values of all sizes against a map, and against a page that is
 //! filled at once.
 //!
-//! `PERMAZEN_HISTORIES` sets how many histories there are.
+//! `PERMAZEN_HISTORIES` sets how many histories there are, `PERMAZEN_CHANGES` how many transactions that change one
+//! thing each.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
 use permazen_kv::memory::MemoryStore;
+use permazen_kv::testsuite::one_change_each;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{CommitId, MAIN, Page, PageId, Repository, Secret};
+use permazen_ledger::{CommitId, MAIN, Page, PageId, PageSnapshot, Repository, Retention, Secret};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -151,4 +153,153 @@ fn pages_have_what_was_put_whatever_its_size() {
         let run = std::panic::catch_unwind(|| history(seed));
         assert!(run.is_ok(), "history {seed}");
     }
+}
+
+/// What the keys and values of a stretch of transactions look like.
+struct Shape {
+    /// How many different keys there are.
+    keys: u16,
+    /// How many bytes all keys have in common.
+    prefix: usize,
+    /// How long values are: from the first one to the second one, which is left out.
+    lengths: (usize, usize),
+}
+
+/// Few keys and many; values that stay in leaves, that are at the limit, and that have pieces of their own.
+const SHAPES: [Shape; 7] = [
+    Shape { keys: 1, prefix: 0, lengths: (40, 42) },
+    Shape { keys: 3, prefix: 0, lengths: (509, 516) },
+    Shape { keys: 60, prefix: 3, lengths: (0, 60) },
+    Shape { keys: 300, prefix: 200, lengths: (0, 140) },
+    Shape { keys: 12, prefix: 8_000, lengths: (0, 513) },
+    Shape { keys: 5, prefix: 1, lengths: (4_000, 9_000) },
+    Shape { keys: 4_000, prefix: 16, lengths: (0, 30) },
+];
+
+/// A page that is changed by one key after the other, and a map with the same content.
+struct Small {
+    random: StdRng,
+    host: MemoryStore,
+    page: Page,
+    secret: Secret,
+    model: Map,
+    /// Commits that are read for a while.
+    held: Vec<(PageSnapshot, Map)>,
+}
+
+impl Small {
+    fn new(shape: u8, retention: Retention) -> Self {
+        let (host, secret) = (MemoryStore::new(), Secret::new([shape; 32]));
+        let repository = Repository::builder(host.clone()).alone().upkeep_by_hand();
+        let repository = repository.create().unwrap();
+        let page = repository.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
+        page.set_retention(retention).unwrap();
+        let random = StdRng::seed_from_u64(u64::from(shape));
+        Small { random, host, page, secret, model: Map::new(), held: Vec::new() }
+    }
+
+    fn key(&mut self, shape: &Shape) -> Vec<u8> {
+        let number = self.random.random_range(0..shape.keys).to_be_bytes();
+        [vec![7; shape.prefix], number.to_vec()].concat()
+    }
+
+    fn head(&self) -> PageSnapshot {
+        self.page.snapshot(&self.page.head(MAIN).unwrap()).unwrap()
+    }
+
+    /// Puts or removes one key, in a transaction of its own.
+    fn change(&mut self, shape: &Shape, removes: bool) {
+        let mut key = self.key(shape);
+        if removes && let Some((next, _)) = self.model.range(key.clone()..).next() {
+            // Mostly one that is there.
+            key.clone_from(next);
+        }
+        let db = self.page.database(MAIN).unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        if removes {
+            tx.remove(&key).unwrap();
+            self.model.remove(&key);
+        } else {
+            let len = self.random.random_range(shape.lengths.0..shape.lengths.1);
+            let mut value = vec![self.random.random(); len];
+            self.random.fill_bytes(&mut value[..len.min(8)]);
+            tx.put(&key, &value).unwrap();
+            self.model.insert(key.clone(), value);
+        }
+        tx.commit().unwrap();
+        self.check_beside(&key);
+    }
+
+    /// Compares a key and the pairs on both sides of it.
+    fn check_beside(&self, key: &[u8]) {
+        let (head, model) = (self.head(), &self.model);
+        assert_eq!(head.get(key).unwrap().as_deref(), model.get(key).map(|value| &value[..]));
+        let owned = |pair: permazen_kv::Pair<'_>| (pair.0.into_owned(), pair.1.into_owned());
+        let own = |pair: (&Vec<u8>, &Vec<u8>)| (pair.0.clone(), pair.1.clone());
+        let above = [key, &[0]].concat();
+        let next = head.at_least(&above, None).unwrap().map(owned);
+        assert_eq!(next, model.range(above..).next().map(own));
+        let before = head.at_most(&[], Some(key)).unwrap().map(owned);
+        assert_eq!(before, model.range(..key.to_vec()).next_back().map(own));
+    }
+
+    fn hold(&mut self) {
+        if self.held.len() == 3 {
+            let at = self.random.random_range(0..3);
+            let (snapshot, model) = self.held.swap_remove(at);
+            assert!(content(&snapshot, Direction::Forward).into_iter().eq(model));
+        }
+        self.held.push((self.head(), self.model.clone()));
+    }
+
+    /// Compares everything, also without what is in memory, and collects.
+    fn check_all(&mut self) {
+        self.page.collect().unwrap();
+        for (snapshot, model) in &self.held {
+            assert!(content(snapshot, Direction::Reverse).into_iter().rev().eq(model.clone()));
+        }
+        check(&cold(&self.host), &self.page.head(MAIN).unwrap(), &self.model, &self.secret);
+        let report = self.page.verify().unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        assert_eq!(report.unreachable_pieces, 0);
+    }
+}
+
+/// Transactions that change one thing each, a great number of them: `PERMAZEN_CHANGES`. Each makes a new path of nodes,
+/// and removes the old one with the next collection.
+#[test]
+fn small_transactions_are_as_in_a_map() {
+    let count = std::env::var("PERMAZEN_CHANGES").map_or(2_100, |count| count.parse().unwrap());
+    let changes: usize = count / SHAPES.len();
+    for (number, shape) in SHAPES.iter().enumerate() {
+        // Of every other one all history stays.
+        let retention = [Retention::Heads, Retention::All][number % 2];
+        let mut small = Small::new(number as u8, retention);
+        // In some stretches more comes than goes; then nodes are split, and joined in the others.
+        let stretch = 2 * usize::from(shape.keys) + 50;
+        for step in 0..changes {
+            let of_ten = if step / stretch % 2 == 0 { 2 } else { 6 };
+            let removes = small.random.random_range(0..10) < of_ten;
+            small.change(shape, removes);
+            if step % 100 == 99 {
+                small.hold();
+            }
+            if step % 1_000 == 999 {
+                small.check_all();
+            }
+        }
+        small.check_all();
+    }
+}
+
+/// The same as every store is tried with, on a page, whose host gets many small changes itself.
+#[test]
+fn a_page_is_a_store_of_small_transactions() {
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(1_400, |count| count.parse().unwrap());
+    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Last(50)).unwrap();
+    one_change_each(&page.database(MAIN).unwrap(), changes, 7);
+    let report = page.verify().unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

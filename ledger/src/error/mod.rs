@@ -12,7 +12,7 @@ use permazen_kv::KvError;
 
 pub use self::needed_by::NeededBy;
 pub(crate) use self::words::row;
-use self::words::{merged, of, start, within};
+use self::words::{instead, merged, of, start, within};
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
 
@@ -111,10 +111,13 @@ pub enum LedgerError {
         /// Its digest.
         digest: Digest,
     },
-    /// A commit from elsewhere is more than a day ahead of the clock. Add it again later, or set the clock.
+    /// A commit from elsewhere is more than a day ahead of the clock. Set the clock that is wrong, here or where the
+    /// commit was made, and add it again; or add it with
+    /// [`Receiver::taking_commits_ahead`](crate::Receiver::taking_commits_ahead).
     #[error(
         "commit {commit} for page {page} has a time {millis} ms after 1970, more than a day ahead of the clock here: \
-         add it later, or set the clock"
+         set the clock if it is wrong; otherwise squash the branch where the commit was made, or take it with \
+         Receiver::taking_commits_ahead"
     )]
     ClockAhead {
         /// The number of the page.
@@ -288,7 +291,7 @@ pub enum LedgerError {
     #[error("no random bytes: {0}")]
     Random(String),
     /// The commits of a branch cannot be replaced by one. Nothing was changed.
-    #[error("cannot squash at commit {commit} of page {page}: {reason}")]
+    #[error("cannot squash at commit {commit} of page {page}: {reason}{}", instead(.onto))]
     CannotSquash {
         /// The number of the page.
         page: u64,
@@ -296,6 +299,9 @@ pub enum LedgerError {
         commit: CommitId,
         /// Why.
         reason: String,
+        /// The oldest commit of the branch onto which it can be squashed without this: where what is named in the
+        /// reason leaves the branch. `None` if there is none but the head.
+        onto: Option<CommitId>,
     },
     /// There is a transaction on the connection. It is not disturbed.
     #[error(

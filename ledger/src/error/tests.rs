@@ -38,7 +38,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::Resolver { page, commits: vec![commit; 2], reason: name.clone() },
         LedgerError::TransactionInProgress { page, branch: name.clone() },
         LedgerError::MergeEnded { page, commits: vec![commit; 2], reason: name.clone() },
-        LedgerError::CannotSquash { page, commit, reason: name.clone() },
+        LedgerError::CannotSquash { page, commit, reason: name.clone(), onto: Some(commit) },
         LedgerError::CannotMerge {
             page,
             commits: vec![commit; 2],

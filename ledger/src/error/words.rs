@@ -49,3 +49,8 @@ pub(super) fn merged(page: u64, commits: &[CommitId]) -> String {
         page => format!("{what} of page {page}"),
     }
 }
+
+/// Onto which commit a branch can be squashed instead.
+pub(super) fn instead(onto: &Option<CommitId>) -> String {
+    onto.map_or_else(String::new, |onto| format!("; squash onto commit {onto} instead"))
+}

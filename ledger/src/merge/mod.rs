@@ -1,8 +1,8 @@
 //! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and finds the
 //! base that changes are compared with, `strategy.rs` says who decides what comes of the changes:
 //! `merger.rs` decides entry by entry, and `content.rs` makes what it has decided. `heads.rs` merges the
-//! heads of a branch. `squash.rs` makes one commit of several. `sides.rs` is what a merger can look at, and
-//! `whole_ranges.rs` a merger that mixes nothing in some ranges.
+//! heads of a branch. `squash.rs` makes one commit of several, and `through.rs` finds what forbids that.
+//! `sides.rs` is what a merger can look at, and `whole_ranges.rs` a merger that mixes nothing in some ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;
@@ -12,6 +12,7 @@ mod relation;
 pub(crate) mod sides;
 mod squash;
 pub(crate) mod strategy;
+mod through;
 pub(crate) mod whole_ranges;
 
 pub use self::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};

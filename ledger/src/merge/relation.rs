@@ -1,6 +1,6 @@
 //! What two commits have in common.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
@@ -8,6 +8,28 @@ use crate::digest::Kind;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
+
+/// Commits that a squash would replace.
+pub(super) type Range = BTreeMap<CommitId, Link>;
+
+/// What is asked of a commit that would be replaced.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) generation: u64,
+    pub(super) parents: Vec<CommitId>,
+    /// The device of a change; zeros if the change does not say it.
+    pub(super) device: Option<[u8; 16]>,
+}
+
+impl From<&Commit> for Link {
+    fn from(commit: &Commit) -> Self {
+        let device = match &commit.origin {
+            Origin::Change { device, .. } => Some(*device),
+            Origin::Merge { .. } => None,
+        };
+        Link { generation: commit.generation, parents: commit.parents().to_vec(), device }
+    }
+}
 
 /// What two commits have in common.
 #[derive(Debug)]
@@ -166,27 +188,23 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     Ok(found)
 }
 
-/// The commits that lead to `head`, itself included, and do not lead to `onto`. `None` if `onto` does not
-/// lead to `head`.
-pub(super) fn after(
-    shared: &Shared,
-    onto: &CommitId,
-    head: &CommitId,
-) -> Result<Option<BTreeSet<CommitId>>> {
+/// The commits that lead to `head`, itself included, and do not lead to `onto`, which is not the first commit.
+/// `None` if `onto` does not lead to `head`.
+pub(super) fn after(shared: &Shared, onto: &CommitId, head: &CommitId) -> Result<Option<Range>> {
     let mut reached = Reached::new(shared);
     reached.start(onto, BELOW)?;
     reached.start(head, LEFT)?;
-    let mut after = BTreeSet::new();
+    let mut after = Range::default();
     let mut leads = onto == head;
     while reached.open > 0 {
         let Some((id, marks, commit)) = reached.pop_last() else { break };
         reached.check()?;
-        if marks & BELOW == 0 {
-            after.insert(id);
-        }
         if let Some(commit) = commit {
             leads |= commit.parents().contains(onto) && marks & LEFT != 0 && marks & BELOW == 0;
             reached.mark_parents(&id, &commit, marks)?;
+            if marks & BELOW == 0 {
+                after.insert(id, Link::from(&commit));
+            }
         }
     }
     Ok(leads.then_some(after))

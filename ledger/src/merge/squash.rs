@@ -1,10 +1,9 @@
 //! Replaces commits by one with the same content.
 
-use std::collections::BTreeSet;
+use permazen_kv::TxOptions;
 
-use permazen_kv::{KvRead, TxOptions};
-
-use super::relation::after;
+use super::relation::{Link, Range, after};
+use super::through::Replaced;
 use crate::commit::encoding::{Commit, Origin};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
@@ -12,21 +11,29 @@ use crate::page::Page;
 use crate::page::shared::BranchState;
 use crate::page::words::check_words;
 use crate::page::write::Draft;
-use crate::rows::page::{Head, Rows};
-use crate::rows::statuses::Remote;
+use crate::rows::page::Head;
 
 impl Page {
     /// Replaces the commits of a branch after `onto` by one with the content of the head, and gives
     /// that commit, which is then the head. `None` as message keeps that of the head.
     ///
     /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old commits
-    /// lose their place in the branch; who has their IDs can still read them. If the content
+    /// lose their place in the branch; a program that has their IDs can still read them. If the content
     /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
-    /// of a linear database that are open on the branch are not disturbed, because its content stays; a commit of a
-    /// branching one that began before is refused with [`LedgerError::BranchMoved`].
-    /// Commits that are no longer [kept](Page::set_retention) are in nobody's way if `onto` is the first commit.
+    /// of a linear database that are open on the branch are not disturbed, because its content stays.
+    /// Commits that are no longer [kept](Page::set_retention) do not forbid a squash onto the first commit.
     ///
-    /// Gets the commits that are replaced, and those that lead to `onto` and are as new as these, then
+    /// Nothing else may lead through a commit that is replaced: no other branch, whether it leaves this one there or
+    /// at its head, no tag, no open transaction of a [connection](Page::connect) or
+    /// [branching database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver) has added, no
+    /// copy of the page that has it. Whatever does would have the replaced changes as its own, and a merge with it
+    /// would bring old values back. The error names it, and the commit onto which the branch can be squashed
+    /// instead: where the other one leaves it.
+    ///
+    /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and of changes that
+    /// were made on another device. Give each other copy a branch at the commit that it had last.
+    ///
+    /// Gets the commits that are replaced, those that lead to `onto` or to a name and are as new as these, and
     /// the names of all branches and tags, and writes one transaction. Loads and writes no node.
     ///
     /// ```
@@ -48,8 +55,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if a commit that would be
-    /// replaced has another branch or a tag, or is at the remote. If there is no such branch or commit, the branch has
+    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if something else leads through a commit
+    /// that would be replaced. If there is no such branch or commit, the branch has
     /// several heads or is changed at the same time, the message is longer than 4,096 bytes with the
     /// author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
@@ -57,26 +64,34 @@ impl Page {
         let keeps = shared.open.rows.keeps(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
-        let refused = |reason: &str| LedgerError::CannotSquash {
-            page: shared.page(),
-            commit: *onto,
-            reason: reason.to_owned(),
-        };
         let mut is_cut_off = false;
         let range = match *onto {
             CommitId::FIRST => {
                 let mut log = self.log(state.head)?;
-                let range = log.by_ref().map(|found| found.map(|(id, _)| id));
-                let range = range.collect::<Result<BTreeSet<_>>>()?;
+                let range = log.by_ref().map(|found| found.map(|(id, of)| (id, Link::from(&of))));
+                let range = range.collect::<Result<Range>>()?;
                 is_cut_off = log.pruned().is_some();
                 range
             }
-            _ => after(shared, onto, &state.head)?
-                .ok_or_else(|| refused("it does not lead to the head of the branch"))?,
+            _ => after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
+                page: shared.page(),
+                commit: *onto,
+                reason: "it does not lead to the head of the branch".to_owned(),
+                onto: None,
+            })?,
         };
         let Some(head) = shared.commit(&state.head)?.filter(|_| !range.is_empty()) else {
             return Ok(state.head);
         };
+        let replaced = Replaced { shared, branch, head: state.head, range };
+        let moved = || LedgerError::moved(shared.page(), branch);
+        if let Err(error) = replaced.check(&shared.read()?) {
+            return Err(match shared.open.rows.keeps(&shared.read()?)? == keeps {
+                true => error,
+                // A commit that was named may have gone meanwhile.
+                false => moved(),
+            });
+        }
         let onto_state = BranchState {
             head: *onto,
             time: base.as_ref().map_or_else(Default::default, |base| base.time),
@@ -88,15 +103,11 @@ impl Page {
 
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
         shared.open.rows.check_there(&tx)?;
-        let moved = || LedgerError::moved(shared.page(), branch);
         if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
-        self.check_names(&tx, &range, &state.head, branch)?;
-        check_unsynced(&self.shared.open.rows, &tx, &range)?;
-        if is_cut_off && self.shared.open.rows.remote(&tx)? == Remote::Attached {
-            return Err(refused("commits before it are no longer kept, and may be at the remote"));
-        }
+        // So nothing else names one of the commits since they were checked.
+        replaced.check_remote(&tx, is_cut_off)?;
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {
@@ -142,43 +153,4 @@ impl Page {
         }
         Ok(Some(new))
     }
-
-    /// Fails if a commit that would be replaced has another name.
-    fn check_names(
-        &self,
-        host: &dyn KvRead,
-        range: &BTreeSet<CommitId>,
-        head: &CommitId,
-        branch: &str,
-    ) -> Result<()> {
-        let refused = |commit: CommitId, reason: String| {
-            Err(LedgerError::CannotSquash { page: self.shared.page(), commit, reason })
-        };
-        for (name, heads) in self.shared.open.rows.branches(host)? {
-            let hit = heads.iter().find(|other| range.contains(&other.id) && other.id != *head);
-            if let Some(hit) = hit.filter(|_| name != branch) {
-                return refused(hit.id, format!("branch {name} has it"));
-            }
-        }
-        for (name, commit) in self.shared.open.rows.tags(host)? {
-            if range.contains(&commit) && commit != *head {
-                return refused(commit, format!("tag {name} has it"));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Fails if a commit that would be replaced is at the remote, where others may have it.
-fn check_unsynced(rows: &Rows, host: &dyn KvRead, range: &BTreeSet<CommitId>) -> Result<()> {
-    if rows.remote(host)? != Remote::Attached {
-        return Ok(());
-    }
-    for commit in range {
-        if rows.unsynced(host, commit)?.is_none() {
-            let reason = "it is at the remote".to_owned();
-            return Err(LedgerError::CannotSquash { page: rows.page, commit: *commit, reason });
-        }
-    }
-    Ok(())
 }

@@ -93,6 +93,15 @@ impl Rows {
         Ok(host.get(&self.stored(&[LIFE]))?.is_some())
     }
 
+    /// The fingerprint of the device on which the page was opened for the first time. `None` if it never was.
+    pub(crate) fn device(&self, host: &dyn KvRead) -> Result<Option<[u8; 16]>> {
+        let Some(life) = self.get(host, &[LIFE])? else { return Ok(None) };
+        match life.split_first_chunk() {
+            Some((device, rest)) if rest.len() == 8 => Ok(Some(*device)),
+            _ => Err(sealed::damaged(self.page, &[LIFE], "it has not 24 bytes")),
+        }
+    }
+
     /// Notes the device and its epoch when the page is opened for the first time.
     pub(crate) fn begin_life(&self, host: &mut dyn KvWrite, device: [u8; 24]) -> Result<()> {
         if self.get(host, &[LIFE])?.is_none() {

@@ -17,7 +17,9 @@ pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
 /// A copy of the page in this host. Copies have one secret.
 pub(crate) fn copy_in(host: Arc<dyn KvDatabase>) -> Page {
-    let repository = Repository::shared_builder(host).alone().upkeep_by_hand().create().unwrap();
+    // What is known to come from another copy cannot be squashed.
+    let builder = Repository::shared_builder(host).alone().upkeep_by_hand().without_device();
+    let repository = builder.create().unwrap();
     let made = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32]));
     made.or_else(|_| repository.page("test", PageId::ROOT)).unwrap()
 }
