@@ -1,6 +1,8 @@
 //! How often operations on objects ask a store on another machine.
 #![allow(clippy::unwrap_used)]
 
+use permazen::kv::counting::{CountingStore, Operations};
+use permazen::kv::memory::MemoryStore;
 use permazen::kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen::{Counter, Permazen, PermazenObject, Ref};
 
@@ -88,6 +90,72 @@ fn the_first_touch_of_an_object_asks_once_for_all_of_it() {
     assert_eq!(world.read(all), (1, 1));
     assert_eq!(world.read(|tx| tx.get(id)?.load().map(drop)), (1, 1));
     assert_eq!(world.read(|tx| tx.get(id)?.exists().map(drop)), (1, 1));
+}
+
+#[test]
+fn known_references_are_asked_for_64_at_a_time() {
+    let world = World::new(200);
+    // Not in their order, and one of them twice.
+    let wanted: Vec<Ref<Person>> =
+        (0..130).map(|at| world.people[at * 7 % 200]).chain([world.people[0]]).collect();
+    let names: Vec<String> = (0..130).map(|at| format!("p{}", at * 7 % 200)).collect();
+    let loaded = |tx: &permazen::Tx| {
+        let people: Vec<Person> = tx.load_all(&wanted)?;
+        assert!(people.iter().map(|person| &person.name).eq(names.iter().chain([&names[0]])));
+        Ok(())
+    };
+    assert_eq!(world.read(loaded), (3, 1));
+    assert_eq!(world.write(loaded), (3, 1));
+    let used = |tx: &permazen::Tx| {
+        tx.prefetch(&wanted)?;
+        for person in &wanted {
+            tx.get(*person)?.age()?;
+            tx.get(*person)?.load()?;
+        }
+        // What is known is not asked for again.
+        tx.prefetch(&wanted)
+    };
+    assert_eq!(world.read(used), (3, 1));
+    assert_eq!(world.read(|tx| tx.prefetch(&wanted[..64])), (1, 1));
+    assert_eq!(world.read(|tx| tx.prefetch(Vec::<Ref<Person>>::new())), (0, 1));
+    // One by one, each is a round trip.
+    let singly = |tx: &permazen::Tx| {
+        wanted[..10].iter().try_for_each(|person| tx.get(*person)?.load().map(drop))
+    };
+    assert_eq!(world.read(singly), (10, 1));
+}
+
+#[test]
+fn elsewhere_they_cost_what_loads_cost_and_nothing() {
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let db = Permazen::builder(store).model::<Person>().build().unwrap();
+    db.write(|tx| {
+        let create = |age| Ok(tx.create(Person { age, ..Person::default() })?.to_ref());
+        let people = (0..100).map(create).collect::<permazen::Result<Vec<Ref<Person>>>>()?;
+        counter.take();
+        tx.prefetch(&people)?;
+        assert_eq!(counter.take(), Operations::default());
+        people.iter().try_for_each(|person| tx.get(*person)?.load().map(drop))?;
+        let singly = counter.take();
+        tx.load_all::<Person>(&people)?;
+        assert_eq!(counter.take(), singly);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_reference_that_is_missing_is_named_as_load_names_it() {
+    let world = World::new(100);
+    let gone = world.people[99];
+    world.db.write(|tx| tx.get(gone)?.delete().map(drop)).unwrap();
+    let singly = world.db.read(|tx| tx.get(gone)?.load().map(drop)).unwrap_err().to_string();
+    assert!(singly.contains(&gone.id().to_string()), "{singly}");
+    let all = world.db.read(|tx| tx.load_all::<Person>(&world.people)).unwrap_err().to_string();
+    assert_eq!(all, singly);
+    // To ask for it is no mistake.
+    world.db.read(|tx| tx.prefetch(&world.people)).unwrap();
 }
 
 #[test]

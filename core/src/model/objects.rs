@@ -259,7 +259,7 @@ impl<T> fmt::Debug for ObjsIter<'_, T> {
 }
 
 /// So many objects are asked for at once where each question is a round trip.
-const AHEAD: usize = 64;
+pub(super) const AHEAD: usize = 64;
 
 /// Asks for the next objects before they are used.
 struct Ahead<'t> {

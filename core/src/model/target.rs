@@ -276,6 +276,19 @@ impl<M> From<ObjId> for Ref<M> {
     }
 }
 
+/// The same reference, so that a loop over borrowed ones can pass them on.
+impl<M> From<&Ref<M>> for Ref<M> {
+    fn from(reference: &Ref<M>) -> Self {
+        *reference
+    }
+}
+
+impl<M> From<&Ref<M>> for ObjId {
+    fn from(reference: &Ref<M>) -> Self {
+        reference.id()
+    }
+}
+
 impl<M> From<Ref<M>> for ObjId {
     fn from(reference: Ref<M>) -> ObjId {
         reference.id

@@ -14,7 +14,7 @@ use super::hook;
 use super::index::{IndexOn, KnownViews, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
-use super::objects::Objs;
+use super::objects::{AHEAD, Objs};
 use super::rules::{self, CommitError, RuleOptions, Validation};
 use super::target::{Any, Handles, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
@@ -263,6 +263,87 @@ impl Tx {
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the ID belongs to another type.
     pub fn get<T: Target>(&self, object: impl Into<Ref<T>>) -> Result<T::Live<'_>> {
         T::live(Handles::one(self), object.into().id())
+    }
+
+    /// Reads all fields of these objects, in their order; one that comes twice is there twice.
+    ///
+    /// Cost: that of [`load`](Obj::load) for each. A store on a server is asked once for each 64 of them, where to load
+    /// them one by one takes a round trip for each.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject, Debug, PartialEq)]
+    /// # struct Person { name: String }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// # db.write(|tx| {
+    /// let ann = tx.create(Person { name: "Ann".into() })?.to_ref();
+    /// let bob = tx.create(Person { name: "Bob".into() })?.to_ref();
+    /// let people: Vec<Person> = tx.load_all([bob, ann])?;
+    /// assert_eq!(people[0].name, "Bob");
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error of [`load`](Obj::load) for the first object for which it fails, such as one that does not exist;
+    /// [`Error::NotRegistered`]; [`Error::WrongType`] if an ID belongs to another type.
+    pub fn load_all<M: Model>(
+        &self,
+        objects: impl IntoIterator<Item = impl Into<Ref<M>>>,
+    ) -> Result<Vec<M>> {
+        let ids: Vec<ObjId> = objects.into_iter().map(|object| object.into().id()).collect();
+        let mut loaded = Vec::with_capacity(ids.len());
+        for some in ids.chunks(AHEAD) {
+            self.core.prefetch_objects(some);
+            for id in some {
+                loaded.push(self.get::<M>(*id)?.load()?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Asks a store on a server for these objects, of any types, before they are used one by one: once for each 64,
+    /// where their first uses take a round trip each. Objects that do not exist are passed over. A transaction keeps about 32 MiB of what it
+    /// has read.
+    ///
+    /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they have read, as
+    /// on etcd, these objects count as read.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct Order { lines: Vec<Ref<Line>> }
+    /// # #[derive(PermazenObject)]
+    /// # struct Line { count: u32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).models::<(Order, Line)>().build()?;
+    /// # db.write(|tx| {
+    /// # let line = tx.create(Line { count: 2 })?.to_ref();
+    /// # let order = tx.create(Order { lines: vec![line] })?.to_ref();
+    /// let lines = tx.get(order)?.load()?.lines;
+    /// tx.prefetch(&lines)?;
+    /// let mut count = 0;
+    /// for line in lines {
+    ///     count += tx.get(line)?.count()?;
+    /// }
+    /// # assert_eq!(count, 2);
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of the store.
+    pub fn prefetch(&self, objects: impl IntoIterator<Item = impl Into<ObjId>>) -> Result<()> {
+        if !self.core.prefetches() {
+            return Ok(());
+        }
+        let ids: Vec<ObjId> = objects.into_iter().map(Into::into).collect();
+        for some in ids.chunks(AHEAD) {
+            self.core.prefetch_objects(some);
+            for id in some {
+                self.core.find_info(*id)?;
+            }
+        }
+        Ok(())
     }
 
     /// A handle on any object. Reads nothing.

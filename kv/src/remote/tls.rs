@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -29,6 +30,11 @@ pub enum Tls {
     Off,
     /// The server must have a certificate for its name.
     Verified {
+        /// A file with those whom to trust; `None` for those that the system trusts.
+        roots: Option<PathBuf>,
+    },
+    /// The server must have a certificate of an authority that is trusted, whatever its name.
+    OfAuthority {
         /// A file with those whom to trust; `None` for those that the system trusts.
         roots: Option<PathBuf>,
     },
@@ -129,6 +135,12 @@ impl Encryption {
             Tls::Unverified => {
                 builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
             }
+            Tls::OfAuthority { roots } => {
+                let roots = Arc::new(trusted(roots.as_deref(), parameter)?);
+                let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+                let inner = inner.map_err(|error| TlsError::Refused(error.to_string()))?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(inner)))
+            }
             Tls::Verified { roots } => {
                 builder.with_root_certificates(trusted(roots.as_deref(), parameter)?)
             }
@@ -223,6 +235,52 @@ fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsErr
         return Err(wrong(file, "there is no certificate in it"));
     }
     Ok(store)
+}
+
+/// Takes every certificate of an authority that is trusted.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
+        match self.0.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
+            // The name is compared last.
+            Err(rustls::Error::InvalidCertificate(
+                NotValidForName | NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
 }
 
 /// Takes every certificate.
