@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
-    Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    TxOptions,
+    Capabilities, Direction, KeySpan, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction,
+    KvWrite, TxOptions,
 };
 use permazen_ledger::{
     BranchingDatabase, Clock, CommitId, CommitTime, LastOneWins, LedgerError, MAIN, Page, PageId,
@@ -66,6 +66,31 @@ fn commits_on_one_base_make_heads_and_each_handle_sees_its_own() {
         assert_eq!(db.commit(), merge);
     }
     assert!(page.verify().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_thread_that_would_wait_for_itself_is_told_so_at_once() {
+    let host = MemoryStore::new();
+    let page = new_page(&host);
+    let [ann, bob] = [(); 2].map(|()| page.branching_database(MAIN).unwrap());
+    let linear = page.database(MAIN).unwrap();
+    let is_refused = |result: permazen_kv::Result<()>| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, KvError::WithinWrite { .. }), "{error:?}");
+        assert!(!error.is_retryable());
+    };
+    // Transactions of one handle take turns.
+    is_refused(ann.write(|_| ann.write(|tx| tx.put(b"within", b""))));
+    is_refused(ann.write(|_| ann.begin(&TxOptions::writing()).map(drop)));
+    // Those of two do not, and neither do those of a branch with one line of commits.
+    ann.write(|_| bob.write(|tx| tx.put(b"bob", b""))).unwrap();
+    linear.write(|_| linear.write(|tx| tx.put(b"linear", b""))).unwrap();
+    // Each commit writes to the host.
+    is_refused(host.write(|_| ann.write(|tx| tx.put(b"within", b""))));
+    is_refused(host.write(|_| linear.write(|tx| tx.put(b"within", b""))));
+    ann.write(|tx| tx.put(b"ann", b"")).unwrap();
+    page.merge_heads(MAIN, &mut LastOneWins).unwrap();
+    assert_eq!(keys(&bob), ["ann", "bob", "linear"]);
 }
 
 #[test]
