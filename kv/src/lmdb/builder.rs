@@ -73,7 +73,7 @@ impl LmdbBuilder {
     /// only, neither memory nor disk.
     ///
     /// Unless set, the environment can grow to one TiB, and the map grows with it. It begins with one TiB too,
-    /// or with less if the process has many environments open or the operating system refuses that much (see
+    /// or with less if the process has many environments open or few addresses (see
     /// [`first_map_size`](Self::first_map_size)).
     ///
     /// If the environment is already open in this process, a larger size than it has makes its map
@@ -87,7 +87,8 @@ impl LmdbBuilder {
 
     /// How many addresses the map reserves at first, in bytes, if no [`map_size`](Self::map_size) is set; for processes
     /// that open very many environments, or whose addresses are limited. Unless set, a 64th of what the environments
-    /// of this process leave of 64 TiB, at least one GiB and twice the size of the file, at most one TiB.
+    /// of this process leave of 64 TiB, at least one GiB and twice the size of the file, at most one TiB; but no more
+    /// than a quarter of the addresses that are free.
     ///
     /// A map that is half full doubles before the next transaction that writes, if at that moment nothing
     /// of this process uses it. When it is used up, the operation that needs more is [`KvError::Retry`], and the

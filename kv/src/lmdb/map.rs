@@ -33,8 +33,8 @@ pub(super) struct Map {
     need: AtomicU8,
 }
 
-/// Why a map should grow. Its values are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Why a map should grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Need {
     No,
@@ -211,6 +211,9 @@ impl Map {
         if asked <= uses.size {
             return Ok(Grown::Yes);
         }
+        if wait.is_zero() && uses.any() {
+            return Ok(Grown::InUse);
+        }
         if uses.growth(asked).is_none() {
             uses.asked = asked;
             return Ok(Grown::Yes);
@@ -293,12 +296,13 @@ impl Map {
         };
         let wait = match need {
             Need::No => return Ok(()),
-            Need::Soon => Duration::ZERO,
-            Need::Now | Need::InVain => READERS.min(wait).max(ENDING),
+            // Who waits in vain has needed it, and those after it may not.
+            Need::Soon | Need::InVain => Duration::ZERO,
+            Need::Now => READERS.min(wait).max(ENDING),
         };
-        match self.grow_within(path, next, wait, need > Need::Soon, resize)? {
+        match self.grow_within(path, next, wait, need == Need::Now, resize)? {
             Grown::Yes => self.set_need(Need::No),
-            Grown::InUse if need > Need::Soon => self.set_need(Need::InVain),
+            Grown::InUse if need == Need::Now => self.set_need(Need::InVain),
             Grown::InUse => {}
         }
         Ok(())
@@ -334,7 +338,9 @@ impl Map {
         if !self.grows || next_size(size, size).is_none() || lock(&self.uses).is_refused() {
             return full(format!("its memory map of {size} bytes is used up; {}", self.advice()));
         }
-        if self.need() == Need::InVain {
+        let in_vain = self.need() == Need::InVain;
+        self.set_need(Need::Now);
+        if in_vain {
             return full(format!(
                 "its memory map of {size} bytes is used up, and cannot grow while it is in use by others of this \
                  process, now by {} in all; end read-only transactions and snapshots of it that have been \
@@ -342,7 +348,6 @@ impl Map {
                 lock(&self.uses).who()
             ));
         }
-        self.set_need(Need::Now);
         KvError::Retry(format!(
             "{}: its memory map of {size} bytes is used up; it grows when another transaction begins to \
              write",
@@ -433,7 +438,7 @@ const PLENTY: usize = if usize::BITS >= 64 { 1 << 40 } else { 0 };
 
 /// Whether there are addresses for a map of `size` bytes in place of one of `old` bytes.
 #[cfg(unix)]
-fn has_room(old: usize, size: usize) -> bool {
+pub(super) fn has_room(old: usize, size: usize) -> bool {
     // The old map is given up before the new one is made, so only the difference counts towards a
     // limit. If addresses are few, the new map must fit in one piece, and what is next to the old
     // map is unknown.
@@ -449,6 +454,6 @@ fn has_room(old: usize, size: usize) -> bool {
 }
 
 #[cfg(not(unix))]
-fn has_room(_: usize, _: usize) -> bool {
+pub(super) fn has_room(_: usize, _: usize) -> bool {
     true
 }

@@ -8,6 +8,7 @@ use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
 use super::env::OpenEnv;
 use super::error::{cannot_open, io_failed};
+use super::map::has_room;
 use super::options::Options;
 use super::replaced_files::Files;
 use super::reserve::{first_size, halved};
@@ -43,7 +44,7 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     let before = Files::in_directory(directory)?;
     let file = || std::fs::metadata(directory.join("data.mdb")).map_or(0, |file| file.len());
     let asked = options.map_size.or(options.first_map_size);
-    let asked = asked.unwrap_or_else(|| first_size(file()));
+    let asked = asked.unwrap_or_else(|| fitting(first_size(file())));
     let mut map_size = asked;
     loop {
         let mut heed = EnvOpenOptions::new().read_txn_without_tls();
@@ -77,8 +78,8 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
             Err(error) => error,
         };
         match error {
-            // The address space is limited: try less, down to the default size of LMDB.
-            heed::Error::Io(error) if is_too_much(&error) && map_size > 2 << 20 => {
+            // The address space is limited: try less.
+            heed::Error::Io(error) if is_too_much(&error) && map_size > SMALLEST => {
                 map_size = halved(map_size);
             }
             heed::Error::EnvAlreadyOpened => return Ok(Opening::StillOpen),
@@ -88,6 +89,17 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
             error => return Err(open_failed(options, directory, error)),
         }
     }
+}
+
+/// The size of the smallest map that is tried: the default of LMDB.
+const SMALLEST: usize = 2 << 20;
+
+/// `size`, or so much less that a map takes at most a quarter of the addresses that are free.
+fn fitting(mut size: usize) -> usize {
+    while size > SMALLEST && !has_room(0, size.saturating_mul(4)) {
+        size = halved(size);
+    }
+    size
 }
 
 /// Whether the system has refused a map because of its size.
