@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{dump, open_or_create, put, reading, role, spawn};
 use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions};
 
@@ -89,6 +90,19 @@ fn child() {
 #[test]
 fn a_child_is_refused_and_can_open_the_store_anew() {
     alone("idle");
+}
+
+#[test]
+fn a_child_does_not_use_the_connections_of_its_parent() {
+    let store = RemoteDatabase::new(SimulatedServer::new());
+    put(&store, b"key", b"value");
+    in_a_child(|| {
+        for options in [TxOptions::reading(), TxOptions::writing()] {
+            let begun = store.begin(&options).map(drop);
+            assert!(matches!(begun, Err(KvError::Forked { .. })), "{begun:?}");
+        }
+    });
+    assert_eq!(dump(&*reading(&store)).len(), 1);
 }
 
 #[test]

@@ -34,7 +34,7 @@ mod tls;
 mod transaction;
 
 use self::transaction::RemoteTransaction;
-use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+use crate::{Capabilities, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions};
 
 pub use crate::contract::WatchTracker;
 pub use crate::store_parts::write_lock::note_wait_in_vain;
@@ -54,12 +54,14 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 #[derive(Debug, Clone)]
 pub struct RemoteDatabase<E> {
     engine: E,
+    /// The process that has opened it: its connections must not be used by another one.
+    process: u32,
 }
 
 impl<E: Engine> RemoteDatabase<E> {
     /// The database of this engine.
     pub fn new(engine: E) -> Self {
-        RemoteDatabase { engine }
+        RemoteDatabase { engine, process: std::process::id() }
     }
 
     /// The engine.
@@ -70,7 +72,12 @@ impl<E: Engine> RemoteDatabase<E> {
 
 impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     /// The store is asked with the first read. Until then, the state that the transaction sees is not fixed.
+    ///
+    /// Fails in a process that was forked from the one that has opened the database.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        if self.process != std::process::id() {
+            return Err(KvError::Forked { store: "a store on a server".into() });
+        }
         Ok(Box::new(RemoteTransaction::begin(&self.engine, options)?))
     }
 
