@@ -5,15 +5,30 @@
 //! use of an environment asks whether the process was forked since it was opened. In the child, nothing of
 //! it is used, and what would give something back that belongs to the parent is forgotten instead.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 #[cfg(unix)]
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
 
 /// How often this process and those before it were forked, each from the one before.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// What threads of a parent of this process had in use when it was forked, so that this process cannot close it.
+static IN_USE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Notes that the environment in `directory` stays open in this process.
+pub(super) fn note_in_use(directory: &Path) {
+    lock(&IN_USE).push(directory.to_owned());
+}
+
+/// Whether the environment in `directory` stays open in this process.
+pub(super) fn is_in_use(directory: &Path) -> bool {
+    lock(&IN_USE).iter().any(|it| it == directory)
+}
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::env::{PAUSE, Shared};
 use super::error::{cannot_open, io_failed};
+use super::forked::is_in_use;
 use super::opening::{Opening, open_env};
 use super::options::Options;
 use super::replaced_files::Files;
@@ -41,6 +42,9 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
         match open_or_join(options, &directory, missing)? {
             Joined::Open(shared) => break shared,
             // Its last user in this process is just closing it.
+            Joined::Not(Opening::StillOpen) if is_in_use(&directory) => {
+                return Err(KvError::forked(&directory));
+            }
             Joined::Not(Opening::StillOpen) => {}
             Joined::Not(Opening::Locked) if start.elapsed() < options.wait.max(PASSING) => {
                 thread::sleep(PAUSE);

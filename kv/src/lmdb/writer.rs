@@ -18,6 +18,7 @@ use heed::RwTxn;
 
 use super::env::{OpenEnv, Pairs, Shared};
 use super::error::io_failed;
+use super::forked::note_in_use;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
@@ -207,6 +208,10 @@ impl Drop for Writer {
         if !self.env.process().is_this() {
             // The thread is one of the parent of this process.
             std::mem::forget(self.thread.take());
+            // Besides this and the environment that owns it, that thread has a share if it has a transaction.
+            if Arc::strong_count(&self.env) > 2 {
+                note_in_use(self.env.path());
+            }
             return;
         }
         // The writer thread itself may drop this, with a request whose thread has given up. It cannot
