@@ -1,14 +1,14 @@
 //! Where a server is, and who asks it: a URL, and what the environment adds.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use permazen_kv::KvError;
-use permazen_kv::remote::{ServerHost, ServerUrl, Tls};
+use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
 
 use crate::dialect::Dialect;
-use crate::error::Failure;
+use crate::given::Given;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Host {
 
 impl Host {
     /// Whether what is sent stays on this machine.
-    fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         match self {
             Host::Name(host) => host.is_local(),
             #[cfg(unix)]
@@ -30,7 +30,7 @@ impl Host {
     }
 
     /// The name and port under which the file of passwords has it.
-    fn in_file(&self) -> (&str, String) {
+    pub(crate) fn in_file(&self) -> (&str, String) {
         match self {
             Host::Name(host) => (&host.name, host.port.to_string()),
             #[cfg(unix)]
@@ -71,7 +71,21 @@ pub(crate) struct Address {
     pub(crate) watches: bool,
     /// Whether a pooler may give each transaction another connection, so that a connection keeps nothing.
     pub(crate) pooled: bool,
-    password: Option<String>,
+    /// The schema of the tables; `None` if the server looks for them.
+    pub(crate) schema: Option<String>,
+    /// The certificate of this program.
+    pub(crate) own: Option<OwnCertificate>,
+    /// What the server calls this program.
+    pub(crate) application_name: String,
+    /// What the server is told when a connection begins, as its own programs tell it with `-c`.
+    pub(crate) options: Option<String>,
+    /// How long to try to connect to each host.
+    pub(crate) connect_timeout: Option<Duration>,
+    /// How many connections a store has at most.
+    pub(crate) connections: Option<usize>,
+    /// After this time a connection is replaced by another one.
+    pub(crate) connection_life: Option<Duration>,
+    pub(crate) password: Option<String>,
 }
 
 impl fmt::Debug for Address {
@@ -80,14 +94,18 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Without the password; of the parameters, it has the name of the table if that is another one.
+/// Without the password; of the parameters, it has the schema if there is one, and the name of the table if that is
+/// another one.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
         write!(f, "postgres://{}@{}/{}", self.user, hosts.join(","), self.database)?;
-        match &self.table[..] {
-            TABLE => Ok(()),
-            table => write!(f, "?table={table}"),
+        let table = Some(&self.table).filter(|table| *table != TABLE);
+        match (&self.schema, table) {
+            (None, None) => Ok(()),
+            (None, Some(table)) => write!(f, "?table={table}"),
+            (Some(schema), None) => write!(f, "?schema={schema}"),
+            (Some(schema), Some(table)) => write!(f, "?schema={schema}&table={table}"),
         }
     }
 }
@@ -97,7 +115,20 @@ impl Address {
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`], which never shows a password.
+    #[cfg_attr(not(test), allow(dead_code, reason = "benchmarks and tests"))]
     pub(crate) fn parse(url: &str) -> Result<Self, KvError> {
+        Self::read(url, &[], |_| None)
+    }
+
+    /// Does the same. What the URL does not say, `settings` say, which are parameters too, and then the environment.
+    ///
+    /// # Errors
+    /// [`KvError::InvalidArgument`], which never shows a password.
+    pub(crate) fn read(
+        url: &str,
+        settings: &[(String, String)],
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, KvError> {
         let wrong = |what: &str| {
             KvError::InvalidArgument(format!(
                 "{what}; expected postgres://user:password@host:port,other/database?table=KV"
@@ -106,6 +137,7 @@ impl Address {
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| wrong("the URL does not begin with postgres://"))?;
         let url = ServerUrl::parse(rest, "the database").map_err(|what| wrong(&what))?;
+        let environment = |name: &str| environment(name).filter(|value| !value.is_empty());
         let mut address = Address {
             hosts: Vec::new(),
             user: url.user,
@@ -116,202 +148,109 @@ impl Address {
             deferrable: false,
             watches: false,
             pooled: false,
+            schema: None,
+            own: None,
+            application_name: "permazen".to_owned(),
+            options: None,
+            connect_timeout: None,
+            connections: None,
+            connection_life: None,
             password: url.password,
         };
-        let (mut mode, mut roots, mut path) = (None, None, None);
-        for (name, value) in url.parameters {
-            match name {
-                "table" => address.table = value,
-                "user" => address.user = value,
-                "host" => path = Some(value),
-                "sslmode" => mode = Some(value),
-                "deferrable" => {
-                    address.deferrable =
-                        switch(&value).ok_or_else(|| wrong("deferrable is on or off"))?;
-                }
-                "dialect" => {
-                    address.dialect = Some(match &value[..] {
-                        "postgres" => Dialect::Postgres,
-                        "portable" => Dialect::Portable,
-                        _ => return Err(wrong("dialect is postgres or portable")),
-                    });
-                }
-                "watches" => {
-                    address.watches =
-                        switch(&value).ok_or_else(|| wrong("watches is on or off"))?;
-                }
-                "pooling" => {
-                    address.pooled = match &value[..] {
-                        "session" => false,
-                        "transaction" => true,
-                        _ => return Err(wrong("pooling is session or transaction")),
-                    };
-                }
-                "sslrootcert" => roots = Some(PathBuf::from(value)),
-                _ => return Err(wrong(&format!("there is no parameter {name:?}"))),
-            }
+        let mut given = Given::of_environment(environment);
+        let settings = settings.iter().map(|(name, value)| (&name[..], value.clone()));
+        for (name, value) in given.take_settings().into_iter().chain(settings).chain(url.parameters)
+        {
+            let set = address.set(&mut given, name, value);
+            set.map_err(|what| wrong(&what))?;
         }
         if address.user.is_empty() {
-            let from = |name: &str| std::env::var(name).ok().filter(|name| !name.is_empty());
-            let user = from("PGUSER").or_else(|| from("USER"));
+            let user = environment("PGUSER").or_else(|| environment("USER"));
             address.user = user.ok_or_else(|| wrong("the URL names no user"))?;
         }
         if address.database.is_empty() {
-            address.database.clone_from(&address.user);
+            let database = environment("PGDATABASE");
+            address.database = database.unwrap_or_else(|| address.user.clone());
         }
-        if address.user.contains('\0') || address.database.contains('\0') {
-            return Err(wrong("the user or the database has a byte of 0"));
+        let sent = [&address.user, &address.database, &address.application_name];
+        if sent.into_iter().chain(&address.options).any(|sent| sent.contains('\0')) {
+            return Err(wrong("the user, the database or another parameter has a byte of 0"));
         }
         if address.table.is_empty() || address.table.contains('\0') || address.table.len() > 56 {
             return Err(wrong("the name of the table has 1 to 56 bytes"));
         }
-        if let Some(path) = path {
-            address
-                .hosts
-                .push(socket(&path, url.hosts).ok_or_else(|| wrong("host= is no directory"))?);
-        } else {
-            let hosts = if url.hosts.is_empty() { "localhost" } else { url.hosts };
-            for host in hosts.split(',') {
-                let host = host_of(host).ok_or_else(|| wrong("a host or its port is wrong"))?;
-                address.hosts.push(host);
-            }
+        let is_schema = |name: &String| matches!(name.len(), 1..=63) && !name.contains('\0');
+        if !address.schema.as_ref().is_none_or(is_schema) {
+            return Err(wrong("the name of the schema has 1 to 63 bytes"));
         }
-        address.tls = match mode.as_deref() {
-            // What does not leave this machine need not be encrypted.
-            None if roots.is_none() && address.hosts.iter().all(Host::is_local) => Tls::Off,
-            Some("disable" | "require") if roots.is_some() => {
-                return Err(wrong("sslrootcert is of no use without sslmode=verify-full"));
-            }
-            Some("disable") => Tls::Off,
-            Some("require") => Tls::Unverified,
-            None | Some("verify-full") => Tls::Verified { roots },
-            Some(_) => return Err(wrong("sslmode is disable, require or verify-full")),
-        };
+        address.hosts = given.hosts(url.hosts, environment).map_err(|what| wrong(&what))?;
+        let is_local = address.hosts.iter().all(Host::is_local);
+        (address.tls, address.own) = given.tls(is_local).map_err(|what| wrong(&what))?;
         Ok(address)
+    }
+
+    /// Takes a parameter.
+    fn set(&mut self, given: &mut Given, name: &str, value: String) -> Result<(), String> {
+        match name {
+            "table" => self.table = value,
+            "schema" => self.schema = Some(value),
+            "user" => self.user = value,
+            "application_name" => self.application_name = value,
+            "options" => self.options = Some(value),
+            "host" => given.directory = Some(value),
+            "port" => given.port = Some(value),
+            "sslmode" => given.mode = Some(value),
+            "sslrootcert" => given.roots = Some(PathBuf::from(value)),
+            "sslcert" => given.certificate = Some(PathBuf::from(value)),
+            "sslkey" => given.key = Some(PathBuf::from(value)),
+            "connect_timeout" => self.connect_timeout = seconds(name, &value)?,
+            "connection_life" => self.connection_life = seconds(name, &value)?,
+            "connections" => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                self.connections = Some(number.ok_or("connections is a number, 1 or more")?);
+            }
+            "deferrable" => self.deferrable = switch(name, &value)?,
+            "watches" => self.watches = switch(name, &value)?,
+            "dialect" => {
+                self.dialect = Some(match &value[..] {
+                    "postgres" => Dialect::Postgres,
+                    "portable" => Dialect::Portable,
+                    _ => return Err("dialect is postgres or portable".to_owned()),
+                });
+            }
+            "pooling" => {
+                self.pooled = match &value[..] {
+                    "session" => false,
+                    "transaction" => true,
+                    _ => return Err("pooling is session or transaction".to_owned()),
+                };
+            }
+            _ => return Err(format!("there is no parameter {name:?}")),
+        }
+        Ok(())
     }
 
     /// What errors call the store.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(self.to_string())
     }
-
-    /// The password: of the URL, of `PGPASSWORD`, or of the file of passwords.
-    pub(crate) fn password_for(&self, host: &Host) -> Result<Vec<u8>, Failure> {
-        let password = if let Some(password) = &self.password {
-            password.clone().into_bytes()
-        } else if let Ok(password) = std::env::var("PGPASSWORD") {
-            password.into_bytes()
-        } else {
-            let file = std::env::var_os("PGPASSFILE").map(PathBuf::from);
-            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
-            self.password_in(file.or_else(home).as_deref(), host)?
-        };
-        match password.contains(&0) {
-            true => Err(Failure::other("the password has a byte of 0, where it ends for a server")),
-            false => Ok(password),
-        }
-    }
-
-    /// The password that a file has for this user.
-    fn password_in(&self, file: Option<&Path>, host: &Host) -> Result<Vec<u8>, Failure> {
-        let missing = |why: &str| {
-            Failure::other(format!(
-                "the server asks for a password: name it in the URL, in PGPASSWORD or in ~/.pgpass{why}"
-            ))
-        };
-        let file = file.ok_or_else(|| missing(""))?;
-        let text = match std::fs::read_to_string(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing("")),
-            Err(error) => return Err(missing(&format!("; {}: {error}", file.display()))),
-            Ok(text) => text,
-        };
-        check_private(file)?;
-        let (name, port) = host.in_file();
-        let wanted = [name, &port, &self.database, &self.user];
-        let found = text.lines().find_map(|line| {
-            let fields = fields(line);
-            let (password, place) = fields.split_last()?;
-            let fits = place.len() == wanted.len()
-                && place.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
-            fits.then(|| password.clone().into_bytes())
-        });
-        found.ok_or_else(|| {
-            let (file, of) = (file.display(), wanted.join(":"));
-            missing(&format!("; no line of {file} is for {of}"))
-        })
-    }
-}
-
-/// Refuses a file of passwords that others can read.
-#[cfg(unix)]
-fn check_private(file: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(file)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        let file = file.display();
-        return Err(Failure::other(format!("others can read {file}: chmod 600 {file}")));
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_private(_file: &Path) -> Result<(), Failure> {
-    Ok(())
-}
-
-/// The fields of a line of the file of passwords.
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    if line.starts_with('#') {
-        return fields;
-    }
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        let (character, ends) = match character {
-            '\\' => (characters.next().unwrap_or('\\'), false),
-            ':' => (':', true),
-            other => (other, false),
-        };
-        match fields.last_mut() {
-            Some(last) if !ends => last.push(character),
-            _ => fields.push(String::new()),
-        }
-    }
-    fields
-}
-
-fn host_of(text: &str) -> Option<Host> {
-    let (name, port) = ServerUrl::host(text)?;
-    #[cfg(unix)]
-    if name.starts_with('/') {
-        return socket(&name, &format!(":{}", port.unwrap_or("5432")));
-    }
-    let port = port.map_or(Ok(5432), str::parse).ok()?;
-    Some(Host::Name(ServerHost { name, port }))
-}
-
-/// The socket of a server in a directory; the port is that of `:port`.
-#[cfg(unix)]
-fn socket(directory: &str, port: &str) -> Option<Host> {
-    let port: u16 = match port.split_once(':') {
-        Some((_, port)) => port.parse().ok()?,
-        None => 5432,
-    };
-    let path = Path::new(directory);
-    path.is_absolute().then(|| Host::Path(path.join(format!(".s.PGSQL.{port}"))))
-}
-
-#[cfg(not(unix))]
-fn socket(_directory: &str, _port: &str) -> Option<Host> {
-    None
 }
 
 /// What a parameter turns on or off.
-fn switch(value: &str) -> Option<bool> {
+fn switch(name: &str, value: &str) -> Result<bool, String> {
     match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("{name} is on or off")),
+    }
+}
+
+/// How many seconds a parameter says; 0 is no limit.
+fn seconds(name: &str, value: &str) -> Result<Option<Duration>, String> {
+    match value.parse::<u32>() {
+        Ok(0) => Ok(None),
+        Ok(seconds) => Ok(Some(Duration::from_secs(seconds.into()))),
+        Err(_) => Err(format!("{name} is a number of seconds")),
     }
 }
 
@@ -322,26 +261,6 @@ mod tests {
 
     fn name(name: &str, port: u16) -> Host {
         Host::Name(ServerHost { name: name.to_owned(), port })
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_file_of_passwords_has_a_line_for_the_host_as_the_url_names_it() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("passwords");
-        std::fs::write(&file, "127.0.0.1:5432:music:ann:a\\:b\n").unwrap();
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-        let password = |url: &str, file: &Path| {
-            let address = Address::parse(url).unwrap();
-            address.password_in(Some(file), &address.hosts[0])
-        };
-        assert_eq!(password("postgres://ann@127.0.0.1/music", &file).unwrap(), b"a:b");
-        let error = password("postgres://ann@localhost/music", &file).unwrap_err().to_string();
-        let wanted = format!("no line of {} is for localhost:5432:music:ann", file.display());
-        assert!(error.contains(&wanted), "{error}");
-        let error = password("postgres://ann@127.0.0.1/music", folder.path()).unwrap_err();
-        assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
     }
 
     #[test]
@@ -372,6 +291,91 @@ mod tests {
         assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5433".into())]);
         let address = Address::parse("postgres://ann@%2Frun%2Fpg/db").unwrap();
         assert_eq!(address.hosts, [Host::Path("/run/pg/.s.PGSQL.5432".into())]);
+    }
+
+    #[test]
+    fn what_the_url_does_not_say_comes_from_the_program_and_then_from_the_environment() {
+        let environment = |name: &str| {
+            let value = match name {
+                "PGHOST" => "db1,/run/pg,db3",
+                "PGPORT" => "5433,5434,5435",
+                "PGUSER" => "eve",
+                "PGDATABASE" => "music",
+                "PGAPPNAME" => "player",
+                "PGCONNECT_TIMEOUT" => "7",
+                "PGOPTIONS" => "-c work_mem=1MB",
+                "PGSSLMODE" => "verify-ca",
+                "PGSSLROOTCERT" => "/ca",
+                "PGSSLCERT" => "/crt",
+                "PGSSLKEY" => "/key",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let read = |url: &str, settings: &[(&str, &str)]| {
+            let settings: Vec<_> = settings
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect();
+            Address::read(url, &settings, environment)
+        };
+        let address = read("postgres://", &[]).unwrap();
+        let expected =
+            [name("db1", 5433), Host::Path("/run/pg/.s.PGSQL.5434".into()), name("db3", 5435)];
+        assert_eq!(address.hosts, expected);
+        assert_eq!((&address.user[..], &address.database[..]), ("eve", "music"));
+        assert_eq!(address.application_name, "player");
+        assert_eq!(address.options.as_deref(), Some("-c work_mem=1MB"));
+        assert_eq!(address.connect_timeout, Some(Duration::from_secs(7)));
+        assert_eq!(address.tls, Tls::OfAuthority { roots: Some("/ca".into()) });
+        let own = address.own.unwrap();
+        assert_eq!((own.certificate, own.key), ("/crt".into(), "/key".into()));
+        // The program counts more, and the URL most.
+        let settings = [("application_name", "p"), ("connections", "3"), ("port", "9")];
+        let address = read("postgres://ann@h,i:7/db?connections=4&sslmode=disable", &settings);
+        let address = address.unwrap();
+        assert_eq!(address.hosts, [name("h", 9), name("i", 7)]);
+        assert_eq!((&address.user[..], &address.database[..]), ("ann", "db"));
+        assert_eq!((&address.application_name[..], address.connections), ("p", Some(4)));
+        assert_eq!((address.tls, address.own), (Tls::Off, None));
+        // A single port is that of all hosts.
+        let ports = |name: &str| match name {
+            "PGHOST" => Some("a,b".to_owned()),
+            "PGPORT" => Some("6".to_owned()),
+            // What is empty is not there, and a wish for less encryption than there is does nothing.
+            "PGAPPNAME" => Some(String::new()),
+            "PGSSLMODE" => Some("prefer".to_owned()),
+            _ => None,
+        };
+        let address = Address::read("postgres://ann@", &[], ports).unwrap();
+        assert_eq!(address.hosts, [name("a", 6), name("b", 6)]);
+        assert_eq!(address.application_name, "permazen");
+        assert_eq!(address.tls, Tls::Verified { roots: None });
+    }
+
+    #[test]
+    fn a_schema_belongs_to_the_name() {
+        let of = |parameters: &str| Address::parse(&format!("postgres://a@h/d?{parameters}"));
+        let address = of("schema=my%20music&table=T&sslmode=disable").unwrap();
+        assert_eq!(address.schema.as_deref(), Some("my music"));
+        assert_eq!(address.to_string(), "postgres://a@h:5432/d?schema=my music&table=T");
+        assert_eq!(of("schema=s").unwrap().to_string(), "postgres://a@h:5432/d?schema=s");
+        for wrong in [
+            "schema=",
+            "connections=0",
+            "connections=x",
+            "connect_timeout=x",
+            "connection_life=-1",
+            "port=x",
+            "sslcert=/crt",
+            "sslkey=/key",
+            "sslcert=/crt&sslkey=/key&sslmode=disable",
+            "application_name=a%00b",
+        ] {
+            let error = of(wrong).unwrap_err();
+            assert!(matches!(error, KvError::InvalidArgument(_)), "{wrong}: {error}");
+        }
+        assert_eq!(of("connect_timeout=0").unwrap().connect_timeout, None);
     }
 
     #[test]
@@ -436,11 +440,5 @@ mod tests {
             assert!(matches!(error, KvError::InvalidArgument(_)), "{url}: {error}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
-    }
-
-    #[test]
-    fn lines_of_the_file_of_passwords_can_have_colons() {
-        assert_eq!(fields(r"host:5432:*:ann:a\:b\\c"), ["host", "5432", "*", "ann", r"a:b\c"]);
-        assert_eq!(fields("# host:1:2:3:4").len(), 1);
     }
 }

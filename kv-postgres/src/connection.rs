@@ -182,7 +182,7 @@ impl Connection {
     /// Connects to a host within this time, and logs in.
     pub(crate) fn open(address: &Address, host: &Host, limit: Duration) -> Result<Self, Failure> {
         let until = Instant::now() + limit;
-        let socket = connect(host, &address.tls, limit)?;
+        let socket = connect(host, &address.tls, address.own.as_ref(), limit)?;
         socket.limit_writes(CONGESTED)?;
         let mut connection = Connection {
             socket,
@@ -212,9 +212,10 @@ impl Connection {
             ("user", &address.user[..]),
             ("database", &address.database),
             ("client_encoding", "UTF8"),
-            ("application_name", "permazen"),
+            ("application_name", &address.application_name),
         ];
-        frontend::startup_message(parameters, &mut self.output)?;
+        let options = address.options.as_deref().map(|options| ("options", options));
+        frontend::startup_message(parameters.into_iter().chain(options), &mut self.output)?;
         self.send()?;
         let mut scram = None;
         loop {

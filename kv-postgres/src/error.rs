@@ -106,6 +106,7 @@ impl ServerError {
                 "the user needs SELECT, INSERT, UPDATE and DELETE on both tables; if they are not there, their \
                  owner makes them by opening the store first",
             ),
+            (_, "3F000") => open("the schema must be there: CREATE SCHEMA makes it"),
             (_, "42P01") => open("has somebody dropped it? opening the store creates it"),
             (_, "26000" | "42P05") => open(
                 "a pooler that gives each transaction another connection, such as PgBouncer, seems to stand between: \
@@ -218,7 +219,7 @@ mod tests {
     }
 
     /// Each state: its kind, and a word of what to do.
-    const STATES: [(&str, &str, &str); 42] = [
+    const STATES: [(&str, &str, &str); 43] = [
         ("08000", "retry", "must be retried"),
         ("08001", "retry", "must be retried"),
         ("08003", "retry", "must be retried"),
@@ -238,6 +239,7 @@ mod tests {
         ("40002", "retry", "must be retried"),
         ("40003", "unknown", "look whether the changes are there"),
         ("40P01", "retry", "must be retried"),
+        ("3F000", "open", "CREATE SCHEMA"),
         ("26000", "open", "pooling=transaction"),
         ("42P05", "open", "pooling=transaction"),
         ("42501", "open", "needs SELECT, INSERT, UPDATE and DELETE"),

@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn each_table_has_names_of_its_own() {
         let of = |table: &str, dialect| {
-            let statements = Statements::new(table, dialect, Server::Postgres);
+            let statements = Statements::new(None, table, dialect, Server::Postgres);
             let [get, put] = [statements.get(), statements.put()];
             [of(get.name, get.sql), of(put.name, put.sql)]
         };

@@ -32,6 +32,8 @@ pub(crate) struct Checked {
     pub(crate) server_time: i64,
     /// When that was.
     heard: Instant,
+    /// When it was made.
+    born: Instant,
     /// All of an age end together when their server is gone.
     pub(crate) age: u64,
 }
@@ -77,7 +79,7 @@ impl Pool {
         limit: Duration,
     ) -> Result<(Self, Checked), KvError> {
         let (dialect, server) = (address.dialect.unwrap_or_default(), Server::default());
-        let statements = Statements::new(&address.table, dialect, server);
+        let statements = statements_of(&address, dialect, server);
         let (state, freed) = (Mutex::default(), Condvar::new());
         let uncounted = AtomicUsize::new(usize::MAX);
         let mut pool =
@@ -85,7 +87,7 @@ impl Pool {
         let first = pool.take(limit)?;
         pool.server = first.connection.server();
         pool.dialect = pool.dialect_with(&first.connection);
-        pool.statements = Statements::new(&pool.address.table, pool.dialect, pool.server);
+        pool.statements = statements_of(&pool.address, pool.dialect, pool.server);
         Ok((pool, first))
     }
 
@@ -129,7 +131,11 @@ impl Pool {
             if state.count < self.most {
                 state.count += 1;
                 drop(state);
-                return self.open(until).inspect_err(|_| self.leave());
+                return self.open(until).inspect_err(|_| {
+                    // All of the time to wait is used up, as below.
+                    note_wait_in_vain();
+                    self.leave();
+                });
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -165,6 +171,11 @@ impl Pool {
 
     /// A connection that was idle, if it still works and soon shows that.
     fn checked(&self, mut idle: Checked) -> Option<Checked> {
+        if self.is_old(&idle) {
+            drop(idle);
+            self.leave();
+            return None;
+        }
         let is_ready = self.prepare(&mut idle);
         idle.connection.set_limit(self.limit);
         if is_ready.is_ok() && !idle.connection.is_broken() {
@@ -179,6 +190,11 @@ impl Pool {
             self.forget_server(age);
         }
         None
+    }
+
+    /// Whether a connection has lived long enough.
+    fn is_old(&self, checked: &Checked) -> bool {
+        self.address.connection_life.is_some_and(|life| checked.born.elapsed() >= life)
     }
 
     fn prepare(&self, idle: &mut Checked) -> Result<(), Failure> {
@@ -212,6 +228,11 @@ impl Pool {
 
     /// A new connection to a host that answers. Tries until then.
     pub(crate) fn open(&self, until: Instant) -> Result<Checked, KvError> {
+        let longest = self.address.connect_timeout;
+        let all = u32::try_from(self.address.hosts.len()).unwrap_or(u32::MAX);
+        let ends = longest.map(|longest| Instant::now() + longest.saturating_mul(all));
+        let until = ends.map_or(until, |ends| ends.min(until));
+        let longest = longest.unwrap_or(Duration::MAX);
         let mut pauses = Pauses::new();
         let mut failure = None;
         // A host that does not answer must leave time for the others. Each time round, it gets more.
@@ -228,7 +249,7 @@ impl Pool {
             {
                 let Some(host) = self.address.hosts.get(at) else { continue };
                 let left = until.saturating_duration_since(Instant::now());
-                let limit = left.max(ATTEMPT).min(attempt).min(self.limit);
+                let limit = left.max(ATTEMPT).min(attempt).min(self.limit).min(longest);
                 let opened = Connection::open(&self.address, host, limit);
                 let opened = opened.and_then(|mut connection| {
                     // It can be promoted later, and is tried again then.
@@ -246,7 +267,8 @@ impl Pool {
                         let mut state = self.lock();
                         (state.host, state.has_answered) = (at, true);
                         drop(state);
-                        return Ok(Checked { connection, server_time, heard: Instant::now(), age });
+                        let (heard, born) = (Instant::now(), Instant::now());
+                        return Ok(Checked { connection, server_time, heard, born, age });
                     }
                     Err(error) => {
                         let what = format!("cannot connect to {host}");
@@ -290,7 +312,7 @@ impl Pool {
             let _ = connection.add(ROLL_BACK, &[]).and_then(|()| connection.send_batch());
         }
         let mut state = self.lock();
-        if connection.is_broken() || checked.age != state.age {
+        if checked.connection.is_broken() || checked.age != state.age || self.is_old(&checked) {
             drop(state);
             drop(checked);
             self.leave();
@@ -324,6 +346,10 @@ impl Pool {
         drop(state);
         self.freed.notify_one();
     }
+}
+
+fn statements_of(address: &Address, dialect: Dialect, server: Server) -> Statements {
+    Statements::new(address.schema.as_deref(), &address.table, dialect, server)
 }
 
 /// What a standby says to those who write.

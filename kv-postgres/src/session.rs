@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen_kv::remote::{Changes, Page, Pauses, RangeRead, Session, Siblings};
+use permazen_kv::remote::{Changes, Page, Pauses, RangeRead, Session, Siblings, note_wait_in_vain};
 use permazen_kv::{KvError, Result};
 use rand::Rng;
 
@@ -120,7 +120,13 @@ impl PostgresSession {
             return Err(KvError::Stale("its connection is lost".to_owned()));
         };
         let result = act(&mut held.connection, &self.pool);
-        result.map_err(|failure| self.failed(what, failure))
+        result.map_err(|failure| {
+            // No other host can answer instead.
+            if failure.is_silence() && self.pool.address.hosts.len() == 1 {
+                note_wait_in_vain();
+            }
+            self.failed(what, failure)
+        })
     }
 
     /// Adds the beginning of the transaction to the batch, if it was not sent. Returns how many answers come of

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use permazen_kv::remote::{Closer, EncryptedStream, Encryption, Tls};
+use permazen_kv::remote::{Closer, EncryptedStream, Encryption, OwnCertificate, Tls};
 use postgres_protocol::message::frontend;
 
 use crate::address::Host;
@@ -70,7 +70,12 @@ impl Socket for EncryptedStream {
 }
 
 /// Connects to a host within this time.
-pub(crate) fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn Socket>, Failure> {
+pub(crate) fn connect(
+    host: &Host,
+    tls: &Tls,
+    own: Option<&OwnCertificate>,
+    limit: Duration,
+) -> Result<Box<dyn Socket>, Failure> {
     match host {
         #[cfg(unix)]
         Host::Path(path) => Ok(Box::new(UnixStream::connect(path)?)),
@@ -85,7 +90,7 @@ pub(crate) fn connect(host: &Host, tls: &Tls, limit: Duration) -> Result<Box<dyn
                         let left = left.max(Duration::from_millis(1));
                         socket.limit_reads(left)?;
                         socket.limit_writes(left)?;
-                        let Some(encryption) = Encryption::new(tls, None, "sslrootcert")? else {
+                        let Some(encryption) = Encryption::new(tls, own, "sslrootcert")? else {
                             return Ok(Box::new(socket));
                         };
                         ask_to_encrypt(&mut socket)?;

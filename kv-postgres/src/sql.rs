@@ -6,6 +6,7 @@ use permazen_kv::Direction;
 
 use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
+use crate::names;
 
 /// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the connection.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
@@ -54,11 +55,20 @@ fn literal(text: &str) -> String {
 }
 
 impl Statements {
-    pub(crate) fn new(table: &str, dialect: Dialect, server: Server) -> Self {
+    /// Those of a table of a schema, or of the one where the server finds the table.
+    pub(crate) fn new(schema: Option<&str>, table: &str, dialect: Dialect, server: Server) -> Self {
         let name = literal(table);
-        let channel = format!("{table}_watch");
-        let tokens = quoted(&format!("{table}_commit"));
-        let table = quoted(table);
+        let (within, schemas) = match schema {
+            Some(schema) => (format!("{}.", quoted(schema)), format!("= {}", literal(schema))),
+            None => (String::new(), "= ANY(current_schemas(false))".to_owned()),
+        };
+        // The name of a channel has up to 63 bytes.
+        let channel = match schema {
+            Some(schema) => names::of("watch", &format!("{schema}.{table}")),
+            None => format!("{table}_watch"),
+        };
+        let tokens = format!("{within}{}", quoted(&format!("{table}_commit")));
+        let table = format!("{within}{}", quoted(table));
         let of_range = |with: fn(&str, &str, &str) -> String| {
             [("ASC", false), ("ASC", true), ("DESC", false), ("DESC", true)].map(|(order, ends)| {
                 let range = match ends {
@@ -134,7 +144,7 @@ impl Statements {
             ),
             count_hashes: format!(
                 "SELECT count(*)::int8 FROM pg_indexes WHERE tablename = {name} \
-                 AND schemaname = ANY(current_schemas(false)) AND indexdef LIKE '% HASH)%'"
+                 AND schemaname {schemas} AND indexdef LIKE '% HASH)%'"
             ),
             listen: format!("LISTEN {}", quoted(&channel)),
             notify: format!("SELECT pg_notify({}, $1)", literal(&channel)),

@@ -43,6 +43,7 @@ pub struct PostgresStore {
 #[derive(Debug, Clone)]
 pub struct PostgresBuilder {
     connections: usize,
+    settings: Vec<(String, String)>,
     wait: Duration,
     create: bool,
     deferrable: bool,
@@ -55,6 +56,7 @@ impl Default for PostgresBuilder {
     fn default() -> Self {
         PostgresBuilder {
             connections: CONNECTIONS,
+            settings: Vec::new(),
             wait: WAIT,
             create: true,
             deferrable: false,
@@ -66,11 +68,40 @@ impl Default for PostgresBuilder {
 }
 
 impl PostgresBuilder {
-    /// How many connections the store has at most; 16 unless set. At least 1.
+    /// How many connections the store has at most; 16 unless set. At least 1. The same as `connections=N` in the
+    /// URL, which counts more.
     #[must_use]
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections.max(1);
         self
+    }
+
+    /// A parameter as in the URL: `setting("sslcert", "ann.crt")` is the same as `sslcert=ann.crt` there, without the
+    /// escapes of a URL. What the URL says itself counts more, and the environment counts less.
+    ///
+    /// ```no_run
+    /// use permazen_kv_postgres::PostgresStore;
+    ///
+    /// let builder = PostgresStore::builder()
+    ///     .setting("application_name", "music: import")
+    ///     .setting("schema", "music")
+    ///     .setting("connect_timeout", "5");
+    /// let store = builder.open("postgres://ann@localhost/shop")?;
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    #[must_use]
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// After this time, a connection is replaced by another one when no transaction uses it; zero, unless set, is
+    /// never. So programs come to servers that were added, and memory of the server is freed. The same as
+    /// `connection_life=SECONDS` in the URL.
+    #[must_use]
+    pub fn connection_life(self, life: Duration) -> Self {
+        let seconds = life.as_secs() + u64::from(life.subsec_nanos() > 0);
+        self.setting("connection_life", seconds.min(u32::MAX.into()).to_string())
     }
 
     /// How long to wait for a server that does not answer, and for a free connection, if the options of a
@@ -169,14 +200,15 @@ impl PostgresBuilder {
     /// is no host of any name in the URL; [`KvError::NoStore`] if there are no tables and none may be created; retryable if
     /// no server answers in time.
     pub fn open(self, url: &str) -> Result<PostgresStore> {
-        let mut address = Address::parse(url)?;
+        let mut address = Address::read(url, &self.settings, |name| std::env::var(name).ok())?;
+        let connections = address.connections.unwrap_or(self.connections);
         address.deferrable |= self.deferrable;
         address.watches |= self.watches;
         address.pooled |= self.pooled;
         if self.portable {
             address.dialect = Some(Dialect::Portable);
         }
-        let (pool, mut checked) = Pool::new(address, self.connections, self.wait)?;
+        let (pool, mut checked) = Pool::new(address, connections, self.wait)?;
         let (pool, connection) = (Arc::new(pool), &mut checked.connection);
         check_options(&pool)?;
         let opened = tables::open(connection, &pool, self.create);

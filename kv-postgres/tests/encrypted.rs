@@ -27,6 +27,10 @@ fn a_server_must_prove_who_it_is() {
     watching.write(|tx| tx.put(b"key", b"")).unwrap();
     assert!(watch.wait_timeout(wait).unwrap());
     assert!(open("localhost", "sslmode=require").is_ok());
+    // Whoever its authority has signed for.
+    assert!(open("127.0.0.1", &format!("{own}&sslmode=verify-ca")).is_ok());
+    let error = open("127.0.0.1", "sslmode=verify-ca").unwrap_err();
+    assert!(!error.is_retryable() && error.to_string().contains("in sslrootcert"), "{error}");
     // A name that the certificate does not have, and a certificate that nobody trusts.
     let error = open("127.0.0.1", &own).unwrap_err();
     assert!(!error.is_retryable() && error.to_string().contains("certificate"), "{error}");
@@ -37,6 +41,32 @@ fn a_server_must_prove_who_it_is() {
     // The server takes nobody without it.
     let error = open("localhost", "sslmode=disable").unwrap_err();
     assert!(error.to_string().contains("SQLSTATE 28000"), "{error}");
+}
+
+#[test]
+fn a_program_proves_who_it_is() {
+    let settings = ["fsync=off", "ssl_ca_file=server.crt"];
+    let Some(server) = Postgres::start_with_certificate(&settings) else { return };
+    let certificate = server.certificate();
+    let folder = certificate.parent().unwrap();
+    let rules = "hostssl all all all trust clientcert=verify-ca\nlocal all all trust\n";
+    std::fs::write(folder.join("pg_hba.conf"), rules).unwrap();
+    server.sql("SELECT pg_reload_conf()");
+    let url = format!("postgres://test@localhost:{}/test", server.port());
+    let path = |name: &str| folder.join(name).display().to_string();
+    let builder = || PostgresStore::builder().setting("sslrootcert", path("server.crt"));
+    // The server reads its rules anew when it can.
+    let begun = std::time::Instant::now();
+    let error = loop {
+        match builder().open(&url) {
+            Ok(_) => assert!(begun.elapsed() < std::time::Duration::from_secs(60)),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("certificate"), "{error}");
+    let builder = builder().setting("sslcert", path("server.crt"));
+    let store = builder.setting("sslkey", path("server.key")).open(&url).unwrap();
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
 }
 
 #[test]

@@ -67,6 +67,35 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
     }
 }
 
+/// A server that is frozen: who has waited for it once does not wait again and again.
+#[test]
+fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
+    let Some(server) = server() else { return };
+    for is_idle in [true, false] {
+        let proxy = Proxy::new(server.port());
+        let url = proxy.url(&server.new_table(), server.port());
+        let builder = PostgresStore::builder().wait(Duration::from_millis(300)).connections(1);
+        let store = builder.open(&url).unwrap();
+        store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+        if !is_idle {
+            // The only connection is lost, so there must be a new one.
+            proxy.fail(Way::There, 0, Fault::Lose);
+            let tx = store.begin(&TxOptions::reading()).unwrap();
+            assert!(tx.get(b"key").unwrap_err().is_retryable());
+        }
+        proxy.fail_in_turn((0..20).map(|_| (Way::Back, 0, Fault::Stall)));
+        let mut attempts = 0;
+        let error = store.read(|tx| {
+            attempts += 1;
+            tx.get(b"key").map(drop)
+        });
+        assert!(error.unwrap_err().is_retryable());
+        assert_eq!(attempts, 1, "{is_idle}");
+        proxy.end_fault();
+        store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+    }
+}
+
 /// To run the outer one again would only make the inner one wait as long again, and each of them thirty times.
 #[test]
 fn a_transaction_within_another_one_that_has_the_last_connection_is_not_tried_again() {

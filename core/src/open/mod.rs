@@ -100,6 +100,7 @@ pub struct Opening {
     kind: Option<StoreKind>,
     wait: Option<Duration>,
     checks: bool,
+    postgres: Vec<(String, String)>,
 }
 
 impl Opening {
@@ -144,6 +145,24 @@ impl Opening {
     #[must_use]
     pub fn checks(mut self, checks: bool) -> Self {
         self.checks = checks;
+        self
+    }
+
+    /// A parameter for stores on PostgreSQL, as in their URLs: how many connections there are (`connections`), what the
+    /// server calls this program (`application_name`), files with certificates, and all others of the guide's page
+    /// about servers. What the URL says itself counts more, and the environment counts less. Other stores do without.
+    ///
+    /// ```
+    /// use permazen::open::Opening;
+    ///
+    /// let opening = Opening::new().write(true);
+    /// let opening = opening.postgres_setting("connections", "4").postgres_setting("schema", "music");
+    /// opening.open("memory:")?;
+    /// # Ok::<(), permazen::open::OpenError>(())
+    /// ```
+    #[must_use]
+    pub fn postgres_setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.postgres.push((name.into(), value.into()));
         self
     }
 

@@ -37,6 +37,9 @@ pub(super) fn postgres(
     if let Some(wait) = opening.wait {
         builder = builder.wait(wait);
     }
+    for (name, value) in &opening.postgres {
+        builder = builder.setting(name, value);
+    }
     let store = builder.open(text(url, StoreKind::Postgres)?)?;
     let name = store.name();
     Ok(Server::new(store, name, opening))

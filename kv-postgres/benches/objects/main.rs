@@ -14,8 +14,12 @@ mod cpu;
 mod dialect;
 #[path = "../../src/error.rs"]
 mod error;
+#[path = "../../src/given.rs"]
+mod given;
 #[path = "../../src/names.rs"]
 mod names;
+#[path = "../../src/passwords.rs"]
+mod passwords;
 mod single;
 #[path = "../../src/socket.rs"]
 mod socket;
