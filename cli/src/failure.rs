@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use permazen::escape::path_text;
-use permazen::kv::KvError;
+use permazen::kv::{Hex, KvError};
 use permazen::object;
 use permazen::object_xml::ObjectXmlError;
 use permazen::open::OpenError;
@@ -257,6 +257,13 @@ impl From<ObjectXmlError> for Failure {
             ObjectXmlError::Schema { line, column, source } => {
                 let failure = Failure::from(object::Error::Schema(source));
                 (format!("line {line}, column {column}"), failure)
+            }
+            ObjectXmlError::NoText { id, field, encoded } => {
+                return Failure::new(format!(
+                    "object {id}, field {field}: the value x'{}' has no text that is read back as the same value; \
+                     `save --encoded-values` writes it, in a form that Permazen for Java cannot load",
+                    Hex(&encoded)
+                ));
             }
             error => return Failure::new(error.to_string()),
         };

@@ -150,6 +150,20 @@ fn java_loads_saved_objects_with_their_ids() {
     }
 }
 
+/// All values at the ends of the encodings but those that `save` refuses.
+#[test]
+fn java_loads_the_extremes_of_every_encoding() {
+    let Some(mut java) = Java::start() else { return };
+    let (db, _) = crate::every_value::all(false);
+    let file = db.name("ours.xml");
+    db.out(&["save", "--storage-ids", &file]);
+    let theirs = db.name("theirs.xml");
+    java.must(&json!({ "op": "loadObjects", "path": file, "dump": theirs }));
+    let (ours, theirs) = (readable(&db.db), readable(&theirs));
+    let (ours, theirs) = (without_schemas(&ours), without_schemas(&theirs));
+    same(ours, theirs, "the extremes");
+}
+
 #[test]
 fn java_loads_saved_objects_as_new_ones() {
     let Some(mut java) = Java::start() else { return };

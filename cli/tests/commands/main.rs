@@ -6,6 +6,7 @@ mod copies;
 mod damaged;
 mod damaged_files;
 mod effects;
+mod every_value;
 mod fixture;
 mod java;
 mod java_commands;

@@ -117,6 +117,7 @@ pub use reference::ReferenceEncoding;
 pub use registry::{EncodingId, EncodingRegistry, UnknownEncoding, Void, ids};
 pub use string::JavaString;
 pub use string::encoding::StringEncoding;
+pub(crate) use text::join_items;
 pub use tuple::TupleEncoding;
 pub use typed::{Encodable, FieldType, SchemaForm, TypedEncoding};
 pub use uuid::Uuid;

@@ -84,6 +84,22 @@ pub enum ObjectXmlError {
         /// How many characters come before it.
         offset: usize,
     },
+    /// A value has no text that is read back as the same value, neither here nor by Permazen for
+    /// Java. [`with_encoded_values`](super::ObjectXmlWriter::with_encoded_values) writes such
+    /// values.
+    #[error(
+        "object {id}, field {field:?}: the value {} has no text that is read back as the same \
+         value; give it another value, or write the document with encoded values, which Permazen \
+         for Java does not read", permazen_kv::Hex(.encoded)
+    )]
+    NoText {
+        /// The object.
+        id: ObjId,
+        /// The full name of the field.
+        field: String,
+        /// The encoded value.
+        encoded: Box<[u8]>,
+    },
     /// The document could not be read or written.
     #[error("object XML could not be transferred: {0}")]
     Io(#[from] std::io::Error),

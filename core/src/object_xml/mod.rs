@@ -56,6 +56,7 @@ mod names;
 mod read;
 mod read_fields;
 mod read_state;
+mod spelling;
 mod write;
 mod write_tags;
 

@@ -69,8 +69,8 @@ impl<'a> ObjectXmlReader<'a> {
     /// `input` is buffered here. Costs what [`Transaction::replace_object`] costs for each object.
     ///
     /// # Errors
-    /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character). The transaction
-    /// then contains what was read before the error. Roll it back, or read inside
+    /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character) and
+    /// [`NoText`](ObjectXmlError::NoText). The transaction then contains what was read before the error. Roll it back, or read inside
     /// [`Transaction::atomic`], which undoes it but needs memory for everything that is read:
     ///
     /// ```

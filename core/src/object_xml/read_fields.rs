@@ -2,10 +2,13 @@
 
 use std::io::Read;
 
+use permazen_kv::key::parse_hex;
+
 use super::error::ObjectXmlError;
 use super::generated;
 use super::read_state::{Import, Step};
-use crate::encoding::{EncodingError, Value};
+use super::spelling::ENCODED;
+use crate::encoding::{Encoding, EncodingError, Value};
 use crate::id::StorageId;
 use crate::object::{MAX_LIST_LEN, ObjectBuilder};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
@@ -173,8 +176,14 @@ impl<R: Read> Content<'_, '_, '_, R> {
                 .into());
             }
         };
-        self.read_text(&field.full_name)?;
-        let value = if is_null {
+        let is_encoded = self.read_text_or_encoded(&field.full_name)?;
+        let value = if is_encoded {
+            if is_null {
+                let message = "an encoded value has null=\"true\"";
+                return Err(ObjectXmlError::document(at, message).into());
+            }
+            decoded(&*simple.encoding, &self.text)
+        } else if is_null {
             if !self.text.is_empty() {
                 let message = "text content not allowed for values with null=\"true\"";
                 return Err(ObjectXmlError::document(at, message).into());
@@ -203,18 +212,50 @@ impl<R: Read> Content<'_, '_, '_, R> {
         })
     }
 
+    /// Reads text up to the end tag of the element, or the hex digits of an encoded value, which are
+    /// in an element of their own. True for these.
+    fn read_text_or_encoded(&mut self, field: &str) -> Step<bool> {
+        self.text.clear();
+        match self.import.xml.next_own_tag_with(&mut self.text)? {
+            Tag::End => return Ok(false),
+            Tag::Start(child) if child.name == ENCODED && is_blank(&self.text) => {}
+            Tag::Start(child) => return Err(no_text(field, &child.name).into()),
+        }
+        self.read_text(field)?;
+        let mut after = String::new();
+        match self.import.xml.next_own_tag_with(&mut after)? {
+            Tag::End if is_blank(&after) => Ok(true),
+            Tag::End => {
+                Err(format!("invalid value for field {field:?}: text after the encoded value")
+                    .into())
+            }
+            Tag::Start(child) => Err(no_text(field, &child.name).into()),
+        }
+    }
+
     /// Reads text up to the end tag of the element.
     fn read_text(&mut self, field: &str) -> Step<()> {
         self.text.clear();
         match self.import.xml.next_own_tag_with(&mut self.text)? {
             Tag::End => Ok(()),
-            Tag::Start(child) => Err(format!(
-                "invalid value for field {field:?}: found <{}> where text is expected",
-                child.name
-            )
-            .into()),
+            Tag::Start(child) => Err(no_text(field, &child.name).into()),
         }
     }
+}
+
+fn no_text(field: &str, child: &str) -> String {
+    format!("invalid value for field {field:?}: found <{child}> where text is expected")
+}
+
+fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// The value with these hex digits, which must be its only encoded form.
+fn decoded(encoding: &dyn Encoding, digits: &str) -> Result<Value, EncodingError> {
+    let bytes = parse_hex(digits).map_err(|error| EncodingError::Invalid(error.to_string()))?;
+    encoding.check_canonical(&bytes)?;
+    encoding.decode_all(&bytes)
 }
 
 /// Appends a value that is encoded already.

@@ -7,6 +7,7 @@ use permazen_kv::Hex;
 
 use super::error::{ObjectXmlError, Result};
 use super::names::is_element_name;
+use super::spelling::{ENCODED, text_that_reads_back};
 use super::write_tags::{Output, find_invalid};
 use crate::encoding::Value;
 use crate::id::ObjId;
@@ -23,6 +24,7 @@ pub struct ObjectXmlWriter {
     storage_ids: bool,
     indented: bool,
     omit_defaults: bool,
+    encoded_values: bool,
     truncation: Option<usize>,
     schemas: Schemas,
     default_schema: Option<SchemaId>,
@@ -41,6 +43,7 @@ impl Default for ObjectXmlWriter {
             storage_ids: false,
             indented: true,
             omit_defaults: true,
+            encoded_values: false,
             truncation: None,
             schemas: Schemas::All,
             default_schema: None,
@@ -88,6 +91,16 @@ impl ObjectXmlWriter {
         self
     }
 
+    /// Writes the values that have no text that is read back as the same value: as
+    /// `<encoded>fe7fff…</encoded>`, the hex digits of the encoded value, inside the element of the
+    /// value. [`ObjectXmlReader`](super::ObjectXmlReader) reads them; Permazen for Java refuses such
+    /// a document. Otherwise these values are errors. All other values are written as always.
+    #[must_use]
+    pub fn with_encoded_values(mut self) -> Self {
+        self.encoded_values = true;
+        self
+    }
+
     /// Cuts the text of simple values after this many characters and adds `...[truncated]`. With 0,
     /// values other than null become empty tags. This is for people: such a document cannot be read
     /// back.
@@ -120,7 +133,7 @@ impl ObjectXmlWriter {
     ///
     /// # Errors
     /// The errors of the transaction and of writing to `out`; [`SchemaError::UnknownSchema`] for a
-    /// schema that is not recorded; [`ObjectXmlError::Character`].
+    /// schema that is not recorded; [`ObjectXmlError::NoText`] and [`ObjectXmlError::Character`].
     pub fn write(&self, tx: &Transaction<'_>, out: impl Write) -> Result<u64> {
         self.write_objects(tx, tx.all_objects()?.iter(), out)
     }
@@ -322,9 +335,19 @@ impl<W: Write> Export<'_, '_, W> {
         field: &ResolvedField,
         bytes: &[u8],
     ) -> Result<()> {
-        let Some(text) = self.text(id, field, bytes)? else {
-            let attributes = [name, &[("null", "true")]].concat();
-            return Ok(self.out.empty(tag, &attributes)?);
+        let text = match self.text(id, field, bytes)? {
+            Form::Text(text) => text,
+            Form::Null => {
+                let attributes = [name, &[("null", "true")]].concat();
+                return Ok(self.out.empty(tag, &attributes)?);
+            }
+            Form::Encoded(bytes) => {
+                self.out.start(tag, name)?;
+                self.out.start(ENCODED, &[])?;
+                self.out.text(&Hex(&bytes).to_string())?;
+                self.out.end(ENCODED)?;
+                return Ok(self.out.end(tag)?);
+            }
         };
         let text = match self.options.truncation {
             Some(0) => return Ok(self.out.empty(tag, name)?),
@@ -347,8 +370,8 @@ impl<W: Write> Export<'_, '_, W> {
         Ok(self.out.end(tag)?)
     }
 
-    /// The text of an encoded value; `None` for null.
-    fn text(&self, id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<Option<String>> {
+    /// How an encoded value is written.
+    fn text(&self, id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<Form> {
         let damaged = |reason: &dyn std::fmt::Display| {
             object::Error::inconsistent(format!(
                 "field {} of object {id}: value {}: {reason}",
@@ -357,16 +380,41 @@ impl<W: Write> Export<'_, '_, W> {
             ))
         };
         let simple = field.simple().ok_or_else(|| damaged(&"the field is of no simple kind"))?;
-        let value = simple.encoding.decode_all(bytes).map_err(|reason| damaged(&reason))?;
-        match value {
-            Value::Null => Ok(None),
-            Value::Ref(target) if !self.options.storage_ids && self.tx.exists(target)? => {
+        let encoding = &*simple.encoding;
+        let value = encoding.decode_all(bytes).map_err(|reason| damaged(&reason))?;
+        match &value {
+            Value::Null => return Ok(Form::Null),
+            Value::Ref(target) if !self.options.storage_ids && self.tx.exists(*target)? => {
                 let type_name = self.tx.type_name(target.storage_id())?;
-                Ok(Some(format!("generated:{type_name}:{target}")))
+                return Ok(Form::Text(format!("generated:{type_name}:{target}")));
             }
-            value => Ok(Some(simple.encoding.to_text(&value).map_err(|reason| damaged(&reason))?)),
+            _ => {}
+        }
+        if self.options.truncation.is_some() {
+            let text = encoding.to_text(&value).map_err(|reason| damaged(&reason))?;
+            return Ok(Form::Text(text));
+        }
+        let text = text_that_reads_back(encoding, &value).map_err(|reason| damaged(&reason))?;
+        if let Some(text) = text {
+            return Ok(Form::Text(text));
+        }
+        let encoded = encoding.encode_all(&value).map_err(|reason| damaged(&reason))?;
+        match self.options.encoded_values {
+            true => Ok(Form::Encoded(encoded)),
+            false => {
+                let field = field.full_name.to_string();
+                Err(ObjectXmlError::NoText { id, field, encoded: encoded.into() })
+            }
         }
     }
+}
+
+/// How a value is written.
+enum Form {
+    Null,
+    Text(String),
+    /// The encoded value, for a value without a text.
+    Encoded(Vec<u8>),
 }
 
 fn is_default(data: &ObjectData, field: &ResolvedField) -> Result<bool> {

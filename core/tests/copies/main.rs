@@ -1,10 +1,14 @@
 //! Named cascades, copies of objects that belong together, and typed transactions in memory.
 #![cfg(feature = "derive")]
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cascades;
 mod copying;
 mod detached;
+#[cfg(feature = "serde")]
+mod every_value;
+#[cfg(feature = "serde")]
+mod extremes;
 #[cfg(feature = "serde")]
 mod graph;
 #[cfg(feature = "serde")]

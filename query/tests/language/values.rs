@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use permazen::encoding::{
-    Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar, JavaString,
-    ReferenceEncoding, UnknownEncoding, Value,
+    Encoding, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar,
+    JavaString, Primitive, ReferenceEncoding, UnknownEncoding, Value,
 };
-use permazen_query::syntax::{LiteralKind, Name};
+use permazen_query::syntax::{Literal, LiteralKind, Name};
 use permazen_query::text::{
     Mismatch, encoded, escaped, is_hidden, json, json_string, literal, quoted, quoted_name, raw,
     shown, value_of,
@@ -14,6 +14,10 @@ use permazen_query::text::{
 use permazen_query::{parse_literal, parse_objects};
 
 use crate::random::Random;
+
+#[path = "../../../core/tests/copies/extremes.rs"]
+#[allow(dead_code, clippy::expect_used, clippy::panic, reason = "the table of other tests")]
+mod extremes;
 
 fn encodings() -> Vec<Arc<dyn Encoding>> {
     let registry = EncodingRegistry::new();
@@ -65,6 +69,73 @@ fn a_value_can_be_typed_as_it_is_shown() {
             let again = encoded(&parsed, &*encoding)
                 .unwrap_or_else(|error| panic!("{} {text}: {error}", encoding.name()));
             assert_eq!(again, encoding.encode_all(&value).unwrap(), "{} {text}", encoding.name());
+        }
+    }
+}
+
+/// The value of an encoding that a cell of a CSV file stands for.
+fn of_cell(cell: &str, encoding: &dyn Encoding) -> Option<Vec<u8>> {
+    let text = JavaString::from_units(&units_of_cell(cell));
+    let typed = parse_literal(cell).ok().and_then(|literal| encoded(&literal, encoding).ok());
+    let as_text = || encoded(&Literal::of(LiteralKind::Text(text.clone())), encoding).ok();
+    let is_text = matches!(
+        encoding.kind(),
+        EncodingKind::String
+            | EncodingKind::Primitive(Primitive::Char)
+            | EncodingKind::Wrapper(Primitive::Char)
+    ) || ["File", "URI", "Pattern", "InternetAddress"].contains(&&*encoding.name());
+    match is_text {
+        true => as_text(),
+        false => typed.or_else(as_text),
+    }
+}
+
+/// The UTF-16 units of a cell: `\u{…}` stands for those that UTF-8 does not have.
+fn units_of_cell(cell: &str) -> Vec<u16> {
+    let mut units = Vec::new();
+    let mut rest = cell;
+    while let Some(next) = rest.chars().next() {
+        let code = rest.strip_prefix("\\u{").and_then(|after| after.split_once('}'));
+        let unit = code.and_then(|(code, after)| {
+            let unit = u16::from_str_radix(code, 16).ok()?;
+            (code == "5c" || (0xd800..0xe000).contains(&unit)).then_some((unit, after))
+        });
+        match unit {
+            Some((unit, after)) => {
+                units.push(unit);
+                rest = after;
+            }
+            None => {
+                units.extend_from_slice(next.encode_utf16(&mut [0; 2]));
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    units
+}
+
+#[test]
+fn the_extremes_of_every_encoding_read_back_in_every_form() {
+    for (encoding, values) in extremes::built_in() {
+        let array = encoding.id().and_then(|id| id.array().ok());
+        let array = array.and_then(|id| EncodingRegistry::new().find(&id).ok().flatten());
+        let array = array.filter(|array| matches!(array.kind(), EncodingKind::Array(_)));
+        let mut cases: Vec<_> = values.iter().map(|value| (&encoding, value.clone())).collect();
+        if let Some(array) = &array {
+            cases.extend(values.iter().map(|value| {
+                (array, Value::Array([value.clone(), Value::Null, value.clone()].into()))
+            }));
+        }
+        for (encoding, value) in cases {
+            let name = encoding.name();
+            let stored = encoding.encode_all(&value).unwrap();
+            let typed = literal(&value, &**encoding);
+            let again = encoded(&parse_literal(&typed).unwrap(), &**encoding);
+            assert_eq!(again.as_ref(), Ok(&stored), "{name} {typed}");
+            if !value.is_null() {
+                let cell = raw(&value, &**encoding);
+                assert_eq!(of_cell(&cell, &**encoding), Some(stored), "{name} {cell:?}");
+            }
         }
     }
 }

@@ -45,6 +45,10 @@ pub(crate) struct Save {
     /// Also fields that have their default values
     #[arg(long)]
     with_defaults: bool,
+    /// Values that have no text, such as dates after the year 10007, as hex digits; Java cannot load
+    /// such a file
+    #[arg(long)]
+    encoded_values: bool,
     /// Cut values after so many characters; such a file cannot be loaded
     #[arg(long, value_name = "CHARACTERS")]
     truncate: Option<usize>,
@@ -107,6 +111,9 @@ impl Save {
         }
         if self.with_defaults {
             writer = writer.with_defaults();
+        }
+        if self.encoded_values {
+            writer = writer.with_encoded_values();
         }
         if let Some(characters) = self.truncate {
             writer = writer.truncated(characters);

@@ -205,6 +205,39 @@ impl Date {
     }
 }
 
+impl Date {
+    /// The text in a spelling that is read back, if there is one. The text has four digits for the
+    /// year and no era, but the reader carries parts outside their range over. So the years 0 and
+    /// 9999 reach into the years next to them: `0000-00` is December of 2 BC, `9999-13` is January
+    /// of 10000. Of such spellings, the one with the most months, days, hours and so on is taken.
+    pub(crate) fn spelled(self) -> String {
+        let (day, of_day) =
+            (self.millis.div_euclid(DAY_MILLIS), self.millis.rem_euclid(DAY_MILLIS));
+        let gregorian = self.millis >= GREGORIAN_START;
+        let (year, month, _) = if gregorian { date_of(day) } else { julian_date_of(day) };
+        // The year as written, and the month counted from its first.
+        let (written, month) = match year {
+            1..=9999 => return self.to_string(),
+            ..1 => (0, (year * 12 + i64::from(month)).max(0)),
+            _ => (9999, ((year - 9999) * 12 + i64::from(month)).min(99)),
+        };
+        let of_month = if gregorian { day_of } else { julian_day_of };
+        let (years, months) = ((month - 1).div_euclid(12), (month - 1).rem_euclid(12));
+        let days = day - of_month(written + years, months + 1, 1) + 1;
+        let mut rest = days * DAY_MILLIS + of_day;
+        let [day, hour, minute, second] = [DAY_MILLIS, 3_600_000, 60_000, 1000].map(|unit| {
+            let count = (rest / unit).clamp(0, 99);
+            rest -= count * unit;
+            count
+        });
+        if !(0..1000).contains(&rest) {
+            return self.to_string();
+        }
+        let fraction = if rest > 0 { format!(".{rest:03}") } else { String::new() };
+        format!("{written:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+    }
+}
+
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (day, millis) =

@@ -32,6 +32,14 @@ impl Year {
     }
 }
 
+impl Year {
+    /// The text in a spelling that is read back: below −9999 with a minus sign.
+    pub(crate) fn spelled(self) -> String {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        if self.0 > 9999 { self.to_string() } else { format!("{sign}{:04}", self.0.unsigned_abs()) }
+    }
+}
+
 impl fmt::Display for Year {
     /// Prints the year as Java does. A year below −9999 gets a plus sign, so its text cannot be
     /// read back.
@@ -57,7 +65,9 @@ impl Encodable for Year {
     }
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        Self::new(long::read(reader)? as i32)
+        #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
+        let year = long::read(reader)? as i32;
+        Self::new(year)
     }
 
     fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
@@ -66,7 +76,7 @@ impl Encodable for Year {
 
     plain_text!("year", |scanner| {
         let negative = scanner.sign().unwrap_or(false);
-        let year = number(scanner.digits(9))? as i32;
+        let year = i32::try_from(number(scanner.digits(9))?).ok()?;
         Some(Year(if negative { -year } else { year }))
     });
 }
@@ -104,6 +114,13 @@ impl YearMonth {
     }
 }
 
+impl YearMonth {
+    /// The text in a spelling that is read back: above 9999 with a plus sign.
+    pub(crate) fn spelled(self) -> String {
+        if self.year > 9999 { format!("+{self}") } else { self.to_string() }
+    }
+}
+
 impl fmt::Display for YearMonth {
     /// Prints the month as Java does. A year above 9999 gets no sign.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,8 +147,8 @@ impl Encodable for YearMonth {
     }
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        let year = long::read(reader)? as i32;
-        let month = long::read(reader)? as i32;
+        #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
+        let (year, month) = (long::read(reader)? as i32, long::read(reader)? as i32);
         match u8::try_from(month) {
             Ok(month) => Self::new(year, month),
             Err(_) => out_of_range("month", month.into()),
@@ -289,6 +306,7 @@ impl Encodable for Period {
     }
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
         let mut part = || long::read(reader).map(|part| part as i32);
         Ok(Period { years: part()?, months: part()?, days: part()? })
     }
