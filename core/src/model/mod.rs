@@ -53,8 +53,8 @@ pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{
     DeleteActionReport, Evolution, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict,
-    IndexReport, Loss, NewValues, NotMoved, ObjectCount, OldValues, Refusal, TypeReport,
-    UpgradeAll, UpgradeEnd, UpgradeReport, VersionReport,
+    IndexReport, Loss, NeverCalled, NewValues, NotMoved, ObjectCount, OldValues, Refusal,
+    TypeReport, UpgradeAll, UpgradeEnd, UpgradeReport, VersionReport,
 };
 pub use field_roles::{IsCounter, Referred, Stored};
 pub use fields::{

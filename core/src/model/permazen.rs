@@ -225,6 +225,7 @@ impl Builder {
             if self.strict {
                 evolution::refuse_losses(tx, &bindings)?;
             }
+            evolution::warn_of_never_called(tx, &bindings)?;
             Ok::<_, Error>(bindings)
         };
         // Others may open the same database at this moment and record their schemas in it.
@@ -492,7 +493,7 @@ impl Permazen {
     }
 
     /// The models, bound to the schema of the last transaction.
-    fn bindings(&self) -> Arc<Bindings> {
+    pub(super) fn bindings(&self) -> Arc<Bindings> {
         Arc::clone(&self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

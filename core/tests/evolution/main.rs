@@ -21,6 +21,7 @@ mod as_java;
 mod changes;
 mod copies;
 mod own_conversions;
+mod same_definition;
 mod side_by_side;
 mod staying;
 

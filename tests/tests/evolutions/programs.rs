@@ -131,30 +131,32 @@ indexes { Field("friend") => Item::FRIEND, Field("size") => Item::SIZE, Field("n
     friend: one friend set_friend Option<Ref<Any>>, &[], None, Exact;
 });
 
-/// What [`v9`] makes of an object of another schema: stars become hits, and tags one text.
+/// What [`v9`] makes of an object of another schema: tags and stars become one text.
 fn from_old(old: &OldValues<'_>, new: &mut NewValues<'_, '_, v9::Item>) -> Result<()> {
+    let mut joined = Vec::new();
     if let Ok(tags) = old.take_elements::<Option<String>>("tags") {
-        let tags: Vec<String> = tags.into_iter().map(Option::unwrap_or_default).collect();
-        new.set(v9::Item::JOINED, Some(tags.join(",")))?;
+        joined.extend(tags.into_iter().map(Option::unwrap_or_default));
+        new.set(v9::Item::JOINED, Some(joined.join(",")))?;
     }
     if old.has("stars") {
-        let hits = old.take_counter("hits").unwrap_or(0);
         let stars: i64 = old.take("stars")?;
-        new.set_counter(v9::Item::HITS, hits.wrapping_add(stars))?;
+        joined.push(stars.to_string());
+        new.set(v9::Item::JOINED, Some(joined.join(",")))?;
     }
     Ok(())
 }
 
 fn naive_from_old(old: &mut Old<'_>) -> Option<Contents> {
     let mut new = Contents::new();
+    let mut joined: Vec<String> = Vec::new();
     if let Some(tags) = old.take_elements("tags", Type::Text) {
-        let tags: Vec<String> = tags.into_iter().map(Option::unwrap_or_default).collect();
-        new.insert("joined", vec![(Some(tags.join(",")), None)]);
+        joined.extend(tags.into_iter().map(Option::unwrap_or_default));
+        new.insert("joined", vec![(Some(joined.join(",")), None)]);
     }
     if old.has("stars") {
-        let hits: i64 = old.take_counter("hits").unwrap_or(0);
         let stars: i64 = old.take("stars", Type::Long)??.parse().ok()?;
-        new.insert("hits", vec![(Some(hits.wrapping_add(stars).to_string()), None)]);
+        joined.push(stars.to_string());
+        new.insert("joined", vec![(Some(joined.join(",")), None)]);
     }
     Some(new)
 }

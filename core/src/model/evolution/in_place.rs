@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::plan::{FieldPlan, Plan};
+use super::stored_pairs::pairs_of;
 use crate::model::binding::Binding;
 use crate::model::declare::FieldDecl;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::load::ObjectWriter;
 use crate::object::{self, Content, FieldConversion, Migrate, Narrows, ObjectBuilder, ObjectData};
-use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
+use crate::schema::SchemaId;
 
 /// The content of an object as the model sees it, in the type of the model.
 pub(in crate::model) struct Seen {
@@ -21,19 +22,6 @@ pub(in crate::model) struct Seen {
     pub(in crate::model) schema: SchemaId,
     /// What is stored, and what becomes of it, if the object is in another schema.
     elsewhere: Option<(ObjectData, Arc<Plan>)>,
-}
-
-/// The stored pairs of a field. A simple field with its default has none.
-pub(in crate::model) fn pairs_of<'d>(
-    data: &'d ObjectData,
-    field: &ResolvedField,
-) -> Vec<(&'d [u8], &'d [u8])> {
-    let simple = match &field.kind {
-        ResolvedKind::Simple(simple) => Some(simple),
-        _ => None,
-    };
-    let is_default = |value: &[u8]| simple.is_some_and(|simple| simple.is_default(value));
-    data.pairs(field).filter(|(_, value)| !is_default(value)).collect()
 }
 
 impl Binding {

@@ -5,24 +5,29 @@
 //! report judges by plans and encodings, without values; moving one object, moving all, and seeing an object where it is apply a plan to values. The rest
 //! of `model` asks for plans and reports, and sees objects in place.
 
+mod counted;
 mod in_place;
 mod moved;
+mod never_called;
 mod old_values;
 mod plan;
 mod refused_move;
 mod report;
+mod stored_pairs;
 mod upgrade;
 mod upgrade_all;
 mod verdict;
 
-pub(super) use in_place::{Seen, pairs_of};
+pub(super) use in_place::Seen;
+pub(super) use never_called::warn_of_never_called;
 pub use old_values::{NewValues, OldValues};
 pub(super) use plan::{FieldPlan, Plan};
 pub use refused_move::{Loss, Refusal};
 pub use report::{
     DeleteActionReport, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport,
-    ObjectCount, TypeReport, VersionReport,
+    NeverCalled, ObjectCount, TypeReport, VersionReport,
 };
+pub(super) use stored_pairs::pairs_of;
 pub use upgrade::Evolution;
 pub(super) use upgrade::{after_move, java_rule};
 pub use upgrade_all::{NotMoved, UpgradeAll, UpgradeEnd, UpgradeReport};

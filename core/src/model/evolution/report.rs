@@ -50,6 +50,8 @@ pub struct EvolutionReport {
     pub schema: SchemaId,
     /// The other recorded schemas, by ascending number.
     pub versions: Vec<VersionReport>,
+    /// Conversions that the models state, and that are never called for a recorded schema.
+    pub never_called: Vec<NeverCalled>,
 }
 
 /// What becomes of the objects of one recorded schema.
@@ -228,6 +230,35 @@ pub struct IndexReport {
     pub is_complete_with_keys: bool,
 }
 
+/// A conversion that a model states for a field (`upgrade_with`, or `upgrade = "reset"`), and a
+/// recorded schema for whose objects it is never called: the field has the same name and type
+/// there, so its value is used where it is.
+///
+/// If the value means something else now, give the field a new name, and make the new value of the
+/// old one: `#[permazen(upgrade_with = to_cents)] cents: i32`, where `to_cents` takes the old `price`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct NeverCalled {
+    /// The name of the object type.
+    pub object_type: String,
+    /// The name of the field.
+    pub field: String,
+    /// What the model states: `upgrade_with` or `upgrade = "reset"`.
+    pub stated: String,
+    /// The recorded schema. That of the models is named only if the conversion is called for no
+    /// recorded schema.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub schema: SchemaId,
+    /// The number under which it is recorded.
+    pub number: u32,
+    /// How many objects of the type are in this schema.
+    pub objects: ObjectCount,
+    /// Whether the conversion is called for another recorded schema, in which the field has another
+    /// definition.
+    pub called_for_others: bool,
+}
+
 /// A field whose values would be lost, or whose required value is missing, in a type with objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -282,13 +313,13 @@ fn as_text<S: serde::Serializer>(id: &SchemaId, to: S) -> Result<S::Ok, S::Error
 impl fmt::Display for EvolutionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.versions.is_empty() {
-            return f.write_str("no other schema is recorded");
+            f.write_str("no other schema is recorded")?;
         }
         for (at, version) in self.versions.iter().enumerate() {
             let newline = if at > 0 { "\n" } else { "" };
             write!(f, "{newline}{version}")?;
         }
-        Ok(())
+        self.never_called.iter().try_for_each(|it| write!(f, "\n{it}"))
     }
 }
 
@@ -414,6 +445,18 @@ impl fmt::Display for FieldReport {
                 )
             }
         }
+    }
+}
+
+impl fmt::Display for NeverCalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NeverCalled { object_type, field, stated, number, objects, .. } = self;
+        write!(
+            f,
+            "{object_type}.{field}: `{stated}` is never called for schema {number} ({objects}): same \
+             definition; if the value means something else now, give the field a new name with \
+             `upgrade_with`"
+        )
     }
 }
 

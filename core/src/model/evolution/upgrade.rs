@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refused_move::{Loss, Refusal};
+use super::stored_pairs::pairs_of;
 use crate::encoding::Encoding;
 use crate::id::ObjId;
 use crate::model::binding::{Binding, Models};
@@ -230,8 +231,31 @@ impl<'a> Move<'a> {
         let taken = values.into_taken();
         self.taken.extend(taken);
         (self.own, self.written) = writer.finish();
+        self.refuse_other_values()?;
         // What own conversions set is checked as in any other change.
         Ok(tx.check_references(self.moving.id, &self.own)?)
+    }
+
+    /// A field that has the same definition in the schema of the object is read there, and found in
+    /// its index, without a move. So an own conversion may not give it another value: reading the
+    /// field, loading the object and the index would tell different values. By Java's rules, reading
+    /// a field moves the object first.
+    fn refuse_other_values(&self) -> Result<()> {
+        if self.evolution == Evolution::AsJava {
+            return Ok(());
+        }
+        for &position in &self.written {
+            let to = self.binding.field(position)?;
+            let is_same = matches!(self.plan.field(position), FieldPlan::Same);
+            if is_same
+                && !self.is_given(position)
+                && pairs_of(&self.own, to) != pairs_of(self.moving.old, to)
+            {
+                let error = SameDefinition { field: to.name.to_string() };
+                return Err(self.failed(Error::other(error), Some(position)));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the caller gives the field a value, so that the old one need not be carried over.
@@ -341,6 +365,16 @@ impl<'a> Move<'a> {
             }
         }
     }
+}
+
+/// Why an own conversion may not set a field.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`on_schema_change` gives {field:?} another value although it has the same definition in that schema, \
+     where it is read and found in indexes without a move; set a field with a new name instead"
+)]
+struct SameDefinition {
+    field: String,
 }
 
 /// The own conversions of fields, with the positions of these. A field of the same definition keeps

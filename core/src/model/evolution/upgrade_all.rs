@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
+use super::never_called::{never_called, states_conversions};
+use super::report::NeverCalled;
 use crate::id::{ObjId, StorageId};
 use crate::model::error::{Error, Result};
 use crate::model::index::lacks_entries;
@@ -173,6 +175,9 @@ pub struct UpgradeReport {
     pub refused: u64,
     /// The first of these, at most [`UpgradeAll::list`] many.
     pub refusals: Vec<NotMoved>,
+    /// Conversions that the models state, and that are never called for a recorded schema, as they
+    /// were when the run began.
+    pub never_called: Vec<NeverCalled>,
     /// Why the run has ended.
     pub end: UpgradeEnd,
 }
@@ -266,13 +271,17 @@ impl<'a> UpgradeAll<'a> {
     /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
     /// says so.
     pub fn run(mut self) -> Result<UpgradeReport> {
+        let never_called = match states_conversions(self.db.bindings().models()) {
+            true => self.db.read(|tx| never_called(tx.core(), tx.bindings()?))?,
+            false => Vec::new(),
+        };
         let (moved, refused, ended) = in_batches(&mut self)?;
         let end = match ended {
             Ended::Done => UpgradeEnd::Done,
             Ended::Stopped => UpgradeEnd::Stopped,
             Ended::MoreMayCome => UpgradeEnd::MoreMayCome,
         };
-        Ok(UpgradeReport { moved, refused, refusals: self.refusals, end })
+        Ok(UpgradeReport { moved, refused, refusals: self.refusals, never_called, end })
     }
 
     /// Visits the objects to move, by the numbers of their schemas and then by ID.

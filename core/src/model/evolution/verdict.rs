@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use permazen_kv::{Direction, KeySpan};
-
+use super::counted::count;
+use super::never_called::never_called;
 use super::plan::{FieldPlan, Plan};
 use super::report::{
-    DeleteActionReport, EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount,
-    TypeReport, VersionReport,
+    DeleteActionReport, EvolutionReport, FieldReport, FieldVerdict, IndexReport, TypeReport,
+    VersionReport,
 };
 use super::upgrade::{Evolution, conversions_of_fields, is_exact};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
-use crate::layout;
 use crate::model::binding::{Binding, Bindings};
 use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
 use crate::model::error::{Error, Result};
@@ -22,7 +21,7 @@ use crate::schema::{
 };
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
-/// a seek, and a step per object up to [`ObjectCount::LIMIT`].
+/// a seek, and a step per object up to [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
 pub(crate) fn evolution_report(
     tx: &Transaction<'_>,
     bindings: &Bindings,
@@ -48,7 +47,8 @@ pub(crate) fn evolution_report(
         Ok(VersionReport { schema: schema.id, number: schema.index.get(), types })
     };
     let versions = others.map(version).collect::<Result<_>>()?;
-    Ok(EvolutionReport { schema: bindings.schema.id, versions })
+    let never_called = never_called(tx, bindings)?;
+    Ok(EvolutionReport { schema: bindings.schema.id, versions, never_called })
 }
 
 /// Refuses models under which stored objects would lose values, or lack required ones.
@@ -59,25 +59,6 @@ pub(crate) fn refuse_losses(tx: &Transaction<'_>, bindings: &Bindings) -> Result
         return Err(Error::WouldLose(Box::new(report)));
     }
     Ok(())
-}
-
-/// How many objects of a type are in a schema.
-fn count(tx: &Transaction<'_>, object_type: &ResolvedType) -> Result<ObjectCount> {
-    let mut min = layout::object_schema_prefix(object_type.schema);
-    min.extend_from_slice(&object_type.key);
-    let max = layout::prefix_end(&min);
-    let counted = tx.read_pairs(|kv| {
-        let mut counted = 0;
-        for pair in kv.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
-            pair?;
-            counted += 1;
-            if counted == ObjectCount::LIMIT {
-                break;
-            }
-        }
-        Ok(counted)
-    })?;
-    Ok(ObjectCount { counted, or_more: counted == ObjectCount::LIMIT })
 }
 
 /// Judges one type of another recorded schema.
