@@ -3,11 +3,12 @@
 mod choose_format;
 mod edit;
 mod explain;
+mod schemas;
 mod xml;
 
 use permazen::object::Transaction;
 use permazen_query::syntax::StatementKind;
-use permazen_query::{Mistake, QueryError};
+use permazen_query::{Mistake, QueryError, Rows};
 
 use choose_format::choose_format;
 
@@ -48,7 +49,15 @@ pub(crate) fn run(
         Format::Xml => xml::write(transaction, &statement, &checked, session, out)?,
         format => {
             let limits = session.limits();
-            out.rows(format, |rows| permazen_query::run(transaction, &checked, &limits, rows))
+            let is_export = matches!(statement.kind, StatementKind::Export(_));
+            out.paged(|out| {
+                if is_export && format == Format::Json {
+                    schemas::write(transaction, out)?;
+                }
+                let run =
+                    |rows: &mut dyn Rows| permazen_query::run(transaction, &checked, &limits, rows);
+                Ok::<_, Failure>(out.rows(format, run))
+            })?
         }
     };
     let ran = ran.map_err(failed)?;

@@ -274,7 +274,7 @@ fn json_of_other_programs_is_read() {
         let out = db.run_with(&["--write", "load", "-"], nothing).out(0);
         assert_eq!(out, "Read 0 object(s) from \"-\"\n", "{nothing:?}");
     }
-    let (before, objects) = (db.pairs(), db.out(&["--json", "export Person"]));
+    let (before, objects) = (db.pairs(), db.out(&["--json", "show Person"]));
     let lines: Vec<&str> = objects.lines().collect();
     let array = format!("[{}]", lines.join(",\n "));
     let pretty = array.replace("\"fields\":{", "\n\"fields\" :\n{").replace(',', ",\r\n");

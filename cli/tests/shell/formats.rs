@@ -99,7 +99,12 @@ fn json_is_one_object_a_line() {
         json!({"type": "object", "id": "2000000000000001", "object_type": "Pet", "schema": 1,
                "fields": {"name": "Rex", "born": "1970-01-01T00:00:00Z"}})
     );
-    assert_eq!(out, db.run(&["export Pet"]).done(), "what is exported is JSON unless it is said");
+    // What is exported is JSON unless it is said, after the schemas.
+    let exported = db.run(&["export Pet"]).done();
+    let (schema, objects) = exported.split_once('\n').unwrap();
+    let schema: Json = serde_json::from_str(schema).unwrap();
+    assert_eq!((&schema["type"], &schema["id"]), (&json!("schema"), &schema_id));
+    assert_eq!(objects, out);
     let plan = db.run(&["explain find Pet", "--json"]).done();
     let plan: Json = serde_json::from_str(&plan).unwrap();
     assert_eq!(plan["type"], "plan");

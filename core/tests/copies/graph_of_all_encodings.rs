@@ -1,10 +1,11 @@
 //! Values of all encodings, as plain fields, elements, keys and values, survive JSON.
 
 use permazen::encoding::{EncodingRegistry, JavaString, Value};
+use permazen::kv::memory::MemoryStore;
 use permazen::model::{Graph, GraphValue, Import};
 use permazen::object::{ObjectBuilder, Transaction};
 use permazen::schema::{Field, FieldKind, ObjectType, SchemaModel, Simple, SubField};
-use permazen::{Permazen, Tx};
+use permazen::{Permazen, PermazenObject, Tx};
 
 use super::{Node, open, samples};
 
@@ -69,7 +70,7 @@ fn fill(tx: &Transaction<'_>) -> usize {
     count
 }
 
-fn with_schema(db: &Permazen, body: impl Fn(&Tx)) {
+fn with_schema(db: &Permazen, mut body: impl FnMut(&Tx)) {
     db.write(|tx| {
         tx.core().add_schemas(&[schema()])?;
         body(tx);
@@ -148,6 +149,112 @@ fn unpaired_surrogates_are_encoded_and_read_back() {
             assert!(matches!(name, GraphValue::Encoded(_)), "{name}");
             let ids = tx.import_graph(&graph, Import::new().new_ids())?;
             assert_eq!(tx.any(ids[&node.id()]).get("name")?, lone);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn an_export_with_its_schemas_is_a_backup() {
+    let exported = with_all(|tx| {
+        let all = tx.everything().unwrap().to_vec().unwrap();
+        tx.export_graph_with_schemas(all).unwrap()
+    });
+    assert_eq!(exported.schemas.len(), 2);
+    assert!(exported.objects.iter().all(|object| object.schema.is_some()));
+    let text = serde_json::to_string(&exported).unwrap();
+    let read: Graph = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, exported);
+
+    // A program without the types, on an empty store: the objects are the same, in their schema.
+    for how in [Import::new(), Import::new().new_ids()] {
+        let other = Permazen::builder(MemoryStore::new()).model::<Aside>().build().unwrap();
+        other
+            .write(|tx| {
+                let ids = tx.import_graph(&read, how)?;
+                let again = tx.export_graph_with_schemas(ids.values().copied())?;
+                let content = |graph: &Graph| -> Vec<_> {
+                    let all = graph.objects.iter();
+                    let mut all: Vec<_> = all
+                        .map(|object| {
+                            let fields = format!("{:?}", object.fields);
+                            (object.schema, object.type_name.clone(), fields)
+                        })
+                        .collect();
+                    all.sort();
+                    all
+                };
+                assert!(content(&again) == content(&read), "other content");
+                assert_eq!(tx.core().bundle().schemas().len(), 3);
+                Ok(())
+            })
+            .unwrap();
+    }
+}
+
+/// What an export of a database with all types and a node gives.
+fn with_all<R>(body: impl Fn(&Tx) -> R) -> R {
+    let db = open();
+    let mut result = None;
+    with_schema(&db, |tx| {
+        fill(tx.core());
+        tx.create(Node::default()).unwrap();
+        result = Some(body(tx));
+    });
+    result.unwrap()
+}
+
+#[derive(PermazenObject, Default)]
+struct Other {
+    name: String,
+}
+
+/// With storage IDs that no other schema has.
+#[derive(PermazenObject, Default)]
+#[permazen(storage_id = 7000)]
+struct Aside {
+    #[permazen(storage_id = 7001)]
+    number: u32,
+}
+
+#[test]
+fn a_graph_with_schemas_is_imported_as_a_whole_or_not_at_all() {
+    let node = with_all(|tx| {
+        let all = tx.all::<Node>().unwrap().to_vec().unwrap();
+        tx.export_graph_with_schemas(all).unwrap()
+    });
+    assert_eq!((node.objects.len(), node.schemas.len()), (1, 1));
+    let refused = |graph: &Graph, how: Import, reason: &str| {
+        let other = Permazen::builder(MemoryStore::new()).model::<Other>().build().unwrap();
+        other
+            .write(|tx| {
+                let before = bytes(tx);
+                let error = tx.import_graph(graph, how).unwrap_err().to_string();
+                assert!(error.contains(reason), "{error}");
+                assert!(bytes(tx) == before, "something has changed");
+                assert_eq!(tx.core().bundle().schemas().len(), 1);
+                Ok(())
+            })
+            .unwrap();
+    };
+    // The schemas are recorded before the objects are refused.
+    let mut graph = node.clone();
+    graph.objects[0].fields.insert("name".into(), GraphValue::Number(1));
+    refused(&graph, Import::new().new_ids(), "name");
+    // The storage IDs of the types are taken.
+    refused(&node, Import::new(), "storage ID 1");
+    let mut graph = node.clone();
+    graph.schemas[0] = "<Schema>".into();
+    refused(&graph, Import::new(), "");
+    graph.schemas.clear();
+    refused(&graph, Import::new(), "is not recorded here, nor in the graph");
+    // A schema that no object names is not recorded.
+    let other = Permazen::builder(MemoryStore::new()).model::<Other>().build().unwrap();
+    let unused = Graph { objects: Vec::new(), ..node };
+    other
+        .write(|tx| {
+            tx.import_graph(&unused, Import::new())?;
+            assert_eq!(tx.core().bundle().schemas().len(), 1);
             Ok(())
         })
         .unwrap();

@@ -9,7 +9,9 @@ use permazen::encoding::JavaString;
 use permazen::layout::SchemaIndex;
 use permazen::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
 use permazen::object_xml::GeneratedIds;
-use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
+use permazen::schema::{
+    Item, Part, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId, SchemaModel,
+};
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
 
@@ -51,9 +53,15 @@ pub(super) fn read(
             let (line, column) = text.place_of(&mistake);
             at(line, Failure::new(format!("column {column}: {mistake}")))
         })?;
-        count += 1;
-        object(transaction, json, count, ids, &mut missing)
-            .map_err(|failure| at(text.line, failure))?;
+        let done = match json {
+            Json::Object(parts) if is(&parts, "schema") => record(transaction, &parts),
+            Json::Object(parts) => {
+                count += 1;
+                object(transaction, &parts, count, ids, &mut missing)
+            }
+            _ => Err(Failure::new("it is no object")),
+        };
+        done.map_err(|failure| at(text.line, failure))?;
     }
     let mut unresolved = MissingTargets::new();
     for (target, field) in missing {
@@ -64,25 +72,46 @@ pub(super) fn read(
     Ok((count, unresolved))
 }
 
+/// The value of this name.
+fn part<'j>(parts: &'j [(JavaString, Json)], name: &str) -> Option<&'j Json> {
+    parts.iter().find(|(key, _)| key.as_str() == Some(name)).map(|(_, value)| value)
+}
+
+/// Whether a line is of this type.
+fn is(parts: &[(JavaString, Json)], wanted: &str) -> bool {
+    matches!(part(parts, "type"), Some(Json::Text(kind)) if kind.as_str() == Some(wanted))
+}
+
+/// Records a schema if it is not recorded yet. If its storage IDs are taken here, only types ask for
+/// theirs, with which the IDs of objects begin.
+fn record(transaction: &Transaction<'_>, parts: &[(JavaString, Json)]) -> Result<(), Failure> {
+    let document = match part(parts, "xml") {
+        Some(Json::Text(document)) => document.to_string_lossy(),
+        _ => return Err(Failure::new("the schema has no \"xml\"")),
+    };
+    let model = SchemaModel::from_xml(document.as_bytes())
+        .map_err(|error| Failure::new(format!("the schema: {error}")))?;
+    let of_types = |item: &Item<'_>| match item.part {
+        Part::ObjectType => item.storage_id(),
+        _ => None,
+    };
+    let added = transaction.add_schema(&model);
+    added.or_else(|_| transaction.add_schema(&model.with_storage_ids(of_types)))?;
+    Ok(())
+}
+
 /// Reads one object, the `number`-th.
 fn object(
     transaction: &Transaction<'_>,
-    json: Json,
+    parts: &[(JavaString, Json)],
     number: u64,
     ids: &mut GeneratedIds,
     missing: &mut MissingTargets,
 ) -> Result<(), Failure> {
-    let Json::Object(parts) = json else { return Err(Failure::new("it is no object")) };
-    let part = |name: &str| {
-        let mut found = parts.iter().filter(|(key, _)| key.as_str() == Some(name));
-        found.next().map(|(_, value)| value)
-    };
-    match part("type") {
-        Some(Json::Text(kind)) if kind.as_str() == Some("object") => {}
-        _ => {
-            let what = "it is no whole object, as `show` and `export` print them with --json";
-            return Err(Failure::new(what));
-        }
+    let part = |name: &str| part(parts, name);
+    if !is(parts, "object") {
+        let what = "it is no whole object, as `show` and `export` print them with --json";
+        return Err(Failure::new(what));
     }
     let id: Option<ObjId> = match part("id") {
         Some(Json::Text(id)) => {

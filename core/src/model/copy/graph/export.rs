@@ -11,7 +11,7 @@ use crate::id::ObjId;
 use crate::model::error::Result;
 use crate::model::tx::Tx;
 use crate::object::{Migrate, ObjectData};
-use crate::schema::{ResolvedField, ResolvedKind};
+use crate::schema::{Item, Part, RecordedSchema, ResolvedField, ResolvedKind, SchemaId, XmlForm};
 
 impl Tx {
     /// Objects as plain data, for JSON and the like. Every value is there exactly as it is stored.
@@ -21,8 +21,9 @@ impl Tx {
     /// objects are kept.
     ///
     /// An object has the fields of its own schema. If that is not the schema of the transaction, it
-    /// is named, and an import needs it too. [`Obj::migrate`](crate::Obj::migrate) moves objects to
-    /// the schema of the transaction.
+    /// is named, and an import needs it too: export with
+    /// [schemas](Tx::export_graph_with_schemas), or let [`Obj::migrate`](crate::Obj::migrate) move
+    /// the objects to the schema of the transaction.
     ///
     /// Cost for each object: that of reading it whole.
     ///
@@ -34,6 +35,70 @@ impl Tx {
         objects: impl IntoIterator<Item = impl Into<ObjId>>,
     ) -> Result<Graph> {
         let own = self.schema().id;
+        self.graph_of(objects, |schema| Some(schema).filter(|schema| *schema != own))
+    }
+
+    /// Does the same as [`export_graph`](Tx::export_graph), and adds the schemas of the objects,
+    /// which all name theirs. So a program with other models can import them, and so can an empty
+    /// database: it also records the schemas. This is the form for backups.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// # use permazen::model::{Graph, Import};
+    /// mod old {
+    ///     #[derive(permazen::PermazenObject)]
+    ///     pub struct Note { pub text: String }
+    /// }
+    /// # #[derive(PermazenObject)]
+    /// # struct Task { title: String }
+    /// let db = Permazen::builder(MemoryStore::new()).model::<old::Note>().build()?;
+    /// let json = db.write(|tx| {
+    ///     tx.create(old::Note { text: "milk".into() })?;
+    ///     let all = tx.export_graph_with_schemas(tx.everything()?.to_vec()?)?;
+    ///     serde_json::to_string(&all).map_err(permazen::Error::other)
+    /// })?;
+    ///
+    /// // The program of this database has no notes.
+    /// let db = Permazen::builder(MemoryStore::new()).model::<Task>().build()?;
+    /// db.write(|tx| {
+    ///     let all: Graph = serde_json::from_str(&json).map_err(permazen::Error::other)?;
+    ///     let note = tx.import_graph(&all, Import::new().new_ids())?.into_values().next().unwrap();
+    ///     assert_eq!(tx.any(note).get("text")?, "milk".into());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`export_graph`](Tx::export_graph).
+    pub fn export_graph_with_schemas(
+        &self,
+        objects: impl IntoIterator<Item = impl Into<ObjId>>,
+    ) -> Result<Graph> {
+        let mut graph = self.graph_of(objects, Some)?;
+        let named: BTreeSet<_> = graph.objects.iter().filter_map(|object| object.schema).collect();
+        let bundle = self.core.bundle();
+        let form = XmlForm { storage_ids: true, pretty: false };
+        let schemas = bundle.recorded().schemas().iter();
+        let schemas = schemas.filter(|schema| named.contains(&schema.model.schema_id()));
+        // The IDs of objects have those of types. Those of fields may differ elsewhere.
+        let of_types = |item: &Item<'_>| match item.part {
+            Part::ObjectType => item.storage_id(),
+            _ => None,
+        };
+        let document = |schema: &RecordedSchema| {
+            schema.model_with_storage_ids().with_storage_ids(of_types).to_xml(form)
+        };
+        graph.schemas = schemas.map(document).collect();
+        Ok(graph)
+    }
+
+    /// The objects, with the schemas that `shown` names for them.
+    fn graph_of(
+        &self,
+        objects: impl IntoIterator<Item = impl Into<ObjId>>,
+        shown: impl Fn(SchemaId) -> Option<SchemaId>,
+    ) -> Result<Graph> {
         let mut seen = BTreeSet::new();
         let mut graph = Graph::default();
         for object in objects {
@@ -47,7 +112,7 @@ impl Tx {
             graph.objects.push(GraphObject {
                 id,
                 type_name: object_type.name.to_string(),
-                schema: Some(object_type.schema_of).filter(|schema| *schema != own),
+                schema: shown(object_type.schema_of),
                 fields,
             });
         }

@@ -11,7 +11,7 @@ use crate::id::ObjId;
 use crate::model::error::{Error, Result};
 use crate::model::tx::Tx;
 use crate::object::{self, CopyOptions, MAX_LIST_LEN, MissingTargets, ObjectBuilder, ObjectData};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaModel};
 
 /// How [`Tx::import_graph`] makes objects.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,18 +52,50 @@ impl Tx {
     /// Makes objects of a graph: one of [`export_graph`](Tx::export_graph), or written by hand.
     /// Returns the ID of each object by its ID in the graph.
     ///
+    /// Records the schemas that the graph has, if an object names one that is not recorded here.
+    ///
     /// Everything is imported or nothing. Objects may refer to each other in any order. The rules of
     /// the models are checked as for other changes.
     ///
     /// Cost for each object: one get, and that of creating or storing it whole.
     ///
     /// # Errors
+    /// Errors of schemas for a schema of the graph that is invalid, or contradicts what is recorded
+    /// here; if its storage IDs are taken, import with new IDs.
     /// [`Error::Graph`], which names object, field and value: for a type, field or schema that is
     /// not recorded here, a value that the field cannot hold, elements or keys that occur twice, an
     /// object that occurs twice or exists, and a reference that may not dangle to an object that
     /// neither the graph nor the database has. Errors of hooks and listeners; if a hook deletes a new
     /// object.
     pub fn import_graph(&self, graph: &Graph, how: Import) -> Result<BTreeMap<ObjId, ObjId>> {
+        let schemas = self.new_schemas(graph, how)?;
+        if schemas.is_empty() {
+            return self.import_objects(graph, how);
+        }
+        self.core.atomic(|core| {
+            core.add_schemas(&schemas)?;
+            self.import_objects(graph, how)
+        })
+    }
+
+    /// The schemas of the graph that an object names and that are not recorded. Types get storage
+    /// IDs that are free here, unless the objects keep their IDs, which begin with them.
+    fn new_schemas(&self, graph: &Graph, how: Import) -> Result<Vec<SchemaModel>> {
+        let bundle = self.core.bundle();
+        let named: BTreeSet<_> = graph.objects.iter().filter_map(|object| object.schema).collect();
+        let mut new = BTreeMap::new();
+        for document in &graph.schemas {
+            let model = SchemaModel::from_xml(document.as_bytes())?;
+            let id = model.schema_id();
+            if named.contains(&id) && bundle.schema_by_id(id).is_none() {
+                let model = if how.new_ids { model.with_storage_ids(|_| None) } else { model };
+                new.insert(id, model);
+            }
+        }
+        Ok(new.into_values().collect())
+    }
+
+    fn import_objects(&self, graph: &Graph, how: Import) -> Result<BTreeMap<ObjId, ObjId>> {
         let types = graph.objects.iter().map(|object| {
             self.type_of(object)
                 .map_err(|wrong| Error::from(wrong.of(object.id, &object.type_name)))
@@ -110,8 +142,8 @@ impl Tx {
                 let schema = bundle.schema_by_id(id).map(Arc::clone);
                 schema.ok_or_else(|| {
                     Wrong::object(format!(
-                        "schema {id} is not recorded here: before the export, move the object to the schema of \
-                         the models"
+                        "schema {id} is not recorded here, nor in the graph: export the objects with their \
+                         schemas, or move the object to the schema of the models before"
                     ))
                 })?
             }
