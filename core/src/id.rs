@@ -351,6 +351,10 @@ impl ObjIdGenerator {
 fn now(random: &mut StdRng) -> u64 {
     // If the clock is before 1970, the time counts as 0: IDs are then not ordered between programs.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the lower bits count, which last for thousands of years"
+    )]
     let millis = since.as_millis() as u64 & ((1 << (ORDERED_BITS - RANDOM_BITS)) - 1);
     millis << RANDOM_BITS | random.next_u64() >> (u64::BITS - RANDOM_BITS)
 }

@@ -121,7 +121,9 @@ pub struct StorageIdKey {
 impl From<StorageId> for StorageIdKey {
     fn from(id: StorageId) -> Self {
         let (bytes, len) = uint::to_array(id.get());
-        StorageIdKey { bytes, len: len as u8 }
+        #[allow(clippy::cast_possible_truncation, reason = "it is at most 5")]
+        let len = len as u8;
+        StorageIdKey { bytes, len }
     }
 }
 
@@ -194,7 +196,9 @@ impl FieldKey {
         let (head, tail) = bytes.split_at_mut(ObjId::LEN);
         head.copy_from_slice(id.as_bytes());
         tail.copy_from_slice(&field.bytes);
-        FieldKey { bytes, len: ObjId::LEN as u8 + field.len }
+        #[allow(clippy::cast_possible_truncation, reason = "it is 8")]
+        let len = ObjId::LEN as u8 + field.len;
+        FieldKey { bytes, len }
     }
 }
 

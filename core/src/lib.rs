@@ -63,6 +63,10 @@
 //! | how much each type, field and index takes | [`sizes`] |
 //! | showing text of a database on a terminal | [`escape`] |
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 // Generated code says `permazen::…`. This makes that path work inside this crate too.
 extern crate self as permazen;
@@ -169,6 +173,7 @@ mod guide {
     #[cfg(all(feature = "anyhow", feature = "serde"))]
     #[doc = include_str!("../../docs/src/programs.md")]
     struct Programs;
+    #[cfg(feature = "jiff")]
     #[doc = include_str!("../../docs/src/encodings.md")]
     struct Encodings;
     #[doc = include_str!("../../docs/src/kinds.md")]

@@ -28,6 +28,7 @@ pub fn check(value: i64) -> Result<u32> {
 #[inline]
 pub fn write(value: u32, out: &mut Vec<u8>) {
     if value < BIAS {
+        #[allow(clippy::cast_possible_truncation, reason = "it is below 251")]
         out.push(value as u8);
         return;
     }
@@ -40,12 +41,16 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
 /// The bytes that [`write()`] appends, and their number. The rest of the array is zero.
 pub(crate) fn to_array(value: u32) -> ([u8; 5], usize) {
     if value < BIAS {
-        return ([value as u8, 0, 0, 0, 0], 1);
+        #[allow(clippy::cast_possible_truncation, reason = "it is below 251")]
+        let byte = value as u8;
+        return ([byte, 0, 0, 0, 0], 1);
     }
     let rest = value - BIAS;
     let count = byte_count(rest);
     let [a, b, c, d] = (rest << (32 - 8 * count)).to_be_bytes();
-    ([0xfa + count as u8, a, b, c, d], 1 + count)
+    #[allow(clippy::cast_possible_truncation, reason = "it is at most 4")]
+    let first = 0xfa + count as u8;
+    ([first, a, b, c, d], 1 + count)
 }
 
 /// How many bytes [`write()`] appends.

@@ -200,13 +200,23 @@ impl Number {
             (Number::Integer(a), Number::Integer(b)) => a == b,
             (Number::Integer(integer), Number::Float(float))
             | (Number::Float(float), Number::Integer(integer)) => {
-                float.fract() == 0.0 && *float as i128 == i128::from(*integer)
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "a larger number becomes the largest, which equals no 64-bit number"
+                )]
+                let whole = *float as i128;
+                float.fract() == 0.0 && whole == i128::from(*integer)
             }
             (Number::Float(_), Number::Float(_)) => true,
         }
     }
 
     /// Casts a number as Java does.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "Java's casts drop upper bits and round"
+    )]
     fn cast(&self, target: Primitive) -> Value {
         let long = || match *self {
             Number::Integer(number) => number,

@@ -27,7 +27,7 @@ impl Encoding for UnsignedIntEncoding {
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
         // The number is at most `i32::MAX`.
-        uint::read(reader).map(|number| Value::Int(number as i32))
+        uint::read(reader).map(|number| Value::Int(number.cast_signed()))
     }
 
     fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
@@ -43,8 +43,9 @@ impl Encoding for UnsignedIntEncoding {
 
     /// Reads negative numbers too, although they cannot be written.
     fn from_text(&self, text: &str) -> Result<Value> {
-        number_text::parse_integer(text, i32::MIN.into(), i32::MAX.into())
-            .map(|number| Value::Int(number as i32))
+        let number = number_text::parse_integer(text, i32::MIN.into(), i32::MAX.into())?;
+        #[allow(clippy::cast_possible_truncation, reason = "the parser has checked the range")]
+        Ok(Value::Int(number as i32))
     }
 
     fn supports_null(&self) -> bool {

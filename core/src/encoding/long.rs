@@ -15,6 +15,11 @@ const MAX_SHORT: i64 = 119;
 #[inline]
 pub fn write(value: i64, out: &mut Vec<u8>) {
     if (MIN_SHORT..=MAX_SHORT).contains(&value) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is from 9 to 246"
+        )]
         out.push((value + 127) as u8);
     } else {
         write_multi(value, out);
@@ -22,6 +27,7 @@ pub fn write(value: i64, out: &mut Vec<u8>) {
 }
 
 fn write_multi(value: i64, out: &mut Vec<u8>) {
+    #[allow(clippy::cast_possible_truncation, reason = "a number has at most 8 bytes")]
     let (first, rest) = if value < MIN_SHORT {
         let rest = value - MIN_SHORT;
         (9 - byte_count(!rest) as u8, rest)

@@ -128,6 +128,7 @@ macro_rules! integer {
 
             /// Drops the upper bits of numbers that are too large, as Java Permazen does.
             #[inline]
+            #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
             fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
                 Ok(long::read(reader)? as $type)
             }
@@ -145,6 +146,7 @@ macro_rules! integer {
                 self.to_string()
             }
 
+            #[allow(clippy::cast_possible_truncation, reason = "the parser has checked the range")]
             fn from_text(text: &str) -> Result<Self> {
                 number_text::parse_integer(text, i64::from(<$type>::MIN), i64::from(<$type>::MAX)).map(|number| number as $type)
             }

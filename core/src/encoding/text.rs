@@ -57,7 +57,9 @@ pub(crate) fn unescape(text: &str) -> Result<JavaString> {
                     let Some(digit) = chars.next().and_then(|digit| java_digit(digit, 16)) else {
                         return invalid("\\u must be followed by four hex digits");
                     };
-                    unit = unit << 4 | digit as u16;
+                    #[allow(clippy::cast_possible_truncation, reason = "it is below 16")]
+                    let digit = digit as u16;
+                    unit = unit << 4 | digit;
                 }
                 unit
             }

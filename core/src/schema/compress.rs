@@ -79,6 +79,7 @@ pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
 fn stored(xml: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x78, 0x01];
     for block in xml.chunks(0xffff) {
+        #[allow(clippy::cast_possible_truncation, reason = "a block has at most 65,535 bytes")]
         let len = block.len() as u16;
         bytes.push(0);
         bytes.extend(len.to_le_bytes());

@@ -225,6 +225,10 @@ impl Stream {
 
     /// The length in two bytes, then the text in modified UTF-8. There, a character above U+FFFF is
     /// two surrogates of three bytes each, and U+0000 takes two bytes.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a length that does not fit is refused by validation; bytes of units are parts"
+    )]
     fn string(&mut self, text: &str) {
         // A text whose length does not fit is refused by validation.
         if text.bytes().all(|byte| (1..0x80).contains(&byte)) {
@@ -254,6 +258,10 @@ impl Stream {
         }
     }
 
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "nothing in a schema is counted that has more than 2³² parts"
+    )]
     fn count(&mut self, n: usize) {
         self.bytes.extend((n as u32).to_be_bytes());
     }

@@ -56,8 +56,8 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     }
     match (count % 4, padding) {
         (0, "") => {}
-        (2, "==") => bytes.push((bits >> 4) as u8),
-        (3, "=") => bytes.extend_from_slice(&[(bits >> 10) as u8, (bits >> 2) as u8]),
+        (2, "==") => bytes.extend_from_slice(&(bits << 4).to_be_bytes()[2..3]),
+        (3, "=") => bytes.extend_from_slice(&(bits >> 2).to_be_bytes()[2..]),
         _ => return None,
     }
     Some(bytes)

@@ -55,7 +55,7 @@ impl Ord for ByteArray {
 
 impl ByteArray {
     fn signed(&self) -> impl Iterator<Item = i8> + '_ {
-        self.0.iter().map(|&byte| byte as i8)
+        self.0.iter().map(|byte| byte.cast_signed())
     }
 }
 
@@ -77,6 +77,11 @@ impl Encodable for ByteArray {
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         let mut bytes = Vec::new();
         while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "upper bits are dropped, as Java does"
+            )]
             bytes.push(long::read(reader)? as u8);
         }
         reader.byte()?;
@@ -93,7 +98,7 @@ impl Encodable for ByteArray {
 
     fn from_text(text: &str) -> Result<Self> {
         <Box<[i8]>>::from_text(text)
-            .map(|bytes| ByteArray(bytes.iter().map(|&byte| byte as u8).collect()))
+            .map(|bytes| ByteArray(bytes.iter().map(|byte| byte.cast_unsigned()).collect()))
     }
 
     fn into_value(self) -> Value {
@@ -103,7 +108,7 @@ impl Encodable for ByteArray {
     fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
         match value {
             Value::Bytes(bytes) => {
-                Some(Cow::Owned(ByteArray(bytes.iter().map(|&byte| byte as u8).collect())))
+                Some(Cow::Owned(ByteArray(bytes.iter().map(|byte| byte.cast_unsigned()).collect())))
             }
             _ => None,
         }

@@ -114,6 +114,10 @@ macro_rules! integers {
             fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
                 let mut items = Vec::new();
                 while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        reason = "upper bits are dropped, as Java does"
+                    )]
                     items.push(long::read(reader)? as $type);
                 }
                 reader.byte()?;
@@ -133,6 +137,11 @@ macro_rules! integers {
                 out.extend_from_slice(&self.to_be_bytes());
             }
 
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_possible_wrap,
+                reason = "the bits are those of a number of this width"
+            )]
             fn from_bits(bits: u64) -> Self {
                 bits as $type
             }
@@ -184,6 +193,10 @@ macro_rules! floats {
                 out.extend_from_slice(&value.to_be_bytes());
             }
 
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "the bits are those of a number of this width"
+            )]
             fn from_bits(bits: u64) -> Self {
                 <$type>::from_bits(bits as $bits)
             }
@@ -211,6 +224,10 @@ impl PrimitiveElement for JavaChar {
 
     array_value!(Chars);
 
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the bits are those of a character; there is no Base64 form that has others"
+    )]
     fn from_bits(bits: u64) -> Self {
         JavaChar(bits as u16)
     }

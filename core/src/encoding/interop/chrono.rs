@@ -49,9 +49,8 @@ impl TryFrom<NaiveTime> for LocalTime {
 
 impl From<LocalTime> for NaiveTime {
     fn from(time: LocalTime) -> Self {
-        let (second, nano) =
-            (time.nano_of_day() / 1_000_000_000, time.nano_of_day() % 1_000_000_000);
-        NaiveTime::from_num_seconds_from_midnight_opt(second as u32, nano as u32)
+        let (hour, minute, second, nano) = time.to_hmsn();
+        NaiveTime::from_hms_nano_opt(hour.into(), minute.into(), second.into(), nano)
             .unwrap_or_default()
     }
 }

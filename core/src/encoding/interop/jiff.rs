@@ -25,7 +25,7 @@ impl TryFrom<LocalDate> for civil::Date {
         let (year, month, day) = date.to_ymd();
         let held = i16::try_from(year)
             .ok()
-            .and_then(|year| civil::Date::new(year, month as i8, day as i8).ok());
+            .and_then(|year| civil::Date::new(year, month.cast_signed(), day.cast_signed()).ok());
         held.map_or_else(|| not_held(&date, "a date of the jiff crate"), Ok)
     }
 }
@@ -46,7 +46,8 @@ impl From<civil::Time> for LocalTime {
 impl From<LocalTime> for civil::Time {
     fn from(time: LocalTime) -> Self {
         let (hour, minute, second, nano) = time.to_hmsn();
-        civil::Time::new(hour as i8, minute as i8, second as i8, nano as i32).unwrap_or_default()
+        let [hour, minute, second] = [hour, minute, second].map(u8::cast_signed);
+        civil::Time::new(hour, minute, second, nano.cast_signed()).unwrap_or_default()
     }
 }
 
@@ -78,7 +79,7 @@ impl TryFrom<Instant> for jiff::Timestamp {
     type Error = EncodingError;
 
     fn try_from(instant: Instant) -> Result<Self, EncodingError> {
-        jiff::Timestamp::new(instant.epoch_second(), instant.nano() as i32)
+        jiff::Timestamp::new(instant.epoch_second(), instant.nano().cast_signed())
             .or_else(|_| not_held(&instant, "a timestamp of the jiff crate"))
     }
 }
@@ -94,7 +95,7 @@ impl TryFrom<jiff::SignedDuration> for Duration {
 
 impl From<Duration> for jiff::SignedDuration {
     fn from(duration: Duration) -> Self {
-        jiff::SignedDuration::new(duration.seconds(), duration.nanos() as i32)
+        jiff::SignedDuration::new(duration.seconds(), duration.nanos().cast_signed())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::encoding::number::{BigDecimal, BigInteger};
 impl From<Decimal> for BigDecimal {
     fn from(number: Decimal) -> Self {
         // The scale is at most 28, so it fits.
-        BigDecimal::new(&BigInteger::from(number.mantissa()), number.scale() as i32)
+        BigDecimal::new(&BigInteger::from(number.mantissa()), number.scale().cast_signed())
     }
 }
 

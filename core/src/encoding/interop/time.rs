@@ -123,7 +123,7 @@ impl TryFrom<time::Duration> for Duration {
 
 impl From<Duration> for time::Duration {
     fn from(duration: Duration) -> Self {
-        time::Duration::new(duration.seconds(), duration.nanos() as i32)
+        time::Duration::new(duration.seconds(), duration.nanos().cast_signed())
     }
 }
 

@@ -19,8 +19,10 @@ pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {
     };
     let magnitude = parse_digits(digits, radix);
     match magnitude.map(|number| if negative { -number } else { number }) {
-        Some(number) if (i128::from(min)..=i128::from(max)).contains(&number) => Ok(number as i64),
-        Some(_) => invalid(format!("number {text} is out of range")),
+        Some(number) => match i64::try_from(number) {
+            Ok(number) if (min..=max).contains(&number) => Ok(number),
+            _ => invalid(format!("number {text} is out of range")),
+        },
         None => invalid(format!("invalid number {text:?}")),
     }
 }
@@ -122,11 +124,13 @@ fn layout(scientific: &str) -> String {
     };
     match exponent {
         0..=6 => {
-            let before = exponent as usize + 1;
+            let before = exponent.unsigned_abs() as usize + 1;
             let padded = format!("{digits:0<before$}");
             point(&padded[..before], &padded[before..])
         }
-        -3..=-1 => point("0", &format!("{}{digits}", "0".repeat((-exponent - 1) as usize))),
+        -3..=-1 => {
+            point("0", &format!("{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1)))
+        }
         _ => format!("{}E{exponent}", point(&digits[..1], &digits[1..])),
     }
 }
@@ -149,9 +153,15 @@ pub(crate) fn parse_f32(text: &str) -> Result<f32> {
     match split_float(text) {
         Some(Float::Decimal { text: decimal, .. }) => decimal.parse().or_else(|_| bad_float(text)),
         Some(Float::Hex { negative, digits, exponent }) => {
-            let value = f32::from_bits(round_binary(digits, exponent, 24, -126, 127) as u32);
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "with 24 bits of precision, the bits are those of an f32"
+            )]
+            let bits = round_binary(digits, exponent, 24, -126, 127) as u32;
+            let value = f32::from_bits(bits);
             Ok(if negative { -value } else { value })
         }
+        #[allow(clippy::cast_possible_truncation, reason = "NaN and infinities stay what they are")]
         Some(Float::Special(value)) => Ok(value as f32),
         None => bad_float(text),
     }
@@ -256,7 +266,7 @@ fn round_binary(
     }
     let length = 128 - i64::from(digits.leading_zeros());
     let top = exponent + length - 1;
-    let infinity = ((max_exponent * 2 + 1) as u64) << (precision - 1);
+    let infinity = (max_exponent * 2 + 1).cast_unsigned() << (precision - 1);
     if top > max_exponent {
         return infinity;
     }
@@ -273,6 +283,11 @@ fn round_binary(
         kept + u128::from(rest > half || (rest == half && kept & 1 == 1))
     };
     // The hidden bit is added to the exponent, so a carry gives the next exponent, up to infinity.
-    let biased = (last + precision - 1 - min_exponent) as u64;
-    (biased << (precision - 1)) + kept as u64
+    let biased = (last + precision - 1 - min_exponent).cast_unsigned();
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it has as many bits as the precision, and perhaps a carry"
+    )]
+    let kept = kept as u64;
+    (biased << (precision - 1)) + kept
 }

@@ -40,6 +40,7 @@ pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32
     }
 }
 
+#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn convert_leaf<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
     let mut result: Vec<u32> = Vec::with_capacity(digits.len() + 1);
     for &digit in digits.iter().rev() {
@@ -65,6 +66,7 @@ fn trimmed(mut digits: Vec<u32>) -> Vec<u32> {
 }
 
 /// Adds `other` to a number, which grows if necessary.
+#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
     if sum.len() < other.len() {
         sum.resize(other.len(), 0);
@@ -84,6 +86,7 @@ fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
 }
 
 /// Adds `other` to the digits of a number from `place` on. The sum must fit.
+#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
     let mut carry = 0;
     for (at, digit) in sum.iter_mut().skip(place).enumerate() {
@@ -97,6 +100,7 @@ fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
 }
 
 /// Subtracts a smaller number.
+#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
     let mut borrow = 0;
     for (at, digit) in from.iter_mut().enumerate() {
@@ -111,6 +115,7 @@ fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
 }
 
 /// The product. It may have leading zeros.
+#[allow(clippy::cast_possible_truncation, reason = "a place is less than the radix, which fits")]
 fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
     let mut result = vec![0; long.len() + short.len()];

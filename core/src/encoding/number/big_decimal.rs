@@ -85,7 +85,9 @@ impl BigDecimal {
 
     /// The power of ten of the first digit.
     fn exponent(&self) -> i64 {
-        self.digits.len().max(1) as i64 - 1 - i64::from(self.scale)
+        #[allow(clippy::cast_possible_wrap, reason = "no digits fill half of the address space")]
+        let digits = self.digits.len().max(1) as i64;
+        digits - 1 - i64::from(self.scale)
     }
 }
 
@@ -129,7 +131,7 @@ impl fmt::Display for BigDecimal {
         }
         // Java uses an exponent for very small numbers and for negative scales.
         if self.scale > 0 && exponent >= -6 {
-            let scale = self.scale as usize;
+            let scale = self.scale.unsigned_abs() as usize;
             return match digits.len().checked_sub(scale) {
                 Some(before) if before > 0 => {
                     write!(f, "{}.{}", &digits[..before], &digits[before..])
@@ -205,7 +207,8 @@ impl Encodable for BigDecimal {
             ZERO => Ok(BigDecimal {
                 negative: false,
                 digits: [].into(),
-                scale: uint::read(reader)? as i32,
+                // It is at most `i32::MAX`.
+                scale: uint::read(reader)?.cast_signed(),
             }),
             NEGATIVE | POSITIVE => {
                 let negative = flag == NEGATIVE;
@@ -220,6 +223,10 @@ impl Encodable for BigDecimal {
                 if digits.is_empty() {
                     return invalid("encoded decimal number without digits");
                 }
+                #[allow(
+                    clippy::cast_possible_wrap,
+                    reason = "no digits fill half of the address space"
+                )]
                 let scale = digits.len() as i64 - 1 - exponent;
                 match i32::try_from(scale) {
                     Ok(scale) if scale != i32::MIN => {
@@ -265,7 +272,7 @@ fn parse(text: &str) -> Option<BigDecimal> {
     let digits: Vec<u8> = before
         .chars()
         .chain(after.chars())
-        .map(|digit| java_digit(digit, 10).map(|digit| digit as u8))
+        .map(|digit| java_digit(digit, 10).and_then(|digit| u8::try_from(digit).ok()))
         .collect::<Option<_>>()?;
     if digits.is_empty() {
         return None;

@@ -184,7 +184,7 @@ impl Encodable for BigInteger {
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         let flag = read_length(reader)?;
-        let bytes = reader.take(flag.unsigned_abs() as usize)?;
+        let bytes = reader.take(length(flag)?)?;
         match bytes.first() {
             Some(first) if (first & 0x80 != 0) != (flag < 0) => {
                 invalid("the sign of an encoded integer contradicts its bytes")
@@ -195,7 +195,7 @@ impl Encodable for BigInteger {
 
     fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
         let flag = read_length(reader)?;
-        reader.take(flag.unsigned_abs() as usize).map(drop)
+        reader.take(length(flag)?).map(drop)
     }
 
     fn to_text(&self) -> String {
@@ -208,7 +208,7 @@ impl Encodable for BigInteger {
             Some(b'+') => (false, &text[1..]),
             _ => (false, text),
         };
-        let digits = body.chars().map(|digit| java_digit(digit, 10).map(|digit| digit as u8));
+        let digits = body.chars().map(|digit| u8::try_from(java_digit(digit, 10)?).ok());
         let parsed: Option<Vec<u8>> = digits.collect();
         let decimal = match parsed {
             Some(decimal) if !decimal.is_empty() => decimal,
@@ -220,6 +220,12 @@ impl Encodable for BigInteger {
             .collect();
         Ok(Self::from_magnitude(negative, &convert::<CHUNK, BINARY>(&chunks)))
     }
+}
+
+/// The number of bytes that a flag says.
+fn length(flag: i64) -> Result<usize> {
+    usize::try_from(flag.unsigned_abs())
+        .or_else(|_| invalid(format!("an integer of {flag} bytes does not fit into memory")))
 }
 
 /// Reads the number of bytes. It is negative for a negative number.

@@ -112,7 +112,9 @@ macro_rules! integer_statistics {
             fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
                 let (sum, count) = (long::read(reader)?, long::read(reader)?);
                 let (min, max) = (long::read(reader)?, long::read(reader)?);
-                Self::new(sum, count, min as $number, max as $number)
+                #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
+                let (min, max) = (min as $number, max as $number);
+                Self::new(sum, count, min, max)
             }
 
             fn skip_over(reader: &mut Reader<'_>) -> Result<()> {

@@ -60,7 +60,13 @@ fn to_january(year: i64, day_of_year: i64) -> (i64, u8, u8) {
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (if month <= 2 { year + 1 } else { year }, month as u8, day as u8)
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a month is at most 12, a day at most 31"
+    )]
+    let (month, day) = (month as u8, day as u8);
+    (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
 pub(crate) fn is_leap(year: i64) -> bool {

@@ -11,7 +11,13 @@ use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 /// Adds nanoseconds beyond a second to the seconds.
 pub(super) fn normalized(second: i64, nano: i64) -> Option<(i64, u32)> {
     let second = second.checked_add(nano.div_euclid(SECOND_NANOS))?;
-    Some((second, nano.rem_euclid(SECOND_NANOS) as u32))
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a remainder is less than 10⁹, and not negative"
+    )]
+    let nano = nano.rem_euclid(SECOND_NANOS) as u32;
+    Some((second, nano))
 }
 
 pub(super) fn write_seconds(second: i64, nano: u32, out: &mut Vec<u8>) {
@@ -22,7 +28,9 @@ pub(super) fn write_seconds(second: i64, nano: u32, out: &mut Vec<u8>) {
 /// Reads seconds and nanoseconds. The number of nanoseconds is cut to 32 bits.
 pub(super) fn read_seconds(reader: &mut Reader<'_>) -> Result<(i64, i32)> {
     let second = long::read(reader)?;
-    Ok((second, long::read(reader)? as i32))
+    #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
+    let nano = long::read(reader)? as i32;
+    Ok((second, nano))
 }
 
 /// A span of time in nanoseconds, up to ±2⁶³ seconds.
@@ -85,7 +93,13 @@ impl Duration {
         }
         let total = -(i128::from(plain.second) * i128::from(SECOND_NANOS) + i128::from(plain.nano));
         let second = i64::try_from(total.div_euclid(SECOND_NANOS.into())).ok()?;
-        Some(Duration { second, nano: total.rem_euclid(SECOND_NANOS.into()) as u32 })
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a remainder is less than 10⁹, and not negative"
+        )]
+        let nano = total.rem_euclid(SECOND_NANOS.into()) as u32;
+        Some(Duration { second, nano })
     }
 }
 

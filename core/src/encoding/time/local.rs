@@ -61,7 +61,12 @@ impl LocalDate {
     /// Year, month (1 – 12) and day of the month.
     pub fn to_ymd(self) -> (i32, u8, u8) {
         let (year, month, day) = date_of(self.epoch_day);
-        (year as i32, month, day)
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "the years of dates are within ±999 999 999"
+        )]
+        let year = year as i32;
+        (year, month, day)
     }
 
     fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
@@ -143,6 +148,11 @@ impl LocalTime {
     }
 
     /// Hour, minute, second and nanosecond.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "each part is within its range, since the time is within the day"
+    )]
     pub fn to_hmsn(self) -> (u8, u8, u8, u32) {
         let second = self.nano_of_day / SECOND_NANOS;
         (
@@ -210,9 +220,10 @@ impl LocalDateTime {
 
     /// A date and a time of day.
     pub fn new(date: LocalDate, time: LocalTime) -> Self {
+        let (.., nano) = time.to_hmsn();
         LocalDateTime {
             second: date.epoch_day * DAY_SECONDS + time.nano_of_day / SECOND_NANOS,
-            nano: (time.nano_of_day % SECOND_NANOS) as u32,
+            nano,
         }
     }
 
@@ -226,7 +237,7 @@ impl LocalDateTime {
         if !(0..SECOND_NANOS).contains(&i64::from(nano)) {
             return out_of_range("nanosecond", nano.into());
         }
-        let date_time = LocalDateTime { second, nano: nano as u32 };
+        let date_time = LocalDateTime { second, nano: nano.cast_unsigned() };
         if (Self::MIN..=Self::MAX).contains(&date_time) {
             Ok(date_time)
         } else {

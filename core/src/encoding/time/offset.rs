@@ -53,7 +53,7 @@ impl ZoneOffset {
         };
         let colon = |at: usize| (digits.get(at) == Some(&b':')).then_some(());
         let (hours, minutes, seconds) = match digits.len() {
-            1 => (char::from(*digits.first()?).to_digit(10)? as i32, 0, 0),
+            1 => (char::from(*digits.first()?).to_digit(10)?.cast_signed(), 0, 0),
             2 => (two(0)?, 0, 0),
             4 => (two(0)?, two(2)?, 0),
             5 => (two(0)?, colon(2).and_then(|()| two(3))?, 0),
@@ -74,11 +74,13 @@ impl ZoneOffset {
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         // The negated offset is stored, because offsets sort in descending order.
-        Self::from_seconds((long::read(reader)? as i32).wrapping_neg())
+        #[allow(clippy::cast_possible_truncation, reason = "Java drops the upper bits too")]
+        let negated = long::read(reader)? as i32;
+        Self::from_seconds(negated.wrapping_neg())
     }
 
     pub(super) fn scan(scanner: &mut Scanner<'_>, lenient: bool) -> Option<Self> {
-        Self::from_seconds(scanner.offset(lenient)? as i32).ok()
+        Self::from_seconds(i32::try_from(scanner.offset(lenient)?).ok()?).ok()
     }
 }
 
@@ -179,7 +181,7 @@ impl OffsetDateTime {
 
     fn checked_local(self) -> Result<LocalDateTime> {
         let second = self.instant.epoch_second() + i64::from(self.offset.seconds);
-        LocalDateTime::from_epoch_second(second, self.instant.nano() as i32)
+        LocalDateTime::from_epoch_second(second, self.instant.nano().cast_signed())
     }
 
     pub(super) fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {

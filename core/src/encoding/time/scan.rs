@@ -147,7 +147,7 @@ pub(crate) fn number(digits: &[u8]) -> Option<i64> {
 /// The nanoseconds of the digits after the point. There are at most nine digits.
 pub(crate) fn fraction(digits: &[u8]) -> i64 {
     let value = digits.iter().fold(0, |nanos, digit| nanos * 10 + i64::from(digit - b'0'));
-    value * 10i64.pow(9u32.saturating_sub(digits.len() as u32))
+    (digits.len()..9).fold(value, |nanos, _| nanos * 10)
 }
 
 /// The result of parsing; an error that quotes the text if there is none.

@@ -246,19 +246,17 @@ impl Rule {
     fn parse(text: &str) -> Option<Self> {
         let mut rest = text;
         skip_name(&mut rest)?;
-        let standard = -time(&mut rest)?;
+        let offset = |rest: &mut &str| i32::try_from(-time(rest)?).ok();
+        let standard = offset(&mut rest)?;
         if rest.is_empty() {
-            return Some(Rule { standard: standard as i32, saving: None });
+            return Some(Rule { standard, saving: None });
         }
         skip_name(&mut rest)?;
-        let offset = if rest.starts_with(',') { standard + 3600 } else { -time(&mut rest)? };
+        let offset =
+            if rest.starts_with(',') { standard.checked_add(3600)? } else { offset(&mut rest)? };
         let (start, end) = rest.strip_prefix(',')?.split_once(',')?;
-        let saving = Saving {
-            offset: offset as i32,
-            start: Change::parse(start)?,
-            end: Change::parse(end)?,
-        };
-        Some(Rule { standard: standard as i32, saving: Some(saving) })
+        let saving = Saving { offset, start: Change::parse(start)?, end: Change::parse(end)? };
+        Some(Rule { standard, saving: Some(saving) })
     }
 
     /// The rule of a System V region for the year of a time: the rule of the United States before

@@ -12,6 +12,7 @@ pub(super) fn head(key: &[u8], common: usize) -> u64 {
 }
 
 /// Appends a number, seven bits in a byte.
+#[allow(clippy::cast_possible_truncation, reason = "the lowest seven bits are wanted")]
 pub(super) fn write_len(mut len: usize, out: &mut Vec<u8>) {
     while len >= 0x80 {
         out.push(len as u8 | 0x80);
@@ -26,7 +27,9 @@ pub(super) fn write_len(mut len: usize, out: &mut Vec<u8>) {
 pub(super) fn read_len(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut len = 0;
     for (at, byte) in bytes.iter().enumerate() {
-        len |= usize::from(byte & 0x7f).checked_shl(7 * at as u32)?;
+        #[allow(clippy::cast_possible_truncation, reason = "from the tenth byte on, it ends here")]
+        let shift = 7 * at as u32;
+        len |= usize::from(byte & 0x7f).checked_shl(shift)?;
         if byte & 0x80 == 0 {
             return Some((len, bytes.get(at + 1..)?));
         }
@@ -77,16 +80,17 @@ impl Buffer {
         Buffer { lanes, records: 0, pairs: 0, bytes: 0 }
     }
 
-    /// Adds a record; returns `None` if there is no such lane.
+    /// Adds a record; returns `None` if there is no such lane, or it is full.
     #[must_use]
     pub(super) fn add(&mut self, lane: usize, key: &[u8], content: &[u8]) -> Option<()> {
         let Lane { bytes, entries } = self.lanes.get_mut(lane)?;
         let start = bytes.len();
+        let entry = Entry { head: 0, start: u32::try_from(start).ok()? };
         write_len(key.len(), bytes);
         write_len(content.len(), bytes);
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(content);
-        entries.push(Entry { head: 0, start: start as u32 });
+        entries.push(entry);
         self.records += 1;
         self.bytes += bytes.len() - start;
         Some(())

@@ -39,6 +39,7 @@ impl Ids {
 
     /// The next ID of a type; `None` if there is none above the last.
     pub(super) fn draw(&mut self, storage_id: StorageId) -> Option<ObjId> {
+        #[allow(clippy::cast_possible_truncation, reason = "an ID has 64 bits")]
         let bits = 8 * (ObjId::LEN - uint::len(storage_id.get())) as u32;
         let random = self.random.next_u64();
         let at = match self.last.iter().position(|(id, _)| *id == storage_id) {

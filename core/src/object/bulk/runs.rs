@@ -56,7 +56,7 @@ impl Runs {
             Merged { runs: Vec::with_capacity(spans.len()), heap: Vec::new(), begun: false };
         for &(at, end) in spans {
             let mut run = Run { file: &self.file, at, end, common, ..Run::empty(&self.file) };
-            run.bytes.reserve(ahead.min((end - at) as usize));
+            run.bytes.reserve(usize::try_from(end - at).map_or(ahead, |all| ahead.min(all)));
             run.ahead = ahead;
             if run.read()? {
                 merged.runs.push(run);
@@ -115,7 +115,8 @@ impl<'f> Run<'f> {
             self.next = 0;
             let begun = self.bytes.len();
             // A record that is longer is read with the next attempts.
-            let more = (self.end - self.at).min(self.ahead as u64) as usize;
+            let more =
+                usize::try_from(self.end - self.at).map_or(self.ahead, |all| all.min(self.ahead));
             self.bytes.resize(begun + more, 0);
             let into = self.bytes.get_mut(begun..).unwrap_or_default();
             if temporary::read_at(self.file, into, self.at)? < more {

@@ -82,6 +82,7 @@ impl IdAtEnd {
     /// The key that was appended, if one was.
     #[inline]
     fn appended(kept: KeptEntry, bytes: &[u8]) -> &[u8] {
+        #[allow(clippy::cast_possible_truncation, reason = "it is a position in `bytes`")]
         let at = (kept.value & ((1 << OFFSET) - 1)) as usize;
         let from = bytes.get(at..).unwrap_or_default();
         let (len, from) = match kept.value >> OFFSET {
@@ -91,6 +92,7 @@ impl IdAtEnd {
             },
             len => (len, from),
         };
+        #[allow(clippy::cast_possible_truncation, reason = "it is the length of a key in `bytes`")]
         from.get(..len as usize).unwrap_or_default()
     }
 

@@ -68,6 +68,7 @@ pub(in crate::object) struct ValueLens(&'static [u8; 256]);
 static NUMBERS: [u8; 256] = lens_of_numbers(0);
 static NUMBERS_OR_NULL: [u8; 256] = lens_of_numbers(1);
 static REFERENCES_OR_NULL: [u8; 256] = {
+    #[allow(clippy::cast_possible_truncation, reason = "it is 8")]
     let mut lens = [ObjId::LEN as u8; 256];
     lens[0] = 0;
     lens[0xff] = 1;
@@ -76,9 +77,9 @@ static REFERENCES_OR_NULL: [u8; 256] = {
 
 const fn lens_of_numbers(of_null: u8) -> [u8; 256] {
     let mut lens = [0; 256];
-    let mut first = 0;
+    let mut first = 0u8;
     while first < 0xff {
-        lens[first] = long::len_after_first(first as u8);
+        lens[first as usize] = long::len_after_first(first);
         first += 1;
     }
     lens[0xff] = of_null;

@@ -136,7 +136,7 @@ impl Parser {
     fn count(&mut self) -> Result<i32, Reason> {
         let mut number = 0i32;
         while let Some(digit) = self.raw().filter(|&point| is_ascii(point, u8::is_ascii_digit)) {
-            let digit = (digit - code('0')) as i32;
+            let digit = (digit - code('0')).cast_signed();
             number = number
                 .checked_mul(10)
                 .and_then(|number| number.checked_add(digit))

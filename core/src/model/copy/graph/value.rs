@@ -88,8 +88,12 @@ pub(super) fn to_encoded(encoding: &dyn Encoding, value: &GraphValue) -> Result<
 fn number_to_encoded(encoding: &dyn Encoding, number: i64) -> Result<Vec<u8>, String> {
     if is_float(encoding) {
         let rounded = number as f64;
-        // A number that is rounded to 2⁶³ does not fit again, which the wider type shows.
-        if rounded as i128 != i128::from(number) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a number that is rounded to 2⁶³ fits into the wider type"
+        )]
+        let again = rounded as i128;
+        if again != i128::from(number) {
             return Err(not_exactly(encoding));
         }
         let value = float(encoding, rounded)?;
@@ -121,6 +125,10 @@ fn float(encoding: &dyn Encoding, number: f64) -> Result<Value, String> {
     match encoding.kind() {
         Plain(Primitive::Double) | Wrapper(Primitive::Double) => Ok(Value::Double(number)),
         Plain(Primitive::Float) | Wrapper(Primitive::Float) => {
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "whether it is still the same number is checked"
+            )]
             let narrow = number as f32;
             // The shortest digits of the narrow type count as the number too.
             let is_same = f64::from(narrow) == number
