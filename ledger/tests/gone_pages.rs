@@ -97,6 +97,8 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         ("merge", page.merge(MAIN, &head, &mut LastOneWins).map(drop)),
         ("merge_heads", page.merge_heads(MAIN, &mut LastOneWins).map(drop)),
         ("squash", page.squash(MAIN, first, None).map(drop)),
+        ("kept", page.kept(first).map(drop)),
+        ("kept, of another commit", page.kept(&head).map(drop)),
         ("set_retention", page.set_retention(Retention::Heads)),
         ("collect", page.collect().map(drop)),
         ("attach", page.remote().attach()),

@@ -76,7 +76,8 @@ impl fmt::Display for KeptCommit {
 /// Why a commit is kept: all reasons. None if it is not.
 pub(crate) fn reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>> {
     if *id == CommitId::FIRST {
-        return Ok(Vec::new());
+        // It has no row, so nothing has to keep it.
+        return page.rows.check_there(&page.read()?).map(|()| Vec::new());
     }
     let (found, host) = (History::read(page)?, page.read()?);
     let parameters = page.rows.parameters(&host)?;

@@ -46,7 +46,7 @@ impl Page {
     }
 
     /// Why the page keeps a commit: all reasons there are. None if nothing keeps it, so that it goes with a
-    /// [collection](Page::collect).
+    /// [collection](Page::collect), and none for the first commit, which is always there.
     ///
     /// With most rules, old commits stay because an old branch left the others there: merging it needs them. This
     /// names the branch.

@@ -350,6 +350,8 @@ impl Shared {
         for value in draft.streamed.values() {
             written += self.take(tx, value, id, &counts)?;
         }
+        // It only tells the collector how much may be garbage once the commit goes, so the greatest number stands for
+        // more.
         let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
         if counts.references.are_written() {
