@@ -190,7 +190,32 @@ pub(crate) struct Usage {
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Args, Usage> {
     let json = arguments.iter().any(|argument| argument == "--json" || argument == "--format=json")
         || arguments.windows(2).any(|two| two == ["--format", "json"]);
-    parse_words(arguments).map_err(|error| Usage { error, json })
+    parse_words(arguments).map_err(|error| Usage { error: with_near_names(error), json })
+}
+
+/// Proposes only names that begin as what was written does.
+fn with_near_names(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+
+    for (written, proposed) in [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(written)) = error.get(written) else { continue };
+        let first = |name: &str| name.trim_start_matches('-').chars().next();
+        let is_near = |name: &String| first(name) == first(written);
+        let near = match error.get(proposed) {
+            Some(ContextValue::Strings(names)) => {
+                names.iter().filter(|name| is_near(name)).cloned().collect()
+            }
+            Some(ContextValue::String(name)) if !is_near(name) => Vec::new(),
+            _ => continue,
+        };
+        let near = if near.is_empty() { ContextValue::None } else { ContextValue::Strings(near) };
+        error.insert(proposed, near);
+    }
+    error
 }
 
 fn parse_words(arguments: &[OsString]) -> Result<Args, clap::Error> {

@@ -15,6 +15,10 @@
 //! }
 //! ```
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod args;
 mod commands;

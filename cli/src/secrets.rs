@@ -13,8 +13,8 @@ pub(crate) fn refuse(argument: &OsStr) -> Result<(), Failure> {
     match password_in(argument.as_encoded_bytes()) {
         None => Ok(()),
         Some(_) => Err(Failure::new(
-            "a password in an argument can be seen by others, and is refused: leave it out, and give \
-             it by the environment, a file or the prompt",
+            "a password in an argument can be seen by others, and is refused: leave it out, and name \
+             it in PGPASSWORD or ~/.pgpass, or in ETCD_PASSWORD",
         )),
     }
 }

@@ -22,6 +22,10 @@
 //! # Ok::<(), permazen_query::Mistake>(())
 //! ```
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 pub mod catalog;
 mod changes;

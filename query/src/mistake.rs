@@ -41,6 +41,35 @@ impl Mistake {
         self
     }
 
+    /// The same mistake, or what is likely meant by the word of `source` at its place: an ID without its `@`, or
+    /// a date without quotes.
+    #[must_use]
+    pub(crate) fn or_meant(self, source: &str) -> Self {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let Some((before, after)) = source.split_at_checked(self.span.start) else { return self };
+        let start = before.trim_end_matches(is_part).len();
+        let end = self.span.start + after.find(|c: char| !is_part(c)).unwrap_or(after.len());
+        let Some(word) = source.get(start..end) else { return self };
+        let span = Span::new(start, end);
+        if before.get(..start).is_some_and(|before| before.ends_with(['@', '`', '"', '\''])) {
+            return self;
+        }
+        let written = |shape: &str| {
+            word.len() >= shape.len()
+                && shape.bytes().zip(word.bytes()).all(|(is, byte)| match is {
+                    b'0' => byte.is_ascii_digit(),
+                    is => byte == is,
+                })
+        };
+        if is_bare_id(word) {
+            return Mistake::new(span, needs_at(word));
+        }
+        if written("0000-00-00") {
+            return Mistake::new(span, format!("a date is written in double quotes: \"{word}\""));
+        }
+        self
+    }
+
     /// The message, the line of `source` with the mistake, and a caret below it. `source` is the text
     /// of the statement. A long line is cut. Characters that cannot be seen are escaped.
     ///
@@ -103,8 +132,18 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// The name that differs least from what was written, if it differs by little. Names are compared without
-/// regard to upper and lower case.
+/// Whether a word is an ID but for its `@`.
+pub(crate) fn is_bare_id(word: &str) -> bool {
+    word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What is said of one.
+pub(crate) fn needs_at(word: &str) -> String {
+    format!("an ID is written with @ before it: @{}", word.to_ascii_lowercase())
+}
+
+/// The name that differs least from what was written, if it differs by little and begins with the same
+/// character. Names are compared without regard to upper and lower case.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const LONGEST: usize = 64;
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
@@ -122,7 +161,7 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
         .into_iter()
         .filter_map(|name| {
             let other = lower(name);
-            (other.len().abs_diff(written.len()) <= most)
+            (other.first() == written.first() && other.len().abs_diff(written.len()) <= most)
                 .then(|| (distance(&written, &other), name))
         })
         .filter(|(distance, _)| *distance <= most)
@@ -187,6 +226,8 @@ mod tests {
         assert_eq!(nearest("nmae", names).as_deref(), Some("name"));
         assert_eq!(nearest("NAME", names).as_deref(), Some("name"));
         assert_eq!(nearest("colour", names), None);
+        assert_eq!(nearest("hlep", ["sleep", "help"]).as_deref(), Some("help"));
+        assert_eq!(nearest("game", names), None);
         assert_eq!(nearest("x", names), None);
     }
 }

@@ -60,7 +60,10 @@ pub(crate) fn write<T: Default>(
         let mut file = File::options().write(true).open(path).map_err(failed)?;
         return write(&mut Stoppable { inner: &mut file, interrupt }).map_err(stopped);
     }
-    let target = if known.is_some() { path.canonicalize().map_err(failed)? } else { path.into() };
+    let target = match known {
+        Some(_) => path.canonicalize().map_err(failed)?,
+        None => after_links(path).map_err(failed)?,
+    };
     refuse_own(&target, path, session)?;
     if known.is_some() {
         refuse_other(&target, path)?;
@@ -77,6 +80,18 @@ pub(crate) fn write<T: Default>(
     interrupt.is_done();
     sync_directory(&target).map_err(failed)?;
     Ok(done)
+}
+
+/// Where a path leads to at which there is nothing: the last of its links.
+fn after_links(path: &Path) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut file = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = file.read_link() else { return Ok(file) };
+        file.pop();
+        file.push(target);
+    }
+    Err(io::Error::other("it is a link that leads to itself"))
 }
 
 /// Refuses a file that belongs to the open database, whether it is there yet or not. `shown` is what

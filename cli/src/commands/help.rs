@@ -101,6 +101,55 @@ const TOPICS: &[Topic] = &[
     },
 ];
 
+/// What is said of words that begin no statement.
+const PARTS: &[(&[&str], Topic)] = &[
+    (
+        &["where", "and", "or", "not", "in", "has", "starts", "is", "null"],
+        Topic {
+            word: "where",
+            summary: "the objects that meet a condition",
+            text: "OBJECTS where CONDITION\n\
+               A CONDITION is PATH = VALUE, also with != < <= > >=; PATH in FROM..TO or ..=TO; PATH in {VALUE, …};\n\
+               PATH has VALUE for an element; PATH starts \"TEXT\"; PATH is null, PATH is not null;\n\
+               not CONDITION; CONDITION and CONDITION; CONDITION or CONDITION. A PATH is a field, FIELD.FIELD through a\n\
+               reference, MAP[KEY], LIST[N], MAP.key, id, type or schema.",
+            examples: &[
+                "find Person where age >= 30 and name starts \"A\"",
+                "find Person where boss.name = \"Ann\" or tags has \"x\"",
+                "count Person where not (age in 20..=29 or scores[\"a\"] > 3)",
+            ],
+        },
+    ),
+    (
+        &["union", "intersect", "minus", "objects"],
+        Topic {
+            word: "union",
+            summary: "sets of objects",
+            text: "OBJECTS union OBJECTS, also with intersect and minus\n\
+               OBJECTS is TYPE, @ID, OBJECTS where CONDITION, OBJECTS->FIELD, OBJECTS<-TYPE.FIELD, or (OBJECTS).",
+            examples: &[
+                "find (Person where age > 30) union (Person where name = \"Ann\")",
+                "count Person minus Person<-Person.boss",
+            ],
+        },
+    ),
+];
+
+/// Words that are explained with a statement.
+const WITH: &[(&str, &[&str])] = &[
+    ("find", &["columns", "order", "by", "asc", "desc", "limit", "using", "none"]),
+    ("set", &["add", "remove", "insert", "at", "put", "to", "all"]),
+    ("index", &["reverse"]),
+];
+
+/// What is said of a word of the language.
+fn topic(word: &str) -> Option<&'static Topic> {
+    let with = WITH.iter().find(|(_, words)| words.contains(&word));
+    let word = with.map_or(word, |(statement, _)| statement);
+    let part = || PARTS.iter().find(|(words, _)| words.contains(&word)).map(|(_, topic)| topic);
+    TOPICS.iter().find(|topic| topic.word == word).or_else(part)
+}
+
 impl Help {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let text = self.text()?;
@@ -116,7 +165,7 @@ impl Help {
     fn text(&self) -> Result<String, Failure> {
         let mut command = Line::command();
         let Some(word) = self.words.first() else { return Ok(overview(&command)) };
-        if let Some(topic) = TOPICS.iter().find(|topic| topic.word == word) {
+        if let Some(topic) = topic(word) {
             return Ok(topic.text());
         }
         for word in &self.words {
@@ -178,6 +227,15 @@ mod tests {
             for example in topic.examples {
                 permazen_query::parse(example).expect(example);
             }
+        }
+        for (words, topic) in PARTS {
+            assert!(words.contains(&topic.word));
+            topic.examples.iter().for_each(|text| drop(permazen_query::parse(text).expect(text)));
+        }
+        // Each word of the language has some, but for constants and what each object has.
+        for word in permazen_query::parse::words() {
+            let is_other = ["true", "false", "id", "type", "schema", "run"].contains(&word);
+            assert!(is_other || topic(word).is_some(), "{word}");
         }
         let words = [
             "find", "show", "count", "index", "create", "set", "delete", "migrate", "export",

@@ -71,6 +71,18 @@ impl Stats {
     }
 }
 
+/// How full the pages are.
+fn percent(space: &Space) -> u64 {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of the whole, so at most 100"
+    )]
+    {
+        (space.fill() * 100.0).round() as u64
+    }
+}
+
 /// A row for everything, and for each part that has pairs. With `spaces`, what they take in the file.
 fn rows(sizes: &Sizes, spaces: Option<&Spaces>) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
@@ -79,7 +91,7 @@ fn rows(sizes: &Sizes, spaces: Option<&Spaces>) -> Vec<Vec<Cell>> {
             let mut row = row(part, name, size);
             if spaces.is_some() {
                 row.push(number(space.map(|space| space.page_bytes)));
-                row.push(number(space.map(|space| (space.fill() * 100.0).round() as u64)));
+                row.push(number(space.map(percent)));
             }
             rows.push(row);
         }

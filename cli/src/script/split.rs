@@ -4,7 +4,7 @@
 //! ends with its line, or with `;`. Comments go from `--` to the end of the line; after a command,
 //! they are arguments of it.
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use permazen_query::parse::begins_statement;
 use permazen_query::syntax::{Span, Statement, StatementKind};
 use permazen_query::{Mistake, parse_first};
@@ -168,8 +168,40 @@ fn piece(text: &str) -> Result<(PieceKind, usize), Mistake> {
     Ok((command(&words, text, length)?, length))
 }
 
+/// What is wrong with words that are no command, or lack a part of one.
+fn no_command(words: &[String], text: &str, length: usize) -> Mistake {
+    let (mut command, mut known) = (Line::command(), 0);
+    while let Some(inner) = words.get(known).and_then(|word| command.find_subcommand(word)) {
+        (command, known) = (inner.clone(), known + 1);
+    }
+    let statements = permazen_query::parse::words().filter(|word| begins_statement(word));
+    let statements = statements.filter(|_| known == 0);
+    let names: Vec<_> =
+        command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    let before = words.get(..known).unwrap_or_default().join(" ");
+    let Some(word) = words.get(known) else {
+        let what = format!("`{before}` needs a command after it");
+        let mut mistake = Mistake::new(Span::new(0, length), what);
+        mistake.expected = names.iter().map(|name| format!("`{name}`")).collect();
+        return mistake;
+    };
+    let at = text.find(word.as_str()).filter(|_| !word.is_empty()).unwrap_or(0);
+    let what = match known {
+        0 => format!("there is no statement or command `{word}`"),
+        _ => format!("`{before}` has no command `{word}`"),
+    };
+    let mut mistake = Mistake::new(Span::new(at, at + word.len().max(1)), what);
+    let statements: Vec<&str> = statements.collect();
+    let known_names = names.iter().map(String::as_str).chain(statements.iter().copied());
+    mistake.nearest = permazen_query::nearest(word, known_names);
+    if known > 0 && mistake.nearest.is_none() {
+        mistake.expected = names.iter().map(|name| format!("`{name}`")).collect();
+    }
+    mistake
+}
+
 fn command(words: &[String], text: &str, length: usize) -> Result<PieceKind, Mistake> {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    use clap::error::ErrorKind;
     let error = match Line::try_parse_from(words) {
         Ok(Line { command }) => return Ok(PieceKind::Command(Box::new(command))),
         Err(error) => error,
@@ -177,15 +209,12 @@ fn command(words: &[String], text: &str, length: usize) -> Result<PieceKind, Mis
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return Ok(PieceKind::Help(error.render().to_string()));
     }
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        let first = words.first().map(String::as_str).unwrap_or_default();
-        let end = text.find(char::is_whitespace).unwrap_or(text.len()).min(length);
-        let what = format!("there is no statement or command `{first}`");
-        let mut mistake = Mistake::new(Span::new(0, end.max(1)), what);
-        if let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) {
-            mistake.nearest = near.first().cloned();
-        }
-        return Err(mistake);
+    let is_missing = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
+    );
+    if is_missing || error.kind() == ErrorKind::InvalidSubcommand {
+        return Err(no_command(words, text, length));
     }
     // The first paragraph says what is wrong; the others repeat the usage.
     let rendered = error.render().to_string();

@@ -200,6 +200,18 @@ fn links_permissions_and_devices_stay() {
     assert_eq!(pairs(&file).len(), 65);
     let mode = std::fs::metadata(&file).expect("metadata").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
+    // A link to nothing leads to the new file.
+    symlink("later.xml", db.path("first.xml")).expect("a link");
+    symlink(db.path("first.xml"), db.path("dangling.xml")).expect("a link");
+    db.out(&["kv", "dump", &db.name("dangling.xml")]);
+    assert!(db.path("dangling.xml").is_symlink() && db.path("first.xml").is_symlink());
+    assert_eq!(pairs(&db.name("later.xml")).len(), 65);
+    symlink("circle.xml", db.path("circle.xml")).expect("a link");
+    let error = db.run(&["save", &db.name("circle.xml")]).error(2);
+    assert!(error.contains("circle.xml"), "{error}");
+    // It may lead into the database itself.
+    symlink(format!("{}/lock.mdb", db.db), db.path("own.xml")).expect("a link");
+    db.run(&["save", &db.name("own.xml")]).error(2);
     assert!(db.out(&["kv", "dump", "/dev/null"]).contains("Wrote 65"));
 }
 

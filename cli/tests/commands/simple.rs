@@ -77,6 +77,13 @@ fn there_is_help_for_everything() {
     }
     let help = db.out(&["help", "kv", "remove"]);
     assert!(help.contains("Usage: kv remove") && help.contains("--prefix"), "{help}");
+    for word in ["where", "starts", "union"] {
+        let help = db.out(&["help", word]);
+        for example in help.lines().filter_map(|line| line.strip_prefix("    ")) {
+            db.out(&["-c", example]);
+        }
+    }
+    assert!(db.out(&["help", "limit"]).starts_with("find: "));
     let error = db.run(&["help", "nothing"]).error(2);
     assert!(error.contains("nothing: there is no such command; there are info, "), "{error}");
     db.run(&["--json", "help", "find"]).json(0);

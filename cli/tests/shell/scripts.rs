@@ -110,6 +110,28 @@ fn a_very_long_script_is_no_long_statement() {
 }
 
 #[test]
+fn what_is_no_command_says_what_there_is() {
+    let db = Fixture::new();
+    for (script, message) in [
+        ("schema lst", "column 8: `schema` has no command `lst` (did you mean `list`?)\n"),
+        ("kv gte 00", "column 4: `kv` has no command `gte` (did you mean `get`?)\n"),
+        ("kv", "column 1: `kv` needs a command after it; expected `get`, `scan`, `put`, "),
+        ("kv xyz", "column 4: `kv` has no command `xyz`; expected `get`, `scan`, `put`, "),
+        ("hlep", "column 1: there is no statement or command `hlep` (did you mean `help`?)\n"),
+        ("ount Pet", "column 1: there is no statement or command `ount`\n"),
+        ("fnd Pet", "column 1: there is no statement or command `fnd` (did you mean `find`?)\n"),
+    ] {
+        let said = db.script(&[], script.as_bytes()).failed(2);
+        assert!(said.contains(message), "{script}: {said}");
+    }
+    // As arguments of the program too.
+    let said = db.run(&["schema", "lst"]).failed(2);
+    assert!(said.contains("'list'") && !said.contains("'rust'"), "{said}");
+    let said = db.run(&["--jsn", "info"]).failed(2);
+    assert!(said.contains("'--json'"), "{said}");
+}
+
+#[test]
 fn help_for_a_command_in_a_script() {
     let out = Fixture::new().script(&[], b"info --help").done();
     assert!(out.contains("Usage: info"), "{out}");

@@ -129,10 +129,21 @@ impl Checker<'_> {
                 position: position(at)?,
                 element: self.element(element, value)?,
             },
+            (Change::Increase(_) | Change::Decrease(_), kind) => {
+                let name = ticked(&field.name);
+                let (what, how) = match kind {
+                    Map { .. } => ("map", format!("{name} put KEY: VALUE, {name} remove KEY")),
+                    Set { .. } => ("set", format!("{name} add VALUE, {name} remove VALUE")),
+                    _ => ("list", format!("{name} add VALUE, {name} remove VALUE")),
+                };
+                let how = how.replace('`', "");
+                let what = format!("`+=` and `-=` are for numbers, and {name} is a {what}: {how}");
+                return Err(Mistake::new(span, what));
+            }
             (change, _) => {
                 let (word, of) = match change {
                     Change::AssignAt(..) => ("[ ] =", "maps and lists"),
-                    Change::Increase(_) | Change::Decrease(_) => ("+= and -=", "numbers"),
+                    Change::Increase(_) | Change::Decrease(_) => ("+=", "numbers"),
                     Change::Add(_) => ("add", "sets and lists"),
                     Change::Remove(_) => ("remove", "sets, lists and maps"),
                     Change::Insert(..) => ("insert", "lists"),

@@ -9,7 +9,7 @@ use permazen::schema::ResolvedField;
 use super::checker::{Checker, Result};
 use super::versions::Versions;
 use crate::catalog::TypeEntry;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, is_bare_id, needs_at};
 use crate::syntax::{Name, Span};
 use crate::text::{escaped, quoted_name};
 
@@ -55,6 +55,9 @@ pub(super) fn missing<'n>(
     };
     let mistake = Mistake::new(name.span, format!("there is no {found}"));
     match &name.text {
+        Some(text) if what == "object type" && is_bare_id(text) => {
+            Mistake::new(name.span, needs_at(text))
+        }
         // Only the storage ID is wrong.
         Some(text) if name.storage_id.is_none() => mistake.near(text, names),
         _ => mistake,

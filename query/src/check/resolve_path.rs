@@ -10,7 +10,7 @@ use super::checker::{Checker, Result};
 use super::names::{FieldAt, missing, ticked};
 use super::path::{Access, CheckedPath, Read, ValueKind, set_families};
 use super::versions::Versions;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, is_bare_id, needs_at};
 use crate::syntax::{Literal, LiteralKind, Name, Part, Path, Span, Special};
 use crate::text::{self, MOST_DIGITS, Mismatch, whole};
 
@@ -310,6 +310,14 @@ pub(super) fn mismatch_at(literal: &Literal, mismatch: &Mismatch) -> Mistake {
     match mismatch {
         Mismatch::NoSuchConstant { word, constants } => {
             mistake.near(word, constants.iter().map(String::as_str))
+        }
+        Mismatch::WrongType { expected, .. } if expected.starts_with("an ID") => {
+            match &literal.kind {
+                LiteralKind::Number(word) | LiteralKind::Word(word) if is_bare_id(word) => {
+                    Mistake::new(literal.span, needs_at(word))
+                }
+                _ => mistake,
+            }
         }
         _ => mistake,
     }

@@ -33,11 +33,14 @@ type Result<T> = std::result::Result<T, Mistake>;
 /// If it is no statement, more than one, longer than [`MAX_LENGTH`] or nested deeper than
 /// [`MAX_DEPTH`].
 pub fn parse(source: &str) -> Result<Statement> {
-    let mut cursor = Cursor::new(source)?;
-    let statement = cursor.statement()?;
-    cursor.take_sign(";")?;
-    cursor.end()?;
-    Ok(statement)
+    let parsed = || {
+        let mut cursor = Cursor::new(source)?;
+        let statement = cursor.statement()?;
+        cursor.take_sign(";")?;
+        cursor.end()?;
+        Ok(statement)
+    };
+    parsed().map_err(|mistake: Mistake| mistake.or_meant(source))
 }
 
 /// The statements that `source` consists of, with `;` between them and comments from `--` to the end
@@ -74,12 +77,15 @@ pub fn parse_script(source: &str) -> Result<Vec<Statement>> {
 /// # Errors
 /// The errors of [`parse`]; `source` may be longer than a statement.
 pub fn parse_first(source: &str) -> Result<(Statement, usize)> {
-    let mut cursor = Cursor::at_start_of(source)?;
-    let statement = cursor.statement()?;
-    if !cursor.at_sign(";") {
-        cursor.end()?;
-    }
-    Ok((statement, cursor.start()))
+    let parsed = || {
+        let mut cursor = Cursor::at_start_of(source)?;
+        let statement = cursor.statement()?;
+        if !cursor.at_sign(";") {
+            cursor.end()?;
+        }
+        Ok((statement, cursor.start()))
+    };
+    parsed().map_err(|mistake: Mistake| mistake.or_meant(source))
 }
 
 /// The set of objects that `source` stands for.

@@ -3,12 +3,15 @@
 use permazen::StorageId;
 
 use super::choose::{Chooser, TypeQuery, all_but, conjuncts, sorted, type_scan};
+use super::describe::shown;
 use super::physical::{Ordering, QueryPlan, SetPlan, Source};
 use crate::check::{
     CheckedCondition, CheckedObjects, CheckedObjectsKind, CheckedQuery, CheckedUsing,
 };
 use crate::error::QueryError;
 use crate::mistake::Mistake;
+use crate::syntax::SetOperator;
+use crate::text::quoted_name;
 
 type Result<T> = std::result::Result<T, QueryError>;
 
@@ -27,14 +30,37 @@ impl Chooser<'_> {
             CheckedObjectsKind::Id(id) => Source::Ids(vec![*id]),
             _ => Source::Set(self.set(base, &query.using)?),
         };
+        let filter = all_but(&conjuncts(&conditions), &[]);
+        let is_wanted = !matches!(query.using, CheckedUsing::Scan);
+        let no_index = filter.as_ref().filter(|_| is_wanted);
         Ok(QueryPlan {
+            no_index: no_index.and_then(|filter| self.whole_types(base, filter)),
             source,
-            filter: all_but(&conjuncts(&conditions), &[]),
+            filter,
             order: sorted(&query.order),
             limit: query.limit,
             notes: Vec::new(),
-            no_index: None,
         })
+    }
+
+    /// What is said of a condition on a union of whole types, all objects of which are read.
+    fn whole_types(&self, objects: &CheckedObjects, filter: &CheckedCondition) -> Option<String> {
+        let CheckedObjectsKind::Combined(first, rest) = &objects.kind else { return None };
+        let operands = rest
+            .iter()
+            .map(|(operator, operand)| (*operator == SetOperator::Union).then_some(operand));
+        let names = std::iter::once(Some(&**first)).chain(operands).map(|operand| {
+            let CheckedObjectsKind::Type(id) = operand?.kind else { return None };
+            Some(quoted_name(&self.catalog.type_with_id(id)?.name))
+        });
+        let names: Vec<_> = names.collect::<Option<_>>()?;
+        let filter = shown(filter);
+        let each: Vec<_> = names.iter().map(|name| format!("({name} where {filter})")).collect();
+        Some(format!(
+            "all objects of {} are read, because a condition on a union is served by no index; with indexes: {}",
+            names.join(" and "),
+            each.join(" union ")
+        ))
     }
 
     fn of_type(

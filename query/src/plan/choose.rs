@@ -11,6 +11,7 @@ use permazen::object::IndexKind;
 use permazen::{ObjId, StorageId};
 
 use super::candidate::{Candidate, Wanted, is_hopeless};
+use super::other_way::other_way;
 use super::physical::{IndexScan, Ordering, QueryPlan, Source, TypeScan, comes_by_id, repeats};
 use crate::catalog::{Catalog, IndexEntry, TypeEntry};
 use crate::check::{CheckedCondition, CheckedOrder, CheckedUsing, Matcher};
@@ -106,7 +107,12 @@ impl Chooser<'_> {
             return Err(Mistake::new(*span, what).into());
         }
         if !scan {
-            plan.no_index = lacking(query, &conditions);
+            plan.no_index = lacking(query, &conditions).map(|why| {
+                match other_way(self.catalog, query, &conditions) {
+                    Some(other) => format!("{why}; with indexes: {other}"),
+                    None => why,
+                }
+            });
         }
         if query.order.first().is_some_and(|by| is_id(by) && by.descending) {
             plan.order = Ordering::ByIdFromEnd;

@@ -357,7 +357,7 @@ pub(super) fn create(object_type: &ResolvedType) -> Node {
 }
 
 /// A condition as it is written.
-fn shown(condition: &CheckedCondition) -> String {
+pub(super) fn shown(condition: &CheckedCondition) -> String {
     let join = |parts: &[CheckedCondition], word: &str| {
         parts.iter().map(grouped).collect::<Vec<_>>().join(word)
     };

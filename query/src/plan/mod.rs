@@ -5,6 +5,7 @@ mod candidate;
 mod choose;
 mod describe;
 mod known;
+mod other_way;
 mod physical;
 mod reads;
 mod spans;

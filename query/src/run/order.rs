@@ -63,7 +63,12 @@ pub(crate) fn pack(subject: &Subject<'_>, most: usize, out: &mut Vec<u8>) {
     } else if most > 0 {
         subject.pack(most, out);
     }
-    out.extend(((out.len() - start) as u32).to_le_bytes());
+    let length = u32::try_from(out.len() - start).unwrap_or_else(|_| {
+        // What is known of so large an object is read again.
+        out.truncate(start);
+        0
+    });
+    out.extend(length.to_le_bytes());
 }
 
 /// The object of a record that was packed, and what is known of it.

@@ -86,14 +86,25 @@ impl Pairs {
         if self.bytes.len() + self.pairs.len() * 12 > most {
             return false;
         }
+        let start = out.len();
+        let packed = self.pack_all(out).is_some();
+        if !packed {
+            out.truncate(start);
+        }
+        packed
+    }
+
+    /// Appends the pairs; `None`, and a part of them, if a length has more than 32 bits.
+    fn pack_all(&self, out: &mut Vec<u8>) -> Option<()> {
+        let length = |length: usize| Some(u32::try_from(length).ok()?.to_le_bytes());
         for pair in &self.pairs {
             out.extend(pair.field.get().to_le_bytes());
-            out.extend((pair.rest.len() as u32).to_le_bytes());
-            out.extend((pair.value.len() as u32).to_le_bytes());
+            out.extend(length(pair.rest.len())?);
+            out.extend(length(pair.value.len())?);
         }
         out.extend_from_slice(&self.bytes);
-        out.extend((self.pairs.len() as u32).to_le_bytes());
-        true
+        out.extend(length(self.pairs.len())?);
+        Some(())
     }
 
     /// Takes the pairs that were packed; `None` if these are no such bytes.

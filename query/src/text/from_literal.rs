@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use permazen::ObjId;
 use permazen::encoding::textual::{FilePath, InternetAddress, Pattern, Uri};
 use permazen::encoding::{
-    Encoding, EncodingError, EncodingKind, EncodingRegistry, JavaChar, JavaString, Primitive,
-    Value, ids,
+    Encoding, EncodingError, EncodingId, EncodingKind, EncodingRegistry, JavaChar, JavaString,
+    Primitive, Value, ids,
 };
 
 use super::Mismatch;
@@ -255,7 +255,33 @@ fn from_bytes(bytes: &[u8], encoding: &dyn Encoding) -> Result<Value, Mismatch> 
 }
 
 fn invalid(encoding: &dyn Encoding, why: &dyn std::fmt::Display) -> Mismatch {
-    Mismatch::Invalid { encoding: encoding.name().into_owned(), why: why.to_string() }
+    let why = match example(encoding) {
+        Some(example) => format!("{why}; it is written as {example}"),
+        None => why.to_string(),
+    };
+    Mismatch::Invalid { encoding: encoding.name().into_owned(), why }
+}
+
+/// How times and days are written.
+const EXAMPLES: [(EncodingId, &str); 13] = [
+    (ids::DATE, "\"2024-02-29T12:30:00Z\""),
+    (ids::DURATION, "\"PT1H30M\""),
+    (ids::INSTANT, "\"2024-02-29T12:30:00Z\""),
+    (ids::LOCAL_DATE, "\"2024-02-29\""),
+    (ids::LOCAL_DATE_TIME, "\"2024-02-29T12:30:00\""),
+    (ids::LOCAL_TIME, "\"12:30:00\""),
+    (ids::MONTH_DAY, "\"--02-29\""),
+    (ids::OFFSET_DATE_TIME, "\"2024-02-29T12:30:00+01:00\""),
+    (ids::OFFSET_TIME, "\"12:30:00+01:00\""),
+    (ids::PERIOD, "\"P1Y2M3D\""),
+    (ids::YEAR, "\"2024\""),
+    (ids::YEAR_MONTH, "\"2024-02\""),
+    (ids::ZONED_DATE_TIME, "\"2024-02-29T12:30:00+01:00[Europe/Berlin]\""),
+];
+
+fn example(encoding: &dyn Encoding) -> Option<&'static str> {
+    let id = encoding.id()?;
+    EXAMPLES.iter().find(|(of, _)| *id == *of).map(|(_, example)| *example)
 }
 
 fn wrong(literal: &LiteralKind, encoding: &dyn Encoding) -> Mismatch {
@@ -263,6 +289,7 @@ fn wrong(literal: &LiteralKind, encoding: &dyn Encoding) -> Mismatch {
         encoding: encoding.name().into_owned(),
         found: found(literal),
         expected: match encoding.kind() {
+            _ if example(encoding).is_some() => example(encoding).unwrap_or_default(),
             EncodingKind::Primitive(Primitive::Boolean)
             | EncodingKind::Wrapper(Primitive::Boolean) => "true or false",
             EncodingKind::Primitive(Primitive::Char) | EncodingKind::Wrapper(Primitive::Char) => {
@@ -294,5 +321,25 @@ fn found(literal: &LiteralKind) -> &'static str {
         LiteralKind::List(_) => "a list",
         LiteralKind::Set(_) => "a set",
         LiteralKind::Map(_) => "a map",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_are_values() {
+        let registry = EncodingRegistry::new();
+        for (id, example) in EXAMPLES {
+            let encoding = registry.get(&id).unwrap();
+            let value = value_of(&parse_literal(example).unwrap(), &*encoding);
+            assert!(value.is_ok(), "{example}: {value:?}");
+            let wrong = value_of(&parse_literal("\"1.2.24\"").unwrap(), &*encoding);
+            let said = wrong.unwrap_err().to_string();
+            assert!(said.ends_with(&format!("; it is written as {example}")), "{said}");
+            let wrong = value_of(&parse_literal("true").unwrap(), &*encoding);
+            assert!(wrong.unwrap_err().to_string().ends_with(&format!("; expected {example}")));
+        }
     }
 }

@@ -125,6 +125,42 @@ fn mistakes_are_shown_where_they_are() {
     }
 }
 
+/// What is pasted without what belongs to it, and what is meant by another word.
+#[test]
+fn what_is_meant() {
+    let fixture = people();
+    let at = "an ID is written with @ before it: @";
+    let date = "a date is written in double quotes: \"2024-02-01\"";
+    for (statement, marked, message) in [
+        ("show 0100000000000001", "0100000000000001", format!("{at}0100000000000001")),
+        ("show 1000000000000001", "1000000000000001", format!("{at}1000000000000001")),
+        ("delete 3F00000000000001", "3F00000000000001", format!("{at}3f00000000000001")),
+        ("find ab00000000000001<-Pet.owner", "ab00000000000001", format!("{at}ab00000000000001")),
+        ("find Pet where owner = 1000000000000001", "1000000000000001", format!("{at}1000000000000001")),
+        ("find Pet where owner = a000000000000001", "a000000000000001", format!("{at}a000000000000001")),
+        ("find Pet where born = 2024-02-01", "2024-02-01", date.to_owned()),
+        (
+            "set all Person to friends += 1",
+            "friends += 1",
+            "`+=` and `-=` are for numbers, and `friends` is a list: friends add VALUE, friends remove VALUE".to_owned(),
+        ),
+        (
+            "set all Person to scores -= 1",
+            "scores -= 1",
+            "`+=` and `-=` are for numbers, and `scores` is a map: scores put KEY: VALUE, scores remove KEY".to_owned(),
+        ),
+        ("find Gerson", "Gerson", "there is no object type `Gerson`".to_owned()),
+    ] {
+        let parsed = permazen_query::parse(statement);
+        let mistake = parsed.map_or_else(|mistake| mistake, |_| fixture.mistake(statement));
+        assert_eq!(mistake.to_string(), message, "{statement}");
+        assert_eq!(&statement[mistake.span.start..mistake.span.end], marked, "{statement}");
+    }
+    // An ID in a text, and a number, are what they are.
+    fixture.ask("find Person where name = \"1000000000000001\"");
+    fixture.ask("count Person where visits = 1000000000000001");
+}
+
 /// An ID of a type to which a reference cannot refer is no value of it.
 #[test]
 fn references_to_other_types() {

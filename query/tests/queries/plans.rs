@@ -1,6 +1,6 @@
 //! Plans in words, and what is read.
 
-use crate::database::people;
+use crate::database::{Answer, people};
 
 fn plan(statement: &str) -> String {
     let plan = people().plan(statement);
@@ -188,4 +188,47 @@ fn the_last_objects_by_their_ids() {
     let answer = fixture.ask("find Person where age = 20 order by id desc using none");
     let ids: Vec<_> = answer.rows.iter().map(|row| row.id.unwrap().to_string()).collect();
     assert_eq!(ids, ["0100000000000013", "0100000000000002"]);
+}
+
+/// A condition through references is shown the other way round if indexes serve it so.
+#[test]
+fn how_indexes_would_serve_it() {
+    let rows = [
+        ("Person where boss.name = \"Ann\"", Some("(Person where name = \"Ann\")<-Person.boss")),
+        (
+            "Pet where owner.boss.name starts \"A\"",
+            Some("(Person where name starts \"A\")<-Person.boss<-Pet.owner"),
+        ),
+        (
+            "Person where visits > 3 and boss.name in \"A\"..\"C\" and (visits = 7 or visits > 8)",
+            Some(
+                "(Person where name in \"A\"..\"C\")<-Person.boss where visits > 3 and (visits = 7 or visits > 8)",
+            ),
+        ),
+        (
+            "(Person union Pet) where name = \"Ann\"",
+            Some("(Person where name = \"Ann\") union (Pet where name = \"Ann\")"),
+        ),
+        // No index has it, or not in this way.
+        ("Person where boss.visits = 3", None),
+        ("Person where boss.name != \"Ann\"", None),
+        ("Person where boss.name is null", None),
+        ("Person where friends.name = \"Ann\"", None),
+        ("Person where not boss.name = \"Ann\"", None),
+        ("Person where boss.name = \"Ann\" or visits = 3", None),
+    ];
+    let fixture = people();
+    for (objects, other) in rows {
+        let answer = fixture.ask(&format!("find {objects}"));
+        let said = answer.ran.scanned_without_index.clone().unwrap();
+        let shown = said.split_once("; with indexes: ").map(|(_, shown)| shown);
+        assert_eq!(shown, other, "{objects}");
+        let Some(other) = other else { continue };
+        let other = fixture.ask(&format!("find {other}"));
+        let ids = |answer: &Answer| answer.rows.iter().map(|row| row.id).collect::<Vec<_>>();
+        assert_eq!(ids(&other), ids(&answer), "{objects}");
+        assert_eq!(other.ran.scanned_without_index, None, "{objects}");
+    }
+    let answer = fixture.ask("find (Person union Pet) where name = \"Ann\" using none");
+    assert_eq!(answer.ran.scanned_without_index, None);
 }

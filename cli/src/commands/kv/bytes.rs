@@ -47,7 +47,7 @@ fn c_string(text: &str) -> Option<Vec<u8>> {
     while let Some(c) = chars.next() {
         bytes.push(match c {
             '\\' => match chars.next()? {
-                c @ ('"' | '\\') => c as u8,
+                c @ ('"' | '\\') => u8::try_from(c).ok()?,
                 'b' => 0x08,
                 't' => b'\t',
                 'n' => b'\n',
@@ -60,7 +60,7 @@ fn c_string(text: &str) -> Option<Vec<u8>> {
                 _ => return None,
             },
             '"' => return None,
-            ' '..='~' => c as u8,
+            ' '..='~' => u8::try_from(c).ok()?,
             _ => return None,
         });
     }
