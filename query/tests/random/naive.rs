@@ -11,7 +11,7 @@ use permazen_query::syntax::{
     Objects, ObjectsKind, Part, Path, Range, SetOperator, Special, Step,
 };
 
-use crate::values::Kind;
+use crate::values::{Kind, whole};
 use crate::world::{Data, FieldKind, World};
 
 /// A statement that means nothing.
@@ -189,7 +189,9 @@ impl World {
             }
             (FieldKind::List(kind, _), Data::List(elements), How::Key(at)) => {
                 let at = match &at.kind {
-                    LiteralKind::Number(number) => number.parse::<usize>().ok(),
+                    LiteralKind::Number(number) => {
+                        whole(number).and_then(|at| usize::try_from(at).ok())
+                    }
                     _ => None,
                 };
                 let found = at.and_then(|at| elements.get(at).cloned());
@@ -344,7 +346,7 @@ impl World {
     /// The value and that of the literal, if the literal has one of that type.
     fn pair(&self, seen: &Seen, literal: &Literal) -> Option<(Value, Value)> {
         let number = |literal: &Literal| match &literal.kind {
-            LiteralKind::Number(number) => number.parse::<i64>().ok().map(Value::Long),
+            LiteralKind::Number(number) => whole(number).map(Value::Long),
             _ => None,
         };
         Some(match seen {

@@ -119,9 +119,9 @@ impl Kind {
             (kind, LiteralKind::Null) => kind.has_null().then_some(Value::Null),
             (Kind::Bool, LiteralKind::Bool(value)) => Some(Value::Bool(*value)),
             (Kind::Int | Kind::Integer, LiteralKind::Number(number)) => {
-                number.parse().ok().map(Value::Int)
+                Some(Value::Int(whole(number)?.try_into().ok()?))
             }
-            (Kind::Long, LiteralKind::Number(number)) => number.parse().ok().map(Value::Long),
+            (Kind::Long, LiteralKind::Number(number)) => whole(number).map(Value::Long),
             (Kind::Double, LiteralKind::Number(number)) => number.parse().ok().map(Value::Double),
             (Kind::Double, LiteralKind::Text(text)) if text.as_str() == Some("NaN") => {
                 Some(Value::Double(f64::NAN))
@@ -135,6 +135,11 @@ impl Kind {
             _ => None,
         }
     }
+}
+
+/// A whole number, which can be written as 2.0 too.
+pub(crate) fn whole(number: &str) -> Option<i64> {
+    number.parse().ok().or_else(|| number.strip_suffix(".0")?.parse().ok())
 }
 
 fn constant(constants: &[&'static str], word: &str) -> Option<Value> {
