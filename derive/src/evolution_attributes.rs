@@ -31,6 +31,8 @@ pub(crate) struct TypeEvolution {
 pub(crate) struct FieldEvolution {
     /// `None` if neither the field nor the struct says anything.
     upgrade: Option<Upgrade>,
+    /// Whether that is what the struct says.
+    is_upgrade_of_all: bool,
     /// Names that the field had.
     was: Vec<LitStr>,
     default: Option<DefaultValue>,
@@ -88,13 +90,17 @@ impl FieldEvolution {
     pub(crate) fn of(items: &[Item], upgrade_of_all: Option<Upgrade>, errors: &mut Errors) -> Self {
         let mut evolution = FieldEvolution {
             upgrade: upgrade_of_all,
+            is_upgrade_of_all: upgrade_of_all.is_some(),
             was: Vec::new(),
             default: None,
             upgrade_with: None,
         };
         for item in items {
             match item.key.to_string().as_str() {
-                "upgrade" => evolution.upgrade = errors.note(upgrade(item)),
+                "upgrade" => {
+                    evolution.upgrade = errors.note(upgrade(item));
+                    evolution.is_upgrade_of_all = false;
+                }
                 "was" => evolution.was = former_names(item, errors),
                 "default" => evolution.default = errors.note(default_value(item)),
                 "upgrade_with" => evolution.upgrade_with = errors.note(item.function()),
@@ -259,11 +265,13 @@ fn text(ty: &Type, value: &Expr) -> Option<TokenStream> {
 pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let krate = &model.krate;
     let m = quote!(#krate::__private);
-    let FieldEvolution { upgrade, was, default, upgrade_with } = &field.evolution;
+    let FieldEvolution { upgrade, is_upgrade_of_all, was, default, upgrade_with } =
+        &field.evolution;
+    let set = if *is_upgrade_of_all { quote!(upgrade_of_all) } else { quote!(upgrade) };
     let upgrade = upgrade.map(|upgrade| match upgrade {
-        Upgrade::Exact => quote!(.upgrade(#m::Upgrade::Exact)),
-        Upgrade::Reset => quote!(.upgrade(#m::Upgrade::Reset)),
-        Upgrade::Lossy => quote!(.upgrade(#m::Upgrade::Lossy)),
+        Upgrade::Exact => quote!(.#set(#m::Upgrade::Exact)),
+        Upgrade::Reset => quote!(.#set(#m::Upgrade::Reset)),
+        Upgrade::Lossy => quote!(.#set(#m::Upgrade::Lossy)),
     });
     let was = (!was.is_empty()).then(|| quote!(.was(&[#(#was),*])));
     let ty = &field.ty;

@@ -115,7 +115,7 @@ use object_model::{ObjectModel, Role};
 /// | attribute | what it says |
 /// |---|---|
 /// | on the struct: `removed("nickname", "age")` | the values of these fields, which the struct no longer has, may go |
-/// | on the struct: `on_schema_change = path` | this function sets values of an object that moves, before anything is converted; it is a `fn(&OldValues<'_>, &mut NewValues<'_, '_, Self>) -> permazen::Result<()>` |
+/// | on the struct: `on_schema_change = path` | this function sets values of an object that moves, before anything is converted; it may not change a field that has the same definition in the object's schema; it is a `fn(&OldValues<'_>, &mut NewValues<'_, '_, Self>) -> permazen::Result<()>` |
 /// | on the struct: `default_upgrade = "…"` | `upgrade` of the fields that do not have it |
 /// | on a field: `was = "oldName"`, `was = ["a", "b"]` | the names that the field had; its values are carried over from the first one that an object has |
 /// | on a field: `default = value` | the value in objects that lack the field: any expression of the field's type that gives the same value each time |

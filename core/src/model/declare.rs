@@ -23,6 +23,8 @@ pub struct FieldDecl {
     pub(crate) excludes: &'static [Exclude],
     /// `None` if the model says nothing.
     pub(crate) upgrade: Option<Upgrade>,
+    /// Whether the struct says `upgrade` for all its fields, and not this field itself.
+    pub(crate) is_upgrade_of_all: bool,
     pub(crate) was: &'static [&'static str],
     pub(crate) default: Option<WriteDefault>,
     pub(crate) upgrade_with: Option<UpgradeWith>,
@@ -60,6 +62,7 @@ impl FieldDecl {
             unique: false,
             excludes: &[],
             upgrade: None,
+            is_upgrade_of_all: false,
             was: &[],
             default: None,
             upgrade_with: None,
@@ -120,6 +123,14 @@ impl FieldDecl {
     #[must_use]
     pub const fn upgrade(mut self, upgrade: Upgrade) -> Self {
         self.upgrade = Some(upgrade);
+        self
+    }
+
+    /// Sets the same, as the struct says it for all its fields.
+    #[must_use]
+    pub const fn upgrade_of_all(mut self, upgrade: Upgrade) -> Self {
+        self.upgrade = Some(upgrade);
+        self.is_upgrade_of_all = true;
         self
     }
 

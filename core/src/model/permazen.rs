@@ -208,6 +208,11 @@ impl Builder {
     /// it is recorded; otherwise nothing is written. If this fails because others open the database
     /// at the same time, it runs again, as [`Builder::retry`] says.
     ///
+    /// Warns (`tracing::warn`) of conversions of fields that are called for no recorded schema
+    /// although there are objects: see [`NeverCalled`](super::NeverCalled). Cost: nothing if no field
+    /// states a conversion; otherwise counting the objects of these types, as
+    /// [`Permazen::evolution_report`] does.
+    ///
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models; the database is then
     /// untouched. [`Error::SchemaDiffers`] if the schema is not recorded and new schemas are not

@@ -52,6 +52,14 @@ versions! {
             pub owner: Option<String>,
         }
     }
+    reset_all {
+        #[permazen(default_upgrade = "reset")]
+        pub struct Account {
+            #[permazen(indexed)]
+            pub price: i32,
+            pub notes: Vec<String>,
+        }
+    }
     text {
         pub struct Account {
             #[permazen(indexed)]
@@ -156,6 +164,7 @@ fn what_the_same_schema_cannot_obey_is_said() {
         assert_eq!(load::<cents::Account>(&new, id).unwrap().price, 5);
         // Without a conversion, nothing is said, and nothing is counted.
         assert_eq!(warnings(|| drop(open::<euros::Account>(store))), [""; 0]);
+        assert_eq!(warnings(|| drop(open::<reset_all::Account>(store))), [""; 0]);
     });
 }
 

@@ -12,11 +12,12 @@ use crate::model::error::Result;
 use crate::object::Transaction;
 use crate::schema::Schema;
 
-/// What a model states for a field that has the same definition.
+/// What a model states for a field that has the same definition. What it says for all its fields is
+/// meant for those that have changed.
 fn stated(decl: &FieldDecl) -> Option<&'static str> {
     match (decl.upgrade_with, decl.upgrade) {
         (Some(_), _) => Some("upgrade_with"),
-        (None, Some(Upgrade::Reset)) => Some("upgrade = \"reset\""),
+        (None, Some(Upgrade::Reset)) if !decl.is_upgrade_of_all => Some("upgrade = \"reset\""),
         _ => None,
     }
 }
