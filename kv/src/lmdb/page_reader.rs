@@ -31,14 +31,16 @@ struct Visit<'t, 's> {
 }
 
 impl<'t> PageReader<'t> {
-    /// A reader of the pages of a view; `None` if LMDB must read them. It needs no turn.
-    #[inline]
-    pub(super) fn of(view: &'t View) -> Result<Option<Self>> {
-        view.check()?;
+    /// A reader of the pages of a view; `None` if they cannot be read, for the reason that [`View::otherwise`] has. It
+    /// needs no turn.
+    #[inline(always)]
+    pub(super) fn of(view: &'t View) -> Option<Self> {
+        if view.check().is_err() {
+            return None;
+        }
         match view.access() {
-            Access::Pages(tree) => Ok(Some(PageReader::new(tree, view.path()))),
-            Access::ByLmdb => Ok(None),
-            Access::Damaged(reason) => Err(damaged(view.path(), reason)),
+            Access::Pages(tree) => Some(PageReader::new(tree, view.path())),
+            _ => None,
         }
     }
 
@@ -213,7 +215,7 @@ fn leads_on(before: Option<&[u8]>, leaf: Page<'_>, at: usize, direction: Directi
 }
 
 #[cold]
-fn damaged(path: &Path, reason: &str) -> KvError {
+pub(super) fn damaged(path: &Path, reason: &str) -> KvError {
     KvError::Damaged { path: path.into(), reason: format!("data.mdb: {reason}").into() }
 }
 
@@ -382,27 +384,27 @@ impl<'t> Iterator for Steps<'t> {
 
 impl KvRead for View {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.get(key);
         }
         let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.get(key))
+        self.otherwise()?.map_or(Ok(None), |reader| reader.get(key))
     }
 
     fn get_near(&self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.get_near(key, near);
         }
         let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.get_near(key, near))
+        self.otherwise()?.map_or(Ok(None), |reader| reader.get_near(key, near))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.scan(span, direction);
         }
         let _turn = self.turn();
-        let Some(reader) = self.reader() else {
+        let Some(reader) = self.otherwise()? else {
             span.check()?;
             return Ok(Box::new(std::iter::empty()));
         };
@@ -415,29 +417,29 @@ impl KvRead for View {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.visit(span, direction, visitor);
         }
-        match self.reader() {
+        match self.otherwise()? {
             Some(reader) => reader.visit_of(Some(self), span, direction, visitor),
             None => span.check(),
         }
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.at_least(min, max);
         }
         let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.at_least(min, max))
+        self.otherwise()?.map_or(Ok(None), |reader| reader.at_least(min, max))
     }
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.at_most(min, max);
         }
         let _turn = self.turn();
-        self.reader().map_or(Ok(None), |reader| reader.at_most(min, max))
+        self.otherwise()?.map_or(Ok(None), |reader| reader.at_most(min, max))
     }
 
     fn max_key_len(&self) -> usize {

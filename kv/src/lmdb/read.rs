@@ -14,7 +14,7 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{StoredKey, StoredSpan};
-use super::page_reader::PageReader;
+use super::page_reader::{PageReader, damaged};
 use super::tree::Tree;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
@@ -441,10 +441,10 @@ impl View {
         &self,
         mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if let Some(pages) = PageReader::of(self)? {
+        if let Some(pages) = PageReader::of(self) {
             return pages.each_stored(&mut put);
         }
-        let Some(reader) = self.reader() else { return Ok(()) };
+        let Some(reader) = self.otherwise()? else { return Ok(()) };
         each_stored(reader.pairs, reader.txn, reader.path, put)
     }
 
@@ -512,8 +512,17 @@ impl View {
         lock(&self.turn)
     }
 
-    #[inline]
-    pub(super) fn reader(&self) -> Option<Reader<'_>> {
+    /// A reader by calls of LMDB, if its pages are not read here; `None` if there are no pairs.
+    #[cold]
+    pub(super) fn otherwise(&self) -> Result<Option<Reader<'_>>> {
+        self.check()?;
+        match self.access() {
+            Access::Damaged(reason) => Err(damaged(self.path(), reason)),
+            _ => Ok(self.reader()),
+        }
+    }
+
+    fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
         Some(Reader { pairs, txn: &self.txn, path: self.env().path() })
     }

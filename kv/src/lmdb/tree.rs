@@ -144,8 +144,6 @@ struct Fork<'t> {
     /// The node that was taken.
     taken: usize,
     level: u16,
-    /// If pages are checked: the bound of the keys of the branch, on the side of the node that is wanted next.
-    outer: Option<&'t [u8]>,
 }
 
 /// Where a key is, or would be.
@@ -157,6 +155,8 @@ struct Found<'t> {
     left_of_next: Option<Fork<'t>>,
     /// The lowest branch on the way in which a page comes before the one that was taken.
     right_of_last: Option<Fork<'t>>,
+    /// If pages are checked: the lower bound of the second of these branches, and the upper bound of the first.
+    outer: Bounds<'t>,
 }
 
 /// The keys of a page are not less than the first of these, and less than the second one.
@@ -231,36 +231,44 @@ impl Tree {
         None
     }
 
-    /// So many bytes from the beginning of a page on; `None` if the file does not have all of these `pages`.
-    #[inline]
-    fn bytes(&self, number: u64, pages: u64, len: usize) -> Option<&[u8]> {
-        if number < META_PAGES || pages > self.pages || number > self.pages - pages {
-            return self.wrong(|| {
-                let last = number.saturating_add(pages).saturating_sub(1);
-                format!(
-                    "it leads to page {last}, where pages {META_PAGES} to {} can be",
-                    self.pages - 1
-                )
-            });
-        }
-        #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]
-        let place = self.start + number as usize * self.page_len;
-        // SAFETY: The map and the file have these pages, as `new` demands. Pages of the tree of an open
-        // transaction do not change. In a damaged file, the tree can lead to another page. One that a commit
-        // writes meanwhile may change while it is read; LMDB would read it in the same way, and whatever is in
-        // it, reading it stays inside it.
-        #[allow(unsafe_code)]
-        Some(unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), len) })
+    /// Notes that the tree leads to pages that the file does not have.
+    #[cold]
+    fn outside<T>(&self, number: u64, pages: u64) -> Option<T> {
+        let last = number.saturating_add(pages).saturating_sub(1);
+        let end = self.pages.saturating_sub(1);
+        self.wrong(|| format!("it leads to page {last}, where pages {META_PAGES} to {end} can be"))
     }
 
-    #[inline]
-    fn page(&self, number: u64) -> Option<Page<'_>> {
-        let bytes = self.bytes(number, 1, self.page_len)?;
-        let is_checked = self.checked.as_ref().is_none_or(|checked| checked.has(number));
+    /// So many bytes from the beginning of a page on, which are in pages of the file.
+    #[inline(always)]
+    fn bytes(&self, number: u64, len: usize) -> &[u8] {
+        let place = self.start + number as usize * self.page_len;
+        // SAFETY: The map and the file have these pages, as `new` demands, and as each caller has made sure. Pages of
+        // the tree of an open transaction do not change. In a damaged file, the tree can lead to another page. One
+        // that a commit writes meanwhile may change while it is read; LMDB would read it in the same way, and whatever
+        // is in it, reading it stays inside it.
+        #[allow(unsafe_code)]
+        unsafe {
+            slice::from_raw_parts(ptr::with_exposed_provenance(place), len)
+        }
+    }
+
+    #[inline(always)]
+    fn page<const CHECKED: bool>(&self, number: u64) -> Option<Page<'_>> {
+        if number >= self.pages || number < META_PAGES {
+            return self.outside(number, 1);
+        }
+        let bytes = self.bytes(number, self.page_len);
         match Page::parse(bytes) {
-            Some(page) if is_checked && page.number() == number => Some(page),
+            Some(page) if page.number() == number && (!CHECKED || self.was_checked(number)) => {
+                Some(page)
+            }
             _ => self.look_closer(number, bytes),
         }
+    }
+
+    fn was_checked(&self, number: u64) -> bool {
+        self.checked.as_ref().is_none_or(|checked| checked.has(number))
     }
 
     /// The page, if there is nothing wrong with it.
@@ -276,6 +284,7 @@ impl Tree {
     }
 
     /// Notes that a page is at a level where it cannot be.
+    #[cold]
     fn wrong_level<T>(&self, page: Page<'_>, level: u16) -> Option<T> {
         self.wrong(|| {
             let kind = if page.is_leaf { "leaf" } else { "branch" };
@@ -283,12 +292,8 @@ impl Tree {
         })
     }
 
-    /// Whether the keys of a leaf are within the bounds. Looked at only if pages are to be checked.
-    #[inline]
+    /// Whether the keys of a leaf are within the bounds.
     fn is_within(&self, leaf: Page<'_>, (low, high): Bounds<'_>) -> Option<()> {
-        if self.checked.is_none() {
-            return Some(());
-        }
         let (first, last) = (leaf.stored_key(0)?, leaf.stored_key(leaf.count() - 1)?);
         if low.is_none_or(|low| first >= low) && high.is_none_or(|high| last < high) {
             return Some(());
@@ -296,69 +301,122 @@ impl Tree {
         self.wrong(|| format!("page {} has keys that belong elsewhere", leaf.number()))
     }
 
-    #[inline]
-    fn find(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
-        let (mut left_of_next, mut right_of_last) = (None, None);
-        // Between which keys those of the page are.
+    /// The leaf where a key is or would be, and its first pair that is not before the key. `pass` is told each branch on
+    /// the way, and, if pages are checked, its bounds.
+    #[inline(always)]
+    fn descend<'t, const CHECKED: bool>(
+        &'t self,
+        root: u64,
+        wanted: Wanted<'_>,
+        mut pass: impl FnMut(Fork<'t>, Bounds<'t>),
+    ) -> Option<(Page<'t>, usize)> {
         let (mut low, mut high) = (None, None);
-        let mut page = self.page(root)?;
-        for level in 1..=self.depth {
-            if page.is_leaf {
-                if level != self.depth {
-                    return self.wrong_level(page, level);
-                }
-                let at = wanted.search(page, 0, Ordering::is_lt)?;
-                self.is_within(page, (low, high))?;
-                return Some(Found { leaf: page, at, left_of_next, right_of_last });
+        let mut page = self.page::<CHECKED>(root)?;
+        let mut level = 1;
+        while !page.is_leaf {
+            if level >= self.depth {
+                return self.wrong_level(page, level);
             }
             // The key of the first node counts as less than all others.
             let next = wanted.search(page, 1, Ordering::is_le)?;
             let taken = next - 1;
-            if next < page.count() {
-                left_of_next = Some(Fork { branch: page, taken, level, outer: high });
-            }
-            if taken > 0 {
-                right_of_last = Some(Fork { branch: page, taken, level, outer: low });
-            }
-            if self.checked.is_some() {
+            pass(Fork { branch: page, taken, level }, (low, high));
+            if CHECKED {
                 high = page.stored_key(next).filter(|_| next < page.count()).or(high);
                 low = page.stored_key(taken).filter(|_| taken > 0).or(low);
             }
-            page = self.page(page.child(taken)?)?;
+            page = self.page::<CHECKED>(page.child(taken)?)?;
+            level += 1;
         }
-        self.wrong_level(page, self.depth + 1)
+        if level != self.depth {
+            return self.wrong_level(page, level);
+        }
+        let at = wanted.search(page, 0, Ordering::is_lt)?;
+        if CHECKED {
+            self.is_within(page, (low, high))?;
+        }
+        Some((page, at))
+    }
+
+    #[inline(always)]
+    fn find_with<'t, const CHECKED: bool>(
+        &'t self,
+        root: u64,
+        wanted: Wanted<'_>,
+    ) -> Option<Found<'t>> {
+        let (mut left_of_next, mut right_of_last, mut outer) = (None, None, (None, None));
+        let (leaf, at) = self.descend::<CHECKED>(root, wanted, |fork, (low, high)| {
+            if fork.taken + 1 < fork.branch.count() {
+                left_of_next = Some(fork);
+                outer.1 = high;
+            }
+            if fork.taken > 0 {
+                right_of_last = Some(fork);
+                outer.0 = low;
+            }
+        })?;
+        Some(Found { leaf, at, left_of_next, right_of_last, outer })
+    }
+
+    #[inline(always)]
+    fn find(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
+        match self.checked {
+            None => self.find_with::<false>(root, wanted),
+            Some(_) => self.find_checked(root, wanted),
+        }
+    }
+
+    #[cold]
+    fn find_checked(&self, root: u64, wanted: Wanted<'_>) -> Option<Found<'_>> {
+        self.find_with::<true>(root, wanted)
     }
 
     /// The outermost leaf below a page at a level.
     fn outermost<'t>(
         &'t self,
-        (number, level): (u64, u16),
+        at: (u64, u16),
+        bounds: Bounds<'t>,
+        outer: Outer,
+    ) -> Option<Page<'t>> {
+        match self.checked {
+            None => self.outermost_with::<false>(at, bounds, outer),
+            Some(_) => self.outermost_with::<true>(at, bounds, outer),
+        }
+    }
+
+    #[inline(always)]
+    fn outermost_with<'t, const CHECKED: bool>(
+        &'t self,
+        (number, mut level): (u64, u16),
         (mut low, mut high): Bounds<'t>,
         outer: Outer,
     ) -> Option<Page<'t>> {
-        let mut page = self.page(number)?;
-        for level in level..=self.depth {
-            if page.is_leaf {
-                if level != self.depth {
-                    return self.wrong_level(page, level);
-                }
-                self.is_within(page, (low, high))?;
-                return Some(page);
+        let mut page = self.page::<CHECKED>(number)?;
+        while !page.is_leaf {
+            if level >= self.depth {
+                return self.wrong_level(page, level);
             }
             let last = page.count() - 1;
             let taken = match outer {
                 Outer::First => 0,
                 Outer::Last => last,
             };
-            if self.checked.is_some() && last > 0 {
+            if CHECKED && last > 0 {
                 match outer {
                     Outer::First => high = page.stored_key(1),
                     Outer::Last => low = page.stored_key(last),
                 }
             }
-            page = self.page(page.child(taken)?)?;
+            page = self.page::<CHECKED>(page.child(taken)?)?;
+            level += 1;
         }
-        self.wrong_level(page, self.depth + 1)
+        if level != self.depth {
+            return self.wrong_level(page, level);
+        }
+        if CHECKED {
+            self.is_within(page, (low, high))?;
+        }
+        Some(page)
     }
 
     /// The first pair below a page.
@@ -374,21 +432,35 @@ impl Tree {
         Some(Spot::At(leaf, leaf.count() - 1))
     }
 
-    /// The first pair after the page that was taken at a fork.
-    fn first_after<'t>(&'t self, fork: Option<Fork<'t>>) -> Option<Spot<'t>> {
-        let Some(Fork { branch, taken, level, outer }) = fork else { return Some(Spot::Nowhere) };
-        let high = branch.stored_key(taken + 2).or(outer);
-        self.first_below(
-            (branch.child(taken + 1)?, level + 1),
-            (branch.stored_key(taken + 1), high),
-        )
+    /// The first pair after the page that was taken at a fork, whose branch has this upper bound.
+    fn first_after<'t>(
+        &'t self,
+        fork: Option<Fork<'t>>,
+        high: Option<&'t [u8]>,
+    ) -> Option<Spot<'t>> {
+        let Some(Fork { branch, taken, level }) = fork else { return Some(Spot::Nowhere) };
+        let bounds = match self.checked {
+            None => (None, None),
+            Some(_) => (branch.stored_key(taken + 1), branch.stored_key(taken + 2).or(high)),
+        };
+        self.first_below((branch.child(taken + 1)?, level + 1), bounds)
     }
 
-    /// The last pair before the page that was taken at a fork.
-    fn last_before<'t>(&'t self, fork: Option<Fork<'t>>) -> Option<Spot<'t>> {
-        let Some(Fork { branch, taken, level, outer }) = fork else { return Some(Spot::Nowhere) };
-        let low = branch.stored_key(taken - 1).filter(|_| taken > 1).or(outer);
-        self.last_below((branch.child(taken - 1)?, level + 1), (low, branch.stored_key(taken)))
+    /// The last pair before the page that was taken at a fork, whose branch has this lower bound.
+    fn last_before<'t>(
+        &'t self,
+        fork: Option<Fork<'t>>,
+        low: Option<&'t [u8]>,
+    ) -> Option<Spot<'t>> {
+        let Some(Fork { branch, taken, level }) = fork else { return Some(Spot::Nowhere) };
+        let bounds = match self.checked {
+            None => (None, None),
+            Some(_) => {
+                let before = branch.stored_key(taken - 1).filter(|_| taken > 1);
+                (before.or(low), branch.stored_key(taken))
+            }
+        };
+        self.last_below((branch.child(taken - 1)?, level + 1), bounds)
     }
 
     fn spot<'t>(&'t self, find: impl FnOnce(u64) -> Option<Spot<'t>>) -> Spot<'t> {
@@ -400,7 +472,10 @@ impl Tree {
     pub(super) fn get(&self, key: &[u8]) -> Spot<'_> {
         let wanted = Wanted::new(key);
         self.spot(|root| {
-            let Found { leaf, at, .. } = self.find(root, wanted)?;
+            let (leaf, at) = match self.checked {
+                None => self.descend::<false>(root, wanted, |_, _| {})?,
+                Some(_) => self.find_checked(root, wanted).map(|found| (found.leaf, found.at))?,
+            };
             if at == leaf.count() {
                 return Some(Spot::Nowhere);
             }
@@ -414,7 +489,10 @@ impl Tree {
         let (first, len) = leaf.elsewhere(at)?;
         let all = HEAD.checked_add(len)?;
         let pages = all.div_ceil(self.page_len) as u64;
-        let found = overflow_count(self.bytes(first, 1, HEAD)?, first);
+        if first < META_PAGES || pages > self.pages || first > self.pages - pages {
+            return self.outside(first, pages);
+        }
+        let found = overflow_count(self.bytes(first, HEAD), first);
         if found.is_none_or(|found| found < pages) {
             return self.wrong(|| {
                 format!(
@@ -423,7 +501,7 @@ impl Tree {
                 )
             });
         }
-        self.bytes(first, pages, all)?.get(HEAD..)
+        self.bytes(first, all).get(HEAD..)
     }
 
     /// The first pair with a key that is not less than `min`.
@@ -432,11 +510,12 @@ impl Tree {
             return self.spot(|root| self.first_below((root, 1), (None, None)));
         }
         self.spot(|root| {
-            let Found { leaf, at, left_of_next, .. } = self.find(root, Wanted::new(min))?;
+            let found = self.find(root, Wanted::new(min))?;
+            let Found { leaf, at, .. } = found;
             if at < leaf.count() {
                 return Some(Spot::At(leaf, at));
             }
-            self.first_after(left_of_next)
+            self.first_after(found.left_of_next, found.outer.1)
         })
     }
 
@@ -446,16 +525,20 @@ impl Tree {
             return self.spot(|root| self.last_below((root, 1), (None, None)));
         };
         self.spot(|root| {
-            let Found { leaf, at, right_of_last, .. } = self.find(root, Wanted::new(max))?;
+            let found = self.find(root, Wanted::new(max))?;
+            let Found { leaf, at, .. } = found;
             if at > 0 {
                 return Some(Spot::At(leaf, at - 1));
             }
-            self.last_before(right_of_last)
+            self.last_before(found.right_of_last, found.outer.0)
         })
     }
 
     /// The first pair of the leaf after the one that has this key last.
     pub(super) fn next_leaf(&self, last: &[u8]) -> Spot<'_> {
-        self.spot(|root| self.first_after(self.find(root, Wanted::new(last))?.left_of_next))
+        self.spot(|root| {
+            let found = self.find(root, Wanted::new(last))?;
+            self.first_after(found.left_of_next, found.outer.1)
+        })
     }
 }
