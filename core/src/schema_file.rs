@@ -23,6 +23,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use permazen_kv::__internal::WithCauses;
+
 use crate::schema::{
     Difference, FieldEffect, IndexEffect, ObjectType, SchemaComparison, SchemaError, SchemaModel,
     TypeDifference, TypeEffect, XmlForm,
@@ -55,20 +57,24 @@ pub enum SchemaFileError {
         differences: String,
     },
     /// The file does not contain a schema.
-    #[error("{} contains no schema; run the test with {ACCEPT}=1 to write it anew", path.display())]
+    #[error(
+        "{} contains no schema: {}; run the test with {ACCEPT}=1 to write it anew",
+        path.display(),
+        WithCauses(source)
+    )]
     Invalid {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: SchemaError,
+        r#source: SchemaError,
     },
     /// The file could not be read or written.
-    #[error("cannot access {}", path.display())]
+    #[error("cannot access {}: {}", path.display(), WithCauses(source))]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
 }
 

@@ -178,11 +178,11 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] permazen::kv::KvError),
     /// A temporary file failed, or the function that gets the changes before they are made.
-    #[error("{0}")]
+    #[error(transparent)]
     File(#[from] std::io::Error),
     /// A value was decoded differently the second time.
     #[error("decoding: {0}")]
-    Encoding(#[from] permazen::encoding::EncodingError),
+    Encoding(permazen::encoding::EncodingError),
     /// An option is impossible.
     #[error("{0}")]
     Option(String),
@@ -202,6 +202,12 @@ pub enum Error {
         /// How many findings were left.
         findings: u64,
     },
+}
+
+impl From<permazen::encoding::EncodingError> for Error {
+    fn from(error: permazen::encoding::EncodingError) -> Self {
+        Error::Encoding(error)
+    }
 }
 
 /// Result of a check.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 use permazen_kv::remote::{ServerHost, TlsError};
 
@@ -130,8 +131,8 @@ pub(crate) enum Failure {
     #[error("no connection: {0}")]
     Unreachable(io::Error),
     /// The connection is lost, or nobody answers.
-    #[error("the connection is lost: {0}")]
-    Lost(#[from] io::Error),
+    #[error("the connection is lost: {}", WithCauses(.0))]
+    Lost(io::Error),
     #[error(transparent)]
     Server(#[from] ServerError),
     /// What a pair has in etcd is not what a commit writes.
@@ -143,6 +144,12 @@ pub(crate) enum Failure {
     /// Another reason, which does not pass by itself. Nothing was sent.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Lost(error)
+    }
 }
 
 /// Nothing was sent before a connection is encrypted.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 use permazen_kv::remote::{ServerHost, TlsError};
 
@@ -125,13 +126,19 @@ impl ServerError {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The connection is lost, or nobody answers.
-    #[error("the connection to the server is lost: {0}")]
-    Lost(#[from] io::Error),
+    #[error("the connection to the server is lost: {}", WithCauses(.0))]
+    Lost(io::Error),
     #[error(transparent)]
     Server(Box<ServerError>),
     /// Another reason.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Lost(error)
+    }
 }
 
 impl From<ServerError> for Failure {

@@ -30,6 +30,12 @@ mod writes;
 #[cfg(feature = "xml")]
 pub mod xml;
 
+/// What only other crates of this project use: it changes without notice.
+#[doc(hidden)]
+pub mod __internal {
+    pub use crate::contract::with_causes::WithCauses;
+}
+
 pub use contract::{
     Blob, Capabilities, Conflict, Direction, Durability, ErrorFamily, KeyWatch, KvDatabase,
     KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Result, Retry,

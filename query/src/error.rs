@@ -1,5 +1,6 @@
 //! Why a statement could not be run.
 
+use permazen::kv::__internal::WithCauses;
 use permazen::kv::KvError;
 use permazen::object;
 
@@ -21,10 +22,11 @@ pub enum QueryError {
     NotTaken(Box<NotTaken>),
     /// A temporary file for sorting could not be used.
     #[error(
-        "sorting needs more memory than it may use, and its temporary file cannot be used: {0}; make \
-         room, or choose another folder for temporary files"
+        "sorting needs more memory than it may use, and its temporary file cannot be used: {}; make \
+         room, or choose another folder for temporary files",
+        WithCauses(.0)
     )]
-    Temporary(#[source] std::io::Error),
+    Temporary(std::io::Error),
     /// The recorded schemas have changed since the statement was checked.
     #[error("the recorded schemas have changed since the statement was checked; check it again")]
     SchemasChanged,

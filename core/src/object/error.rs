@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::{Hex, KvError};
 
 use crate::encoding::{EncodingError, EncodingId};
@@ -18,12 +19,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The key/value store failed.
-    #[error("{}{source}", Prefix(.of))]
+    #[error("{}{}", Prefix(.of), WithCauses(source))]
     Kv {
         /// The object, and the field if the failure was about one; empty if that is not known.
         of: String,
         /// The error of the store.
-        source: KvError,
+        r#source: KvError,
     },
     /// A schema is invalid, not allowed, unknown or in use, or the recorded schemas are damaged.
     #[error(transparent)]
@@ -106,8 +107,8 @@ pub enum Error {
         name: String,
     },
     /// The object may not move to the schema of the transaction, and has not moved.
-    #[error("{0}")]
-    MoveRefused(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    MoveRefused(Box<dyn std::error::Error + Send + Sync>),
     /// An own conversion, or a listener to what it created, used the object that was being moved to
     /// another schema. It has not moved.
     #[error(
@@ -142,13 +143,13 @@ pub enum Error {
         index: u32,
     },
     /// The field cannot hold the value.
-    #[error("invalid value for {field}: {source}")]
+    #[error("invalid value for {field}: {}", WithCauses(source))]
     InvalidValue {
         /// The field, and the object if there is one.
         field: String,
         /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an
         /// object of a type that the field does not allow.
-        source: EncodingError,
+        r#source: EncodingError,
     },
     /// The operation needs to understand values of an encoding that is not registered. Only
     /// databases that carry unknown encodings
@@ -240,23 +241,24 @@ pub enum Error {
     },
     /// A listener or callback failed. The change for which the listener was called stays. Listeners
     /// to deletions are called before the deletion, and their failure prevents it.
-    #[error("a listener failed: {0}")]
-    Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("a listener failed: {}", WithCauses(&**.0))]
+    Listener(Box<dyn std::error::Error + Send + Sync>),
     /// Objects break rules of the layer above. The error says what happened: an operation that is
     /// checked at its end was undone; after `commit`, everything was rolled back.
-    #[error("{0}")]
-    RulesBroken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    RulesBroken(Box<dyn std::error::Error + Send + Sync>),
     /// A hook of a model failed. The operation of which it was told was undone.
-    #[error("{0}")]
-    Hook(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Hook(Box<dyn std::error::Error + Send + Sync>),
     /// The temporary file of a bulk load cannot be made, written or read.
     #[error(
-        "sorting what is loaded failed: {0}; check the directory for temporary files and its free space"
+        "sorting what is loaded failed: {}; check the directory for temporary files and its free space",
+        WithCauses(.0)
     )]
-    TemporaryFile(#[source] std::io::Error),
+    TemporaryFile(std::io::Error),
     /// The operating system gave no random bytes.
-    #[error("no random bytes from the operating system: {0}")]
-    Random(#[source] std::io::Error),
+    #[error("no random bytes from the operating system: {}", WithCauses(.0))]
+    Random(std::io::Error),
     /// This transaction does not support the operation.
     #[error("{0} is not possible")]
     Unsupported(&'static str),
@@ -347,6 +349,11 @@ impl Error {
             | Error::Hook(error) => first_to_say(&**error, says_retryable),
             _ => false,
         }
+    }
+
+    /// Whether a commit has failed, and it is not known whether it took effect.
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Error::Kv { source, .. } if source.is_outcome_unknown())
     }
 
     /// Whether the error is about the transaction or the store, and not about the object that was to

@@ -1,5 +1,7 @@
 //! What can go wrong with object XML.
 
+use permazen_kv::__internal::WithCauses;
+
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 use crate::object::{self, MissingTargets};
@@ -23,7 +25,8 @@ pub enum ObjectXmlError {
     },
     /// A text, or null, is not a value of its field.
     #[error(
-        "object XML, line {line}, column {column}: invalid value {text} for field {field:?}: {source}"
+        "object XML, line {line}, column {column}: invalid value {text} for field {field:?}: {}",
+        WithCauses(source)
     )]
     Value {
         /// Line.
@@ -35,20 +38,20 @@ pub enum ObjectXmlError {
         /// The text in quotes, possibly shortened, or `null`.
         text: String,
         /// What is wrong with it.
-        source: EncodingError,
+        r#source: EncodingError,
     },
     /// A schema of the document is invalid, or contradicts the database.
-    #[error("object XML, line {line}, column {column}: {source}")]
+    #[error("object XML, line {line}, column {column}: {}", WithCauses(source))]
     Schema {
         /// Line.
         line: u64,
         /// Column.
         column: u64,
         /// What is wrong with it.
-        source: SchemaError,
+        r#source: SchemaError,
     },
     /// An object cannot be put into the database.
-    #[error("object XML, line {line}, column {column}: object {id}: {source}")]
+    #[error("object XML, line {line}, column {column}: object {id}: {}", WithCauses(source))]
     Object {
         /// Line.
         line: u64,
@@ -57,7 +60,7 @@ pub enum ObjectXmlError {
         /// The object.
         id: ObjId,
         /// Why not.
-        source: object::Error,
+        r#source: object::Error,
     },
     /// The document refers to objects that are neither in it nor in the database.
     #[error(
@@ -101,11 +104,17 @@ pub enum ObjectXmlError {
         encoded: Box<[u8]>,
     },
     /// The document could not be read or written.
-    #[error("object XML could not be transferred: {0}")]
-    Io(#[from] std::io::Error),
+    #[error("object XML could not be transferred: {}", WithCauses(.0))]
+    Io(std::io::Error),
     /// The transaction failed, but not because of the document.
     #[error(transparent)]
     Transaction(#[from] object::Error),
+}
+
+impl From<std::io::Error> for ObjectXmlError {
+    fn from(error: std::io::Error) -> Self {
+        ObjectXmlError::Io(error)
+    }
 }
 
 pub(super) type Result<T> = std::result::Result<T, ObjectXmlError>;

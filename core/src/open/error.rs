@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 use permazen_kv::xml::XmlError;
 
@@ -57,20 +58,20 @@ pub enum OpenError {
         found: &'static str,
     },
     /// The file could not be read.
-    #[error("{}: {source}", path_text(path))]
+    #[error("{}: {}", path_text(path), WithCauses(source))]
     Io {
         /// The file.
         path: Box<Path>,
         /// The error of the system.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// A file is no XML dump.
-    #[error("{}: {source}", path_text(path))]
+    #[error("{}: {}", path_text(path), WithCauses(&**source))]
     Xml {
         /// The file.
         path: Box<Path>,
         /// What is wrong with it.
-        source: Box<XmlError>,
+        r#source: Box<XmlError>,
     },
     /// An XML dump was changed while it was read.
     #[error("{}: it was changed while it was read; open it again", path_text(path))]

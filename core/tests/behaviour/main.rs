@@ -13,6 +13,7 @@ mod deletion;
 mod deletion_steps;
 mod deletions_agree;
 mod encoded;
+mod error_texts;
 mod failed_deletions;
 mod failures;
 mod fields;

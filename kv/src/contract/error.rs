@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use super::with_causes::WithCauses;
 use crate::{Hex, KeySpan};
 
 /// Result of a key/value operation.
@@ -153,20 +154,20 @@ pub enum KvError {
         reason: Box<str>,
     },
     /// A failure of the store itself.
-    #[error("{context}: {source}")]
+    #[error("{context}: {}", WithCauses(&**source))]
     Store {
         /// What was attempted, and where.
         context: Box<str>,
         /// The backend's own error.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An error of a layer that is itself a store and has errors of its own, such as a ledger.
-    #[error("{source}")]
+    #[error("{}", WithCauses(&**source))]
     Other {
         /// What to do about it.
         family: ErrorFamily,
         /// The layer's own error.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        r#source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -17,6 +17,7 @@ mod retry;
 mod space;
 mod store;
 mod watch;
+pub(crate) mod with_causes;
 
 pub use capabilities::{Capabilities, Statistics};
 pub use durability::Durability;

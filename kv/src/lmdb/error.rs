@@ -67,3 +67,9 @@ pub(super) fn cannot_open(path: &Path, reason: impl Into<Box<str>>) -> KvError {
 pub(super) fn io_failed(path: &Path, what: &str, error: io::Error) -> KvError {
     cannot_open(path, format!("{what}: {error}"))
 }
+
+/// The error for a page that is not as LMDB writes it.
+#[cold]
+pub(super) fn damaged(path: &Path, reason: &str) -> KvError {
+    KvError::Damaged { path: path.into(), reason: format!("data.mdb: {reason}").into() }
+}

@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::error::damaged;
 use super::key::MAX_KEY;
 use super::page::{InLeaf, Page};
-use super::read::{Access, End, MOST_STEPS, View, not_stored_by_us, stripped};
+use super::read::{Access, End, MOST_STEPS, View, each_stored, not_stored_by_us, stripped};
 use super::tree::{Spot, Tree};
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Near, Pair, Result, Scan, Visitor};
 
@@ -214,11 +215,6 @@ fn leads_on(before: Option<&[u8]>, leaf: Page<'_>, at: usize, direction: Directi
     }
 }
 
-#[cold]
-pub(super) fn damaged(path: &Path, reason: &str) -> KvError {
-    KvError::Damaged { path: path.into(), reason: format!("data.mdb: {reason}").into() }
-}
-
 impl<'t, 's> Visit<'t, 's> {
     fn run(self, visitor: &mut Visitor<'_>) -> Result<()> {
         let (tree, span) = (self.pages.tree, self.span);
@@ -379,6 +375,20 @@ impl<'t> Iterator for Steps<'t> {
                 ended.err().map(Err)
             }
         }
+    }
+}
+
+impl View {
+    /// Gives all pairs to `put`, in order, as they are stored.
+    pub(super) fn each_stored(
+        &self,
+        mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(pages) = PageReader::of(self) {
+            return pages.each_stored(&mut put);
+        }
+        let Some(reader) = self.otherwise()? else { return Ok(()) };
+        each_stored(reader.pairs, reader.txn, reader.path, put)
     }
 }
 

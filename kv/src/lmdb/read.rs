@@ -12,9 +12,8 @@ use heed::types::Bytes;
 use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 
 use super::env::{CountedReader, Pairs, Shared};
-use super::error::{READING, failed};
+use super::error::{READING, damaged, failed};
 use super::key::{StoredKey, StoredSpan};
-use super::page_reader::{PageReader, damaged};
 use super::tree::Tree;
 use crate::store_parts;
 use crate::store_parts::lock::lock;
@@ -434,18 +433,6 @@ impl View {
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         self.env().check_process()
-    }
-
-    /// Gives all pairs to `put`, in order, as they are stored.
-    pub(super) fn each_stored(
-        &self,
-        mut put: impl FnMut(&[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        if let Some(pages) = PageReader::of(self) {
-            return pages.each_stored(&mut put);
-        }
-        let Some(reader) = self.otherwise()? else { return Ok(()) };
-        each_stored(reader.pairs, reader.txn, reader.path, put)
     }
 
     /// The number of entries, the pages in use for them, and the size of a page.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::contract::pass_on::pass_on;
+use crate::contract::with_causes::WithCauses;
 use crate::overlay::MutableView;
 use crate::{
     Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Pending, Result, SharedRead,
@@ -143,15 +144,11 @@ pub struct MergeError {
 
 impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "branch cannot be merged: {}", self.error)
+        write!(f, "branch cannot be merged: {}", WithCauses(&self.error))
     }
 }
 
-impl std::error::Error for MergeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
+impl std::error::Error for MergeError {}
 
 impl From<MergeError> for KvError {
     fn from(failed: MergeError) -> KvError {

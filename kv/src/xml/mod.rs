@@ -31,6 +31,7 @@ pub use source::Source;
 pub use write::{Style, create_from, dump};
 
 use crate::KvError;
+use crate::contract::with_causes::WithCauses;
 
 /// What can go wrong while pairs are written to XML or read from it.
 #[derive(Debug, thiserror::Error)]
@@ -47,9 +48,15 @@ pub enum XmlError {
         message: String,
     },
     /// The text could not be read or written.
-    #[error("XML could not be transferred: {0}")]
-    Io(#[from] std::io::Error),
+    #[error("XML could not be transferred: {}", WithCauses(.0))]
+    Io(std::io::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] KvError),
+}
+
+impl From<std::io::Error> for XmlError {
+    fn from(error: std::io::Error) -> Self {
+        XmlError::Io(error)
+    }
 }

@@ -8,6 +8,7 @@ mod needed_by;
 mod tests;
 mod words;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 
 pub use self::needed_by::NeededBy;
@@ -381,10 +382,10 @@ pub enum LedgerError {
     /// An error of a [`Merger`](crate::Merger), a [`Resolver`](crate::Resolver), a
     /// [`MergeFactory`](crate::MergeFactory) or an [`ObjectSource`](crate::ObjectSource):
     /// [`LedgerError::other`].
-    #[error("{source}")]
+    #[error("{}", WithCauses(&**source))]
     Other {
         /// The error.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        r#source: Box<dyn std::error::Error + Send + Sync>,
         /// Whether it can help to run the operation again.
         retryable: bool,
     },

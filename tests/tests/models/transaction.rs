@@ -492,29 +492,13 @@ pub(crate) fn first_path(path: &str) -> String {
 
 /// Whether an object cannot be read or moved because it lacks a value.
 pub(crate) fn is_about_null(error: &Error) -> bool {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(Error::Missing { .. } | Error::Refused(_)) = error.downcast_ref::<Error>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    let is_it = |error: &Error| matches!(error, Error::Missing { .. } | Error::Refused(_));
+    error.causes().any(|cause| cause.downcast_ref().is_some_and(is_it))
 }
 
 /// Whether the store has failed.
 pub(crate) fn is_of_store(error: &Error) -> bool {
-    if is_broken(error) {
-        return true;
-    }
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if error.is::<KvError>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    is_broken(error) || error.causes().any(|cause| cause.is::<KvError>())
 }
 
 /// Whether the transaction does nothing more, because something could not be undone.

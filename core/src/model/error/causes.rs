@@ -48,6 +48,20 @@ fn cause<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 
 }
 
 impl Error {
+    /// This error and its causes, from the outermost to the first, to look for one of a type. Those of an error of this
+    /// crate are not its `source`, because its text has theirs already.
+    ///
+    /// ```
+    /// use permazen::Error;
+    /// use permazen::kv::KvError;
+    ///
+    /// let error = Error::from(KvError::OutcomeUnknown("the connection is lost".to_owned()));
+    /// assert!(error.causes().any(|cause| cause.is::<KvError>()));
+    /// ```
+    pub fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+        causes(self)
+    }
+
     /// Whether a commit has failed, and it is not known whether it took effect: find that out before the
     /// transaction is run again. Closures of [`Permazen::write`](crate::Permazen::write) are not run again then.
     ///

@@ -1,11 +1,13 @@
 //! Why the typed layer refused something.
 
+pub(in crate::model) mod causes;
 mod debug;
 mod from;
 
 use std::fmt;
 use std::sync::Arc;
 
+use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 
 use crate::encoding::EncodingError;
@@ -24,6 +26,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why something was refused. Unless the documentation of an operation says otherwise, a refused
 /// operation has changed nothing.
 ///
+/// The text has those of the causes, so a chain of sources shows no text twice:
+/// [`source`](std::error::Error::source) does not return what the text has. The causes themselves are in the fields.
+///
 /// `?` turns every error of this crate and of its stores into this one. A `main` that returns it
 /// prints it for people, because `{:?}` is the text of the error with its causes; `{:#?}` shows its
 /// parts.
@@ -38,7 +43,7 @@ pub enum Error {
     Encoding(#[from] EncodingError),
     /// The models contradict themselves or each other.
     #[error("invalid model: {0}")]
-    Models(#[from] ModelErrors),
+    Models(ModelErrors),
     /// The database has other schemas than the models describe, and a new one may not be recorded.
     #[error(
         "the models differ from the schema recorded in the database: {differences}; change the models, or allow new \
@@ -98,31 +103,31 @@ pub enum Error {
         expected: &'static str,
     },
     /// A stored value does not fit the type in the struct.
-    #[error("{field} of object {id}: {source}")]
+    #[error("{field} of object {id}: {}", WithCauses(source))]
     Decode {
         /// Type and field.
         field: String,
         /// The object.
         id: ObjId,
         /// What is wrong with the value.
-        source: EncodingError,
+        r#source: EncodingError,
     },
     /// A given value does not fit the field.
-    #[error("{field}: {source}")]
+    #[error("{field}: {}", WithCauses(source))]
     Encode {
         /// Type and field.
         field: String,
         /// What is wrong with the value.
-        source: EncodingError,
+        r#source: EncodingError,
     },
     /// A value could not be converted between the type in the struct and the stored type
     /// (`with = …`).
-    #[error("{field}: the value cannot be converted: {source}")]
+    #[error("{field}: the value cannot be converted: {}", WithCauses(&**source))]
     Convert {
         /// Type and field.
         field: String,
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An object does not move to the schema of the models, because values would be lost. It stays
     /// in its schema, and what needs no move works there.
@@ -130,8 +135,10 @@ pub enum Error {
     Refused(Box<Refusal>),
     /// An own conversion failed. The object stays in its schema.
     #[error(
-        "{field} of object {id}: its own conversion from schema {schema}{} failed: {source}; the object stays there: \
-         let the conversion handle this, or give the field a value", of_value(.value)
+        "{field} of object {id}: its own conversion from schema {schema}{} failed: {}; the object stays there: \
+         let the conversion handle this, or give the field a value",
+        of_value(.value),
+        WithCauses(&**source)
     )]
     Upgrade {
         /// The type, and the field if the conversion is that of a field.
@@ -144,7 +151,7 @@ pub enum Error {
         /// that of the type, or the object has no value in a field of this name.
         value: Option<String>,
         /// The error of the conversion.
-        source: Box<Error>,
+        r#source: Box<Error>,
     },
     /// An object lacks a value that the model requires: its schema lacks the field, or the value is
     /// null there.
@@ -185,7 +192,7 @@ pub enum Error {
     ChangedSince(Box<ChangedSince>),
     /// Plain data cannot be imported as objects, or objects not exported as plain data.
     #[cfg(feature = "serde")]
-    #[error("{0}")]
+    #[error(transparent)]
     Graph(#[from] crate::model::copy::GraphError),
     /// Bytes are not the [`Base`](crate::Base) of an object of this model.
     #[error(
@@ -230,7 +237,7 @@ pub enum Error {
     #[error("{0}")]
     Invalid(Violations),
     /// A hook or an observer failed. The operation of which it was told was undone.
-    #[error("{hook} of object {object} failed{}: {source}", hook::failed(.calls))]
+    #[error("{hook} of object {object} failed{}: {}", hook::failed(.calls), WithCauses(&**source))]
     Hook {
         /// The hook, `Person::aged`, or what an observer observes.
         hook: String,
@@ -240,17 +247,18 @@ pub enum Error {
         /// told of.
         calls: Vec<HookCall>,
         /// The error that it has returned, or the [`HookLimit`](object::HookLimit) that it exceeds.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A load failed ([`Loader::finish`](crate::model::Loader::finish)), and what it had written could not be taken
     /// back. The store can be refused as one that is being loaded.
     #[error(
-        "{source}; what was loaded could not be taken back ({undo}): if the database is refused, remove the store and \
-         load it again"
+        "{}; what was loaded could not be taken back ({undo}): if the database is refused, remove the store and \
+         load it again",
+        WithCauses(&**source)
     )]
     LoadNotUndone {
         /// Why the load failed.
-        source: Box<Error>,
+        r#source: Box<Error>,
         /// Why it could not be taken back.
         undo: Box<KvError>,
     },
@@ -273,6 +281,12 @@ impl Error {
             Error::Other(error) | Error::Hook { source: error, .. } => is_retryable(&**error),
             _ => false,
         }
+    }
+}
+
+impl From<ModelErrors> for Error {
+    fn from(errors: ModelErrors) -> Self {
+        Error::Models(errors)
     }
 }
 

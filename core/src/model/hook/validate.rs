@@ -8,6 +8,7 @@ use super::call::{self, Callable, failed_in};
 use super::declare::{HookDecl, On};
 use super::told::Told;
 use crate::id::ObjId;
+use crate::model::error::causes::causes;
 use crate::model::error::{Error, Result, is_retryable};
 use crate::model::tx::Tx;
 use crate::object::{self, Hook, HookLimit};
@@ -101,19 +102,10 @@ fn ends_check(error: &(dyn StdError + Send + Sync + 'static)) -> bool {
     if is_retryable(error) {
         return true;
     }
-    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
-    while let Some(error) = next {
-        let own = error.downcast_ref::<Object>().or(match error.downcast_ref::<Error>() {
-            Some(Error::Object(error)) => Some(error),
-            _ => None,
-        });
-        let of_transaction = own.is_some_and(|error| {
-            matches!(error, Object::Kv { .. } | Object::Ended | Object::Broken)
-        });
-        if of_transaction || error.is::<HookLimit>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    causes(error).any(|error| {
+        matches!(
+            error.downcast_ref::<Object>(),
+            Some(Object::Kv { .. } | Object::Ended | Object::Broken)
+        ) || error.is::<HookLimit>()
+    })
 }

@@ -48,6 +48,11 @@ impl CommitError {
         &self.error
     }
 
+    /// Whether it is not known whether the transaction was committed; see [`Error::is_outcome_unknown`].
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.error.is_outcome_unknown()
+    }
+
     /// Why. The transaction is rolled back.
     pub fn into_error(self) -> Error {
         self.error

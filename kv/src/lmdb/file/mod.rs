@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use super::error::{cannot_open, io_failed};
 use crate::{KeySpan, KvError, Result, Space};
-pub(super) use page::problem_of_page;
 use page::{HEAD, u16_at, u32_at, u64_at};
 use space::Counting;
 use structure::{Structure, TREE, Tree, chosen_by_others, free_flags_fit};
@@ -150,6 +149,11 @@ pub(super) fn verify_file(path: &Path, directory: &Path, name: &str) -> Result<V
         Err(KvError::Damaged { reason, .. }) => Ok(vec![reason.into()]),
         Err(error) => Err(error),
     }
+}
+
+/// What is wrong with a page of the tree of pairs; `None` if LMDB could have written it.
+pub(super) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
+    page::problem_of_page(bytes, number)
 }
 
 /// What the keys of `spans` take in the data file in `directory`; they ascend, and none overlaps another one. Reads all

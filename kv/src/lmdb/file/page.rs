@@ -103,7 +103,7 @@ impl<'p> Page<'p> {
 }
 
 /// What is wrong with page `number` of the tree of pairs; `None` if LMDB could have written it.
-pub(in crate::lmdb) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
+pub(super) fn problem_of_page(bytes: &[u8], number: u64) -> Option<String> {
     match Page::parse(bytes, number) {
         Ok(page) => page.problem().map(|what| format!("page {number} {what}")),
         Err(problem) => Some(problem),

@@ -1,14 +1,13 @@
 //! Accounts between which programs move money, and each program's own record of what it was told about each commit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use permazen::kv::{KvDatabase, KvError, Retry, TxOptions};
+use permazen::kv::{KvDatabase, Retry, TxOptions};
 use permazen::{Counter, Permazen, PermazenObject, Ref};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -54,16 +53,10 @@ fn outcome(done: Result<(), permazen::Error>) -> Outcome {
     let error = match done {
         Ok(()) => return Outcome::Committed,
         Err(error) if error.is_retryable() => return Outcome::Failed,
+        Err(error) if error.is_outcome_unknown() => return Outcome::Unknown,
         Err(error) => error,
     };
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(error) = cause {
-        if error.downcast_ref::<KvError>().is_some_and(KvError::is_outcome_unknown) {
-            return Outcome::Unknown;
-        }
-        cause = error.source();
-    }
-    panic!("{error}: {:?}", error.source());
+    panic!("{error}");
 }
 
 /// A program's view of the bank. Each transaction runs once.
