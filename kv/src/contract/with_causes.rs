@@ -57,7 +57,7 @@ mod tests {
             WithCauses(&*nested.expect("three")).to_string()
         };
         assert_eq!(of(["a", "b", "c"]), "a: b: c");
-        assert_eq!(of(["cannot read: b", "b", "c"]), "cannot read: b: c");
+        assert_eq!(of(["cannot read: lock", "lock", "held"]), "cannot read: lock: held");
         assert_eq!(of(["x: y: z", "y: z", "z"]), "x: y: z");
     }
 }
