@@ -242,6 +242,7 @@ impl Tree {
     /// So many bytes from the beginning of a page on, which are in pages of the file.
     #[inline(always)]
     fn bytes(&self, number: u64, len: usize) -> &[u8] {
+        #[allow(clippy::cast_possible_truncation, reason = "`readable_pages` demands 64 bits")]
         let place = self.start + number as usize * self.page_len;
         // SAFETY: The map and the file have these pages, as `new` demands, and as each caller has made sure. Pages of
         // the tree of an open transaction do not change. In a damaged file, the tree can lead to another page. One
