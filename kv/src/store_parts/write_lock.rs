@@ -249,15 +249,17 @@ impl WriteLock {
                 let left = wait.saturating_sub(since.elapsed());
                 if left.is_zero() {
                     let held = holder.since.elapsed();
-                    let whose = match holder.asker.thread == asker.thread {
-                        true => {
-                            "another transaction, begun on this thread, has held for so long: if it is still \
-                             open here, use it or end it instead of beginning another; it has been open for"
-                        }
-                        false => "another transaction has held for",
+                    let (whose, advice) = match holder.asker.thread == asker.thread {
+                        true => (
+                            ", begun on this thread,",
+                            "; if it is still open here, use it or end it instead of beginning another",
+                        ),
+                        false => ("", ""),
                     };
-                    let error =
-                        format!("waited {wait:?} for the right to write, which {whose} {held:?}");
+                    let error = format!(
+                        "waited {wait:?} for the right to write, which another transaction{whose} has held for \
+                         {held:?}{advice}"
+                    );
                     state.leave(&waiter);
                     note_wait_in_vain();
                     return Err(KvError::Retry(error));
