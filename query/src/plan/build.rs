@@ -3,8 +3,8 @@
 use permazen::StorageId;
 
 use super::choose::{Chooser, TypeQuery, all_but, conjuncts, sorted, type_scan};
-use super::describe::shown;
 use super::physical::{Ordering, QueryPlan, SetPlan, Source};
+use super::shown::shown;
 use crate::check::{
     CheckedCondition, CheckedObjects, CheckedObjectsKind, CheckedQuery, CheckedUsing,
 };

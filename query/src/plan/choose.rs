@@ -108,7 +108,7 @@ impl Chooser<'_> {
         }
         if !scan {
             plan.no_index = lacking(query, &conditions).map(|why| {
-                match other_way(self.catalog, query, &conditions) {
+                match other_way(self.catalog, query.entry, &conditions) {
                     Some(other) => format!("{why}; with indexes: {other}"),
                     None => why,
                 }

@@ -9,6 +9,7 @@ use super::physical::{
     IndexScan, Ordering, QueryPlan, SetPlan, Source, TypeScan, comes_by_id, repeats,
 };
 use super::reads::{Reads, reads};
+use super::shown::shown;
 use super::spans;
 use crate::check::{CheckedCondition, CheckedIndex, CheckedPath, Way};
 use crate::text::{escaped, json_string};
@@ -354,24 +355,4 @@ pub(super) fn index(index: &CheckedIndex) -> Node {
 pub(super) fn create(object_type: &ResolvedType) -> Node {
     let line = format!("create an object of {} in schema {}", object_type.name, object_type.schema);
     Node::new("create", line)
-}
-
-/// A condition as it is written.
-pub(super) fn shown(condition: &CheckedCondition) -> String {
-    let join = |parts: &[CheckedCondition], word: &str| {
-        parts.iter().map(grouped).collect::<Vec<_>>().join(word)
-    };
-    match condition {
-        CheckedCondition::And(parts) => join(parts, " and "),
-        CheckedCondition::Or(parts) => join(parts, " or "),
-        CheckedCondition::Not(inner) => format!("not {}", grouped(inner)),
-        CheckedCondition::Test(test) => test.text.clone(),
-    }
-}
-
-fn grouped(condition: &CheckedCondition) -> String {
-    match condition {
-        CheckedCondition::And(_) | CheckedCondition::Or(_) => format!("({})", shown(condition)),
-        _ => shown(condition),
-    }
 }

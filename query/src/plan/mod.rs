@@ -8,6 +8,7 @@ mod known;
 mod other_way;
 mod physical;
 mod reads;
+mod shown;
 mod spans;
 
 use std::cell::RefCell;

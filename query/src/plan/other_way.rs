@@ -4,8 +4,7 @@
 use permazen::StorageId;
 use permazen::object::IndexKind;
 
-use super::choose::TypeQuery;
-use super::describe::shown;
+use super::shown::shown;
 use crate::catalog::{Catalog, TypeEntry};
 use crate::check::{Access, CheckedCondition, Read, Test};
 use crate::text::quoted_name;
@@ -16,12 +15,12 @@ const SERVED: [&str; 7] = [" = ", " < ", " <= ", " > ", " >= ", " in ", " starts
 /// The objects of a query written so that indexes find them, if one condition allows it.
 pub(super) fn other_way(
     catalog: &Catalog,
-    query: &TypeQuery<'_>,
+    entry: &TypeEntry,
     conditions: &[&CheckedCondition],
 ) -> Option<String> {
     let (at, written) = conditions.iter().enumerate().find_map(|(at, condition)| {
         let CheckedCondition::Test(test) = condition else { return None };
-        Some((at, back_from(catalog, query.entry, test)?))
+        Some((at, back_from(catalog, entry, test)?))
     })?;
     let others = conditions.iter().enumerate().filter(|(other, _)| *other != at);
     let others: Vec<_> = others
