@@ -20,6 +20,10 @@
 //! # Ok::<(), permazen_jsck::Error>(())
 //! ```
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod check;
 mod entries;

@@ -34,11 +34,17 @@ impl Selection {
             return Err(Error::Option("a sample is a share above 0 and up to 1".to_owned()));
         }
         let (min, max) = options.ids;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the share is above 0 and below 1"
+        )]
+        let below = if share < 1.0 { (share * u64::MAX as f64) as u64 } else { u64::MAX };
         Ok(Selection {
             types,
             min: min.map_or([0; 8], ObjId::to_bytes),
             max: max.map(ObjId::to_bytes),
-            below: if share < 1.0 { (share * u64::MAX as f64) as u64 } else { u64::MAX },
+            below,
             partial: options.is_partial(),
         })
     }

@@ -133,7 +133,9 @@ impl EntryHash {
 /// The number of the sum that a hash is added to.
 #[inline]
 fn place(hash: u64) -> usize {
-    (hash >> (u64::BITS - SUMS.trailing_zeros())) as usize
+    #[allow(clippy::cast_possible_truncation, reason = "it is less than SUMS")]
+    let place = (hash >> (u64::BITS - SUMS.trailing_zeros())) as usize;
+    place
 }
 
 #[cfg(test)]

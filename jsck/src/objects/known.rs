@@ -142,9 +142,11 @@ impl Chunk {
         let (&first, &last) = (ids.first()?, ids.last()?);
         let places = (ids.len() / Self::IDS_PER_PLACE).max(2) as u64;
         let shift = (0..u64::BITS).find(|&shift| (last - first) >> shift < places)?;
+        #[allow(clippy::cast_possible_truncation, reason = "it is less than `places`")]
         let count = ((last - first) >> shift) as usize + 1;
         let mut starts = Vec::with_capacity(count + 1);
         for (number, &id) in (0u32..).zip(&ids) {
+            #[allow(clippy::cast_possible_truncation, reason = "it is less than `count`")]
             let place = ((id - first) >> shift) as usize;
             starts.resize(starts.len().max(place + 1), number);
         }
@@ -154,8 +156,10 @@ impl Chunk {
 
     fn contains(&self, id: u64) -> bool {
         let Some(distance) = id.checked_sub(self.first) else { return false };
-        let place = (distance >> self.shift) as usize;
-        let (Some(&start), Some(&end)) = (self.starts.get(place), self.starts.get(place + 1))
+        // After the last place, there is no object.
+        let Ok(place) = usize::try_from(distance >> self.shift) else { return false };
+        let (Some(&start), Some(&end)) =
+            (self.starts.get(place), self.starts.get(place.saturating_add(1)))
         else {
             return false;
         };

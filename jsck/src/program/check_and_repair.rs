@@ -25,8 +25,9 @@ use super::undo::{UndoFile, default_path};
 pub(super) fn check_store(
     database: &Database,
     output: &mut dyn Presenter,
+    host: &dyn Host,
 ) -> Result<bool, Failure> {
-    let problems = database.verify()?;
+    let problems = database.verify(host)?;
     for problem in &problems {
         output.store_damage(problem);
     }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
@@ -136,8 +138,31 @@ impl Database {
     }
 
     /// What is wrong with the structure of the store. Empty for stores that cannot check it.
-    pub(super) fn verify(&self) -> Result<Vec<String>, Failure> {
-        match self.store().verify() {
+    ///
+    /// # Errors
+    /// If the host wants to stop, which it need not wait for: another thread reads the file, and goes on until its end.
+    pub(super) fn verify(&self, host: &dyn Host) -> Result<Vec<String>, Failure> {
+        let verified = match &self.store {
+            Store::Xml(dump) => dump.store().verify(),
+            Store::Other(store) => {
+                let (store, stop) = (store.clone(), host.stop());
+                let (tell, told) = mpsc::channel();
+                thread::spawn(move || tell.send(store.verify()));
+                loop {
+                    match told.recv_timeout(SLICE) {
+                        Ok(verified) => break verified,
+                        Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+                        Err(RecvTimeoutError::Timeout) => {
+                            return Err("interrupted; nothing was checked".into());
+                        }
+                        Err(RecvTimeoutError::Disconnected) => {
+                            return Err("the check of the store's structure has no result".into());
+                        }
+                    }
+                }
+            }
+        };
+        match verified {
             Err(KvError::Unsupported(_)) => Ok(Vec::new()),
             problems => Ok(problems?),
         }

@@ -138,7 +138,7 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
     if let Some(file) = &args.apply_undo {
         let database = open(true)?;
         let mut output = presenter(args, terminal);
-        if !args.no_store_check && check_and_repair::check_store(&database, &mut *output)? {
+        if !args.no_store_check && check_and_repair::check_store(&database, &mut *output, host)? {
             return not_looked_at(path, terminal);
         }
         undo::apply(&database, file, &args.force, terminal)?;
@@ -152,7 +152,8 @@ fn run(args: &CheckArgs, subject: Subject<'_>, terminal: &Terminal<'_>) -> Resul
     };
     output.start(&database);
     terminal.written()?;
-    let damaged = !args.no_store_check && check_and_repair::check_store(&database, &mut *output)?;
+    let damaged =
+        !args.no_store_check && check_and_repair::check_store(&database, &mut *output, host)?;
     if damaged && !database.can_be_read_damaged() {
         output.failed();
         return not_looked_at(path, terminal);

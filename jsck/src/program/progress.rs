@@ -35,7 +35,13 @@ impl Bar {
         };
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-                let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the rate is shown to people, and is neither negative nor that large"
+                )]
+                let rate = state.per_sec() as u64;
+                let _ = write!(out, "{}/s", HumanCount(rate));
             }));
         }
         bar.enable_steady_tick(Duration::from_millis(200));

@@ -52,7 +52,11 @@ pub(crate) fn cut(
     let prefix = first.get(..common).unwrap_or_default();
     let (from, to) = (number_at(&first, common), number_at(&last, common));
     let mut bounds: Vec<Vec<u8>> = (1..count)
-        .map(|n| from + (u128::from(to - from) * n as u128 / count as u128) as u64)
+        .map(|n| {
+            #[allow(clippy::cast_possible_truncation, reason = "it is a part of `to - from`")]
+            let part = (u128::from(to - from) * n as u128 / count as u128) as u64;
+            from + part
+        })
         .map(|number| [prefix, &number.to_be_bytes()].concat())
         .filter(|bound| &bound[..] > min && &bound[..] < max)
         .collect();
