@@ -78,6 +78,8 @@ pub(crate) struct Connection {
     start: usize,
     /// Whether it can be used for another request.
     is_reusable: bool,
+    /// Whether anything was received.
+    has_answered: bool,
 }
 
 /// What is left until then.
@@ -123,7 +125,15 @@ impl Connection {
                         }
                     };
                     let (host, input) = (host.to_string(), Vec::new());
-                    return Ok(Connection { socket, host, input, start: 0, is_reusable: true });
+                    let (is_reusable, has_answered) = (true, false);
+                    return Ok(Connection {
+                        socket,
+                        host,
+                        input,
+                        start: 0,
+                        is_reusable,
+                        has_answered,
+                    });
                 }
                 Err(error) => failure = error,
             }
@@ -321,10 +331,19 @@ impl Connection {
         };
         match read {
             0 => {
-                let what = "the server has closed it";
+                // A member that takes encrypted connections alone says nothing of it.
+                let what = match self.socket {
+                    Socket::Plain(_) if !self.has_answered => {
+                        "the server has closed it without an answer: if it encrypts connections, write tls=on in the URL"
+                    }
+                    _ => "the server has closed it",
+                };
                 Err(io::Error::new(io::ErrorKind::UnexpectedEof, what).into())
             }
-            _ => Ok(()),
+            _ => {
+                self.has_answered = true;
+                Ok(())
+            }
         }
     }
 }

@@ -43,7 +43,8 @@ fn a_server_must_prove_who_it_is() {
     assert!(error.to_string().contains("/does/not/exist"), "{error}");
     // The server takes nobody without it. It says nothing of why.
     let url = format!("etcd://localhost:{port}/music?tls=off");
-    assert!(EtcdStore::builder().wait(Duration::from_secs(1)).open(&url).is_err());
+    let error = EtcdStore::builder().wait(Duration::from_secs(1)).open(&url).unwrap_err();
+    assert!(error.to_string().contains("write tls=on in the URL"), "{error}");
 }
 
 #[test]
@@ -52,7 +53,8 @@ fn a_server_that_does_not_encrypt_is_refused() {
     let Some(port) = cluster.endpoints().first().copied() else { return };
     let wait = Duration::from_secs(1);
     let url = format!("etcd://localhost:{port}/music?tls=on");
-    assert!(EtcdStore::builder().wait(wait).open(&url).is_err());
+    let error = EtcdStore::builder().wait(wait).open(&url).unwrap_err();
+    assert!(error.to_string().contains("does not encrypt connections"), "{error}");
 }
 
 /// Where clients must have a certificate, this program shows its own. It does not say who the user is.

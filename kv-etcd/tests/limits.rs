@@ -179,3 +179,48 @@ fn what_is_compacted_is_read_again() {
     late.put(b"b", b"").unwrap();
     late.commit().unwrap();
 }
+
+/// The number that comes after a name in an answer.
+fn number(answer: &str, name: &str) -> String {
+    let rest = answer.split_once(&format!("\"{name}\":\"")).unwrap().1;
+    rest.chars().take_while(char::is_ascii_digit).collect()
+}
+
+/// As the guide says it: what is removed leaves something until it is swept.
+#[test]
+fn a_cluster_that_objects_have_filled_is_emptied_with_more_room() {
+    let small = ["--quota-backend-bytes=4194304"];
+    let Some(mut cluster) = Etcd::start(1, &small) else { return };
+    let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
+    let filled = (0..100).find_map(|at| puts_one(&store, at).err()).unwrap();
+    assert!(matches!(filled, KvError::Full { .. }), "{filled}");
+    let refused = store.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap_err();
+    assert!(matches!(refused, KvError::Full { .. }), "{refused}");
+    let post = |cluster: &Etcd, path: &str, body: &str| {
+        let answer = support::post(cluster.endpoints()[0], path, "", body);
+        assert!(answer.contains("200 OK"), "{path}: {answer}");
+        answer
+    };
+    let disarm = |cluster: &Etcd| {
+        let alarms = post(cluster, "maintenance/alarm", r#"{"action":"GET"}"#);
+        let member = number(&alarms, "memberID");
+        let body = format!(r#"{{"action":"DEACTIVATE","memberID":"{member}","alarm":"NOSPACE"}}"#);
+        post(cluster, "maintenance/alarm", &body);
+    };
+    cluster.restart_with(&["--quota-backend-bytes=16777216"]);
+    disarm(&cluster);
+    store.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap();
+    store.sweep().unwrap();
+    assert!(store.sweep().unwrap() > 0);
+    let range = post(&cluster, "kv/range", r#"{"key":"AA=="}"#);
+    let revision = number(&range, "revision");
+    let body = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+    post(&cluster, "kv/compaction", &body);
+    post(&cluster, "maintenance/defragment", "{}");
+    cluster.restart_with(&small);
+    (0..4).for_each(|at| puts_one(&store, at).unwrap());
+}
+
+fn puts_one(store: &EtcdStore, at: usize) -> Result<(), KvError> {
+    store.write(|tx| tx.put(&key(at), &vec![7; 1 << 18]))
+}

@@ -15,6 +15,12 @@ use rustls::{
     SignatureScheme, StreamOwned,
 };
 
+/// What is wrong where something answers that is no encryption.
+const DOES_NOT_ENCRYPT: &str = "the server does not encrypt connections";
+
+/// What may be wrong where nothing answers.
+const MAYBE_DOES_NOT_ENCRYPT: &str = "the server has closed the connection when encryption began: perhaps it does not encrypt connections";
+
 /// Where systems keep the certificates that they trust.
 const SYSTEM: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -174,6 +180,10 @@ impl Encryption {
             connection.complete_io(&mut socket).map_err(|error| match error.kind() {
                 // A certificate does not get better when it is looked at again.
                 io::ErrorKind::InvalidData => TlsError::Refused(self.refused(&error)),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                    let what = format!("{MAYBE_DOES_NOT_ENCRYPT} ({error})");
+                    TlsError::Lost(io::Error::new(error.kind(), what))
+                }
                 _ => TlsError::Lost(error),
             })?;
         }
@@ -189,6 +199,7 @@ impl Encryption {
                 "{error}; if its authority is your own, name the file of the authority in {}",
                 self.parameter
             ),
+            Some(Error::InvalidMessage(_)) => format!("{DOES_NOT_ENCRYPT} ({error})"),
             _ => error.to_string(),
         }
     }

@@ -296,6 +296,24 @@ impl Etcd {
         self.await_health(member);
     }
 
+    /// Kills all members, starts them with these arguments in place of the others, and waits until they answer. A cluster
+    /// that was full is not healthy then.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub fn restart_with(&mut self, args: &[&str]) {
+        (0..self.members.len()).for_each(|member| self.kill(member));
+        self.args = args.iter().map(|&arg| arg.to_owned()).collect();
+        (0..self.members.len()).for_each(|member| self.run(member));
+        let begun = Instant::now();
+        let answers =
+            |member| self.ask_for(member, "POST", "/v3/kv/range", r#"{"key":"AA=="}"#).is_some();
+        while !(0..self.members.len()).all(answers) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "etcd does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Removes all keys of the cluster, as somebody who knows nothing of stores.
     ///
     /// # Panics
