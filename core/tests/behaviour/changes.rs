@@ -166,6 +166,9 @@ pub(crate) const OF_OBJECTS: &[(&str, Operation)] = &[
     ("Transaction::delete_telling with all that depends on it", |tx| {
         tx.delete_telling(foo_id(1), &mut |_| Ok(())).map(drop)
     }),
+    ("Transaction::delete_together", |tx| {
+        tx.delete_together(&[foo_id(1), foo_id(5)], &mut |_| Ok(()))
+    }),
     ("Transaction::atomic", |tx| {
         tx.atomic(|tx| {
             tx.set_counter(foo_id(1), "c", 8, Migrate::No)?;

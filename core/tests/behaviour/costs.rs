@@ -138,6 +138,11 @@ const OF_OBJECTS: Costs = &[
         "8 seeks, 23 steps, 29 deletes, 1 range removal",
     ),
     (
+        "Transaction::delete_together",
+        |tx| tx.delete_together(&[foo_id(5)], &mut |_| Ok(())).unwrap(),
+        "8 seeks, 23 steps, 29 deletes, 1 range removal",
+    ),
+    (
         "Transaction::each_refusal",
         |tx| tx.each_refusal(foo_id(5), &mut |_, _| ControlFlow::Continue(())).unwrap(),
         "1 seek",

@@ -1,7 +1,5 @@
 //! What a `delete` would do.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use permazen::kv::KvError;
@@ -30,9 +28,9 @@ pub struct Preview {
     pub nullified: Listed<PreviewReference>,
     /// The references that would be removed from collections.
     pub removed: Listed<PreviewReference>,
-    /// The references that forbid the deletion of their target. If there are any, the statement fails,
-    /// and deletes nothing; the rest of the preview is then what would happen without the objects that
-    /// cannot be deleted.
+    /// The references of objects that would stay, and that forbid the deletion of their target. If there
+    /// are any, the statement fails, and deletes nothing; the rest of the preview is then what would
+    /// happen if they did not forbid it.
     pub refused: Listed<PreviewReference>,
     /// Whether it was stopped ([`Limits::stop`]). Then there is nothing in it.
     pub stopped: bool,
@@ -55,7 +53,7 @@ impl<T> Default for Listed<T> {
 }
 
 impl<T> Listed<T> {
-    fn push(&mut self, item: impl FnOnce() -> T) {
+    pub(super) fn push(&mut self, item: impl FnOnce() -> T) {
         self.count += 1;
         if self.first.len() < LISTED {
             self.first.push(item());
@@ -141,11 +139,11 @@ fn undone(
     }
 }
 
-/// Deletes objects, and says what that has done.
+/// Deletes objects, and says what that has done, or would do if nothing forbade it.
 fn of_deletion(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Result<Preview> {
-    let (deleted, refused) = delete_all(tx, found, limits)?;
+    let (deleted, _) = delete_all(tx, found, limits)?;
     let mut preview = Preview::default();
-    let Deleted { objects, references, .. } = deleted;
+    let Deleted { objects, references, refused, .. } = deleted;
     let names = Names { tx };
     for (id, with) in objects {
         let to = match with {
@@ -162,29 +160,11 @@ fn of_deletion(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Resu
             to.push(|| names.reference(holder, reference.field, reference.target));
         }
     }
-    let refused: BTreeSet<ObjId> = refused.iter().filter_map(target).collect();
-    for target in refused {
-        super::failed::go_on(limits)?;
-        let mut found = Vec::new();
-        tx.each_refusal(target, &mut |holder, field| {
-            preview.refused.count += 1;
-            if preview.refused.first.len() + found.len() < LISTED {
-                found.push((holder, field));
-            }
-            if limits.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        let named = found.into_iter().map(|(holder, field)| names.reference(holder, field, target));
-        preview.refused.first.extend(named);
-    }
+    preview.refused.count = refused.count;
+    let refused = refused.first.into_iter();
+    preview.refused.first =
+        refused.map(|(holder, field, target)| names.reference(holder, field, target)).collect();
     Ok(preview)
-}
-
-/// The object whose deletion is refused.
-fn target(error: &object::Error) -> Option<ObjId> {
-    match error {
-        object::Error::ReferencedObject { id, .. } => Some(*id),
-        _ => None,
-    }
 }
 
 /// Names of types and fields.

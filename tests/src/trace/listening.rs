@@ -1,6 +1,6 @@
 //! Listeners and callbacks that record what they are told.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use permazen::ObjId;
@@ -17,17 +17,52 @@ use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::{Text, field_text, object_texts};
 
-/// What listeners and callbacks were told since the last look.
+/// What listeners and callbacks were told since the last look, and how often each listener acts yet.
 #[derive(Debug, Clone, Default)]
-pub struct EventLog(Arc<Mutex<Vec<Value>>>);
+pub struct EventLog {
+    told: Arc<Mutex<Vec<Value>>>,
+    left: Arc<Mutex<ActsLeft>>,
+}
+
+/// How often each listener acts yet, by its name.
+pub type ActsLeft = BTreeMap<String, u64>;
 
 impl EventLog {
     pub fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, event: Value) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    pub(super) fn add(&self, event: Value) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    pub fn acts_left(&self) -> ActsLeft {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Continues as if only these events had been told since listeners could act that often.
+    pub fn told_instead(&self, events: &[Value], left: ActsLeft) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = events.to_vec();
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = left;
+        for name in events.iter().filter_map(|event| event.get("listener")?.as_str()) {
+            self.acts(name);
+        }
+    }
+
+    fn set_acts(&self, name: &str, times: u64) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), times);
+    }
+
+    /// Whether the listener acts once more.
+    fn acts(&self, name: &str) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        match left.get_mut(name) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -35,7 +70,6 @@ impl EventLog {
 struct Reaction {
     name: String,
     steps: Vec<Step>,
-    left: AtomicU64,
     context: Arc<Context>,
 }
 
@@ -47,23 +81,19 @@ impl Reaction {
             }
             _ => Vec::new(),
         };
+        let name = step.text("name")?.to_owned();
         let times = step.get("times").and_then(Value::as_u64).unwrap_or(u64::MAX);
-        Ok(Reaction {
-            name: step.text("name")?.to_owned(),
-            steps,
-            left: AtomicU64::new(times),
-            context: Arc::clone(context),
-        })
+        context.log.set_acts(&name, times);
+        Ok(Reaction { name, steps, context: Arc::clone(context) })
     }
 
     /// Records the event and performs the listener's steps.
     fn to(&self, tx: &Transaction<'_>, mut event: Value) -> Result<()> {
         event["listener"] = json!(self.name);
         self.context.log.add(event);
-        if self.left.load(Ordering::Relaxed) == 0 {
+        if !self.context.log.acts(&self.name) {
             return Ok(());
         }
-        self.left.fetch_sub(1, Ordering::Relaxed);
         let tx = Tx::new(tx, &self.context);
         for step in &self.steps {
             if step.op() == "fail" {

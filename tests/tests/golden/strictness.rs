@@ -129,10 +129,72 @@ fn of_others(data: &Path, report: &mut Report) {
         let header = text.lines().next().unwrap_or_default();
         Ok(fs::write(dir.join("bad.jsonl"), header.replacen("\"steps\":44", "\"steps\":0", 1))?)
     });
+    for (name, passes, steps) in deletions() {
+        case(traces::run, name, passes, &|dir| Ok(fs::write(dir.join("x.jsonl"), trace(&steps))?));
+    }
     case(traces::run, "pairs without their trace", false, &|dir| {
         copy(&data.join("traces"), TRACE, dir)?;
         Ok(fs::rename(dir.join("minimal-01.kv.xml"), dir.join("x.kv.xml"))?)
     });
+}
+
+/// Deletions that Java refuses: whether the trace passes, and its steps. A goes with B; D stays.
+fn deletions() -> [(&'static str, bool, Vec<String>); 6] {
+    let create = |n: u8| format!(r#""op":"create","id":"010000000000000{n}","expect":true"#);
+    let set = |holder: u8, field: &str, target: u8| {
+        format!(
+            r#""op":"set","id":"010000000000000{holder}","field":"{field}","value":"010000000000000{target}","expect":"ok""#
+        )
+    };
+    let refused = |referrer: u8, field: &str| {
+        format!(
+            r#""op":"delete","id":"0100000000000002","error":"referenced-object","detail":{{"id":"0100000000000002","referrer":"010000000000000{referrer}","field":"{field}"}}"#
+        )
+    };
+    let exists = r#""op":"exists","id":"0100000000000001","expect":true"#.to_owned();
+    let partial =
+        r#""op":"delete","id":"0100000000000002","error":"referenced-object","partial":true"#;
+    let case = |references: &[String], deletion: String| {
+        let created = [1, 2, 3].map(create);
+        let steps = created.into_iter().chain(references.iter().cloned());
+        steps.chain([deletion, exists.clone()]).collect::<Vec<_>>()
+    };
+    let (goes, forbids, stays) = (set(1, "next", 2), set(1, "strict", 2), set(3, "strict", 2));
+    let both = [goes.clone(), forbids.clone()];
+    let all = [goes.clone(), forbids.clone(), stays];
+    [
+        ("a deletion whose holder goes too", true, case(&both, refused(1, "strict"))),
+        ("half a deletion whose holder goes too", true, case(&both, partial.to_owned())),
+        (
+            "a deletion that is refused for a holder that stays",
+            true,
+            case(&all, refused(1, "strict")),
+        ),
+        ("a deletion that nothing forbids", false, case(&[goes], refused(1, "strict"))),
+        ("a deletion with another field", false, case(&both, refused(1, "next"))),
+        (
+            "a refused deletion with an object that does not forbid it",
+            false,
+            case(&all, refused(1, "next")),
+        ),
+    ]
+}
+
+/// A trace with one transaction, which is rolled back.
+fn trace(steps: &[String]) -> String {
+    let schema = r#"<Schema><ObjectType name=\"W\"><ReferenceField name=\"next\" inverseDelete=\"DELETE\"/><ReferenceField name=\"strict\" inverseDelete=\"EXCEPTION\"/></ObjectType></Schema>"#;
+    let open =
+        r#""op":"open","schema":"A","allowNew":true,"removal":"NEVER","expect":{"schemaIndex":1}"#;
+    let end = r#""op":"rollback","expect":"ok""#;
+    let steps = || [open].into_iter().chain(steps.iter().map(String::as_str)).chain([end]);
+    let mut text = format!(
+        r#"{{"format":"permazen-trace","version":1,"steps":{},"schemas":{{"A":"{schema}"}},"schemaIds":{{}}}}"#,
+        steps().count()
+    );
+    for (step, n) in steps().zip(1..) {
+        text += &format!("\n{{\"n\":{n},{step}}}");
+    }
+    text
 }
 
 type Run = fn(&Path, &mut Report);

@@ -17,8 +17,8 @@ use permazen_tests::trace::objects::{Tx, obj_id, storage_id};
 use permazen_tests::trace::step::{Bounds, Step};
 
 use crate::deletion;
-use crate::references::{options, target};
 use crate::values::Values;
+use permazen_tests::trace::references::{options, target};
 
 /// Why a step cannot be compared; `None` if it can.
 pub fn defect(tx: &Tx<'_, '_>, values: &Values, step: &Step) -> Outcome<Option<&'static str>> {

@@ -38,7 +38,6 @@ mod history;
 mod play;
 mod queries;
 mod random;
-mod references;
 mod shrink;
 mod sketch;
 mod stores;

@@ -9,7 +9,7 @@ use permazen_tests::trace::step::Step;
 use serde_json::{Value as Json, json};
 
 use crate::random::Random;
-use crate::references::options;
+use permazen_tests::trace::references::options;
 
 /// A query of some index, or of something that is no index.
 pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {

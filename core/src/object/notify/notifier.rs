@@ -185,6 +185,11 @@ impl Notifier {
         self.asks(|listeners| listeners.watches_deletion(object_type))
     }
 
+    /// Whether deletions of objects of any type are watched.
+    pub(in crate::object) fn watches_deletions(&self) -> bool {
+        self.asks(|listeners| !listeners.of_deletion().is_empty())
+    }
+
     // ------------------------------------------------------------------ what is waiting
 
     /// Whether there are no listeners, so that the changes of an operation need not be queued. Ask

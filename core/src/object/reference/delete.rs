@@ -1,9 +1,9 @@
 //! Deleting objects (docs/src/objects.md#references-and-deletion).
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::cascade::{Cascade, InMaps};
 use super::check::field_or_part;
 use super::incoming::Incoming;
 use super::referrers::Todo;
@@ -44,10 +44,20 @@ pub enum DeletionStep {
         /// The deleted object.
         target: ObjId,
     },
+    /// An object that stays refers to one that goes, through a field that forbids this. The deletion
+    /// fails, and all of it is undone.
+    Refused {
+        /// The object that refers to it.
+        holder: ObjId,
+        /// The storage ID of the field, or of the sub-field of a collection.
+        field: StorageId,
+        /// The object that cannot be deleted.
+        target: ObjId,
+    },
 }
 
 /// Who is told of the steps of a deletion.
-type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
+pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
 
 impl Unreference {
     fn step(self, holder: ObjId, field: StorageId, target: ObjId) -> DeletionStep {
@@ -66,12 +76,22 @@ impl Transaction<'_> {
     /// Each field that refers to the object decides what happens: nothing, refuse the deletion, set
     /// the reference to null, remove the element or entry, or delete the referring object too.
     /// Objects to which the deleted object refers through a field with forward deletion are also
-    /// deleted.
+    /// deleted. Which objects go depends on what refers to what at the beginning, and on what listeners
+    /// to deletions change.
     ///
-    /// If a reference forbids one of these deletions, or if a listener to deletions fails, nothing
-    /// changes. Objects are deleted one after the other, without recursion, in no defined order.
-    /// Until its end, the operation keeps in memory everything that it removes, so that it can undo
-    /// this.
+    /// A reference that forbids the deletion of its target refuses all of it if it is still there at the
+    /// end: an object that goes too forbids nothing. Then, or if a listener to deletions fails, nothing
+    /// changes. If an object of its type cannot go with the given one, by the recorded schemas, the
+    /// deletion is refused as soon as the reference is found, unless a reference that may go was found
+    /// before. Of several references that refuse it, the error names the first: in the order of deletion,
+    /// then of the storage IDs of the fields, then of the IDs of the objects that refer.
+    ///
+    /// Objects are deleted one after the other, without recursion, in no defined order. In maps whose
+    /// keys and values are references, references become null, or entries are removed, after all objects
+    /// are gone. Until its end, the operation keeps in memory everything that it removes, so that it can
+    /// undo this.
+    ///
+    /// A deletion within a listener is a deletion of its own: what forbids it must go with it.
     ///
     /// Listeners to deletions are called before each object is deleted. Listeners to fields are
     /// called after the whole deletion: for the changes in referring objects, and for the changes
@@ -89,8 +109,9 @@ impl Transaction<'_> {
     /// * one delete for each index entry;
     /// * one seek for each reference field, in any type, that may refer to the object. Fields that
     ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
-    ///   actions for a field, one seek for each action. If listeners to deletions were called, one
-    ///   more for each field that may forbid the deletion;
+    ///   actions for a field, one seek for each action. One more for each field through which an object
+    ///   forbade the deletion, at the end; if there are listeners to deletions, for each field that may
+    ///   forbid the deletion of the given object;
     /// * one get for each referring object that is also deleted; if it refers from list elements or
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
@@ -116,7 +137,8 @@ impl Transaction<'_> {
     /// after it is done. Deletions that listeners make are not told.
     ///
     /// `tell` must not use the transaction. If it fails, everything is undone, so it can stop a long
-    /// deletion. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
+    /// deletion. If the deletion is refused, `tell` is told of the reference for which it is, then it
+    /// fails. Cost: that of [`Transaction::delete`], and one or more gets for each referring object
     /// that stays.
     ///
     /// ```
@@ -154,8 +176,54 @@ impl Transaction<'_> {
         self.delete_and_tell(id, Some(tell))
     }
 
-    /// Shows `visit` what forbids the deletion of an object: each other object that refers to it
-    /// through a field that forbids it, and the storage ID of that field or sub-field. Stops when
+    /// Deletes several objects as one deletion: they may forbid each other's deletion. Does nothing for IDs
+    /// that no object has.
+    ///
+    /// `tell` is told each thing that this does, as by [`Transaction::delete_telling`]. If something forbids
+    /// it, `tell` is told all that does so ([`DeletionStep::Refused`]), after the other steps. Then this
+    /// fails with the first, and everything is undone. So what the deletion would do, and all that forbids
+    /// it, can be found out by undoing it.
+    ///
+    /// Cost: that of [`Transaction::delete_telling`] for each of them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use permazen::encoding::Value;
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, Migrate, TransactionConfig};
+    /// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+    ///
+    /// // A friend forbids the deletion.
+    /// let person = ObjectType::new("Person").field(Field::new("friend", Simple::reference()));
+    /// let config = TransactionConfig::new(SchemaModel::new().object_type(person))?;
+    /// let db = Database::new(Arc::new(MemoryStore::new()));
+    /// let tx = db.begin(&config)?;
+    /// let [ann, bob] = [tx.create("Person")?, tx.create("Person")?];
+    /// tx.set(ann, "friend", &Value::Ref(bob), Migrate::No)?;
+    /// tx.set(bob, "friend", &Value::Ref(ann), Migrate::No)?;
+    ///
+    /// assert!(tx.delete(ann).is_err());
+    /// tx.delete_together(&[ann, bob], &mut |_| Ok(()))?;
+    /// assert!(tx.all_objects()?.is_empty()?);
+    /// # Ok::<(), permazen::object::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::delete`] and of `tell`.
+    pub fn delete_together(
+        &self,
+        ids: &[ObjId],
+        tell: &mut dyn FnMut(DeletionStep) -> Result<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        let ids = ids.iter().copied().filter(|id| !self.being_deleted.contains(*id));
+        let ids: Vec<ObjId> = ids.collect();
+        self.run_deletion(&ids, Cascade::new(None, Some(tell))).map(drop)
+    }
+
+    /// Shows `visit` what may forbid the deletion of an object: each other object that refers to it
+    /// through a field that forbids it, and the storage ID of that field or sub-field. An object that is
+    /// deleted with it forbids nothing; [`Transaction::delete_together`] says which ones are not. Stops when
     /// `visit` returns `Break`. An object that refers to it through several elements of a collection is
     /// shown once for that field.
     ///
@@ -180,27 +248,38 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn delete_and_tell(&self, id: ObjId, mut tell: Option<Tell<'_>>) -> Result<bool> {
+    fn delete_and_tell(&self, id: ObjId, tell: Option<Tell<'_>>) -> Result<bool> {
         self.check_open()?;
         // A listener may try to delete the object for whose deletion it was called. This does
         // nothing.
         if self.being_deleted.contains(id) {
             return Ok(false);
         }
+        self.run_deletion(&[id], Cascade::new(Some(id), tell))
+    }
+
+    /// Deletes these objects, with all that must go with them, or nothing. Returns `false` if there are no
+    /// such objects.
+    fn run_deletion(&self, ids: &[ObjId], mut cascade: Cascade<'_>) -> Result<bool> {
         self.operation_then_tell(|| {
-            let mut todo = VecDeque::new();
-            let delete = |id, todo: &mut VecDeque<Todo>, tell: &mut Option<Tell<'_>>| {
-                self.delete_and_queue(id, todo, tell).map_err(self.in_deletion_of(id))
+            let cascade = &mut cascade;
+            let delete = |id, cascade: &mut Cascade<'_>| {
+                self.delete_and_queue(id, cascade).map_err(self.in_deletion_of(id))
             };
-            let found = delete(id, &mut todo, &mut tell)?;
-            while let Some(next) = todo.pop_front() {
+            let mut found = false;
+            for &id in ids {
+                found |= delete(id, cascade)?;
+            }
+            while let Some(next) = cascade.todo.pop_front() {
                 match next {
-                    Todo::Object(id) => drop(delete(id, &mut todo, &mut tell)?),
+                    Todo::Object(id) => drop(delete(id, cascade)?),
                     Todo::Referrers { field, target, holders } => {
-                        self.delete_referrers(&holders, field, target, &mut todo)?;
+                        self.delete_referrers(&holders, field, target, cascade)?;
                     }
                 }
             }
+            self.change_maps(cascade)?;
+            self.judge(cascade)?;
             Ok(found)
         })
     }
@@ -213,12 +292,7 @@ impl Transaction<'_> {
     /// Deletes one object, and makes references to it null or removes them where the fields ask for
     /// that. Adds the objects that must be deleted with it to `todo`, and does not delete them
     /// itself. Returns `false` if there is no such object.
-    pub(super) fn delete_and_queue(
-        &self,
-        id: ObjId,
-        todo: &mut VecDeque<Todo>,
-        tell: &mut Option<Tell<'_>>,
-    ) -> Result<bool> {
+    pub(super) fn delete_and_queue(&self, id: ObjId, cascade: &mut Cascade<'_>) -> Result<bool> {
         // A hook for its deletion has led here. Those after it are called for it first, then it is
         // deleted.
         if self.being_deleted.is_calling_hooks(id) {
@@ -227,12 +301,12 @@ impl Transaction<'_> {
         let (data, incoming) = match self.remove_at_once(id)? {
             AtOnce::Removed(data, incoming) => (data, incoming),
             AtOnce::Nothing => return Ok(false),
-            AtOnce::No => match self.remove_after_listeners(id)? {
+            AtOnce::No => match self.remove_after_listeners(id, cascade)? {
                 Some(removed) => removed,
                 None => return Ok(false),
             },
         };
-        self.queue_after_removal(id, &data, &incoming, todo, tell)?;
+        self.queue_after_removal(id, &data, &incoming, cascade)?;
         Ok(true)
     }
 
@@ -243,8 +317,7 @@ impl Transaction<'_> {
         id: ObjId,
         data: &ObjectData,
         incoming: &[Incoming],
-        todo: &mut VecDeque<Todo>,
-        tell: &mut Option<Tell<'_>>,
+        cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         self.note_happened(id, Happened::Deleted);
         // An outer deletion of this same object may have called a listener. That listener may have
@@ -252,16 +325,14 @@ impl Transaction<'_> {
         // the mark of the outer deletion is still set. It must go: the object is deleted now, a new
         // object may get its ID, and it must be possible to delete that one.
         self.being_deleted.leave(id);
-        if let Some(tell) = tell {
-            tell(DeletionStep::Deleted { id })?;
-        }
+        cascade.tell(DeletionStep::Deleted { id })?;
         // `forward_delete`: the objects to which the deleted one referred. `delete` deletes them
         // later, from `todo`.
         data.each_reference(|field, bytes| {
             if field.reference().is_some_and(|reference| reference.forward_delete)
                 && let Ok(Some(target)) = super::check::target_of(bytes)
             {
-                todo.push_back(Todo::Object(target));
+                cascade.todo.push_back(Todo::Object(target));
             }
             Ok(())
         })?;
@@ -271,32 +342,49 @@ impl Transaction<'_> {
         ] {
             for field in incoming {
                 let holders = self.asking_holders(field, id, action)?;
-                if tell.is_none() {
-                    self.unreference_all(&holders, field.field, id, change)?;
-                    continue;
-                }
-                for holder in holders {
-                    // An index entry without matching content is damage, so the content decides.
-                    let is_told = self.refers(holder, field.field, id)?;
-                    self.unreference(holder, field.field, id, change)?;
-                    if let Some(tell) = tell.as_mut().filter(|_| is_told) {
-                        tell(change.step(holder, field.field, id))?;
-                    }
+                if field.shares_entries {
+                    let field = field.field;
+                    cascade.in_maps.push(InMaps { holders, field, target: id, change });
+                } else {
+                    self.unreference_in(&holders, field.field, id, change, cascade)?;
                 }
             }
         }
         for field in incoming {
             let holders = self.asking_holders(field, id, DeleteAction::Delete)?;
-            let later = tell.is_none() && field.keeps_target() && self.deletes_referrers_later();
+            let later = cascade.tell.is_none() && self.deletes_referrers_later();
             if later && !holders.is_empty() {
-                todo.push_back(Todo::Referrers { field: field.field, target: id, holders });
+                cascade.todo.push_back(Todo::Referrers { field: field.field, target: id, holders });
                 continue;
             }
             for holder in holders {
                 // An index entry without matching content is damage, so the content decides.
                 if self.refers(holder, field.field, id)? {
-                    todo.push_back(Todo::Object(holder));
+                    cascade.todo.push_back(Todo::Object(holder));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the references of `holders` to a deleted object null, or removes them, and tells this.
+    pub(super) fn unreference_in(
+        &self,
+        holders: &[ObjId],
+        field: StorageId,
+        target: ObjId,
+        change: Unreference,
+        cascade: &mut Cascade<'_>,
+    ) -> Result<()> {
+        if cascade.tell.is_none() {
+            return self.unreference_all(holders, field, target, change);
+        }
+        for &holder in holders {
+            // An index entry without matching content is damage, so the content decides.
+            let is_told = self.refers(holder, field, target)?;
+            self.unreference(holder, field, target, change)?;
+            if is_told {
+                cascade.tell(change.step(holder, field, target))?;
             }
         }
         Ok(())

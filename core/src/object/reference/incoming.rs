@@ -2,11 +2,12 @@
 //! the object is deleted.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use permazen_kv::{Direction, KeySpan};
 
 use super::check::field_or_part;
+use super::types::{Going, GoingTypes};
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, index_key, index_prefix};
 use crate::object::error::hex;
@@ -14,7 +15,8 @@ use crate::object::id_set::{IdSet, any_id};
 use crate::object::store::LiveScan;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{
-    BundleItem, DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle, SubFieldRole,
+    BundleItem, DeleteAction, ItemKind, ReferenceInfo, ResolvedField, ResolvedPart, ResolvedType,
+    SchemaBundle, SubFieldRole,
 };
 
 /// A reference field or sub-field, in all the types and schemas that have it.
@@ -23,8 +25,8 @@ pub(crate) struct Incoming {
     /// Its storage ID.
     pub(crate) field: StorageId,
     places: Vec<ReferenceInfo>,
-    /// Whether it is the key or the value of a map anywhere.
-    in_map: bool,
+    /// Whether it is one half of the entries of a map whose other half is a reference too, anywhere.
+    pub(super) shares_entries: bool,
 }
 
 impl Incoming {
@@ -32,12 +34,6 @@ impl Incoming {
     /// deleted.
     pub(super) fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
         self.places.iter().any(|place| asks(place, action, target))
-    }
-
-    /// Whether an object that refers through this field does so until the object that it refers to is
-    /// deleted, or it itself is. An entry of a map can go with its other half.
-    pub(super) fn keeps_target(&self) -> bool {
-        !self.in_map
     }
 
     /// Whether all objects with such a field demand this action.
@@ -50,25 +46,30 @@ fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool 
     place.inverse_delete == action && place.allows(target)
 }
 
-/// Recorded schemas, with their reference fields.
-type Collected = (Arc<SchemaBundle>, Arc<[Incoming]>);
+/// Recorded schemas, with their reference fields and what these say of deletions.
+#[derive(Debug)]
+struct Collected {
+    bundle: Arc<SchemaBundle>,
+    incoming: Arc<[Incoming]>,
+    going: Arc<OnceLock<GoingTypes>>,
+}
 
 /// The reference fields of a database by ascending storage ID, for the schemas that were used last.
 #[derive(Debug, Default)]
 pub(in crate::object) struct IncomingCache(Mutex<Option<Collected>>);
 
 impl IncomingCache {
-    fn get(&self, bundle: &Arc<SchemaBundle>) -> Arc<[Incoming]> {
+    fn with<R>(&self, bundle: &Arc<SchemaBundle>, read: impl FnOnce(&Collected) -> R) -> R {
         // The content is replaced as a whole, so a panic elsewhere cannot damage it.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, incoming)) = &*cached
-            && Arc::ptr_eq(known, bundle)
-        {
-            return Arc::clone(incoming);
+        if let Some(known) = cached.as_ref().filter(|known| Arc::ptr_eq(&known.bundle, bundle)) {
+            return read(known);
         }
-        let incoming: Arc<[Incoming]> = collect(bundle).into();
-        *cached = Some((Arc::clone(bundle), Arc::clone(&incoming)));
-        incoming
+        read(cached.insert(Collected {
+            bundle: Arc::clone(bundle),
+            incoming: collect(bundle).into(),
+            going: Arc::default(),
+        }))
     }
 }
 
@@ -84,12 +85,20 @@ fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
         Incoming {
             field: item.storage_id,
             places: fields().filter_map(|field| field.reference().cloned()).collect(),
-            in_map: fields()
-                .filter_map(|field| field.parent.as_ref())
-                .any(|parent| matches!(parent.role, SubFieldRole::MapKey | SubFieldRole::MapValue)),
+            shares_entries: item.occurrences.iter().any(|it| match &it.part {
+                ResolvedPart::Field(field) => is_beside_a_reference(&it.object_type, field),
+                _ => false,
+            }),
         }
     };
     references.map(incoming).collect()
+}
+
+/// Whether a field is one half of the entries of a map whose other half is a reference too.
+fn is_beside_a_reference(object_type: &ResolvedType, field: &ResolvedField) -> bool {
+    let parent = field.parent.as_ref();
+    let map = parent.and_then(|parent| object_type.field_by_storage_id(parent.storage_id));
+    map.is_some_and(|map| map.sub_fields().filter(|half| half.is_reference()).count() > 1)
 }
 
 /// The object ID in the key of an index entry, after the value.
@@ -169,7 +178,14 @@ impl Transaction<'_> {
 
     /// The reference fields of all recorded schemas, by ascending storage ID.
     pub(in crate::object) fn incoming(&self) -> Arc<[Incoming]> {
-        self.shared.incoming.get(&self.bundle())
+        self.shared.incoming.with(&self.bundle(), |known| Arc::clone(&known.incoming))
+    }
+
+    /// The types of objects that can go with one of this type, by all recorded schemas.
+    pub(super) fn types_that_can_go_with(&self, object_type: StorageId) -> Going {
+        let bundle = self.bundle();
+        let going = self.shared.incoming.with(&bundle, |known| Arc::clone(&known.going));
+        going.get_or_init(|| GoingTypes::of(&bundle)).going_with(object_type)
     }
 
     /// The objects that refer to `target` through this field and demand this action when it is

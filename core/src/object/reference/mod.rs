@@ -4,6 +4,7 @@
 //! Deletion is here because its cost and its effects depend on what refers to the object.
 
 mod being_deleted;
+mod cascade;
 mod check;
 mod delete;
 mod follow;
@@ -13,6 +14,7 @@ mod nullify;
 mod path;
 mod referrers;
 mod remove;
+mod types;
 mod unreference;
 
 pub(in crate::object) use being_deleted::BeingDeleted;

@@ -1,9 +1,9 @@
 //! The objects that refer to a deleted one are deleted too.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::cascade::Cascade;
 use super::check::field_or_part;
 use super::remove::AtOnce;
 use crate::id::{ObjId, StorageId};
@@ -38,7 +38,7 @@ impl Transaction<'_> {
         holders: &[ObjId],
         field: StorageId,
         target: ObjId,
-        todo: &mut VecDeque<Todo>,
+        cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         let mut entry = index_prefix(&field.into(), target.as_bytes());
         let prefix_len = entry.len();
@@ -51,14 +51,14 @@ impl Transaction<'_> {
                 match self.remove_referrer(holder, field, target, &entry, &mut left)? {
                     AtOnce::Removed(data, incoming) => {
                         removed.extend(left.then_some(holder));
-                        self.queue_after_removal(holder, &data, &incoming, todo, &mut None)
+                        self.queue_after_removal(holder, &data, &incoming, cascade)
                             .map_err(self.in_deletion_of(holder))?;
                     }
                     AtOnce::Nothing => {}
                     AtOnce::No => {
                         let refers = self.refers(holder, field, target);
                         if refers.map_err(self.in_deletion_of(target))? {
-                            self.delete_and_queue(holder, todo, &mut None)
+                            self.delete_and_queue(holder, cascade)
                                 .map_err(self.in_deletion_of(holder))?;
                         }
                     }

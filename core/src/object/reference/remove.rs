@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::{KeySpan, Verdict};
 
+use super::cascade::Cascade;
 use super::incoming::Incoming;
 use crate::id::ObjId;
 use crate::layout;
@@ -57,35 +58,29 @@ impl Transaction<'_> {
         Ok(AtOnce::Removed(data, incoming))
     }
 
-    /// Removes an object after its deletion was told to listeners and is not forbidden. `None` if there
+    /// Removes an object after its deletion was told to listeners, and notes what forbids it. `None` if there
     /// is no such object.
     pub(super) fn remove_after_listeners(
         &self,
         id: ObjId,
+        cascade: &mut Cascade<'_>,
     ) -> Result<Option<(ObjectData, Arc<[Incoming]>)>> {
-        let mut entered = None;
-        let (object_type, incoming) = loop {
-            // Listeners may have recorded schemas with more reference fields.
-            let incoming = self.incoming();
-            // It may be deleted already: earlier in this operation, or by a listener.
-            let Some(info) = self.find_info(id)? else { return Ok(None) };
-            let object_type = self.type_of_info(id, info)?;
-            for field in &*incoming {
-                if let Some(referrer) = self.refusing_holder(field, id)? {
-                    return Err(self.referenced(id, referrer, field.field));
-                }
-            }
-            // Listeners are called only the first time through this loop. After that the loop
-            // checks again, because they may have changed what refers to the object.
-            let first_time = self.being_deleted.enter(id);
-            let calls_listeners =
-                first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
-            entered = entered.or(first_time);
-            if !calls_listeners {
-                break (object_type, incoming);
-            }
+        // It may be deleted already: earlier in this operation, or by a listener.
+        let Some(info) = self.find_info(id)? else { return Ok(None) };
+        let mut object_type = self.type_of_info(id, info)?;
+        let mut incoming = self.incoming();
+        for field in &*incoming {
+            self.note_refusal(field, id, cascade)?;
+        }
+        let entered = self.being_deleted.enter(id);
+        if entered.is_some() && self.notifier.watches_deletion(id.storage_id()) {
             self.tell_deleting(id)?;
-        };
+            let Some(info) = self.find_info(id)? else { return Ok(None) };
+            object_type = self.type_of_info(id, info)?;
+            // Listeners may have recorded schemas with more reference fields.
+            incoming = self.incoming();
+        }
+        self.note_possible_refusals(&incoming, id, cascade);
         let Some(data) = self.remove_pairs(id, |_| Ok(object_type))? else { return Ok(None) };
         self.remove_entries(id, &data, &[])?;
         Ok(Some((data, incoming)))

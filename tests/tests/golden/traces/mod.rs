@@ -13,6 +13,7 @@ use permazen_tests::trace::step::{Header, Step};
 /// Replays every trace in `dir`.
 pub fn run(dir: &Path, report: &mut Report) {
     let mut steps = 0;
+    let mut differing = Vec::new();
     for file in files::all_below(dir) {
         let of_trace = file.strip_suffix(".kv.xml").map(|name| format!("{name}.jsonl"));
         if files::is_for_people(&file) || of_trace.is_some_and(|of| files::find(dir, &of).is_some())
@@ -29,11 +30,19 @@ pub fn run(dir: &Path, report: &mut Report) {
                 return Err(fail("there is no step in it"));
             }
             steps += lines.len();
-            replay::replay(dir, name, &header, &lines)
+            let mut found = Vec::new();
+            let outcome = replay::replay(dir, name, &header, &lines, &mut found);
+            differing.extend(found.into_iter().map(|text| format!("{name}, {text}")));
+            outcome
         });
     }
     if steps > 0 {
         report.note(&format!("traces: {steps} steps"));
+    }
+    if !differing.is_empty() {
+        let count = differing.len();
+        report.note(&format!("traces: {count} deletions refused by Java are another case here"));
+        differing.iter().for_each(|text| report.note(&format!("traces: {text}")));
     }
 }
 

@@ -15,14 +15,22 @@ use sha2::{Digest, Sha256};
 
 use super::events;
 use crate::report::{Outcome, Stop, fail, same, same_text};
+use permazen_tests::trace::deletion::{self, Refused};
 use permazen_tests::trace::listening::EventLog;
 use permazen_tests::trace::objects::{Context, Tx, configuration};
 use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
 
-/// Replays `steps` on an empty store. It ends at the first answer, event or digest that differs.
-pub fn replay(dir: &Path, name: &str, header: &Header, steps: &[Step]) -> Outcome {
+/// Replays `steps` on an empty store. It ends at the first answer, event or digest that differs. Adds to
+/// `differing` what each deletion that Java refuses does here, if that is something else by the rule.
+pub fn replay(
+    dir: &Path,
+    name: &str,
+    header: &Header,
+    steps: &[Step],
+    differing: &mut Vec<String>,
+) -> Outcome {
     let mut replay = Replay {
         header: Arc::new(header.clone()),
         steps,
@@ -30,12 +38,15 @@ pub fn replay(dir: &Path, name: &str, header: &Header, steps: &[Step]) -> Outcom
         store: MemoryStore::new(),
         log: EventLog::default(),
         storage_ids: Value::Null,
+        differing: Vec::new(),
     };
     let place = |replay: &Replay<'_>| {
         let step = &steps[replay.at.saturating_sub(1).min(steps.len() - 1)];
         format!("step {} ({})", step.number(), step.op())
     };
-    match replay.run().and_then(|()| replay.compare_store(dir, name)) {
+    let outcome = replay.run().and_then(|()| replay.compare_store(dir, name));
+    differing.append(&mut replay.differing);
+    match outcome {
         Err(Stop::Fail(text)) => Err(fail(format!("{}: {text}", place(&replay)))),
         other => other,
     }
@@ -49,6 +60,8 @@ struct Replay<'t> {
     log: EventLog,
     /// The storage IDs listed last.
     storage_ids: Value,
+    /// Deletions that Java refuses and that are another case here.
+    differing: Vec<String>,
 }
 
 impl<'t> Replay<'t> {
@@ -123,6 +136,9 @@ impl<'t> Replay<'t> {
                     let found = self.schemas(tables)?;
                     self.compare_schemas(step, found)?;
                 }
+                _ if deletion::is_refused(step) => {
+                    self.refused_deletion(&Tx::new(&transaction, &context), step)?;
+                }
                 _ => {
                     let answer = self.in_transaction(&Tx::new(&transaction, &context), step);
                     self.compare(step, answer)?;
@@ -130,6 +146,22 @@ impl<'t> Replay<'t> {
             }
         }
         Err(fail("the trace ends within a transaction"))
+    }
+
+    /// A deletion that Java refuses. It may be allowed here, or refused for another reference.
+    fn refused_deletion(&mut self, tx: &Tx<'_, '_>, step: &Step) -> Outcome {
+        let (what, text) = match deletion::replay(tx, step)? {
+            Refused::Answer(answer) => return self.compare(step, answer),
+            Refused::MoreTold(answer, text) => {
+                self.compare(step, answer)?;
+                ("more listeners", text)
+            }
+            Refused::Undone(text) => ("done and undone", text),
+            Refused::ForAnother(text) => ("refused for another reference", text),
+        };
+        self.log.take();
+        self.differing.push(format!("step {}: {what}: {text}", step.number()));
+        Ok(())
     }
 
     fn in_transaction(&self, tx: &Tx<'_, '_>, step: &Step) -> Answer {

@@ -6,7 +6,8 @@ use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{FieldValue, Migrate, Transaction};
 use permazen::schema::{ReferenceInfo, ResolvedField, ResolvedKind};
-use permazen_tests::outcome::Outcome;
+
+use crate::outcome::Outcome;
 
 /// A reference, in whichever field.
 #[derive(Debug)]

@@ -1,0 +1,155 @@
+//! A deletion that is going on, and whether it may stay.
+
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use super::delete::{DeletionStep, Tell};
+use super::incoming::Incoming;
+use super::referrers::Todo;
+use super::types::Going;
+use super::unreference::Unreference;
+use crate::id::{ObjId, StorageId};
+use crate::object::{Result, Transaction};
+use crate::schema::DeleteAction;
+
+/// What a deletion has to do yet, and who is told of its steps.
+pub(super) struct Cascade<'t> {
+    /// The objects that must be deleted with those that are gone.
+    pub(super) todo: VecDeque<Todo>,
+    pub(super) tell: Option<Tell<'t>>,
+    /// The changes in maps whose entries hold two references each. They are made when all objects are
+    /// gone: until then, the other halves of the entries say what else must be deleted.
+    pub(super) in_maps: Vec<InMaps>,
+    /// The object that was to be deleted. `None`: several, and all that forbids that is looked for.
+    only: Option<ObjId>,
+    /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so since.
+    noted: Vec<(ObjId, StorageId)>,
+    /// The types of objects that can go with the one that was to be deleted.
+    going: OnceCell<Going>,
+}
+
+/// Changes of a field in the objects that refer to a deleted one.
+pub(super) struct InMaps {
+    pub(super) holders: Vec<ObjId>,
+    pub(super) field: StorageId,
+    pub(super) target: ObjId,
+    pub(super) change: Unreference,
+}
+
+impl<'t> Cascade<'t> {
+    pub(super) fn new(only: Option<ObjId>, tell: Option<Tell<'t>>) -> Self {
+        Cascade {
+            todo: VecDeque::new(),
+            tell,
+            in_maps: Vec::new(),
+            only,
+            noted: Vec::new(),
+            going: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, step: DeletionStep) -> Result<()> {
+        self.tell.as_mut().map_or(Ok(()), |tell| tell(step))
+    }
+}
+
+impl Transaction<'_> {
+    /// Notes what forbids the deletion of an object through a field. Whether that refuses it is known at the
+    /// end, because what forbids it may go too. Refuses it at once if this is the first of all, and cannot go by
+    /// its type.
+    pub(super) fn note_refusal(
+        &self,
+        field: &Incoming,
+        id: ObjId,
+        cascade: &mut Cascade<'_>,
+    ) -> Result<()> {
+        // Listeners may change until the end what refers to an object.
+        let is_watched = self.notifier.watches_deletions();
+        if is_watched && cascade.only != Some(id) {
+            return Ok(());
+        }
+        let Some(holder) = self.refusing_holder(field, id)? else { return Ok(()) };
+        // An entry of a map can go with its other half.
+        let stays = cascade.noted.is_empty() && !field.shares_entries;
+        if let Some(only) = cascade.only.filter(|_| stays) {
+            let going = || self.types_that_can_go_with(only.storage_id());
+            if !cascade.going.get_or_init(going).contains(holder.storage_id()) {
+                cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
+                return Err(self.referenced(id, holder, field.field));
+            }
+        }
+        cascade.noted.push((id, field.field));
+        Ok(())
+    }
+
+    /// Notes what may forbid the deletion of an object at the end, if listeners to deletions can make that.
+    pub(super) fn note_possible_refusals(
+        &self,
+        incoming: &[Incoming],
+        id: ObjId,
+        cascade: &mut Cascade<'_>,
+    ) {
+        if self.notifier.watches_deletions() {
+            let target = id.storage_id();
+            // All of its fields are noted now.
+            while cascade.noted.pop_if(|(noted, _)| *noted == id).is_some() {}
+            let forbid = incoming.iter().filter(|it| it.may_ask(DeleteAction::Exception, target));
+            cascade.noted.extend(forbid.map(|field| (id, field.field)));
+        }
+    }
+
+    /// Makes the changes in maps that waited until all objects were gone. Entries that are to be removed go
+    /// before others become null, which may put them in the place of another entry.
+    pub(super) fn change_maps(&self, cascade: &mut Cascade<'_>) -> Result<()> {
+        let in_maps = std::mem::take(&mut cascade.in_maps);
+        for change in [Unreference::Remove, Unreference::Nullify] {
+            for it in in_maps.iter().filter(|it| it.change == change) {
+                self.unreference_in(&it.holders, it.field, it.target, change, cascade)
+                    .map_err(self.in_deletion_of(it.target))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a reference is left that forbids the deletion. Of several, the error names the first one: in
+    /// the order of deletion, then of the fields, then of the objects that refer.
+    pub(super) fn judge(&self, cascade: &mut Cascade<'_>) -> Result<()> {
+        let noted = std::mem::take(&mut cascade.noted);
+        let incoming = self.incoming();
+        let mut first = None;
+        for (target, field) in noted {
+            let Ok(at) = incoming.binary_search_by_key(&field, |it| it.field) else { continue };
+            let Some(incoming) = incoming.get(at) else { continue };
+            let in_deletion = self.in_deletion_of(target);
+            let mut failed = None;
+            let searched = self.each_refusing_holder(incoming, target, &mut |holder| {
+                match self.exists(target) {
+                    Ok(false) => {}
+                    // A listener has created another object with its ID.
+                    Ok(true) => return ControlFlow::Break(()),
+                    Err(error) => {
+                        failed = Some(in_deletion(error));
+                        return ControlFlow::Break(());
+                    }
+                }
+                first = first.or(Some((target, holder, field)));
+                failed = cascade.tell(DeletionStep::Refused { holder, field, target }).err();
+                match failed.is_none() && cascade.only.is_none() {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            if let Some(error) = searched.map_err(&in_deletion).err().or(failed) {
+                return Err(error);
+            }
+            if first.is_some() && cascade.only.is_some() {
+                break;
+            }
+        }
+        match first {
+            Some((target, holder, field)) => Err(self.referenced(target, holder, field)),
+            None => Ok(()),
+        }
+    }
+}
