@@ -112,9 +112,6 @@ impl Model {
             if !model.0.contains_key(&id) {
                 continue;
             }
-            if model.0.iter().any(|(holder, object)| *holder != id && object.refs[2] == id) {
-                return None;
-            }
             let object = model.0.remove(&id)?;
             if object.refs[3] != NULL {
                 todo.push_back(object.refs[3]);
@@ -126,7 +123,9 @@ impl Model {
                 todo.extend(holders.map(|(holder, _)| *holder));
             }
         }
-        Some(model)
+        let gone = |id: &u8| self.0.contains_key(id) && !model.0.contains_key(id);
+        let refused = model.0.values().any(|object| gone(&object.refs[2]));
+        (!refused).then_some(model)
     }
 }
 
