@@ -4,14 +4,64 @@ use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use super::delete::{DeletionStep, Tell};
 use super::incoming::Incoming;
-use super::referrers::Todo;
 use super::types::Going;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
 use crate::schema::DeleteAction;
+
+/// One thing that a deletion has done; see [`Transaction::delete_telling`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeletionStep {
+    /// An object was deleted: the given one, or one that must go with it.
+    Deleted {
+        /// The object.
+        id: ObjId,
+    },
+    /// An object does not refer to a deleted one any more: the references are null now. The object
+    /// itself may be deleted later.
+    Nullified {
+        /// The object that referred to it.
+        holder: ObjId,
+        /// The storage ID of the field, or of the sub-field of a collection.
+        field: StorageId,
+        /// The deleted object.
+        target: ObjId,
+    },
+    /// An object does not refer to a deleted one any more: the elements or entries were removed. The
+    /// object itself may be deleted later.
+    Removed {
+        /// The object that referred to it.
+        holder: ObjId,
+        /// The storage ID of the sub-field.
+        field: StorageId,
+        /// The deleted object.
+        target: ObjId,
+    },
+    /// An object that stays refers to one that goes, through a field that forbids this. The deletion
+    /// fails, and all of it is undone.
+    Refused {
+        /// The object that refers to it.
+        holder: ObjId,
+        /// The storage ID of the field, or of the sub-field of a collection.
+        field: StorageId,
+        /// The object that cannot be deleted.
+        target: ObjId,
+    },
+}
+
+/// Who is told of the steps of a deletion.
+pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
+
+/// What a deletion has to delete yet.
+pub(super) enum Todo {
+    /// This object.
+    Object(ObjId),
+    /// Those of these objects, which have ascending IDs, that refer to a deleted one through a field.
+    Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
+}
 
 /// What a deletion has to do yet, and who is told of its steps.
 pub(super) struct Cascade<'t> {

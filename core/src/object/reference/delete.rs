@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::cascade::{Cascade, InMaps};
+use super::cascade::{Cascade, DeletionStep, InMaps, Tell, Todo};
 use super::check::field_or_part;
 use super::incoming::Incoming;
-use super::referrers::Todo;
 use super::remove::AtOnce;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
@@ -14,50 +13,6 @@ use crate::object::notify::Happened;
 use crate::object::whole::ObjectData;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::DeleteAction;
-
-/// One thing that a deletion has done; see [`Transaction::delete_telling`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DeletionStep {
-    /// An object was deleted: the given one, or one that must go with it.
-    Deleted {
-        /// The object.
-        id: ObjId,
-    },
-    /// An object does not refer to a deleted one any more: the references are null now. The object
-    /// itself may be deleted later.
-    Nullified {
-        /// The object that referred to it.
-        holder: ObjId,
-        /// The storage ID of the field, or of the sub-field of a collection.
-        field: StorageId,
-        /// The deleted object.
-        target: ObjId,
-    },
-    /// An object does not refer to a deleted one any more: the elements or entries were removed. The
-    /// object itself may be deleted later.
-    Removed {
-        /// The object that referred to it.
-        holder: ObjId,
-        /// The storage ID of the sub-field.
-        field: StorageId,
-        /// The deleted object.
-        target: ObjId,
-    },
-    /// An object that stays refers to one that goes, through a field that forbids this. The deletion
-    /// fails, and all of it is undone.
-    Refused {
-        /// The object that refers to it.
-        holder: ObjId,
-        /// The storage ID of the field, or of the sub-field of a collection.
-        field: StorageId,
-        /// The object that cannot be deleted.
-        target: ObjId,
-    },
-}
-
-/// Who is told of the steps of a deletion.
-pub(super) type Tell<'t> = &'t mut dyn FnMut(DeletionStep) -> Result<()>;
 
 impl Unreference {
     fn step(self, holder: ObjId, field: StorageId, target: ObjId) -> DeletionStep {

@@ -18,8 +18,8 @@ mod types;
 mod unreference;
 
 pub(in crate::object) use being_deleted::BeingDeleted;
+pub use cascade::DeletionStep;
 pub(in crate::object) use check::{NULL, check_reference_type, field_or_part, target_of};
-pub use delete::DeletionStep;
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;
 pub(in crate::object) use missing::NotedMissing;

@@ -12,14 +12,6 @@ use crate::object::error::Result;
 use crate::object::transaction::Transaction;
 use crate::object::whole::ObjectData;
 
-/// What a deletion has to delete yet.
-pub(super) enum Todo {
-    /// This object.
-    Object(ObjId),
-    /// Those of these objects, which have ascending IDs, that refer to a deleted one through a field.
-    Referrers { field: StorageId, target: ObjId, holders: Vec<ObjId> },
-}
-
 /// So many referrers are changed or deleted at most before their index entries are removed, so that little
 /// memory is needed for them.
 pub(super) const TOGETHER: usize = 1024;
