@@ -15,6 +15,7 @@ mod serde_forms;
 mod singletons;
 mod two_transactions;
 mod uniqueness;
+mod unreadable;
 mod validation;
 
 use std::sync::Arc;

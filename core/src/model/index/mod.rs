@@ -27,7 +27,8 @@ pub(super) use known_views::KnownViews;
 pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
 pub(super) use partial::{
-    SeenObjects, complete_for_rules, described, described_for_unique, lacks_entries,
+    SeenObjects, Unreadable, complete_for_check, complete_for_rules, described,
+    described_for_unique, lacks_entries,
 };
 pub use query::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
 pub(super) use referrers::referrers;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::coverage::{Entries, Other, Wanted, has_index};
 use super::query::IndexOn;
 use crate::encoding::Encoding;
-use crate::id::StorageId;
+use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
@@ -241,7 +241,7 @@ pub(in crate::model) fn complete<'t>(
     open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
     let models = if shows_only_entries(tx, open_as)? { &[] } else { models };
-    complete_with(tx, view, models, with_keys, open_as, Vec::new())
+    complete_with(tx, view, models, with_keys, (open_as, &mut |_, error| Err(error)), Vec::new())
 }
 
 /// Whether a query returns the entries that exist and no others: by Java's rules, unless the caller asks
@@ -259,8 +259,23 @@ pub(in crate::model) fn complete_for_rules<'t>(
     models: &[&'t Binding],
     open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
-    complete_with(tx, view, models, false, open_as, Vec::new())
+    complete_with(tx, view, models, false, (open_as, &mut |_, error| Err(error)), Vec::new())
 }
+
+/// Does the same as [`complete_for_rules`], and calls `unreadable` for each object whose entries cannot be
+/// found out, which then has none. If it fails, this does.
+pub(in crate::model) fn complete_for_check<'t>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    models: &[&'t Binding],
+    open_as: OpenAs,
+    unreadable: &mut Unreadable<'_>,
+) -> Result<IndexView<'t>> {
+    complete_with(tx, view, models, false, (open_as, unreadable), Vec::new())
+}
+
+/// What is done with an object that cannot be read.
+pub(in crate::model) type Unreadable<'u> = dyn FnMut(ObjId, Error) -> Result<()> + 'u;
 
 /// Does the same as [`complete`], and leaves out the entries of the objects in `hidden`.
 fn complete_with<'t>(
@@ -268,7 +283,7 @@ fn complete_with<'t>(
     view: &IndexView<'t>,
     models: &[&'t Binding],
     with_keys: bool,
-    open_as: OpenAs,
+    (open_as, unreadable): (OpenAs, &mut Unreadable<'_>),
     hidden: Vec<HiddenObjects>,
 ) -> Result<IndexView<'t>> {
     let OpenAs { on_partial, skip_unknown } = open_as;
@@ -311,7 +326,8 @@ fn complete_with<'t>(
         OnPartial::Refuse | OnPartial::Allow => {}
         OnPartial::Scan => {
             for (binding, other) in &missing {
-                add_entries(tx, binding, other.schema, skip_unknown, &mut overlay)?;
+                let how = (skip_unknown, &mut *unreadable);
+                add_entries(tx, binding, other.schema, how, &mut overlay)?;
             }
         }
     }
@@ -373,7 +389,7 @@ pub(super) fn complete_for_all<'t>(
         }
     }
     let sharing = if shows_only_entries(tx, open_as)? { Vec::new() } else { sharing };
-    complete_with(tx, view, &sharing, true, open_as, hidden)
+    complete_with(tx, view, &sharing, true, (open_as, &mut |_, error| Err(error)), hidden)
 }
 
 /// The error for an index that lacks the entries of objects.
@@ -424,18 +440,20 @@ fn add_entries(
     tx: &Tx,
     binding: &Binding,
     schema: SchemaIndex,
-    skip_unknown: bool,
+    (skip_unknown, unreadable): (bool, &mut Unreadable<'_>),
     overlay: &mut IndexOverlay,
 ) -> Result<()> {
     let positions: Vec<usize> = binding.indexed_fields(overlay.shape()).collect();
     for id in tx.core.objects_in_schema(schema)?.of_types([binding.storage_id()]).iter() {
         let id = id?;
-        let old = tx.core.load(id, Migrate::No)?;
-        match after_move(tx.models()?, binding, &tx.core, (id, &old), &positions) {
+        let old = tx.core.load(id, Migrate::No).map_err(Error::from);
+        let moved =
+            old.and_then(|old| after_move(tx.models()?, binding, &tx.core, (id, &old), &positions));
+        match moved {
             Ok(data) => overlay.add(&data, id)?,
             // Its value has no place in the model, or a required one is missing.
             Err(Error::Refused(_) | Error::Missing { .. }) if skip_unknown => {}
-            Err(error) => return Err(error),
+            Err(error) => unreadable(id, error)?,
         }
     }
     Ok(())

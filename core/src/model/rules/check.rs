@@ -14,7 +14,9 @@ use crate::model::error::{Error, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::handle::Handle;
 use crate::model::hook::{Checker, Judgement};
-use crate::model::index::{OnPartial, OpenAs, Wanted, complete_for_rules};
+use crate::model::index::{
+    OnPartial, OpenAs, Unreadable, Wanted, complete_for_check, complete_for_rules,
+};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
 use crate::object::{self, IndexView, Migrate, Touched, value_text};
@@ -415,11 +417,27 @@ impl Tx {
     }
 
     /// The same entries, whether objects lack entries in the index or not.
-    pub(super) fn unique_view_as(&self, rule: &Unique, how: OpenAs) -> Result<IndexView<'_>> {
+    fn unique_view_as(&self, rule: &Unique, how: OpenAs) -> Result<IndexView<'_>> {
+        let (view, scope) = self.unique_index(rule)?;
+        complete_for_rules(self, &view, &scope, how)
+    }
+
+    /// The same entries, with those of objects that lack them. Calls `unreadable` for each object whose
+    /// entries cannot be found out.
+    pub(super) fn unique_view_of_all(
+        &self,
+        rule: &Unique,
+        unreadable: &mut Unreadable<'_>,
+    ) -> Result<IndexView<'_>> {
+        let (view, scope) = self.unique_index(rule)?;
+        let how = OpenAs { on_partial: OnPartial::Scan, skip_unknown: true };
+        complete_for_check(self, &view, &scope, how, unreadable)
+    }
+
+    fn unique_index(&self, rule: &Unique) -> Result<(IndexView<'_>, Vec<&Binding>)> {
         let view = self.core.index_view(Arc::clone(&rule.shape))?;
         let view = view.of_types(rule.scope.iter().copied());
         let models = self.models()?;
-        let scope: Vec<_> = rule.scope.iter().filter_map(|id| models.of_type(*id)).collect();
-        complete_for_rules(self, &view, &scope, how)
+        Ok((view, rule.scope.iter().filter_map(|id| models.of_type(*id)).collect()))
     }
 }

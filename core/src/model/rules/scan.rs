@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use super::check::keeps_from_checking;
 use super::model_rules::Rules;
 use super::required::{content, is_about_null, is_null, nulls_in};
 use super::unique::Unique;
@@ -12,7 +11,6 @@ use crate::id::ObjId;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
 use crate::model::evolution::FieldPlan;
-use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
@@ -50,7 +48,9 @@ impl Permazen {
     /// are otherwise checked for objects that change, so objects that were stored before a rule was
     /// stated, or by programs that do not check it, may break it. Changes nothing.
     ///
-    /// Objects that have the same value are listed once, by the first of them.
+    /// Objects that have the same value are listed once, by the first of them. An object that cannot be
+    /// read, because it is damaged or a conversion of it fails, is listed with the
+    /// [cause](Violation::cause), and the check goes on.
     ///
     /// ```
     /// # use permazen::{Permazen, PermazenObject, Validation, kv::memory::MemoryStore};
@@ -230,9 +230,21 @@ impl Same {
 
 /// Reads the index of a rule, in which the objects with one value follow each other.
 fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
-    let scan = OpenAs { on_partial: OnPartial::Scan, skip_unknown: true };
     let columns = rule.columns.len();
-    let entries = tx.unique_view_as(rule, scan)?.iter_with(|entry| {
+    let mut unreadable = Vec::new();
+    let view = tx.unique_view_of_all(rule, &mut |id, error| match is_about_one_object(&error) {
+        true => {
+            unreadable.push(Violation::unchecked(id, &rule.path, Rule::Unique, error));
+            Ok(())
+        }
+        false => Err(error),
+    })?;
+    for violation in unreadable {
+        if found(violation).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    let entries = view.iter_with(|entry| {
         let values: Vec<Vec<u8>> = (0..columns).map(|at| entry.encoded(at).to_vec()).collect();
         Ok((values, entry.id()?))
     });
@@ -271,11 +283,25 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFl
     Ok(report(&values, &mut same))
 }
 
+/// Whether an error is about one object, its damage included, and not about the transaction or the store. A
+/// check of everything says so, and goes on.
+fn is_about_one_object(error: &Error) -> bool {
+    match error {
+        Error::Object(error) => !error.ends_transaction(),
+        Error::Upgrade { source, .. } => match &**source {
+            Error::Object(error) => !error.ends_transaction(),
+            source => !source.is_retryable(),
+        },
+        Error::Other(_) => false,
+        error => !error.is_retryable(),
+    }
+}
+
 /// Required values and own validation of one object. It stays as it is.
 fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let (data, schema) = match content(tx, binding, id) {
         Ok(content) => content,
-        Err(error) if keeps_from_checking(&error) => {
+        Err(error) if is_about_one_object(&error) => {
             let rule = if binding.info.validate.is_some() { Rule::Valid } else { Rule::Required };
             return Ok(vec![Violation::unchecked(id, binding.info.name, rule, error)]);
         }
@@ -299,7 +325,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut reader = ObjectReader::new(binding, id, schema, &data);
     match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
         Some(Err(error)) if is_null && is_about_null(&error) => {}
-        Some(Err(error)) if keeps_from_checking(&error) => {
+        Some(Err(error)) if is_about_one_object(&error) => {
             found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));
         }
         Some(Err(error)) => return Err(error),
