@@ -373,6 +373,22 @@ fn an_sqlite_file_gets_smaller_and_keeps_everything() {
 }
 
 #[test]
+fn a_thread_that_writes_to_an_sqlite_file_is_told_that_it_would_wait_for_itself() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("data.db");
+    let store = SqliteStore::open_or_create(&path).unwrap();
+    let builder = SqliteStore::builder().wait(Duration::from_millis(10));
+    let compact = || builder.compact(&path, &mut Watch::new()).map(drop);
+    let mut tx = store.begin(&TxOptions::writing().ending_here()).unwrap();
+    tx.put(b"key", b"value").unwrap();
+    let refused = compact().unwrap_err();
+    assert!(matches!(refused, KvError::WithinWrite { .. }), "{refused}");
+    tx.commit().unwrap();
+    compact().unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 1);
+}
+
+#[test]
 fn an_sqlite_file_is_whole_whenever_the_process_is_killed() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("data.db");

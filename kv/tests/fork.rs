@@ -157,6 +157,10 @@ fn open_transactions(kind: &str, path: &Path) {
         let mut snapshot = Some(reader.as_ref().unwrap().snapshot().unwrap());
         for commits in [true, false] {
             in_a_child(|| {
+                // The right to write is that of the parent, so there is nothing to wait for.
+                let store = mine.as_ref().unwrap();
+                is_refused(store.begin(&TxOptions::writing()).map(drop), path);
+                is_refused(store.write(|tx| tx.put(b"theirs", b"")), path);
                 let mut writer = writer.take().unwrap();
                 is_refused(writer.get(b"key").map(drop), path);
                 is_refused(writer.put(b"theirs", b""), path);

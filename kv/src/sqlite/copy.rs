@@ -13,6 +13,7 @@ use super::error::{cannot_open, failed};
 use super::log_files::{INDEX, LOG, beside};
 use super::shared::Shared;
 use super::transaction::View;
+use super::writers::check_this_thread;
 use crate::copy::{Compacted, Copied, Watch, each_pair};
 use crate::store_parts::new_file::{NewFile, new_file};
 use crate::{KvError, KvRead, Result};
@@ -131,6 +132,7 @@ pub(super) fn compact(
         let found = std::fs::metadata(path);
         found.map(|found| found.len()).map_err(|error| cannot_open(path, error.to_string()))
     };
+    check_this_thread(&shared.database)?;
     watch.begin(None)?;
     let pooled = shared.take()?;
     let connection = &pooled.connection;

@@ -228,6 +228,7 @@ impl SqliteBuilder {
     ///
     /// # Errors
     /// [`KvError::Retry`](crate::KvError::Retry) if others wrote for all the time to wait.
+    /// [`KvError::WithinWrite`](crate::KvError::WithinWrite) within a closure of this thread that writes to the file.
     /// [`KvError::Stopped`](crate::KvError::Stopped), [`KvError::Full`](crate::KvError::Full) and the
     /// errors of [`open`](Self::open). Nothing is changed then.
     pub fn compact(&self, path: impl AsRef<Path>, watch: &mut Watch<'_>) -> Result<Compacted> {

@@ -151,6 +151,8 @@ impl WriteTransaction {
         options: &TxOptions,
     ) -> Result<Box<dyn KvTransaction + Send>> {
         let start = Instant::now();
+        // After a fork, who has the right to write may be in the parent, and would never give it back here.
+        shared.database.check_process()?;
         // A transaction that others have overtaken again and again takes the right to write before
         // it reads.
         let late = shared.database.options.late_lock && !options.has_turn();
