@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{dump, open_or_create, put, reading, role, spawn};
 use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions};
@@ -83,6 +84,7 @@ fn child() {
     match role {
         "idle" => an_idle_store(kind, &path),
         "busy" => open_transactions(kind, &path),
+        "optimistic" => an_optimistic_database(kind, &path),
         other => panic!("role {other}"),
     }
 }
@@ -108,6 +110,42 @@ fn a_child_does_not_use_the_connections_of_its_parent() {
 #[test]
 fn what_is_open_when_a_process_is_forked_stays_that_of_the_parent() {
     alone("busy");
+}
+
+#[test]
+fn a_child_does_not_wait_for_transactions_above_a_store_that_are_those_of_the_parent() {
+    alone("optimistic");
+}
+
+fn an_optimistic_database(kind: &str, path: &Path) {
+    match kind {
+        "lmdb" => a_turn_is_taken(LmdbStore::open_or_create(path).unwrap(), path),
+        _ => a_turn_is_taken(SqliteStore::open_or_create(path).unwrap(), path),
+    }
+}
+
+fn a_turn_is_taken(store: impl KvDatabase, path: &Path) {
+    let path = &path.canonicalize().unwrap();
+    let db = OptimisticDatabase::new(store);
+    put(&db, b"key", b"value");
+    let other = || {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"theirs", b"").unwrap();
+        tx
+    };
+    let mut open = Some(other());
+    // After so many failures it has its turn, and others wait with their commits.
+    let turn = TxOptions::writing().after_failures(6);
+    let mut holder = db.begin(&turn).unwrap();
+    holder.put(b"mine", b"").unwrap();
+    in_a_child(|| {
+        is_refused(db.begin(&turn).map(drop), path);
+        is_refused(db.begin(&TxOptions::writing()).map(drop), path);
+        is_refused(open.take().unwrap().commit(), path);
+    });
+    holder.commit().unwrap();
+    drop(open);
+    assert_eq!(dump(&*reading(&db)).len(), 2);
 }
 
 fn an_idle_store(kind: &str, path: &Path) {

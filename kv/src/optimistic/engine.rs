@@ -1,6 +1,7 @@
 //! What the transactions of a database share: snapshots, the log of commits, and committing.
 
 use std::cell::Cell;
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(super) struct Engine<S> {
     pub(super) watches: WatchTracker,
     beginning_to_watch: Mutex<()>,
     pub(super) stopped: AtomicBool,
+    /// The process that has made it.
+    process: u32,
 }
 
 pub(super) struct State {
@@ -93,7 +96,17 @@ impl<S: AtomicKvStore> Engine<S> {
             watches: WatchTracker::default(),
             beginning_to_watch: Mutex::new(()),
             stopped: AtomicBool::new(false),
+            process: process::id(),
         }
+    }
+
+    /// Fails in a process that was forked from the one that has made it, if the store can be used only there. Then
+    /// what others hold here is held by threads of the parent, and waiting for it would be in vain.
+    pub(super) fn check_process(&self) -> Result<()> {
+        if self.process != process::id() {
+            self.store.version()?;
+        }
+        Ok(())
     }
 
     /// See [`OptimisticDatabase::stop`](super::OptimisticDatabase::stop).
@@ -174,6 +187,7 @@ impl<S: AtomicKvStore> Engine<S> {
         mut turn: Option<Turn<'_>>,
         wait: Duration,
     ) -> Result<()> {
+        self.check_process()?;
         let mut committing = lock(&self.committing);
         // A thread that takes the turn waits for this lock. So either its turn is visible here, or
         // this commit comes before it.

@@ -115,6 +115,7 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
         if self.engine.stopped.load(Ordering::Acquire) {
             return Err(KvError::IllegalState("database was stopped".to_owned()));
         }
+        self.engine.check_process()?;
         Ok(Box::new(OptimisticTransaction::begin(&self.engine, options)?))
     }
 
