@@ -618,3 +618,32 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
     assert!(found == last || found == next, "{what}");
     true
 }
+
+/// A child that is made with `fork` has none of the threads of its parent, and drops what it has open all the same.
+#[cfg(unix)]
+#[test]
+fn a_forked_child_drops_a_repository() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path().join("host")).unwrap();
+    let mut repository = Some(Repository::create(host).unwrap());
+    let mut page = repository.as_ref().map(|it| it.create_page("test", PageId::ROOT).unwrap());
+    // SAFETY: The child drops what it has open, and ends.
+    #[allow(unsafe_code)]
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let dropped = std::panic::AssertUnwindSafe(|| drop((page.take(), repository.take())));
+        let is_dropped = std::panic::catch_unwind(dropped).is_ok();
+        // SAFETY: It ends this process, without what the parent has registered for its end.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::_exit(i32::from(!is_dropped))
+        }
+    }
+    let mut status = 0;
+    // SAFETY: It waits for a child of this process, and writes to a number.
+    #[allow(unsafe_code)]
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((ended, status), (child, 0));
+    // The parent still has its lease.
+    page.unwrap().set_tag("more", &CommitId::FIRST).unwrap();
+}

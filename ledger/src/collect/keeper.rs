@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -32,6 +33,8 @@ pub(crate) struct Keeper {
     /// The threads are not wanted: somebody else says when.
     by_hand: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The process that has the threads. One that is forked from it has none of them.
+    process: u32,
 }
 
 /// What a thread does now and then.
@@ -90,7 +93,12 @@ impl Keeper {
             is_over: Mutex::new(false),
             over: Condvar::new(),
         };
-        Keeper { inner: Arc::new(inner), by_hand, threads: Mutex::default() }
+        Keeper {
+            inner: Arc::new(inner),
+            by_hand,
+            threads: Mutex::default(),
+            process: process::id(),
+        }
     }
 
     /// Cares for a page as long as somebody has what this gives. If the page is open in this process, or was a
@@ -151,6 +159,11 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // What one of the threads had locked when it was forked stays so. The lease is that of the parent.
+            std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
+            return;
+        }
         *self.inner.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.inner.over.notify_all();
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
