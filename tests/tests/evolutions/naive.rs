@@ -205,12 +205,6 @@ impl<'a> Old<'a> {
         Some(value)
     }
 
-    pub(crate) fn take_counter(&mut self, name: &str) -> Option<i64> {
-        let field = self.field(name).filter(|field| field.shape.kind == Kind::Counter)?;
-        self.taken.insert(field.name);
-        self.contents[field.means][0].0.as_ref()?.parse().ok()
-    }
-
     pub(crate) fn take_elements(&mut self, name: &str, to: Type) -> Option<Vec<Cell>> {
         let field = self.field(name)?;
         if !matches!(field.shape.kind, Kind::Set | Kind::List) {
