@@ -5,52 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use permazen_kv::KvError;
-use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
+use permazen_kv::remote::{OwnCertificate, ServerUrl, Tls};
 
 use crate::dialect::Dialect;
 use crate::given::Given;
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Host {
-    Name(ServerHost),
-    /// A socket in the file system.
-    #[cfg(unix)]
-    Path(PathBuf),
-}
-
-impl Host {
-    /// Whether what is sent stays on this machine.
-    pub(crate) fn is_local(&self) -> bool {
-        match self {
-            Host::Name(host) => host.is_local(),
-            #[cfg(unix)]
-            Host::Path(_) => true,
-        }
-    }
-
-    /// The name and port under which the file of passwords has it.
-    pub(crate) fn in_file(&self) -> (&str, String) {
-        match self {
-            Host::Name(host) => (&host.name, host.port.to_string()),
-            #[cfg(unix)]
-            Host::Path(path) => {
-                let port = path.extension().map(|port| port.to_string_lossy().into_owned());
-                ("localhost", port.unwrap_or_default())
-            }
-        }
-    }
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Host::Name(host) => write!(f, "{host}"),
-            #[cfg(unix)]
-            Host::Path(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
+use crate::host::Host;
 
 /// The table, unless the URL names one.
 const TABLE: &str = "KV";
@@ -257,6 +216,8 @@ fn seconds(name: &str, value: &str) -> Result<Option<Duration>, String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use permazen_kv::remote::ServerHost;
+
     use super::*;
 
     fn name(name: &str, port: u16) -> Host {

@@ -16,9 +16,10 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use postgres_protocol::types::{ArrayDimension, array_to_sql};
 
-use crate::address::{Address, Host};
+use crate::address::Address;
 use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
+use crate::host::Host;
 use crate::names;
 use crate::socket::{Socket, connect};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
 
-use crate::address::Host;
+use crate::host::Host;
 
 /// What was given.
 #[derive(Default)]

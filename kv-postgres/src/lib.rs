@@ -41,6 +41,7 @@ mod connection;
 mod dialect;
 mod error;
 mod given;
+mod host;
 mod names;
 mod passwords;
 mod pool;

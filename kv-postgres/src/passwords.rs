@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::address::{Address, Host};
+use crate::address::Address;
 use crate::error::Failure;
+use crate::host::Host;
 
 /// A file of passwords.
 struct File {

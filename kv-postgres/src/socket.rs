@@ -10,8 +10,8 @@ use bytes::BytesMut;
 use permazen_kv::remote::{Closer, EncryptedStream, Encryption, OwnCertificate, Tls};
 use postgres_protocol::message::frontend;
 
-use crate::address::Host;
 use crate::error::Failure;
+use crate::host::Host;
 
 /// What a connection is made of.
 pub(crate) trait Socket: Read + Write + Send {

@@ -16,6 +16,8 @@ mod dialect;
 mod error;
 #[path = "../../src/given.rs"]
 mod given;
+#[path = "../../src/host.rs"]
+mod host;
 #[path = "../../src/names.rs"]
 mod names;
 #[path = "../../src/passwords.rs"]
