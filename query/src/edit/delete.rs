@@ -7,7 +7,7 @@ use permazen::{ObjId, StorageId};
 
 use super::Edited;
 use super::failed::{Failed, Result, go_on};
-use super::preview::Listed;
+use super::listed::Listed;
 use crate::limits::Limits;
 
 pub(super) fn delete(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Result<Edited> {

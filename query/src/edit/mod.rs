@@ -11,6 +11,7 @@ mod create;
 mod delete;
 mod edited;
 mod failed;
+mod listed;
 mod migrate;
 mod new_ids;
 mod number;
@@ -20,7 +21,8 @@ mod set;
 mod statement;
 
 pub use edited::Edited;
+pub use listed::Listed;
 pub use migrate::{lost, migration};
 pub use new_ids::NewIds;
-pub use preview::{Listed, Preview, PreviewObject, PreviewReference, preview};
+pub use preview::{Preview, PreviewObject, PreviewReference, preview};
 pub use statement::edit;

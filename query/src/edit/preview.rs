@@ -8,13 +8,11 @@ use permazen::{ObjId, StorageId};
 
 use super::delete::{Deleted, With, delete_all};
 use super::failed::{Failed, Result};
+use super::listed::Listed;
 use crate::check::{Checked, CheckedKind};
 use crate::error::QueryError;
 use crate::limits::Limits;
 use crate::run::matches;
-
-/// How many objects and references of each kind are listed.
-const LISTED: usize = 1000;
 
 /// What a `delete` would do. It displays as lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,31 +32,6 @@ pub struct Preview {
     pub refused: Listed<PreviewReference>,
     /// Whether it was stopped ([`Limits::stop`]). Then there is nothing in it.
     pub stopped: bool,
-}
-
-/// The first of several, at most 1,000, and how many there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Listed<T> {
-    /// The first ones.
-    pub first: Vec<T>,
-    /// How many there are in all.
-    pub count: u64,
-}
-
-impl<T> Default for Listed<T> {
-    fn default() -> Self {
-        Listed { first: Vec::new(), count: 0 }
-    }
-}
-
-impl<T> Listed<T> {
-    pub(super) fn push(&mut self, item: impl FnOnce() -> T) {
-        self.count += 1;
-        if self.first.len() < LISTED {
-            self.first.push(item());
-        }
-    }
 }
 
 /// An object in a [`Preview`].

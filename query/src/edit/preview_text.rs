@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::edited::counted;
-use super::preview::{Listed, Preview, PreviewObject, PreviewReference};
+use super::listed::Listed;
+use super::preview::{Preview, PreviewObject, PreviewReference};
 use crate::text::{escaped, json_string};
 
 impl PreviewObject {
