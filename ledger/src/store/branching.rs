@@ -260,7 +260,7 @@ impl BranchingDatabase {
         &self,
         options: &TxOptions,
     ) -> LedgerResult<Option<BranchingTransaction<'_>>> {
-        match self.handle.turn.try_take() {
+        match self.handle.turn.try_take(&self.handle.branch)? {
             None => Ok(None),
             Some(permit) => Ok(Some(self.transaction(Some(permit), options)?)),
         }

@@ -1,5 +1,6 @@
 //! Lets the transactions of a handle take turns.
 
+use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -10,10 +11,18 @@ use permazen_kv::{KvError, Result, TxOptions};
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// Who may write: one transaction at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turn {
     holder: Mutex<Option<Holder>>,
     over: Condvar,
+    /// The process whose transactions take turns.
+    process: u32,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Turn { holder: Mutex::default(), over: Condvar::new(), process: process::id() }
+    }
 }
 
 /// Who has the turn.
@@ -31,10 +40,12 @@ impl Turn {
     /// Waits as long as `options` say until nobody else may write.
     ///
     /// # Errors
-    /// [`KvError::WithinWrite`] at once if this thread would wait for itself, otherwise retryable.
+    /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`] at once if
+    /// the turn is that of a thread that only the parent of this process has, otherwise retryable.
     pub(super) fn take(self: &Arc<Self>, options: &TxOptions, branch: &str) -> Result<Permit> {
         let here = thread::current().id();
         let mut holder = self.holder();
+        self.check_process(&holder, branch)?;
         if holder.as_ref().is_some_and(|holder| holder.ends_on == Some(here)) {
             return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
         }
@@ -54,13 +65,25 @@ impl Turn {
     }
 
     /// Takes the turn if it is free.
-    pub(super) fn try_take(self: &Arc<Self>) -> Option<Permit> {
+    ///
+    /// # Errors
+    /// [`KvError::Forked`] as [`take`](Self::take).
+    pub(super) fn try_take(self: &Arc<Self>, branch: &str) -> Result<Option<Permit>> {
         let mut holder = self.holder();
+        self.check_process(&holder, branch)?;
         if holder.is_some() {
-            return None;
+            return Ok(None);
         }
         *holder = Some(Holder { ends_on: None });
-        Some(Permit(Arc::clone(self)))
+        Ok(Some(Permit(Arc::clone(self))))
+    }
+
+    /// A transaction that was open when this process was forked never ends here.
+    fn check_process(&self, holder: &Option<Holder>, branch: &str) -> Result<()> {
+        if holder.is_some() && self.process != process::id() {
+            return Err(KvError::Forked { store: format!("branch {branch:?}").into() });
+        }
+        Ok(())
     }
 
     fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
