@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use permazen_kv::{KvDatabase, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
-use super::error::{Error, Failure, Result};
+use super::error::{Error, Failure, Result, says_retryable};
 use super::evolution::{self, Evolution, EvolutionReport};
 use super::hook::subject::Subject;
 use super::hook::{Committed, Observed, ObserverId, Observers};
@@ -373,6 +373,7 @@ impl Permazen {
 
     /// Like [`builder`](Permazen::builder), on a store that others use too.
     pub fn builder_shared(kv: Arc<dyn KvDatabase>) -> Builder {
+        object::errors_above(says_retryable);
         Builder {
             kv,
             encodings: None,

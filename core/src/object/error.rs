@@ -1,7 +1,7 @@
 //! Why an object operation was refused.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use permazen_kv::__internal::WithCauses;
 use permazen_kv::{Hex, KvError};
@@ -430,11 +430,24 @@ pub(crate) fn first_to_say(
     errors.filter_map(says).next().unwrap_or(false)
 }
 
-/// What an error says about running the transaction again, if it is one of this layer or of the
-/// store.
+/// What an error says about running the transaction again, if it is one of this layer, of the
+/// store or of the layer above.
 fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
     let own = error.downcast_ref::<Error>().map(Error::is_retryable);
     own.or_else(|| error.downcast_ref::<KvError>().map(KvError::is_retryable))
+        .or_else(|| ABOVE.get().and_then(|says| says(error)))
+}
+
+/// Says of an error of the layer above whether running the transaction again may help; `None` of
+/// other errors.
+type SaysRetryable = fn(&(dyn std::error::Error + 'static)) -> Option<bool>;
+
+static ABOVE: OnceLock<SaysRetryable> = OnceLock::new();
+
+/// Hooks and listeners fail with errors of the layer above, whose causes are not their sources. So
+/// that layer says what its errors are.
+pub(crate) fn errors_above(says_retryable: SaysRetryable) {
+    ABOVE.get_or_init(|| says_retryable);
 }
 
 impl From<KvError> for Error {

@@ -63,8 +63,8 @@ pub(crate) use calls::{Call, Hook};
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
 pub use encoded::Encoded;
-pub(crate) use error::first_to_say;
 pub use error::{Error, Result};
+pub(crate) use error::{errors_above, first_to_say};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{
     EncodedRange, Entries, HiddenObjects, IndexOverlay, MergedIndex, Selection, borrowed,

@@ -54,15 +54,12 @@ impl Entry {
 /// Whether it was refused because the thread would have waited for itself.
 fn is_refused(result: Result<()>) -> bool {
     let Err(error) = result else { return false };
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(found) = cause {
-        if matches!(found.downcast_ref(), Some(KvError::WithinWrite { .. })) {
-            assert!(!error.is_retryable(), "{error}");
-            return true;
-        }
-        cause = found.source();
-    }
-    panic!("{error:?}")
+    let is_within = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(KvError::WithinWrite { .. }))
+    };
+    assert!(error.causes().any(is_within), "{error:?}");
+    assert!(!error.is_retryable(), "{error}");
+    true
 }
 
 /// What becomes of each place that calls the function, on this database.

@@ -124,7 +124,7 @@ impl LmdbStore {
     /// other than full. Costs a flush of what was committed since the last flush.
     ///
     /// # Errors
-    /// [`KvError::Store`](crate::KvError::Store) if the disk fails.
+    /// [`KvError::Store`] if the disk fails.
     pub fn sync(&self) -> Result<()> {
         self.shared.check_process()?;
         let _using = self.shared.env.using_map()?;

@@ -404,7 +404,7 @@ pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Whether an error says that running the transaction again may help; `None` if it is neither an
 /// error of this crate nor of the store.
-fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
+pub(in crate::model) fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
     if let Some(error) = error.downcast_ref::<Error>() {
         Some(error.is_retryable())
     } else if let Some(error) = error.downcast_ref::<object::Error>() {
