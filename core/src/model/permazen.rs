@@ -579,7 +579,7 @@ impl Permazen {
     ///
     /// On stores where writers take turns (memory, LMDB, SQLite), another `write` or `begin` on the same thread
     /// within `body`, its hooks and its observers would wait for this one. It is refused at once, with
-    /// [`KvError::WithinWrite`]. Functions that write should take a `&Tx`.
+    /// [`KvError::WithinWrite`](permazen_kv::KvError::WithinWrite). Functions that write should take a `&Tx`.
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`], of `body` and of the commit.

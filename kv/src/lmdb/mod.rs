@@ -140,10 +140,10 @@ impl LmdbStore {
     /// there is always a complete copy or none.
     ///
     /// # Errors
-    /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already, or gets one
+    /// [`KvError::Open`] if `target` has an environment already, or gets one
     /// while the copy is made; that environment is not changed.
-    /// [`KvError::Retry`](crate::KvError::Retry) if another process takes more than 30 seconds
-    /// to end a commit. [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are
+    /// [`KvError::Retry`] if another process takes more than 30 seconds
+    /// to end a commit. [`KvError::ReadersFull`] if there are
     /// too many readers. A copy that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         self.copy_to_watched(target, &mut Watch::new()).map(drop)
@@ -153,7 +153,7 @@ impl LmdbStore {
     /// says so. (On Windows, the copy can be stopped only before it begins.)
     ///
     /// # Errors
-    /// [`KvError::Stopped`](crate::KvError::Stopped), and the errors of [`copy_to`](Self::copy_to).
+    /// [`KvError::Stopped`], and the errors of [`copy_to`](Self::copy_to).
     pub fn copy_to_watched(
         &self,
         target: impl AsRef<Path>,
