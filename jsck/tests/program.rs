@@ -541,13 +541,15 @@ fn options_that_do_not_go_together_are_refused() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
     let undo = dir.path().join("undo").display().to_string();
     jsck(&["--repair", "--yes", "--undo-file", &undo, &path]).assert().code(1);
-    for option in ["--dry-run", "--yes", "--json"] {
+    for option in ["--dry-run", "--json"] {
         jsck(&["--apply-undo", &undo, option, &path]).assert().code(2);
     }
     jsck(&["--online", "--rate", "0", &path]).assert().code(2);
     jsck(&["--limit", "0", &path]).assert().code(2);
     // Nothing was undone.
     jsck(&[&path]).assert().code(0);
+    jsck(&["--apply-undo", &undo, "--yes", &path]).assert().code(0);
+    jsck(&[&path]).assert().code(1);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `demo`: a small database to try things on.
 
+use std::borrow::Cow;
+
+use permazen::kv::{Capabilities, KvDatabase};
 use permazen::object_xml::ObjectXmlReader;
 use serde_json::json;
 
@@ -11,13 +14,23 @@ const OBJECTS: &str = include_str!("demo.xml");
 
 /// Put the demonstration of Permazen into the database: a star, nine planets, and moons.
 ///
-/// It fits into an empty database, or one that has it already.
+/// It fits into an empty database, or one that has it already. On stores with small transactions (etcd), a failure
+/// can leave a part of it; the next `demo` puts the rest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
-/// So many objects are put in one transaction. Each has up to eight pairs, and etcd takes 128 operations unless its
-/// members allow more.
-const AT_ONCE: usize = 9;
+/// How many objects a transaction puts into a store with small transactions. Each has up to eight pairs, and etcd
+/// takes 128 operations unless its members allow more.
+const FEW: usize = 9;
+
+/// The documents with the objects, for the transactions that put them. On most stores there is one transaction, so
+/// that all of the demonstration is there or nothing.
+fn documents(store: Capabilities) -> Vec<Cow<'static, str>> {
+    match store.small_transactions {
+        true => parts().into_iter().map(Cow::from).collect(),
+        false => vec![OBJECTS.into()],
+    }
+}
 
 /// The objects in several documents. An object comes after those that it refers to.
 fn parts() -> Vec<String> {
@@ -35,13 +48,13 @@ fn parts() -> Vec<String> {
         .collect();
     // They lie in the order of their IDs, and moons, planets and the star refer to what comes later.
     objects.reverse();
-    objects.chunks(AT_ONCE).map(|some| format!("{head}{}{tail}", some.concat())).collect()
+    objects.chunks(FEW).map(|some| format!("{head}{}{tail}", some.concat())).collect()
 }
 
 impl Demo {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let mut count = 0;
-        for part in parts() {
+        for part in documents(context.session.store().capabilities()) {
             count += context.write(|transaction| {
                 let read = ObjectXmlReader::new().read(transaction, part.as_bytes());
                 Ok(read?.count)
@@ -60,7 +73,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
-    use permazen::kv::KvDatabase;
     use permazen::kv::memory::MemoryStore;
     use permazen::object::{Database, TransactionConfig};
 
