@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Deref;
+use std::process;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -143,6 +144,8 @@ pub(crate) struct Answer {
 /// A connection on which a user is logged in.
 pub(crate) struct Connection {
     socket: Box<dyn Socket>,
+    /// The process that has made the connection. One that is forked from it has the same socket.
+    process: u32,
     /// How long reads of the socket wait.
     patience: Duration,
     input: BytesMut,
@@ -187,6 +190,7 @@ impl Connection {
         socket.limit_writes(CONGESTED)?;
         let mut connection = Connection {
             socket,
+            process: process::id(),
             patience: Duration::ZERO,
             input: BytesMut::with_capacity(READ),
             arriving: vec![0; READ].into(),
@@ -495,6 +499,9 @@ impl Connection {
     /// Sends what was added. A server that takes no more of it may wait itself, until somebody takes its answers; so they
     /// are taken meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
+        if self.process != process::id() {
+            return Err(io::Error::other(FORKED));
+        }
         let (mut sent, mut until) = (0, Instant::now() + self.limit);
         loop {
             let rest = self.output.get(sent..).unwrap_or_default();
@@ -584,7 +591,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if !self.is_broken {
+        // The session is that of the process which has made the connection.
+        if !self.is_broken && self.process == process::id() {
             self.output.clear();
             frontend::terminate(&mut self.output);
             // The server notices it anyway.
@@ -593,6 +601,7 @@ impl Drop for Connection {
     }
 }
 
+const FORKED: &str = "this process was forked from the one that has made the connection";
 const UNEXPECTED: &str = "the server has sent a message that nobody expects here";
 
 fn unexpected() -> Failure {

@@ -132,8 +132,10 @@ impl Pool {
                 state.count += 1;
                 drop(state);
                 return self.open(until).inspect_err(|_| {
-                    // All of the time to wait is used up, as below.
-                    note_wait_in_vain();
+                    // With `connect_timeout`, time may be left for another attempt.
+                    if Instant::now() >= until {
+                        note_wait_in_vain();
+                    }
                     self.leave();
                 });
             }

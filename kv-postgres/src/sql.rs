@@ -6,7 +6,6 @@ use permazen_kv::Direction;
 
 use crate::connection::Statement;
 use crate::dialect::{Dialect, Server};
-use crate::names;
 
 /// What frees the locks of a lost program on servers of the portable dialect; PostgreSQL watches the connection.
 const LOST: &str = "SET LOCAL idle_in_transaction_session_timeout = 10000";
@@ -62,11 +61,9 @@ impl Statements {
             Some(schema) => (format!("{}.", quoted(schema)), format!("= {}", literal(schema))),
             None => (String::new(), "= ANY(current_schemas(false))".to_owned()),
         };
-        // The name of a channel has up to 63 bytes.
-        let channel = match schema {
-            Some(schema) => names::of("watch", &format!("{schema}.{table}")),
-            None => format!("{table}_watch"),
-        };
+        // Without the schema, because a store that says it and one for which the server finds it may have the same
+        // table. Stores on tables of one name in several schemas only wake each other for nothing.
+        let channel = format!("{table}_watch");
         let tokens = format!("{within}{}", quoted(&format!("{table}_commit")));
         let table = format!("{within}{}", quoted(table));
         let of_range = |with: fn(&str, &str, &str) -> String| {

@@ -17,7 +17,7 @@ impl fmt::Display for WithCauses<'_> {
         let mut shown = self.0.to_string();
         loop {
             let text = cause.to_string();
-            if !shown.contains(&text) {
+            if !says(&shown, &text) {
                 shown = format!("{shown}: {text}");
             }
             match cause.source() {
@@ -26,6 +26,16 @@ impl fmt::Display for WithCauses<'_> {
             }
         }
     }
+}
+
+/// Whether `part` is in a text, and not only within another word or number.
+fn says(text: &str, part: &str) -> bool {
+    let within_word = |neighbour: Option<char>| neighbour.is_some_and(char::is_alphanumeric);
+    text.match_indices(part).any(|(at, _)| {
+        let (before, after) = (text.get(..at), text.get(at + part.len()..));
+        let before = before.and_then(|before| before.chars().next_back());
+        !within_word(before) && !within_word(after.and_then(|after| after.chars().next()))
+    })
 }
 
 #[cfg(test)]
@@ -59,5 +69,6 @@ mod tests {
         assert_eq!(of(["a", "b", "c"]), "a: b: c");
         assert_eq!(of(["cannot read: lock", "lock", "held"]), "cannot read: lock: held");
         assert_eq!(of(["x: y: z", "y: z", "z"]), "x: y: z");
+        assert_eq!(of(["key 12 is wrong", "2", "disk"]), "key 12 is wrong: 2: disk");
     }
 }
