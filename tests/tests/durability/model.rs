@@ -161,28 +161,28 @@ impl Model {
         Some(())
     }
 
-    /// The content after a deletion; `None` if the deletion is refused.
+    /// The content after a deletion; `None` if the deletion is refused, because an account that is left has a guarantor
+    /// who is gone.
     fn delete(&self, kind: Kind, slot: u8) -> Option<Model> {
         let mut left = self.clone();
         let mut todo = VecDeque::from([(kind, slot)]);
         while let Some((kind, slot)) = todo.pop_front() {
             match kind {
-                Kind::Person => left.delete_person(slot, &mut todo)?,
+                Kind::Person => left.delete_person(slot, &mut todo),
                 Kind::Account => left.delete_account(slot, &mut todo),
             }
         }
-        Some(left)
+        let is_gone =
+            |slot: u8| self.persons.contains_key(&slot) && !left.persons.contains_key(&slot);
+        let forbids = |account: &Account| account.guarantor.is_some_and(is_gone);
+        (!left.accounts.values().any(forbids)).then_some(left)
     }
 
-    fn delete_person(&mut self, slot: u8, todo: &mut VecDeque<(Kind, u8)>) -> Option<()> {
+    fn delete_person(&mut self, slot: u8, todo: &mut VecDeque<(Kind, u8)>) {
         let gone = Some(slot);
-        if !self.persons.contains_key(&slot) {
-            return Some(());
+        if self.persons.remove(&slot).is_none() {
+            return;
         }
-        if self.accounts.values().any(|account| account.guarantor == gone) {
-            return None;
-        }
-        self.persons.remove(&slot);
         for person in self.persons.values_mut() {
             person.boss = person.boss.filter(|boss| *boss != slot);
             person.friends.remove(&slot);
@@ -195,7 +195,6 @@ impl Model {
                 account.owner = None;
             }
         }
-        Some(())
     }
 
     fn delete_account(&mut self, slot: u8, todo: &mut VecDeque<(Kind, u8)>) {
