@@ -314,8 +314,8 @@ impl Tx {
     /// # #[derive(PermazenObject)]
     /// # struct Order { lines: Vec<Ref<Line>> }
     /// # #[derive(PermazenObject)]
-    /// # struct Line { count: u32 }
-    /// # let db = Permazen::builder(MemoryStore::new()).models::<(Order, Line)>().build()?;
+    /// # struct Line { count: i32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Order>().model::<Line>().build()?;
     /// # db.write(|tx| {
     /// # let line = tx.create(Line { count: 2 })?.to_ref();
     /// # let order = tx.create(Order { lines: vec![line] })?.to_ref();

@@ -113,7 +113,8 @@ impl fmt::Debug for Faults {
 /// db.faults().fail_nth(2, || KvError::Retry("the test wants it".to_owned()));
 /// let tx = db.begin(&TxOptions::reading())?;
 /// assert!(tx.get(b"key").is_err_and(|error| error.is_retryable()));
-/// assert!(tx.get(b"key").is_err_and(|error| error.is_stale()));
+/// // The transaction has ended, and running it again may help.
+/// assert!(tx.get(b"key").is_err_and(|error| error.is_retryable()));
 /// assert_eq!(db.faults().hits(), 1);
 /// # Ok::<(), KvError>(())
 /// ```
