@@ -490,6 +490,10 @@ impl Connection {
         }
     }
 
+    fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
+
     fn send(&mut self) -> Result<(), Failure> {
         let sent = self.send_all();
         self.output.clear();
@@ -499,7 +503,7 @@ impl Connection {
     /// Sends what was added. A server that takes no more of it may wait itself, until somebody takes its answers; so they
     /// are taken meanwhile.
     fn send_all(&mut self) -> io::Result<()> {
-        if self.process != process::id() {
+        if !self.is_of_this_process() {
             return Err(io::Error::other(FORKED));
         }
         let (mut sent, mut until) = (0, Instant::now() + self.limit);
@@ -592,7 +596,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         // The session is that of the process which has made the connection.
-        if !self.is_broken && self.process == process::id() {
+        if !self.is_broken && self.is_of_this_process() {
             self.output.clear();
             frontend::terminate(&mut self.output);
             // The server notices it anyway.
