@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
 use permazen_kv::{
-    Capabilities, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
+    Capabilities, Counters, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics,
+    TxOptions,
 };
 
 use crate::address::Address;
@@ -307,6 +308,10 @@ impl KvDatabase for PostgresStore {
 
     fn statistics(&self) -> Result<Statistics> {
         self.db.statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.db.counters()
     }
 }
 

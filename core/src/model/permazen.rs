@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{KvDatabase, KvWrite, Retry, TxOptions};
+use permazen_kv::{Counters, KvDatabase, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result, says_retryable};
@@ -397,6 +397,25 @@ impl Permazen {
     /// The database of the object layer.
     pub fn database(&self) -> &Database {
         &self.shared.database
+    }
+
+    /// What was done with the store since this process opened it: transactions, commits, conflicts, waits, and what
+    /// was asked of servers.
+    ///
+    /// ```
+    /// use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
+    ///
+    /// # #[derive(PermazenObject, Default)]
+    /// # struct Person { age: i32 }
+    /// let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// db.write(|tx| tx.create(Person { age: 30 }).map(drop))?;
+    /// println!("{:?}", db.counters());
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: none; no server is asked.
+    pub fn counters(&self) -> Counters {
+        self.shared.database.kv().counters()
     }
 
     /// What becomes of objects that were stored with other models: which fields stay as they are, are

@@ -57,7 +57,8 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{
-    Capabilities, KeySpan, KvDatabase, KvError, KvTransaction, Space, Statistics, TxOptions,
+    Capabilities, Counters, KeySpan, KvDatabase, KvError, KvTransaction, Space, Statistics,
+    TxOptions,
 };
 
 use self::detect::DATA;
@@ -450,5 +451,9 @@ impl KvDatabase for OpenStore {
 
     fn statistics(&self) -> Result<Statistics, KvError> {
         self.store.statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.store.counters()
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 
-use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions};
+use permazen_kv::{
+    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions,
+};
 
 use super::kind::StoreKind;
 use super::{OpenError, Opening};
@@ -84,5 +86,9 @@ impl<S: KvDatabase> KvDatabase for Server<S> {
 
     fn statistics(&self) -> Result<Statistics, KvError> {
         self.store.statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.store.counters()
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Capabilities, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, xml};
+use permazen_kv::{
+    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, xml,
+};
 
 use super::detect::open_file;
 use super::error::OpenError;
@@ -127,5 +129,9 @@ impl KvDatabase for XmlDump {
 
     fn statistics(&self) -> Result<Statistics, KvError> {
         self.store.statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.store.counters()
     }
 }

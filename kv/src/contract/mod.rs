@@ -4,10 +4,11 @@
 //! commits (LMDB and SQLite have no watches); and two constants about waiting.
 //!
 //! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
-//! itself, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs transactions until they
+//! itself, `counters.rs` what it has counted, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs transactions until they
 //! succeed, `watch.rs` waits for changes.
 
 mod capabilities;
+mod counters;
 mod durability;
 mod error;
 mod options;
@@ -20,6 +21,7 @@ mod watch;
 pub(crate) mod with_causes;
 
 pub use capabilities::{Capabilities, Statistics};
+pub use counters::Counters;
 pub use durability::Durability;
 pub use error::{Conflict, ErrorFamily, KvError, Result};
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]

@@ -11,7 +11,7 @@
 /// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter`, `prefetch` |
 /// | `CONTENT` | `content_name`, `first_difference` |
 /// | `WRITES` | `get_to_put`, `put`, `put_new`, `put_if_absent`, `get_or_put`, `append`, `remove`, `remove_span`, `remove_where`, `adjust_counter`, `apply` |
-/// | `STORE` | `capabilities`, `verify`, `space`, `statistics` |
+/// | `STORE` | `capabilities`, `verify`, `space`, `statistics`, `counters` |
 ///
 /// ```text
 /// impl<T: KvRead> KvRead for ReadOnly<T> {
@@ -34,7 +34,7 @@ macro_rules! pass_on {
         $crate::contract::pass_on::pass_on!($self => $to; get_to_put, put, put_new, put_if_absent, get_or_put, append, remove, remove_span, remove_where, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
-        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics);
+        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, space, statistics, counters);
     };
 
     (@get $self:ident, $to:expr) => {
@@ -269,6 +269,11 @@ macro_rules! pass_on {
     (@statistics $self:ident, $to:expr) => {
         fn statistics(&$self) -> $crate::Result<$crate::Statistics> {
             $to.statistics()
+        }
+    };
+    (@counters $self:ident, $to:expr) => {
+        fn counters(&$self) -> $crate::Counters {
+            $to.counters()
         }
     };
 }

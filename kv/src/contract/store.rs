@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::capabilities::{Capabilities, Statistics};
+use super::counters::Counters;
 use super::options::TxOptions;
 use super::space::Space;
 use crate::{Conflict, KeyRanges, KeySpan, KeyWatch, KvError, Result, Writes, difference_by_scan};
@@ -732,5 +733,20 @@ pub trait KvDatabase: Send + Sync {
     /// [`KvError::Unsupported`] if the store has none.
     fn statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
+    }
+
+    /// What was done with this store since this process opened it. Nothing is counted unless the store says so.
+    /// Stores that share what they opened, as clones do, count together. Free; asks no server.
+    ///
+    /// ```
+    /// use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, memory::MemoryStore};
+    ///
+    /// let store = MemoryStore::new();
+    /// store.write(|tx| tx.put(b"key", b"value"))?;
+    /// println!("{:?}", store.counters());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn counters(&self) -> Counters {
+        Counters::default()
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::contract::TURN_AFTER;
 use crate::{
-    KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Watches,
-    Writes,
+    Counters, KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics,
+    TxOptions, Watches, Writes,
 };
 
 /// Decides whether changes may be made to a content that others have changed. Gets that content and
@@ -101,6 +101,11 @@ pub trait AtomicKvStore: Send + Sync {
     fn store_statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
     }
+
+    /// What the store has counted; see [`KvDatabase::counters`].
+    fn store_counters(&self) -> Counters {
+        Counters::default()
+    }
 }
 
 /// Each call is a transaction. The changes are always as durable as a commit of the database.
@@ -153,6 +158,10 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
 
     fn store_statistics(&self) -> Result<Statistics> {
         self.statistics()
+    }
+
+    fn store_counters(&self) -> Counters {
+        self.counters()
     }
 }
 

@@ -60,7 +60,9 @@ use std::sync::atomic::Ordering;
 use self::atomic_store::AtomicKvStore;
 use self::engine::Engine;
 use self::transaction::OptimisticTransaction;
-use crate::{Capabilities, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions};
+use crate::{
+    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
+};
 
 /// A database whose transactions are checked when they commit; see the [module](self).
 pub struct OptimisticDatabase<S> {
@@ -140,6 +142,10 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
 
     fn statistics(&self) -> Result<Statistics> {
         self.engine.store.store_statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.engine.store.store_counters().of_store_below()
     }
 }
 

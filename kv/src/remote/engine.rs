@@ -6,8 +6,8 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::{
-    Capabilities, Direction, KeyRanges, KeySpan, KeyWatch, KvError, Result, Statistics, TxOptions,
-    Writes,
+    Capabilities, Counters, Direction, KeyRanges, KeySpan, KeyWatch, KvError, Result, Statistics,
+    TxOptions, Writes,
 };
 
 /// The pairs of a range that are asked for.
@@ -110,6 +110,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// [`KvError::Unsupported`] if there are none.
     fn statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
+    }
+
+    /// What the engine has counted: requests, connections, waits for these, and failovers. Transactions, commits
+    /// and conflicts are counted above it.
+    fn counters(&self) -> Counters {
+        Counters::default()
     }
 }
 

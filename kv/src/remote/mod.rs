@@ -34,7 +34,9 @@ mod tls;
 mod transaction;
 
 use self::transaction::RemoteTransaction;
-use crate::{Capabilities, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions};
+use crate::{
+    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
+};
 
 pub use crate::contract::WatchTracker;
 pub use crate::store_parts::write_lock::note_wait_in_vain;
@@ -96,5 +98,9 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
 
     fn statistics(&self) -> Result<Statistics> {
         self.engine.statistics()
+    }
+
+    fn counters(&self) -> Counters {
+        self.engine.counters()
     }
 }

@@ -308,7 +308,7 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
     }
 
     // These are about the whole wrapped store.
-    pass_on!(self => self.part.inner; verify, statistics);
+    pass_on!(self => self.part.inner; verify, statistics, counters);
 }
 
 impl<T> fmt::Debug for Prefixed<T> {

@@ -8,8 +8,8 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
-    AtomicKvStore, Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead,
-    KvTransaction, KvWrite, Pair, Pending, Result, Scan, SharedRead, Statistics, TxOptions,
+    AtomicKvStore, Blob, Capabilities, Counters, Direction, KeySpan, KeyWatch, KvDatabase, KvError,
+    KvRead, KvTransaction, KvWrite, Pair, Pending, Result, Scan, SharedRead, Statistics, TxOptions,
     Visitor, Watches, Writes,
 };
 
@@ -350,6 +350,11 @@ impl KvDatabase for BranchingDatabase {
         let mut statistics = host.statistics().unwrap_or_default();
         statistics.entries = Some(snapshot.count(KeySpan::FULL)?);
         Ok(statistics)
+    }
+
+    /// What the database below has counted, where that means the same here.
+    fn counters(&self) -> Counters {
+        self.handle.shared.open.host.counters().of_store_below()
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
-    AtomicKvStore, KvDatabase as _, KvRead, KvTransaction, Result, SharedRead, Statistics,
-    TxOptions, Watches, Writes,
+    AtomicKvStore, Counters, KvDatabase as _, KvRead, KvTransaction, Result, SharedRead,
+    Statistics, TxOptions, Watches, Writes,
 };
 
 use crate::error::LedgerError;
@@ -191,5 +191,9 @@ impl AtomicKvStore for PageStore {
         let all = permazen_kv::KeySpan::new(b"", None);
         statistics.entries = Some(self.now()?.0.count(all)?);
         Ok(statistics)
+    }
+
+    fn store_counters(&self) -> Counters {
+        self.shared.open.host.counters()
     }
 }
