@@ -28,6 +28,8 @@ pub(crate) struct Address {
     pub(crate) deferrable: bool,
     /// Whether keys can be watched, so that each commit tells what it has changed.
     pub(crate) watches: bool,
+    /// Whether to look at the settings of the server that lose commits or make it slow.
+    pub(crate) warnings: bool,
     /// Whether a pooler may give each transaction another connection, so that a connection keeps nothing.
     pub(crate) pooled: bool,
     /// The schema of the tables; `None` if the server looks for them.
@@ -106,6 +108,7 @@ impl Address {
             tls: Tls::Off,
             deferrable: false,
             watches: false,
+            warnings: true,
             pooled: false,
             schema: None,
             own: None,
@@ -170,6 +173,7 @@ impl Address {
             }
             "deferrable" => self.deferrable = switch(name, &value)?,
             "watches" => self.watches = switch(name, &value)?,
+            "warnings" => self.warnings = switch(name, &value)?,
             "dialect" => {
                 self.dialect = Some(match &value[..] {
                     "postgres" => Dialect::Postgres,

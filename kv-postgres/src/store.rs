@@ -7,7 +7,7 @@ use std::time::Duration;
 use permazen_kv::remote::{Engine, RemoteDatabase, Session, WatchListener};
 use permazen_kv::{
     Capabilities, Counters, KeyWatch, KvDatabase, KvError, KvTransaction, Result, Statistics,
-    TxOptions,
+    TxOptions, Warning,
 };
 
 use crate::address::Address;
@@ -37,7 +37,7 @@ const CONNECTIONS: usize = 16;
 #[derive(Clone)]
 pub struct PostgresStore {
     db: RemoteDatabase<Postgres>,
-    warnings: Arc<[String]>,
+    warnings: Arc<[Warning]>,
 }
 
 /// How to open a [`PostgresStore`].
@@ -215,15 +215,15 @@ impl PostgresBuilder {
         let opened = tables::open(connection, &pool, self.create);
         let warnings = opened.and_then(|()| {
             let warnings = match pool.dialect {
-                Dialect::Postgres => settings::warnings(connection),
-                Dialect::Portable => Ok(Vec::new()),
+                Dialect::Postgres if pool.address.warnings => settings::warnings(connection),
+                Dialect::Postgres | Dialect::Portable => Ok(Vec::new()),
             };
             warnings.map_err(|error| error.to_kv("cannot look at the settings", &pool.path()))
         });
         pool.give_back(checked);
         let warnings = warnings?;
         for warning in &warnings {
-            tracing::warn!(server = %pool.address, "{warning}");
+            tracing::warn!(server = %pool.address, kind = warning.kind().name(), "{warning}");
         }
         let watching = WatchListener::new(Notifications(Arc::clone(&pool)), self.wait);
         let watching = pool.address.watches.then(|| Arc::new(watching));
@@ -267,16 +267,20 @@ impl PostgresStore {
 
     /// What should be set otherwise on the server, with what happens otherwise and the values that are recommended;
     /// empty if all is well. Looked at when the store was opened, which also logs it as warnings of `tracing`.
-    /// Free.
+    /// Free. With `warnings=off` in the URL, nothing is looked at: for servers whose storage makes it right, such as
+    /// those that keep their pages elsewhere than in files.
     ///
     /// ```no_run
+    /// use permazen_kv::WarningKind;
     /// use permazen_kv_postgres::PostgresStore;
     ///
     /// let store = PostgresStore::open("postgres://ann@localhost/music")?;
     /// store.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+    /// let loses = |warning: &permazen_kv::Warning| warning.kind() == WarningKind::Data;
+    /// assert!(!store.warnings().iter().any(loses), "commits can be lost");
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 

@@ -23,7 +23,7 @@ const YUGABYTE: (&str, &str) = ("server_version", "15.2-YB-2.25.0.0-b0");
 #[test]
 fn the_dialect_is_chosen_by_what_the_server_announces() {
     let Some((_, _proxy, url, direct)) = announcing(COCKROACH.0, COCKROACH.1) else { return };
-    let store = PostgresStore::open(&url).unwrap();
+    let store = PostgresStore::open(&format!("{url}&warnings=on")).unwrap();
     assert!(!store.capabilities().serializable && store.warnings().is_empty());
     store.write(|tx| tx.put(b"key", b"value")).unwrap();
     let tx = store.begin(&TxOptions::reading().with_certainty()).unwrap();
@@ -32,7 +32,7 @@ fn the_dialect_is_chosen_by_what_the_server_announces() {
     // It is an ordinary one.
     tx.commit().unwrap();
     // Both ask for the same table.
-    let plain = PostgresStore::open(&direct).unwrap();
+    let plain = PostgresStore::open(&format!("{direct}&warnings=on")).unwrap();
     assert!(plain.capabilities().serializable && !plain.warnings().is_empty());
     assert!(plain.read(|tx| Ok(tx.get(b"key")?.is_some())).unwrap());
     // Who asks for more than the server has is told so, also if it was asked for by name.

@@ -3,34 +3,51 @@
 
 use std::time::{Duration, Instant};
 
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, TxOptions, Warning, WarningKind};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
 
+/// The warnings of a server that is safe and fast but for these settings.
+fn warned(settings: &[&str]) -> Option<Vec<Warning>> {
+    let fast = "max_pred_locks_per_transaction=1024";
+    let server = Postgres::start(&[&[fast][..], settings].concat())?;
+    let store = PostgresStore::open(&server.url()).unwrap();
+    let quiet = PostgresStore::open(&format!("{}?warnings=off", server.url())).unwrap();
+    assert!(quiet.warnings().is_empty());
+    Some(store.warnings().to_vec())
+}
+
 #[test]
 fn default_predicate_locks_are_warned_of() {
-    let Some(server) = Postgres::start(&["fsync=off"]) else { return };
-    let store = PostgresStore::open(&server.url()).unwrap();
-    let [warning] = store.warnings() else { panic!("{:?}", store.warnings()) };
+    let Some(warnings) = warned(&["max_pred_locks_per_transaction=64"]) else { return };
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     let advice = "set max_pred_locks_per_transaction = 1024";
+    assert_eq!(warning.kind(), WarningKind::Speed);
+    let warning = warning.text();
     assert!(warning.contains("more than 32 pairs") && warning.contains(advice), "{warning}");
 }
 
 #[test]
 fn what_is_recommended_is_not_warned_of() {
-    let settings = ["fsync=off", "max_pred_locks_per_transaction=1024"];
-    let Some(server) = Postgres::start(&settings) else { return };
-    let store = PostgresStore::open(&server.url()).unwrap();
-    assert!(store.warnings().is_empty());
+    let Some(warnings) = warned(&[]) else { return };
+    assert_eq!(warnings, []);
 }
 
 #[test]
-fn commits_that_a_server_can_lose_are_warned_of() {
-    let settings = ["fsync=off", "max_pred_locks_per_transaction=1024", "synchronous_commit=off"];
-    let Some(server) = Postgres::start(&settings) else { return };
-    let store = PostgresStore::open(&server.url()).unwrap();
-    let [warning] = store.warnings() else { panic!("{:?}", store.warnings()) };
-    assert!(warning.contains("synchronous_commit = off"), "{warning}");
+fn settings_that_endanger_commits_are_warned_of() {
+    let dangers = [
+        "synchronous_commit=off",
+        "fsync=off",
+        "full_page_writes=off",
+        "zero_damaged_pages=on",
+        "ignore_checksum_failure=on",
+    ];
+    let Some(warnings) = warned(&dangers) else { return };
+    assert_eq!(warnings.len(), dangers.len(), "{warnings:?}");
+    for (warning, danger) in warnings.iter().zip(dangers) {
+        assert_eq!(warning.kind(), WarningKind::Data);
+        assert!(warning.text().contains(&danger.replace('=', " = ")), "{warning}");
+    }
 }
 
 #[test]

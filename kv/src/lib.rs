@@ -39,8 +39,8 @@ pub mod __internal {
 pub use contract::{
     Blob, Capabilities, Conflict, Counters, Direction, Durability, ErrorFamily, KeyWatch,
     KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Near, Pair, Pending,
-    Result, Retry, Scan, SharedRead, Space, Statistics, TxOptions, Verdict, Visitor, Watches,
-    WrittenWatches,
+    Result, Retry, Scan, SharedRead, Space, Statistics, TxOptions, Verdict, Visitor, Warning,
+    WarningKind, Watches, WrittenWatches,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
 pub use optimistic::atomic_store::AtomicKvStore;

@@ -18,7 +18,7 @@ use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::secrets;
-use crate::session::{Session, in_the_way};
+use crate::session::{Session, in_the_way, warn_of};
 
 /// Copy all pairs to another store, of any kind.
 ///
@@ -120,6 +120,7 @@ impl Copy {
     ) -> Result<Copied, Failure> {
         let opening = Opening::new().kind(kind).write(true).create(true).wait(session.options.wait);
         let target = in_the_way::telling(kind.is_on_servers(), || opening.open(name))?;
+        warn_of(&target);
         let mut kv = session.patiently_with(&target, |slice| {
             target.begin(&TxOptions::writing().with_wait(slice))
         })?;

@@ -1,10 +1,10 @@
 //! `info`: what the database is.
 
 use permazen::escape::path_text;
-use permazen::kv::KvDatabase;
+use permazen::kv::{KvDatabase, WarningKind};
 use permazen::layout;
 use permazen::schema::read_usable_schemas;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::kv::read_pairs;
 use super::{Context, Place};
@@ -68,6 +68,12 @@ impl Info {
             for (_, key, value) in lines {
                 line.insert(key.to_owned(), value);
             }
+            if store.kind().is_on_servers() {
+                let warnings = store.warnings().iter().map(
+                    |warning| json!({ "kind": warning.kind().name(), "warning": warning.text() }),
+                );
+                line.insert("warnings".to_owned(), warnings.collect());
+            }
             line.insert("problems".to_owned(), problems.clone().into());
             out.json(&Value::Object(line))?;
         } else {
@@ -76,6 +82,13 @@ impl Info {
                     Value::String(text) => out.say(format_args!("  {name}: {text}")),
                     value => out.say(format_args!("  {name}: {value}")),
                 }
+            }
+            for warning in store.warnings() {
+                let name = match warning.kind() {
+                    WarningKind::Speed => "Advice",
+                    _ => "Warning",
+                };
+                out.say(format_args!("  {name}: {warning}"));
             }
             problems.iter().for_each(|problem| out.say(format_args!("  Problem: {problem}")));
         }

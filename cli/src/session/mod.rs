@@ -20,6 +20,7 @@ use permazen_query::syntax::Literal;
 use permazen_query::{Catalog, Limits};
 
 pub(crate) use counted::{Counted, counter_of};
+pub(crate) use open::warn_of;
 
 use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;

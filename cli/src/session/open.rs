@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
 use permazen::escape::path_text;
-use permazen::kv::{KvDatabase, KvError};
+use permazen::kv::{KvDatabase, KvError, WarningKind};
 use permazen::object::Database;
 use permazen::open::{OpenError, OpenStore, Opening};
 use permazen::schema::UnknownEncodings;
@@ -15,6 +15,7 @@ use super::{Counted, Options, Session, in_the_way, parameters, readers};
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::secrets;
 use crate::xml_root::what_else_reads;
 
@@ -67,6 +68,7 @@ impl Session {
                 error => error.into(),
             });
         let store = Arc::new(opened?);
+        warn_of(&store);
         readers::keep_out(&store);
         Ok(Session::over(options, store.clone(), store, encodings, interrupt))
     }
@@ -93,6 +95,15 @@ impl Session {
             damage: RefCell::default(),
             read_once: Cell::default(),
         }
+    }
+}
+
+/// Says which settings of the server of `store` endanger what is committed. What only makes it slow is advice that always
+/// comes, and would hide the others; `info` has it.
+pub(crate) fn warn_of(store: &OpenStore) {
+    let dangers = store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed);
+    for warning in dangers {
+        output::note_now(format_args!("{}: warning: {warning}", path_text(store.name())));
     }
 }
 

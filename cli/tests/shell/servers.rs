@@ -34,7 +34,7 @@ fn a_table_is_copied_queried_changed_checked_and_copied_back() {
     );
     // Nothing that is wrong with the user or the server is made right by a new store.
     // Which table it is about is said.
-    let table = url.split_once('?').unwrap().1;
+    let table = url.rsplit_once('&').unwrap().1;
     assert!(missing.contains(table), "{missing}");
     let refused = run(&url.replace("test@", "nobody@"), &["count Pet"]).failed(2);
     assert!(refused.contains("28000") && !refused.contains("--create"), "{refused}");
@@ -84,6 +84,55 @@ fn a_server_that_does_not_answer_is_waited_for() {
         assert!(err.starts_with("permazen: waiting for the server\n"), "{err}");
         assert!(!err.contains("is lost: timed out") && !err.contains("others"), "{err}");
     }
+}
+
+#[test]
+fn settings_that_endanger_commits_are_warned_of_and_advice_is_in_info_alone() {
+    let settings = ["fsync=off", "max_pred_locks_per_transaction=64"];
+    let Some(server) = Postgres::start(&settings) else { return };
+    let (db, url) = (Fixture::new(), format!("{}?table=pets", server.url()));
+    let safe = format!("{}?warnings=off&table=pets", server.url());
+    let danger = format!("permazen: {url}: warning: if the machine of the server stops");
+    let warned = |ran: Ran| {
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.err.starts_with(&danger) && ran.err.contains("fsync = off"), "{ran:?}");
+        assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
+        ran.out
+    };
+    // The server of the copy is the one that matters.
+    warned(db.run(&["copy", &url]));
+    assert_eq!(warned(run(&url, &["--raw", "count Pet"])), "1\n");
+    assert!(warned(run(&url, &["check"])).contains("No findings"));
+    let info = warned(run(&url, &["info"]));
+    let lines: Vec<&str> = info.lines().filter(|line| line.contains(" = ")).collect();
+    assert_eq!(lines.len(), 2, "{info}");
+    assert!(lines[0].starts_with("  Warning: if the machine"), "{info}");
+    let advice = "  Advice: a transaction that reads more than 32 pairs";
+    assert!(lines[1].starts_with(advice), "{info}");
+    // Programs find them too.
+    let json = run(&url, &["--json", "info"]);
+    let note: serde_json::Value = serde_json::from_str(&json.err).unwrap();
+    assert_eq!(note["type"], "note");
+    assert!(note["message"].as_str().unwrap().contains("fsync = off"), "{note}");
+    let info: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let kinds: Vec<_> =
+        info["warnings"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["data", "speed"]);
+    let check = run(&url, &["check", "--json"]).out;
+    let first: serde_json::Value = serde_json::from_str(check.lines().next().unwrap()).unwrap();
+    assert_eq!(first["type"], "setting");
+    assert!(first["warning"].as_str().unwrap().contains("fsync = off"), "{first}");
+    let store = permazen::open(&url).unwrap();
+    assert_eq!(store.warnings().len(), 2);
+    // One who knows better says so.
+    assert_eq!(run(&safe, &["--raw", "count Pet"]).done(), "1\n");
+    run(&safe, &["check"]).done();
+    // What is asked for at the prompt is said once.
+    let mut person = Person::on(Path::new(&url), &[]);
+    let shown = person.types("info");
+    assert!(shown.contains("Advice: a transaction"), "{shown}");
+    let left = person.leaves();
+    assert_eq!(left.err.matches("warning: if the machine").count(), 1, "{left:?}");
 }
 
 /// What was said of a change before its commit is not left as if it were true.

@@ -58,7 +58,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{
     Capabilities, Counters, KeySpan, KvDatabase, KvError, KvTransaction, Space, Statistics,
-    TxOptions,
+    TxOptions, Warning,
 };
 
 use self::detect::DATA;
@@ -185,7 +185,7 @@ impl Opening {
             not(any(feature = "etcd", feature = "postgres")),
             expect(unused_mut, reason = "the others have paths")
         )]
-        let mut called = kind.entry().form.to_owned();
+        let (mut called, mut warnings) = (kind.entry().form.to_owned(), Vec::new());
         let (store, files): (Arc<dyn KvDatabase>, Files) = match kind {
             #[cfg(feature = "lmdb")]
             StoreKind::Lmdb => {
@@ -217,14 +217,16 @@ impl Opening {
             StoreKind::Memory => (Arc::new(MemoryStore::new()), Files::None),
             #[cfg(feature = "postgres")]
             StoreKind::Postgres => {
-                let server = server::postgres(name, self)?;
+                let mut server = server::postgres(name, self)?;
                 called.clone_from(&server.name);
+                warnings.append(&mut server.warnings);
                 (Arc::new(server), Files::None)
             }
             #[cfg(feature = "etcd")]
             StoreKind::Etcd => {
-                let server = server::etcd(name, self)?;
+                let mut server = server::etcd(name, self)?;
                 called.clone_from(&server.name);
+                warnings.append(&mut server.warnings);
                 (Arc::new(server), Files::None)
             }
             #[cfg(not(all(
@@ -237,7 +239,7 @@ impl Opening {
         };
         let path = kind.has_path().then_some(path);
         let name = path.clone().unwrap_or_else(|| PathBuf::from(called));
-        Ok(OpenStore { store, files, kind, path, name, wait: self.wait })
+        Ok(OpenStore { store, files, kind, path, name, warnings: warnings.into(), wait: self.wait })
     }
 
     /// Which kind of store `name` means, and its path, which is empty for a store in memory or on a server. The
@@ -346,6 +348,7 @@ pub struct OpenStore {
     kind: StoreKind,
     path: Option<PathBuf>,
     name: PathBuf,
+    warnings: Arc<[Warning]>,
     wait: Option<Duration>,
 }
 
@@ -410,6 +413,18 @@ impl OpenStore {
     /// ```
     pub fn name(&self) -> &Path {
         &self.name
+    }
+
+    /// What was wrong with the settings of the server when the store was opened, and what to do about it; empty for
+    /// a store without a server. Opening a store on PostgreSQL also logs it as warnings of `tracing`.
+    ///
+    /// ```
+    /// let store = permazen::open("memory:")?;
+    /// assert!(store.warnings().is_empty());
+    /// # Ok::<(), permazen::open::OpenError>(())
+    /// ```
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 }
 

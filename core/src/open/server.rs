@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use permazen_kv::{
-    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions,
+    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, Warning,
 };
 
 use super::kind::StoreKind;
@@ -14,12 +14,13 @@ use super::{OpenError, Opening};
 pub(super) struct Server<S> {
     store: S,
     pub(super) name: String,
+    pub(super) warnings: Vec<Warning>,
     read_only: bool,
 }
 
 impl<S> Server<S> {
-    fn new(store: S, name: String, opening: &Opening) -> Self {
-        Server { store, name, read_only: !(opening.write || opening.create) }
+    fn new(store: S, name: String, warnings: Vec<Warning>, opening: &Opening) -> Self {
+        Server { store, name, warnings, read_only: !(opening.write || opening.create) }
     }
 }
 
@@ -43,8 +44,8 @@ pub(super) fn postgres(
         builder = builder.setting(name, value);
     }
     let store = builder.open(text(url, StoreKind::Postgres)?)?;
-    let name = store.name();
-    Ok(Server::new(store, name, opening))
+    let (name, warnings) = (store.name(), store.warnings().to_vec());
+    Ok(Server::new(store, name, warnings, opening))
 }
 
 /// Opens the prefix of an etcd cluster that a URL names. A store is only begun if `opening` says so.
@@ -59,7 +60,7 @@ pub(super) fn etcd(
     }
     let store = builder.open(text(url, StoreKind::Etcd)?)?;
     let name = store.name();
-    Ok(Server::new(store, name, opening))
+    Ok(Server::new(store, name, Vec::new(), opening))
 }
 
 impl<S: KvDatabase> KvDatabase for Server<S> {

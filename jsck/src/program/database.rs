@@ -8,7 +8,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
+use permazen::kv::{
+    KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, Warning, WarningKind, xml,
+};
 use permazen::open::{OpenError, OpenStore, Opening, StoreKind, XmlDump};
 
 use super::args::Kind;
@@ -92,6 +94,9 @@ pub(super) fn open(
             false => open(),
         };
         let store = opened.map_err(unwrapped)?;
+        for warning in dangers(&store) {
+            terminal.complain(format_args!("{}: warning: {warning}", path_text(store.name())));
+        }
         let path = store.name().to_path_buf();
         return Ok(Database { path, store: Store::Other(store) });
     }
@@ -102,6 +107,12 @@ pub(super) fn open(
         opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path_text(name)))?;
     }
     Ok(Database { path: dump.path().to_path_buf(), store: Store::Xml(dump) })
+}
+
+/// The warnings that everybody should see. What only makes the server slow is advice that always comes, and would hide
+/// the others.
+fn dangers(store: &OpenStore) -> impl Iterator<Item = &Warning> {
+    store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed)
 }
 
 /// The error of the store itself, so that damage is recognized.
@@ -130,6 +141,15 @@ impl Database {
             Store::Xml(dump) => dump.store(),
             Store::Other(store) => store,
         }
+    }
+
+    /// What is wrong with the settings of its server so that commits can be lost.
+    pub(super) fn dangers(&self) -> impl Iterator<Item = &Warning> {
+        let store = match &self.store {
+            Store::Xml(_) => None,
+            Store::Other(store) => Some(store),
+        };
+        store.into_iter().flat_map(dangers)
     }
 
     /// How many pairs the database has, if the store knows.

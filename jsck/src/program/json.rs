@@ -5,6 +5,7 @@ use permazen::kv::Hex;
 use serde::Serialize;
 
 use super::args::CheckArgs;
+use super::database::Database;
 use super::plan::Change;
 use super::presenter::{End, Presenter};
 use super::terminal::{Terminal, path_text};
@@ -43,6 +44,8 @@ enum Line<'l> {
     Change { key: String, old_value: Option<String>, new_value: Option<String> },
     /// The database changed while the program asked: everything before is void.
     Again,
+    /// A setting of the server because of which commits can be lost.
+    Setting { warning: &'l str },
     /// The underlying store is damaged.
     Store { problem: &'l str },
     Summary {
@@ -81,6 +84,12 @@ impl<'t, 'o> Json<'t, 'o> {
 }
 
 impl Presenter for Json<'_, '_> {
+    fn start(&mut self, database: &Database) {
+        for warning in database.dangers() {
+            self.terminal.json(&Line::Setting { warning: warning.text() });
+        }
+    }
+
     fn store_damage(&mut self, problem: &str) {
         self.store_problems += 1;
         self.terminal.json(&Line::Store { problem });

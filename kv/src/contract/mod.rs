@@ -4,8 +4,8 @@
 //! commits (LMDB and SQLite have no watches); and two constants about waiting.
 //!
 //! `store.rs` has the traits, `options.rs` the options of transactions, `capabilities.rs` what a store says of
-//! itself, `counters.rs` what it has counted, `space.rs` what pairs take in its file, `error.rs` the errors, `retry.rs` runs transactions until they
-//! succeed, `watch.rs` waits for changes.
+//! itself, `counters.rs` what it has counted, `warning.rs` what it advises about its server, `space.rs` what pairs take
+//! in its file, `error.rs` the errors, `retry.rs` runs transactions until they succeed, `watch.rs` waits for changes.
 
 mod capabilities;
 mod counters;
@@ -17,6 +17,7 @@ mod pointers;
 mod retry;
 mod space;
 mod store;
+mod warning;
 mod watch;
 pub(crate) mod with_causes;
 
@@ -36,5 +37,6 @@ pub use store::{
     Blob, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Near, Pair, Pending, Scan,
     SharedRead, Verdict, Visitor,
 };
+pub use warning::{Warning, WarningKind};
 pub use watch::WatchTracker;
 pub use watch::{KeyWatch, Watches, WrittenWatches};

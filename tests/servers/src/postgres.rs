@@ -246,12 +246,12 @@ impl Postgres {
         self.url.is_none().then(|| format!("postgres://test@:{port}/test?host={directory}"))
     }
 
-    /// The URL of a table that nobody has had.
+    /// The URL of a table that nobody has had. That this server loses commits when the machine ends is not warned of.
     pub fn new_table(&self) -> String {
         let number = self.tables.fetch_add(1, Ordering::Relaxed);
         let url = self.url();
         let joint = if url.contains('?') { '&' } else { '?' };
-        format!("{url}{joint}table=t{}_{number}", std::process::id())
+        format!("{url}{joint}warnings=off&table=t{}_{number}", std::process::id())
     }
 
     /// Runs SQL as the user `test`, who may do everything. Returns what it prints: columns separated by `|`.

@@ -1,0 +1,65 @@
+//! What a store advises about the settings of what it stands on.
+
+use std::fmt;
+
+/// Something that a store has found in the settings of its server when it was opened, and what to do about it.
+///
+/// ```
+/// use permazen_kv::{Warning, WarningKind};
+///
+/// let warning = Warning::new(WarningKind::Data, "a server that stops loses commits: set fsync to on");
+/// assert!(warning.kind() == WarningKind::Data && warning.text().contains("fsync"));
+/// assert_eq!(warning.to_string(), warning.text());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    kind: WarningKind,
+    text: String,
+}
+
+/// What a [`Warning`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// What was committed can be lost, or damage stays unnoticed.
+    Data,
+    /// Nothing is lost, but the store is slower than it could be.
+    Speed,
+}
+
+impl WarningKind {
+    /// Its name in lower case, for programs: `data` or `speed`.
+    ///
+    /// ```
+    /// assert_eq!(permazen_kv::WarningKind::Speed.name(), "speed");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            WarningKind::Data => "data",
+            WarningKind::Speed => "speed",
+        }
+    }
+}
+
+impl Warning {
+    /// A warning with this text, which says what happens, by which setting, and what to set.
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Warning { kind, text: text.into() }
+    }
+
+    /// What it is about.
+    pub fn kind(&self) -> WarningKind {
+        self.kind
+    }
+
+    /// What happens, by which setting, and what to set.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
