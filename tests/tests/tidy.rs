@@ -1,4 +1,4 @@
-//! The imports of the crates are as `ARCHITECTURE.md` says, and errors name their causes once.
+//! `ARCHITECTURE.md` is true and short, the imports of the crates are as it says, and errors name their causes once.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -17,9 +17,10 @@ fn map() -> String {
 #[test]
 fn modules_of_core_use_only_those_below_them() {
     let map = map();
-    let line = map.lines().find_map(|line| line.strip_prefix("core: ")).expect("the order of core");
+    let (_, order) = map.split_once("\ncore: ").expect("the order of core");
+    let (order, _) = order.split_once("\n```").expect("the end of the order");
     let order: Vec<Vec<&str>> =
-        line.split('>').map(|rank| rank.split(',').map(str::trim).collect()).collect();
+        order.split('>').map(|rank| rank.split(',').map(str::trim).collect()).collect();
     let rank = |name: &str| order.iter().position(|rank| rank.contains(&name));
     let core = Crate::read(&root().join("core/src"));
     let mut wrong = Vec::new();
@@ -35,8 +36,8 @@ fn modules_of_core_use_only_those_below_them() {
 }
 
 #[test]
-fn circles_between_files_are_those_the_map_names() {
-    let map = map();
+fn circles_between_files_are_those_that_are_listed() {
+    let list = std::fs::read_to_string(root().join("tests/tests/circles.txt")).expect("the list");
     let crates = [
         ("kv", "kv/src"),
         ("kv-postgres", "kv-postgres/src"),
@@ -48,16 +49,43 @@ fn circles_between_files_are_those_the_map_names() {
         ("query", "query/src"),
     ];
     for (name, src) in crates {
-        let named: BTreeSet<BTreeSet<String>> = map
-            .lines()
-            .filter_map(|line| line.strip_prefix(&format!("| {name}: ")))
-            .map(|row| {
-                let files = row.split('|').next().expect("a first column");
-                files.split(',').map(|file| file.trim().trim_matches('`').to_string()).collect()
-            })
+        let named: BTreeSet<BTreeSet<String>> = list
+            .split("\n\n")
+            .filter(|circle| circle.starts_with(&format!("{name}: ")))
+            .map(|circle| circle.lines().skip(1).map(|file| file.trim().to_owned()).collect())
             .collect();
         assert_eq!(Crate::read(&root().join(src)).circles(), named, "circles of {name}");
     }
+}
+
+/// The map names files and folders by their paths from the root, from a `src` folder, or from `core/src/object`.
+#[test]
+fn what_the_map_names_is_there() {
+    let root = root();
+    let mut folders = vec![root.clone(), root.join("core/src/object"), root.join("tests")];
+    for entry in std::fs::read_dir(&root).expect("the root") {
+        folders.push(entry.expect("an entry").path().join("src"));
+    }
+    let map = map();
+    let is_path = |name: &&str| {
+        let is_file = [".rs", ".md", ".txt", ".toml"].iter().any(|end| name.ends_with(end));
+        (is_file || name.ends_with('/') || name.contains('/')) && !name.contains([' ', '#', '<'])
+    };
+    let named: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(named.len() > 50, "{} paths", named.len());
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|name| !folders.iter().any(|folder| folder.join(name).exists()))
+        .collect();
+    assert!(missing.is_empty(), "not there: {missing:?}");
+}
+
+#[test]
+fn the_map_is_short() {
+    let map = map();
+    assert!(map.lines().count() <= 160, "{} lines", map.lines().count());
+    let long: Vec<_> = map.lines().filter(|line| line.chars().count() > 120).collect();
+    assert!(long.is_empty(), "lines over 120 columns:\n{}", long.join("\n"));
 }
 
 /// The errors of a file whose `source` returns what their text has: with both, a chain of errors shows it twice.
