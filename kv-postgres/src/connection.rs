@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::process;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
+use permazen_kv::__internal::Process;
 use permazen_kv::remote::Closer;
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
@@ -145,7 +145,7 @@ pub(crate) struct Answer {
 pub(crate) struct Connection {
     socket: Box<dyn Socket>,
     /// The process that has made the connection. One that is forked from it has the same socket.
-    process: u32,
+    process: Process,
     /// How long reads of the socket wait.
     patience: Duration,
     input: BytesMut,
@@ -190,7 +190,7 @@ impl Connection {
         socket.limit_writes(CONGESTED)?;
         let mut connection = Connection {
             socket,
-            process: process::id(),
+            process: Process::this(),
             patience: Duration::ZERO,
             input: BytesMut::with_capacity(READ),
             arriving: vec![0; READ].into(),
@@ -491,7 +491,7 @@ impl Connection {
     }
 
     fn is_of_this_process(&self) -> bool {
-        self.process == process::id()
+        self.process.is_this()
     }
 
     fn send(&mut self) -> Result<(), Failure> {

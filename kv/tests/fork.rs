@@ -5,14 +5,20 @@
 mod common;
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{dump, open_or_create, put, reading, role, spawn};
 use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions};
+use permazen_kv::{
+    AtomicKvStore, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, SharedRead,
+    TxOptions, Writes,
+};
 
 /// Runs `body` in a child that is forked here, and waits for it. Called in a process without other threads of
 /// this test.
@@ -104,7 +110,129 @@ fn a_child_does_not_use_the_connections_of_its_parent() {
             assert!(matches!(begun, Err(KvError::Forked { .. })), "{begun:?}");
         }
     });
+    // What was open at the fork has a connection too.
+    let mut reader = store.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(reader.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    let mut writer = Some(store.begin(&TxOptions::writing()).unwrap());
+    writer.as_mut().unwrap().put(b"mine", b"").unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    in_a_child(|| {
+        names_it(reader.get(b"other").map(drop), "a store on a server");
+        names_it(reader.watch(b"key").map(drop), "a store on a server");
+        names_it(snapshot.get(b"other").map(drop), "a store on a server");
+        names_it(store.statistics().map(drop), "a store on a server");
+        let mut writer = writer.take().unwrap();
+        names_it(writer.put(b"theirs", b""), "a store on a server");
+        names_it(writer.commit(), "a store on a server");
+    });
+    writer.unwrap().commit().unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 2);
+}
+
+fn names_it<T>(result: Result<T>, name: &str) {
+    is_refused(result, Path::new(name));
+}
+
+/// The right to write is that of the parent, and is never given back in the child. The rest is a copy.
+#[test]
+fn a_child_does_not_wait_for_a_transaction_in_memory_that_is_that_of_its_parent() {
+    let store = MemoryStore::new();
+    put(&store, b"key", b"value");
+    for options in [TxOptions::writing(), TxOptions::writing().ending_here()] {
+        let mut holder = Some(store.begin(&options).unwrap());
+        in_a_child(|| {
+            names_it(store.begin(&TxOptions::writing()).map(drop), "a store in memory");
+            names_it(store.write(|tx| tx.put(b"theirs", b"")), "a store in memory");
+            assert_eq!(dump(&*reading(&store)).len(), 1);
+            drop(holder.take());
+            let mine = store.begin(&TxOptions::writing()).unwrap();
+            // It waits for one of its own.
+            let soon = TxOptions::writing().with_wait(Duration::ZERO);
+            assert!(matches!(store.begin(&soon).map(drop), Err(KvError::Retry(_))));
+            drop(mine);
+            put(&store, b"theirs", b"");
+            assert_eq!(dump(&*reading(&store)).len(), 2);
+        });
+        drop(holder);
+    }
     assert_eq!(dump(&*reading(&store)).len(), 1);
+}
+
+#[test]
+fn a_child_does_not_wait_for_turns_of_its_parent() {
+    let db = OptimisticDatabase::new(MemoryStore::new());
+    let other = || {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"theirs", b"").unwrap();
+        tx
+    };
+    let mut open = Some(other());
+    let mut turn = Some(db.begin(&TxOptions::writing().after_failures(5)).unwrap());
+    // The thread that forks has no turn.
+    std::thread::scope(|scope| {
+        let turn = turn.as_mut().unwrap();
+        scope.spawn(|| turn.put(b"mine", b"").unwrap()).join().unwrap();
+    });
+    in_a_child(|| {
+        names_it(open.take().unwrap().commit(), "an optimistic database");
+        names_it(other().commit(), "an optimistic database");
+        drop(turn.take());
+        other().commit().unwrap();
+        assert_eq!(dump(&*reading(&db)).len(), 1);
+    });
+    turn.unwrap().commit().unwrap();
+    assert_eq!(dump(&*reading(&db)).len(), 1);
+}
+
+/// A store whose changes take until somebody lets them go on.
+struct Slow {
+    store: MemoryStore,
+    begun: Sender<()>,
+    goes_on: Mutex<Receiver<()>>,
+}
+
+impl AtomicKvStore for Slow {
+    fn snapshot(&self) -> Result<SharedRead> {
+        Ok(Arc::new(self.store.snapshot()))
+    }
+
+    fn apply(&self, writes: &Writes, _: bool) -> Result<()> {
+        if writes.puts.contains_key(&b"slow"[..]) {
+            self.begun.send(()).unwrap();
+            self.goes_on.lock().unwrap().recv().unwrap();
+        }
+        self.store.write(|tx| tx.apply(writes))
+    }
+}
+
+#[test]
+fn a_child_does_not_wait_for_a_commit_of_its_parent() {
+    let ((begun, is_begun), (go_on, goes_on)) = (channel(), channel());
+    let store = Slow { store: MemoryStore::new(), begun, goes_on: Mutex::new(goes_on) };
+    let db = OptimisticDatabase::new(store);
+    std::thread::scope(|scope| {
+        // If this thread fails, the other one does too.
+        let go_on = go_on;
+        let commit = scope.spawn(|| put(&db, b"slow", b""));
+        is_begun.recv().unwrap();
+        in_a_child(|| {
+            let theirs = db.write(|tx| tx.put(b"theirs", b""));
+            names_it(theirs, "an optimistic database");
+            names_it(
+                db.begin(&TxOptions::writing().after_failures(5)).map(drop),
+                "an optimistic database",
+            );
+            db.stop();
+        });
+        go_on.send(()).unwrap();
+        commit.join().unwrap();
+    });
+    // Nothing runs, so a child commits to its copy.
+    in_a_child(|| {
+        (0..3).for_each(|n| put(&db, &[n], b""));
+        assert_eq!(dump(&*reading(&db)).len(), 4);
+    });
+    assert_eq!(dump(&*reading(&db)).len(), 1);
 }
 
 #[test]

@@ -12,7 +12,6 @@ use heed::{CommitOrAbort, Database, Env, EnvInfo, MdbError, RoTxn, RwTxn, Withou
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
 use super::exclusive::LockFile;
-use super::forked::Process;
 use super::map::{Map, MapUse};
 use super::options::Options;
 use super::page::readable_pages;
@@ -20,6 +19,7 @@ use super::replaced_files::Files;
 use super::writer::Writer;
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
+use crate::store_parts::process::Process;
 use crate::store_parts::write_lock::{WriteLock, forget_wait_in_vain};
 use crate::{Durability, KvError, Result};
 
@@ -385,7 +385,7 @@ impl Shared {
     /// Fails if this process was forked from the one that has opened the environment.
     #[inline]
     pub(super) fn check_process(&self) -> Result<()> {
-        self.env.process.check(self.path())
+        self.env.process.check(|| self.path().display().to_string())
     }
 
     /// Fails if the directory no longer has the files that are open.

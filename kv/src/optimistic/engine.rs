@@ -1,17 +1,18 @@
 //! What the transactions of a database share: snapshots, the log of commits, and committing.
 
 use std::cell::Cell;
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use super::atomic_store::{AtomicKvStore, apply_in};
+use super::committing::Committing;
 use super::fairness::{Turn, Turns};
 use super::log::Log;
 use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
 use crate::store_parts::lock::lock;
+use crate::store_parts::process::Process;
 use crate::{Conflict, KeyWatch, KvError, KvRead, Result, SharedRead};
 
 /// A store, and what its transactions are checked against.
@@ -20,15 +21,14 @@ pub(super) struct Engine<S> {
     /// Whether the store numbers its versions. `true` if the store could not say.
     numbered: bool,
     pub(super) sync: bool,
-    /// Held during a commit, so that there is only one at a time.
-    pub(super) committing: Mutex<()>,
+    pub(super) committing: Committing,
     pub(super) turns: Turns,
     state: Mutex<State>,
     pub(super) watches: WatchTracker,
     beginning_to_watch: Mutex<()>,
     pub(super) stopped: AtomicBool,
     /// The process that has made it.
-    process: u32,
+    process: Process,
 }
 
 pub(super) struct State {
@@ -84,7 +84,7 @@ impl<S: AtomicKvStore> Engine<S> {
             store,
             numbered,
             sync: true,
-            committing: Mutex::new(()),
+            committing: Committing::new(),
             turns: Turns::default(),
             state: Mutex::new(State {
                 version: 0,
@@ -96,14 +96,14 @@ impl<S: AtomicKvStore> Engine<S> {
             watches: WatchTracker::default(),
             beginning_to_watch: Mutex::new(()),
             stopped: AtomicBool::new(false),
-            process: process::id(),
+            process: Process::this(),
         }
     }
 
     /// Fails in a process that was forked from the one that has made it, if the store can be used only there. Then
     /// what others hold here is held by threads of the parent, and waiting for it would be in vain.
     pub(super) fn check_process(&self) -> Result<()> {
-        if self.process != process::id() {
+        if !self.process.is_this() {
             self.store.version()?;
         }
         Ok(())
@@ -111,7 +111,8 @@ impl<S: AtomicKvStore> Engine<S> {
 
     /// See [`OptimisticDatabase::stop`](super::OptimisticDatabase::stop).
     pub(super) fn stop(&self) {
-        let commit = lock(&self.committing);
+        // A commit that never ends here need not be waited for.
+        let commit = self.committing.begin().ok();
         self.stopped.store(true, Ordering::Release);
         drop(commit);
         self.watches.close();
@@ -188,13 +189,13 @@ impl<S: AtomicKvStore> Engine<S> {
         wait: Duration,
     ) -> Result<()> {
         self.check_process()?;
-        let mut committing = lock(&self.committing);
+        let mut committing = self.committing.begin()?;
         // A thread that takes the turn waits for this lock. So either its turn is visible here, or
         // this commit comes before it.
         if turn.is_none() && self.turns.is_taken_elsewhere() {
             drop(committing);
             let nobody_has_the_turn = self.turns.wait(wait)?;
-            committing = lock(&self.committing);
+            committing = self.committing.begin()?;
             drop(nobody_has_the_turn);
         }
         // This thread may itself hold the store; waiting for it would be in vain.

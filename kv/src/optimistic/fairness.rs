@@ -35,7 +35,7 @@ thread_local! {
 }
 
 /// Who has the turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turns {
     /// Held by the transaction that has the turn. Others hold it only for a moment, after they have
     /// waited for the end of the turn.
@@ -43,6 +43,13 @@ pub(super) struct Turns {
     /// Whether a transaction has the turn.
     taken: AtomicBool,
     current: Mutex<Option<Current>>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let lock = WriteLock::of(super::NAME);
+        Turns { lock, taken: AtomicBool::new(false), current: Mutex::default() }
+    }
 }
 
 /// The transaction that has the turn.
@@ -73,7 +80,7 @@ impl Turns {
         &'db self,
         options: &TxOptions,
         store: &'db impl AtomicKvStore,
-        commit_under_way: impl FnOnce(),
+        commit_under_way: impl FnOnce() -> Result<()>,
     ) -> Result<Option<Turn<'db>>> {
         if !options.has_turn() || self.here().is_some() {
             return Ok(None);
@@ -90,7 +97,7 @@ impl Turns {
         self.taken.store(true, Ordering::Release);
         let mut turn = Turn { store: None, turns: self, above, thread, _permit: permit };
         // From here on, others wait before they commit.
-        commit_under_way();
+        commit_under_way()?;
         // Every second turn also takes the store's right to write.
         if (options.failed - TURN_AFTER) % 2 == 1 && !WRITES_WITHIN.get() {
             let left = wait.saturating_sub(start.elapsed());

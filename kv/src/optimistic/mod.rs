@@ -1,5 +1,6 @@
 //! Transactions that run side by side and are checked when they commit. The rest of the crate may
-//! call `atomic_store.rs`, whose trait says what a store must offer. `engine.rs` commits, `log.rs`
+//! call `atomic_store.rs`, whose trait says what a store must offer. `engine.rs` commits, one at
+//! a time (`committing.rs`), `log.rs`
 //! keeps what others have committed, `transaction.rs` is one transaction, `fairness.rs` gives its
 //! turn to a transaction that others have overtaken again and again.
 //!
@@ -49,6 +50,7 @@
 //! ```
 
 pub(crate) mod atomic_store;
+mod committing;
 mod engine;
 mod fairness;
 mod log;
@@ -63,6 +65,9 @@ use self::transaction::OptimisticTransaction;
 use crate::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
+
+/// What this is called in errors.
+const NAME: &str = "an optimistic database";
 
 /// A database whose transactions are checked when they commit; see the [module](self).
 pub struct OptimisticDatabase<S> {

@@ -7,7 +7,6 @@ use super::fairness::Turn;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
-use crate::store_parts::lock::lock;
 use crate::{
     AtomicKvStore, KeyWatch, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead, TxOptions,
 };
@@ -47,7 +46,7 @@ impl<S: AtomicKvStore> Drop for Registration<'_, S> {
 impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
     pub(super) fn begin(db: &'db Engine<S>, options: &TxOptions) -> Result<Self> {
         let deadline = Deadline::new(options.timeout);
-        let turn = db.turns.take(options, &db.store, || drop(lock(&db.committing)))?;
+        let turn = db.turns.take(options, &db.store, || db.committing.begin().map(drop))?;
         if turn.is_none() && !options.read_only {
             db.turns.check_store_is_free()?;
         }

@@ -34,9 +34,11 @@ mod tls;
 mod transaction;
 
 use self::transaction::RemoteTransaction;
-use crate::{
-    Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
-};
+use crate::store_parts::process::Process;
+use crate::{Capabilities, Counters, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+
+/// What a child of a fork cannot use, for errors.
+const FORKED: &str = "a store on a server";
 
 pub use crate::contract::WatchTracker;
 pub use crate::store_parts::write_lock::note_wait_in_vain;
@@ -57,18 +59,22 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 pub struct RemoteDatabase<E> {
     engine: E,
     /// The process that has opened it: its connections must not be used by another one.
-    process: u32,
+    process: Process,
 }
 
 impl<E: Engine> RemoteDatabase<E> {
     /// The database of this engine.
     pub fn new(engine: E) -> Self {
-        RemoteDatabase { engine, process: std::process::id() }
+        RemoteDatabase { engine, process: Process::this() }
     }
 
     /// The engine.
     pub fn engine(&self) -> &E {
         &self.engine
+    }
+
+    fn check_process(&self) -> Result<()> {
+        self.process.check(|| FORKED)
     }
 }
 
@@ -77,9 +83,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     ///
     /// Fails in a process that was forked from the one that has opened the database.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        if self.process != std::process::id() {
-            return Err(KvError::Forked { store: "a store on a server".into() });
-        }
+        self.check_process()?;
         Ok(Box::new(RemoteTransaction::begin(&self.engine, options)?))
     }
 
@@ -97,6 +101,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     }
 
     fn statistics(&self) -> Result<Statistics> {
+        self.check_process()?;
         self.engine.statistics()
     }
 

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::thread::ThreadId;
 
+use super::FORKED;
 use super::engine::{RangeRead, Session};
 use super::known::Known;
 use crate::store_parts::earlier_failure::EarlierFailure;
+use crate::store_parts::process::Process;
 use crate::{Direction, Result, key};
 
 /// A session, and what is known from it.
@@ -18,6 +20,8 @@ pub(super) struct State {
     pub(super) under_way: VecDeque<Vec<RangeRead>>,
     /// Why nothing can be read any more.
     pub(super) failure: Option<EarlierFailure>,
+    /// The process whose connection it has.
+    process: Process,
     /// The thread that has used it last, if threads can have different ones.
     pub(super) user: Option<ThreadId>,
 }
@@ -30,11 +34,13 @@ impl State {
             wanted: Vec::new(),
             under_way: VecDeque::new(),
             failure: None,
+            process: Process::this(),
             user: None,
         }
     }
 
     pub(super) fn check(&self) -> Result<()> {
+        self.process.check(|| FORKED)?;
         match &self.failure {
             Some(failure) => Err(failure.error()),
             None => Ok(()),

@@ -271,7 +271,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
-        self.reading()?;
+        self.reading()?.base().check()?;
         self.engine.watch(key)
     }
 

@@ -1,8 +1,8 @@
 //! The file of a database, and how to connect to it.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{process, thread};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
 use super::replaced_file::DatabaseFile;
+use crate::store_parts::process::Process;
 use crate::{Durability, KvError, Result};
 
 /// How long SQLite waits for a lock if the transaction does not say.
@@ -46,7 +47,7 @@ pub(super) struct Database {
     pub(super) options: Options,
     statements: Statements,
     /// The process that has opened it.
-    process: u32,
+    process: Process,
 }
 
 impl Database {
@@ -56,19 +57,19 @@ impl Database {
             file: DatabaseFile::new(path),
             options: options.clone(),
             statements: Statements::new(&options.table),
-            process: process::id(),
+            process: Process::this(),
         }
     }
 
-    /// Whether this process has opened it, and was not forked from the one that has. Costs a call of the system.
+    /// Whether this process has opened it, and was not forked from the one that has. Costs one read of memory.
     pub(super) fn is_of_this_process(&self) -> bool {
-        self.process == process::id()
+        self.process.is_this()
     }
 
     /// Fails if this process was forked from the one that has opened it: both would use one state of SQLite, and
     /// the locks of the file belong to the parent.
     pub(super) fn check_process(&self) -> Result<()> {
-        if self.is_of_this_process() { Ok(()) } else { Err(KvError::forked(&self.path)) }
+        self.process.check(|| self.path.display().to_string())
     }
 
     pub(super) fn session<'c>(&'c self, connection: &'c Connection) -> Session<'c> {

@@ -15,6 +15,7 @@ use std::time::SystemTime;
 use super::log_files::{INDEX, LOG, beside};
 use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
+use crate::store_parts::process::Process;
 
 /// The identity of a file, which is known even after the file was closed. The system may then give
 /// the number of the file to another file, but that has another time of creation.
@@ -103,7 +104,7 @@ struct Known {
     place: PathBuf,
     id: Identity,
     /// The process that has opened it.
-    process: u32,
+    process: Process,
     state: State,
 }
 
@@ -149,7 +150,7 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
 pub(super) fn is_open_in_parent(found: Option<Identity>) -> bool {
     let is_it = |known: &Known| {
         matches!(known.state, State::Open(..))
-            && known.process != std::process::id()
+            && !known.process.is_this()
             && found.is_some_and(|found| found.is_while_open(known.id))
     };
     known().iter().any(is_it)
@@ -224,7 +225,7 @@ impl OpenFile {
             _ => known.push(Known {
                 place: file.place.clone(),
                 id,
-                process: std::process::id(),
+                process: Process::this(),
                 state: State::Open(1, Beside::default()),
             }),
         }
@@ -283,7 +284,7 @@ impl Drop for OpenFile {
             known.retain(|known| {
                 known.place != self.place || matches!(known.state, State::Open(..))
             });
-            let (place, process) = (self.place.clone(), std::process::id());
+            let (place, process) = (self.place.clone(), Process::this());
             known.push(Known { place, id: self.id, process, state: State::Left(log) });
         }
     }

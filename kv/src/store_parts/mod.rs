@@ -4,7 +4,8 @@
 //! `above.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
 //! or open files are the same file (`file_identity.rs`), files that get their names when they are
 //! complete (`new_file.rs`), what the stores on disk have in common
-//! (`on_disk.rs`), and locks that survive a panic (`lock.rs`).
+//! (`on_disk.rs`), which process has made something (`process.rs`), and locks that survive a panic
+//! (`lock.rs`).
 
 pub(crate) mod above;
 // Only stores on disk make groups.
@@ -19,6 +20,7 @@ pub(crate) mod lock;
 pub(crate) mod new_file;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod on_disk;
+pub(crate) mod process;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod read_transaction;
 // Only stores on disk make groups.

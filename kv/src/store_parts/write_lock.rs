@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::above::Above;
 use super::awake::{AWAKE, stay_awake};
 use super::lock::lock;
+use super::process::Process;
 use crate::group::shared::Group;
 use crate::{KvError, Result, TxOptions};
 
@@ -105,6 +106,8 @@ struct Holder {
     /// For which transaction above the store the right is held, if for one.
     above: Option<Arc<Above>>,
     asker: Asker,
+    /// Whose thread it is. In a child that was forked from that process, it never ends.
+    process: Process,
     since: Instant,
     /// Whether it may still give turns in a group.
     gives_turns: bool,
@@ -193,7 +196,8 @@ impl WriteLock {
     /// Waits for at most `wait` until no other holder may write; a `wait` of zero tries once.
     ///
     /// Fails at once if this thread would wait for itself: for a transaction that ends on this thread, or
-    /// for one [`Above`] the store that this thread runs.
+    /// for one [`Above`] the store that this thread runs; also if the right is held by a thread that only the
+    /// parent of this process has.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
         self.right(wait, false)
     }
@@ -220,6 +224,9 @@ impl WriteLock {
         let asker = Asker { thread: thread::current().id(), stays };
         let since = Instant::now();
         let mut state = self.state();
+        if let Some(holder) = &state.holder {
+            holder.process.check(|| self.name.clone())?;
+        }
         if state.is_used_by(asker.thread) {
             return Err(KvError::WithinWrite { store: self.name.clone() });
         }
@@ -276,7 +283,8 @@ impl WriteLock {
             }
             state.leave(&waiter);
         }
-        state.holder = Some(Holder { above, asker, since: Instant::now(), gives_turns: joins });
+        let (process, since) = (Process::this(), Instant::now());
+        state.holder = Some(Holder { above, asker, process, since, gives_turns: joins });
         self.taken.store(true, Ordering::Release);
         drop(state);
         Ok(Turn::Right(WritePermit { lock: Arc::clone(self) }))
@@ -528,7 +536,8 @@ impl Drop for WritePermit {
                 state.queue.pop_front();
                 let (above, asker) = (first.above.clone(), first.asker);
                 let gives_turns = first.joins;
-                state.holder = Some(Holder { above, asker, since: now, gives_turns });
+                let process = Process::this();
+                state.holder = Some(Holder { above, asker, process, since: now, gives_turns });
                 first.given.store(true, Ordering::Relaxed);
             }
             first.wake();

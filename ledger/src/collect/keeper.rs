@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use permazen_kv::__internal as kv;
 
 use super::care::{Care, FIRST_LOOK, LOOKS};
 use crate::error::{LedgerError, Result};
@@ -34,7 +35,7 @@ pub(crate) struct Keeper {
     by_hand: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The process that has the threads. One that is forked from it has none of them.
-    process: u32,
+    made_by: kv::Process,
 }
 
 /// What a thread does now and then.
@@ -97,7 +98,7 @@ impl Keeper {
             inner: Arc::new(inner),
             by_hand,
             threads: Mutex::default(),
-            process: process::id(),
+            made_by: kv::Process::this(),
         }
     }
 
@@ -159,7 +160,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        if self.process != process::id() {
+        if !self.made_by.is_this() {
             // What one of the threads had locked when it was forked stays so. The lease is that of the parent.
             std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
             return;

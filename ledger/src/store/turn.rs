@@ -1,28 +1,20 @@
 //! Lets the transactions of a handle take turns.
 
-use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use permazen_kv::__internal::Process;
 use permazen_kv::{KvError, Result, TxOptions};
 
 /// How long a transaction waits for its turn, unless its options say.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// Who may write: one transaction at a time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Turn {
     holder: Mutex<Option<Holder>>,
     over: Condvar,
-    /// The process whose transactions take turns.
-    process: u32,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Turn { holder: Mutex::default(), over: Condvar::new(), process: process::id() }
-    }
 }
 
 /// Who has the turn.
@@ -30,6 +22,14 @@ impl Default for Turn {
 struct Holder {
     /// The thread on which the transaction ends, if it has said so.
     ends_on: Option<ThreadId>,
+    /// Its process. In a child that was forked from it, the transaction never ends.
+    process: Process,
+}
+
+impl Holder {
+    fn new(ends_on: Option<ThreadId>) -> Self {
+        Holder { ends_on, process: Process::this() }
+    }
 }
 
 /// The right to write, given back when dropped. It can move to another thread.
@@ -45,7 +45,7 @@ impl Turn {
     pub(super) fn take(self: &Arc<Self>, options: &TxOptions, branch: &str) -> Result<Permit> {
         let here = thread::current().id();
         let mut holder = self.holder();
-        self.check_process(&holder, branch)?;
+        check_process(&holder, branch)?;
         if holder.as_ref().is_some_and(|holder| holder.ends_on == Some(here)) {
             return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
         }
@@ -59,7 +59,7 @@ impl Turn {
                  if that is one of this thread, use it, or open another handle"
             )));
         }
-        *holder = Some(Holder { ends_on: options.ends_here.then_some(here) });
+        *holder = Some(Holder::new(options.ends_here.then_some(here)));
         drop(holder);
         Ok(Permit(Arc::clone(self)))
     }
@@ -70,24 +70,24 @@ impl Turn {
     /// [`KvError::Forked`] as [`take`](Self::take).
     pub(super) fn try_take(self: &Arc<Self>, branch: &str) -> Result<Option<Permit>> {
         let mut holder = self.holder();
-        self.check_process(&holder, branch)?;
+        check_process(&holder, branch)?;
         if holder.is_some() {
             return Ok(None);
         }
-        *holder = Some(Holder { ends_on: None });
+        *holder = Some(Holder::new(None));
         Ok(Some(Permit(Arc::clone(self))))
-    }
-
-    /// A transaction that was open when this process was forked never ends here.
-    fn check_process(&self, holder: &Option<Holder>, branch: &str) -> Result<()> {
-        if holder.is_some() && self.process != process::id() {
-            return Err(KvError::Forked { store: format!("branch {branch:?}").into() });
-        }
-        Ok(())
     }
 
     fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
         self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A transaction that was open when this process was forked never ends here.
+fn check_process(holder: &Option<Holder>, branch: &str) -> Result<()> {
+    match holder {
+        Some(holder) => holder.process.check(|| format!("branch {branch:?}")),
+        None => Ok(()),
     }
 }
 
