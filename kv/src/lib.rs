@@ -35,6 +35,7 @@ pub mod xml;
 pub mod __internal {
     pub use crate::contract::with_causes::WithCauses;
     pub use crate::store_parts::process::Process;
+    pub use crate::store_parts::write_lock::check_can_begin;
 }
 
 pub use contract::{

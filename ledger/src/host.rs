@@ -1,8 +1,9 @@
 //! Where the rows of pages lie: in the database of the repository, or in a database for each page.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use permazen_kv::__internal::check_can_begin;
 use permazen_kv::{KvDatabase, TxOptions};
 
 use crate::error::{LedgerError, Result};
@@ -73,6 +74,22 @@ pub trait PageDatabases: fmt::Debug + Send + Sync {
     /// # Errors
     /// If they cannot be read.
     fn list(&self) -> permazen_kv::Result<Vec<u64>>;
+}
+
+/// Locks what is held by threads that wait for the right to write to this host.
+///
+/// # Errors
+/// If the host says that this thread, or this process, would wait for what never comes.
+pub(crate) fn lock_before<'m, T>(
+    host: &dyn KvDatabase,
+    mutex: &'m Mutex<T>,
+) -> permazen_kv::Result<MutexGuard<'m, T>> {
+    match mutex.try_lock() {
+        Ok(locked) => return Ok(locked),
+        Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => check_can_begin(host)?,
+    }
+    Ok(mutex.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The databases of a repository.

@@ -451,7 +451,7 @@ impl Repository {
         if let (Some(shared), Some(merging)) = self.pages.known(number) {
             return Ok(Page { shared, merging });
         }
-        let opening = self.pages.opening();
+        let opening = self.pages.opening(self.repository())?;
         let (shared, known) = self.pages.known(number);
         let shared = shared.map_or_else(|| self.open_page(number), Ok)?;
         let is_new = known.is_none();

@@ -242,6 +242,13 @@ fn a_log_ends_where_history_ends() {
     page.set_retention(Retention::Last(3)).unwrap();
     assert_eq!(page.retention().unwrap(), Retention::Last(3));
     assert!(matches!(page.set_retention(Retention::Last(0)), Err(LedgerError::InvalidArgument(_))));
+    let longest = Duration::from_millis(u64::MAX);
+    let refused = page.set_retention(Retention::Age(longest + Duration::from_millis(1)));
+    let refused = refused.unwrap_err();
+    assert!(matches!(&refused, LedgerError::InvalidArgument(what) if what.contains("keep all")));
+    page.set_retention(Retention::Age(longest)).unwrap();
+    assert_eq!(page.retention().unwrap(), Retention::Age(longest));
+    page.set_retention(Retention::Last(3)).unwrap();
     collect_all(&page, &clock);
 
     let log: Vec<_> = page.log(commits[9]).unwrap().map(|commit| commit.unwrap().0).collect();
@@ -617,59 +624,4 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
     let next = (0..60).map(|key| (vec![key], vec![told.len() as u8 % 3; 100])).collect();
     assert!(found == last || found == next, "{what}");
     true
-}
-
-/// What a child that is made with `fork` says: whether its work held, without a panic.
-#[cfg(unix)]
-fn holds_in_a_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends.
-    #[allow(unsafe_code)]
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: It ends this process, without what the parent has registered for its end.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::_exit(i32::from(!held.unwrap_or(false)))
-        }
-    }
-    let mut status = 0;
-    // SAFETY: It waits for a child of this process, and writes to a number.
-    #[allow(unsafe_code)]
-    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    (ended, status) == (child, 0)
-}
-
-/// A child that is made with `fork` has none of the threads of its parent, and drops what it has open all the same.
-#[cfg(unix)]
-#[test]
-fn a_forked_child_drops_a_repository() {
-    let dir = tempfile::tempdir().unwrap();
-    let host = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path().join("host")).unwrap();
-    let mut repository = Some(Repository::create(host).unwrap());
-    let mut page = repository.as_ref().map(|it| it.create_page("test", PageId::ROOT).unwrap());
-    assert!(holds_in_a_child(|| {
-        drop((page.take(), repository.take()));
-        true
-    }));
-    // The parent still has its lease.
-    page.unwrap().set_tag("more", &CommitId::FIRST).unwrap();
-}
-
-/// A transaction that was open at the fork is that of a thread of the parent, and never ends in the child.
-#[cfg(unix)]
-#[test]
-fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
-    let page = Repository::create(MemoryStore::new()).unwrap();
-    let page = page.create_page("test", PageId::ROOT).unwrap();
-    let is_refused = |tx: permazen_kv::Result<_>| matches!(tx, Err(KvError::Forked { .. }));
-    let handle = page.branching_database(MAIN).unwrap();
-    let open = handle.begin(&TxOptions::writing()).unwrap();
-    for ends_here in [false, true] {
-        let mut options = TxOptions::writing();
-        options.ends_here = ends_here;
-        assert!(holds_in_a_child(|| is_refused(handle.begin(&options).map(drop))));
-    }
-    open.rollback();
-    handle.begin(&TxOptions::writing()).unwrap().rollback();
 }

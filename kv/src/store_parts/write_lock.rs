@@ -13,7 +13,7 @@ use super::awake::{AWAKE, stay_awake};
 use super::lock::lock;
 use super::process::Process;
 use crate::group::shared::Group;
-use crate::{KvError, Result, TxOptions};
+use crate::{KvDatabase, KvError, Result, TxOptions};
 
 /// A thread that has waited for this long is given the right directly. Until then, any thread that
 /// comes at the right moment takes it. For many short transactions, this saves waking a thread for
@@ -181,6 +181,23 @@ pub(crate) fn forget_wait_in_vain() {
 /// Whether this thread has waited in vain since then.
 pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
+}
+
+/// Fails if a transaction that writes can never begin on this thread, because it would wait for itself, or because
+/// this process was forked. Waits for nothing, and changes nothing: others who have the right to write, and any
+/// other failure, are for the transaction that comes to find out.
+///
+/// # Errors
+/// [`KvError::WithinWrite`] or [`KvError::Forked`].
+pub fn check_can_begin(store: &(impl KvDatabase + ?Sized)) -> Result<()> {
+    let before = has_waited_in_vain();
+    let begun = store.begin(&TxOptions::writing().with_wait(Duration::ZERO)).map(drop);
+    // It has not waited, so what it met says nothing about the next attempt.
+    WAITED_IN_VAIN.set(before);
+    match begun {
+        Err(error @ (KvError::WithinWrite { .. } | KvError::Forked { .. })) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl WriteLock {

@@ -10,6 +10,7 @@ use permazen_kv::TxOptions;
 use super::collector::{Collected, Collector, Pieces};
 use super::streams::Leftovers;
 use crate::error::{LedgerError, Result};
+use crate::host::lock_before;
 use crate::process::lease::WAIT;
 use crate::process::open_page::OpenPage;
 use crate::rows::counts::Phase;
@@ -54,13 +55,13 @@ impl Care {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn collector(&self) -> MutexGuard<'_, Collector> {
-        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+    fn collector(&self) -> Result<MutexGuard<'_, Collector>> {
+        Ok(lock_before(&*self.page.host, &self.collector)?)
     }
 
     /// Collects all garbage that there is.
     pub(crate) fn collect(&self, wait: Duration) -> Result<Collected> {
-        let mut collector = self.collector();
+        let mut collector = self.collector()?;
         collector.set_wait(wait);
         // What is under way may have begun before the newest garbage was made.
         loop {
@@ -79,7 +80,7 @@ impl Care {
 
     /// Does a part of a collection. `false` after the last part.
     pub(crate) fn collect_slice(&self, wait: Duration) -> Result<bool> {
-        let mut collector = self.collector();
+        let mut collector = self.collector()?;
         collector.set_wait(wait);
         if collector.is_idle() {
             collector.start(Pieces::All)?;

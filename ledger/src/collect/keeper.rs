@@ -162,7 +162,8 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         if !self.made_by.is_this() {
             // What one of the threads had locked when it was forked stays so. The lease is that of the parent.
-            std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
+            let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(std::mem::take(threads));
             return;
         }
         *self.inner.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;

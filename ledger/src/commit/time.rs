@@ -17,6 +17,10 @@ impl CommitTime {
     /// Times and generations are below this.
     pub(crate) const LIMIT: u64 = 1 << 63;
 
+    /// Clocks give times below this. From there on, a change has only the next time after that of its parent: another
+    /// copy takes no other one.
+    pub(crate) const FAR: u64 = CommitTime::LIMIT / 2;
+
     /// The time of a change, after its parent: that of the clock, unless the parent is later. `None` if the parent
     /// has the last one.
     pub(crate) fn after(parent: CommitTime, clock: CommitTime) -> Option<Self> {
@@ -24,14 +28,19 @@ impl CommitTime {
         (time < Self::LIMIT).then_some(CommitTime(time))
     }
 
-    /// This point in time, with counter 0.
+    /// This point in time, with counter 0. The format has it so that one after the last millisecond before
+    /// [`FAR`](Self::FAR) counts as that one.
     pub(crate) fn at(time: SystemTime) -> Self {
-        CommitTime(millis(time).min((1 << (63 - COUNTER_BITS)) - 1) << COUNTER_BITS)
+        CommitTime(millis(time).min((Self::FAR >> COUNTER_BITS) - 1) << COUNTER_BITS)
     }
 
-    /// This much later, with the same counter. The last one if there is none so late.
-    pub(crate) fn later(self, by: Duration) -> Self {
-        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+    /// The next time that a clock can give. From the last one on, it is that one.
+    pub(crate) fn next(self) -> Self {
+        CommitTime(self.0.saturating_add(1).min(Self::FAR - 1))
+    }
+
+    /// So many milliseconds later, with the same counter. The last one if there is none so late.
+    pub(crate) fn later(self, millis: u64) -> Self {
         let ticks = millis.saturating_mul(1 << COUNTER_BITS);
         CommitTime(self.0.saturating_add(ticks).min(Self::LIMIT - 1))
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use permazen_kv::{KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 
 use crate::error::{LedgerError, Result};
-use crate::host::Host;
+use crate::host::{Host, lock_before};
 use crate::ids::ProcessId;
 use crate::process::lease::{Process, WAIT};
 use crate::rows::opened as rows;
@@ -76,9 +76,9 @@ impl Presence {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for those who write which pages are open.
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for the threads that write which pages are open.
+    fn writing(&self) -> Result<MutexGuard<'_, ()>> {
+        Ok(lock_before(self.repository(), &self.writing)?)
     }
 
     /// One more handle of a page whose row is there.
@@ -98,7 +98,7 @@ impl Presence {
         if let Some(here) = self.open_again(page) {
             return Ok(here);
         }
-        let _writing = self.writing();
+        let _writing = self.writing()?;
         // Another thread may have opened it meanwhile.
         if let Some(here) = self.open_again(page) {
             return Ok(here);
@@ -150,7 +150,7 @@ impl Presence {
     /// Closes the pages that have no handles any more. If others have taken the lease of this process,
     /// says again what it has open.
     pub(crate) fn keep(&self) -> Result<()> {
-        let _writing = self.writing();
+        let _writing = self.writing()?;
         // Without a row there is nothing to write.
         self.pages().retain(|_, open| open.count > 0 || open.named.is_some());
         let is_signed =
@@ -209,7 +209,7 @@ impl Presence {
         page: u64,
         run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
     ) -> Result<bool> {
-        let _writing = self.writing();
+        let _writing = self.writing()?;
         // Who opens it from here on waits.
         let open = match self.pages().entry(page) {
             Entry::Occupied(open) if open.get().count > 0 => {
@@ -278,7 +278,7 @@ impl Presence {
 
     /// Closes all pages, and gives the lease of the process back. No handle is left.
     pub(crate) fn leave(&self) -> Result<()> {
-        let _writing = self.writing();
+        let _writing = self.writing()?;
         let mut open = std::mem::take(&mut *self.pages());
         open.retain(|_, open| open.named.is_some());
         if open.is_empty() {

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use permazen_kv::KvDatabase;
+
 use super::shared::Shared;
+use crate::error::Result;
+use crate::host::lock_before;
 use crate::policy::merging::PageMerging;
 
 /// What the handles of each page share, while there are any.
@@ -25,10 +29,10 @@ impl OpenPages {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who opens a page that is not open takes this, and may wait for the host then. Others who open pages that are
-    /// open do not wait with it.
-    pub(crate) fn opening(&self) -> MutexGuard<'_, ()> {
-        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A thread that opens a page that is not open takes this, and may wait for the host then. Others that open pages
+    /// that are open do not wait with it.
+    pub(crate) fn opening(&self, host: &dyn KvDatabase) -> Result<MutexGuard<'_, ()>> {
+        Ok(lock_before(host, &self.opening)?)
     }
 
     /// What the handles of a page share.

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use permazen_kv::{KvWrite, TxOptions};
+use permazen_kv::__internal::check_can_begin;
+use permazen_kv::{KvError, KvWrite, TxOptions};
 
 use super::Page;
 use super::shared::Shared;
@@ -120,9 +121,13 @@ impl ValueRef {
 /// write, or at the end. `flush` does nothing. Errors of the page are inside of those of [`std::io`]; after one
 /// that is [retryable](LedgerError::is_retryable), the same bytes can be written again. Dropping this waits for
 /// what is being stored.
+///
+/// Within a `write` closure of the host, what needs the host is refused with [`KvError::WithinWrite`] at once; the
+/// same bytes can be written again after it. Dropping this does not wait there. In a child of a fork everything is
+/// refused with [`KvError::Forked`].
 pub struct ValueWriter {
     page: Arc<Shared>,
-    number: u64,
+    begun: Arc<Begun>,
     splitter: Splitter,
     declared: Option<u64>,
     len: u64,
@@ -131,6 +136,23 @@ pub struct ValueWriter {
     stored: Stored,
     sent: Option<Sent>,
     is_broken: bool,
+}
+
+/// A value of a page that is being written. It is given up when neither the writer nor a thread that stores some of it
+/// has this, unless it is complete then.
+struct Begun {
+    page: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let open = &self.page.open;
+        // In a child of a fork, it is a value of the parent.
+        if !open.process.is_forked() {
+            open.process.streams.give_up(open.rows.page, self.number);
+        }
+    }
 }
 
 /// What of a value is stored.
@@ -190,18 +212,19 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no random
-    /// bytes. Nothing is stored yet, and the host not asked.
+    /// bytes, or in a child of a fork. Nothing is stored yet, and the host not asked.
     pub fn write_value(&self, len: Option<u64>) -> Result<ValueWriter> {
         if len.is_some_and(|len| len > MAX_VALUE_LEN) {
             return Err(LedgerError::ValueTooLong);
         }
-        mark()?;
         let page = Arc::clone(&self.shared);
+        page.check_not_forked()?;
+        mark()?;
         let number = page.open.process.streams.begin(page.open.rows.page);
         Ok(ValueWriter {
             splitter: Splitter::new(&page.secret),
+            begun: Arc::new(Begun { page: Arc::clone(&page), number }),
             page,
-            number,
             declared: len,
             len: 0,
             pending: (Vec::new(), 0),
@@ -231,15 +254,12 @@ impl ValueWriter {
             None => self.content()?,
         };
         let (process, page) = (&self.page.open.process, self.page.open.rows.page);
-        let held = process.streams.written(page, self.number, content);
+        let held = process.streams.written(page, self.begun.number, content);
         let mut bytes = [0; 40];
         bytes[..16].copy_from_slice(&mark()?);
         bytes[16..32].copy_from_slice(&self.page.name());
-        bytes[32..].copy_from_slice(&self.number.to_be_bytes());
-        let len = self.len;
-        // It is not given up when it is dropped.
-        self.number = u64::MAX;
-        Ok(ValueRef { bytes, len, _held: held })
+        bytes[32..].copy_from_slice(&self.begun.number.to_be_bytes());
+        Ok(ValueRef { bytes, len: self.len, _held: held })
     }
 
     /// Stores the rest of a value that does not lie in a leaf.
@@ -253,7 +273,7 @@ impl ValueWriter {
         })?;
         self.arrive()?;
         while let Some(pieces) = self.next_portion() {
-            self.stored = self.page.store_when_free(self.number, self.stored, &pieces)?;
+            self.stored = self.page.store_when_free(self.begun.number, self.stored, &pieces)?;
         }
         match self.stored {
             Stored { stream: Some(stream), pieces } => Ok(Content::Long { stream, value, pieces }),
@@ -262,6 +282,7 @@ impl ValueWriter {
     }
 
     fn check(&self) -> Result<()> {
+        self.page.check_not_forked()?;
         if self.is_broken { Err(self.page.value_gone()) } else { Ok(()) }
     }
 
@@ -291,11 +312,13 @@ impl ValueWriter {
     /// Lets a thread store the first pieces of those that are not stored, once it has stored those before.
     fn send(&mut self) -> Result<()> {
         self.arrive()?;
+        // The other thread does not know of what this one is within.
+        check_can_begin(&*self.page.open.host)?;
         let Some(pieces) = self.next_portion() else { return Ok(()) };
         let pieces = Arc::new(pieces);
-        let (page, number, stored) = (Arc::clone(&self.page), self.number, self.stored);
+        let (begun, stored) = (Arc::clone(&self.begun), self.stored);
         let its_pieces = Arc::clone(&pieces);
-        let store = move || page.store_when_free(number, stored, &its_pieces);
+        let store = move || begun.page.store_when_free(begun.number, stored, &its_pieces);
         match thread::Builder::new().name("permazen-value".to_owned()).spawn(store) {
             Ok(thread) => {
                 self.sent = Some(Sent { pieces, thread });
@@ -304,7 +327,7 @@ impl ValueWriter {
             // The system has no thread left, so this one does it.
             Err(_) => {
                 self.is_broken = true;
-                let result = self.page.store_when_free(number, stored, &pieces);
+                let result = self.page.store_when_free(self.begun.number, stored, &pieces);
                 self.note(result, pieces)
             }
         }
@@ -312,6 +335,9 @@ impl ValueWriter {
 
     /// Waits for what was sent. After an error, its pieces are the next to be stored again.
     fn arrive(&mut self) -> Result<()> {
+        if self.sent.as_ref().is_some_and(|sent| !sent.thread.is_finished()) {
+            check_can_begin(&*self.page.open.host)?;
+        }
         let Some(Sent { pieces, thread }) = self.sent.take() else { return Ok(()) };
         // If the host has panicked, the pieces are lost.
         self.is_broken = true;
@@ -426,12 +452,14 @@ impl Write for ValueWriter {
 
 impl Drop for ValueWriter {
     fn drop(&mut self) {
-        // What a thread stored after the value is given up would stay until the next collection.
-        if let Some(sent) = self.sent.take() {
-            let _ = sent.thread.join();
+        let Some(Sent { thread, .. }) = self.sent.take() else { return };
+        if self.page.open.process.is_forked() {
+            // The thread is in the parent alone.
+            std::mem::forget(thread);
+        } else if thread.is_finished() || check_can_begin(&*self.page.open.host).is_ok() {
+            // What it stores after the value is given up would stay until the next collection.
+            let _ = thread.join();
         }
-        let open = &self.page.open;
-        open.process.streams.give_up(open.rows.page, self.number);
     }
 }
 
@@ -453,6 +481,14 @@ impl Streamed {
 }
 
 impl Shared {
+    /// Refuses what a parent of this process has begun.
+    fn check_not_forked(&self) -> Result<()> {
+        if !self.open.process.is_forked() {
+            return Ok(());
+        }
+        Err(KvError::Forked { store: format!("page {}", self.page()).into() }.into())
+    }
+
     fn value_gone(&self) -> LedgerError {
         LedgerError::ValueGone { page: self.page() }
     }

@@ -49,6 +49,8 @@ pub(crate) struct Process {
     pub(crate) streams: Streams,
     /// The last time that a commit was given.
     last_time: AtomicU64,
+    /// As the operating system knows it. A process that is forked from this one has another number.
+    system_id: u32,
     state: Mutex<State>,
 }
 
@@ -71,7 +73,8 @@ impl Process {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
         let last_time = AtomicU64::new(0);
-        Ok(Process { clock, is_alone, device, streams, last_time, state: Mutex::new(state) })
+        let (system_id, state) = (std::process::id(), Mutex::new(state));
+        Ok(Process { clock, is_alone, device, streams, last_time, system_id, state })
     }
 
     /// The same process with a lease of its own, for another database.
@@ -81,6 +84,12 @@ impl Process {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process was forked from the one that has made this. Then what threads of that one do, and what
+    /// they have locked, never comes to its end here.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.system_id != std::process::id()
     }
 
     /// The milliseconds since 1970.
@@ -101,13 +110,13 @@ impl Process {
             // A clock that went back by more than this was wrong before, and its times do not count.
             let clock = match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
                 true => now,
-                false => now.max(CommitTime::from_bits(last.to_bits() + 1)),
+                false => now.max(last.next()),
             };
             (clock, CommitTime::after(parent, clock))
         };
         let update = |last| {
             let (clock, time) = next(last);
-            Some(clock.max(time.unwrap_or(clock).min(now.later(PULL))).to_bits())
+            Some(clock.max(time.unwrap_or(clock).min(now.later(len(PULL)))).to_bits())
         };
         let last = self.last_time.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
         // It never refuses.

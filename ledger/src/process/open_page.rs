@@ -9,6 +9,7 @@ use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use super::lease::{Process, WAIT};
 use super::pins::{Pin, Pins};
 use crate::error::{LedgerError, Result};
+use crate::host::lock_before;
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::page::Rows;
 use crate::rows::process::{Held, PinRow};
@@ -123,7 +124,7 @@ impl OpenPage {
     /// # Errors
     /// If the page is gone, or its host fails.
     pub(crate) fn write_pins(&self) -> Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = lock_before(&*self.host, &self.writing)?;
         self.release_unasked();
         let (is_protected, is_due) = {
             let host = self.read()?;

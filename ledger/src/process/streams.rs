@@ -107,10 +107,11 @@ impl Streams {
         held
     }
 
-    /// Gives a value up. What is stored of it goes with the next upkeep.
+    /// Gives a value up that is being written. What is stored of it goes with the next upkeep.
     pub(crate) fn give_up(&self, page: u64, number: u64) {
         let mut state = self.lock();
-        if state.values.remove(&(page, number)).is_some() {
+        if matches!(state.values.get(&(page, number)), Some(Value::Begun)) {
+            state.values.remove(&(page, number));
             state.changed(page);
         }
     }

@@ -36,24 +36,21 @@ impl Retention {
     /// Whether a commit of this time is not too old for the rule, in milliseconds since 1970.
     pub(crate) fn reaches(self, time: u64, now: u64) -> bool {
         match self {
-            Retention::Age(age) => {
-                let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-                time >= now.saturating_sub(age)
-            }
+            Retention::Age(age) => u128::from(time) + age.as_millis() >= u128::from(now),
             _ => true,
         }
     }
 
-    pub(super) fn to_bytes(self) -> [u8; 9] {
+    pub(super) fn to_bytes(self) -> Result<[u8; 9]> {
         let (rule, number) = match self {
             Retention::All => (0, 0),
             Retention::Heads => (1, 0),
             Retention::Last(count) => (2, count),
-            Retention::Age(age) => (3, u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            Retention::Age(age) => (3, u64::try_from(age.as_millis()).map_err(|_| too_long(age))?),
         };
         let mut bytes = [rule; 9];
         bytes[1..].copy_from_slice(&u64::to_be_bytes(number));
-        bytes
+        Ok(bytes)
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
@@ -66,6 +63,14 @@ impl Retention {
             _ => return None,
         })
     }
+}
+
+fn too_long(age: Duration) -> LedgerError {
+    let what = format!(
+        "a page cannot keep commits by an age of {age:?}, which is 2⁶⁴ milliseconds or more: keep all of them \
+         (Retention::All)"
+    );
+    LedgerError::InvalidArgument(what)
 }
 
 /// What a page was made with.
@@ -123,7 +128,7 @@ impl Rows {
         let mut value = FORMAT.to_be_bytes().to_vec();
         value.extend_from_slice(page.secret.as_bytes());
         value.push(0);
-        value.extend_from_slice(&page.retention.to_bytes());
+        value.extend_from_slice(&page.retention.to_bytes()?);
         self.put(host, &[PARAMETERS], value)
     }
 
@@ -143,7 +148,7 @@ impl Rows {
                 let mut value = FORMAT.to_be_bytes().to_vec();
                 value.extend_from_slice(&[0; 32]);
                 value.push(GOING);
-                value.extend_from_slice(&Retention::All.to_bytes());
+                value.extend_from_slice(&Retention::All.to_bytes()?);
                 self.put(host, &[PARAMETERS], value)
             }
             result => result,

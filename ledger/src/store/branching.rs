@@ -323,7 +323,10 @@ impl KvDatabase for BranchingDatabase {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         let permit = match options.read_only {
             true => None,
-            false => Some(self.handle.turn.take(options, &self.handle.branch)?),
+            false => {
+                let Handle { shared, branch, turn, .. } = &*self.handle;
+                Some(turn.take(options, (&*shared.open.host, branch))?)
+            }
         };
         Ok(Box::new(self.transaction(permit, options)?))
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use permazen_kv::__internal::Process;
-use permazen_kv::{KvError, Result, TxOptions};
+use permazen_kv::__internal::{Process, check_can_begin};
+use permazen_kv::{KvDatabase, KvError, Result, TxOptions};
 
 /// How long a transaction waits for its turn, unless its options say.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
@@ -37,17 +37,27 @@ impl Holder {
 pub(super) struct Permit(Arc<Turn>);
 
 impl Turn {
-    /// Waits as long as `options` say until nobody else may write.
+    /// Waits as long as `options` say until no other transaction may write. `host` is where it commits.
     ///
     /// # Errors
     /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`] at once if
     /// the turn is that of a thread that only the parent of this process has, otherwise retryable.
-    pub(super) fn take(self: &Arc<Self>, options: &TxOptions, branch: &str) -> Result<Permit> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        options: &TxOptions,
+        (host, branch): (&dyn KvDatabase, &str),
+    ) -> Result<Permit> {
         let here = thread::current().id();
         let mut holder = self.holder();
         check_process(&holder, branch)?;
         if holder.as_ref().is_some_and(|holder| holder.ends_on == Some(here)) {
             return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
+        }
+        if holder.is_some() {
+            // The other transaction commits to the host, for which this thread may be what it waits for.
+            drop(holder);
+            check_can_begin(host)?;
+            holder = self.holder();
         }
         let wait = options.wait.unwrap_or(WAIT);
         let is_taken = |holder: &mut Option<Holder>| holder.is_some();

@@ -181,6 +181,40 @@ fn no_commit_comes_after_which_no_change_is_possible() {
     assert!(matches!(error, LedgerError::InvalidArgument(_)), "{error}");
 }
 
+/// A clock in the year 4199 or later is wrong, and copies take what was made under it all the same.
+#[test]
+fn copies_take_what_is_made_under_the_latest_clocks() {
+    const FAR: u64 = 1 << 62;
+    const LATEST: u64 = FAR / TICKS;
+    for millis in [LATEST - 1, LATEST, 1 << 47, (1 << 47) + 1, u64::MAX] {
+        let (of_there, [there, other], [before, wrong], [here, _]) = ahead();
+        of_there.0.store(millis, Ordering::Relaxed);
+        let mut commits = vec![put(&there, MAIN, b"late"), put(&there, MAIN, b"later")];
+        there.create_branch("branch", &before).unwrap();
+        commits.push(put(&there, "branch", b"branch"));
+        put(&other, MAIN, b"page");
+        // The last time of a clock is used up, and another branch is beside it.
+        let last = at(&there, &wrong, &before, FAR - 1);
+        let mut receiver = there.receive().taking_commits_ahead();
+        bring_pieces_of(&there, &mut receiver, &last.1);
+        receiver.add_commit(&last.0, &last.1).unwrap();
+        there.create_branch("last", &last.0).unwrap();
+        commits.push(put(&there, "last", b"tick"));
+        assert_eq!(time(&there, &commits[3]), FAR);
+        commits.push(put(&there, "branch", b"beside"));
+        commits.push(put(&there, MAIN, b"beside"));
+        commits.push(there.merge(MAIN, &commits[3], &mut LastOneWins).unwrap());
+        commits.push(put(&there, MAIN, b"after"));
+        commits.push(there.squash("branch", &before, None).unwrap());
+        for id in commits {
+            if there.commit(&id).is_ok() {
+                bring(&there, &here, &id, true).unwrap();
+            }
+        }
+        assert!(here.verify().unwrap().findings.is_empty());
+    }
+}
+
 /// Gives a receiver what it wants of a commit that the other page does not have, but its pieces.
 fn bring_pieces_of(from: &Page, to: &mut Receiver, commit: &[u8]) {
     while let Ok(wanted) = to.wanted(commit) {

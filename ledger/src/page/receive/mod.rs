@@ -52,7 +52,7 @@ const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
 
 /// A change that is ahead of the clock and has this time or a later one must be the next tick after its parent. So
 /// there is room for nearly 2⁶² ticks after each commit that comes.
-const FAR: u64 = CommitTime::LIMIT / 2;
+const FAR: u64 = CommitTime::FAR;
 
 /// How long a commit waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);

@@ -1,0 +1,274 @@
+//! Calls that write, within a `write` closure of the host on the same thread, whose end they would wait for.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::sqlite::SqliteStore;
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_ledger::{
+    CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Result, Retention,
+    ValueWriter,
+};
+
+/// A host that counts the transactions that other threads begin in order to write.
+#[derive(Debug, Clone)]
+struct Counted {
+    host: MemoryStore,
+    begun: Arc<AtomicUsize>,
+    main: thread::ThreadId,
+}
+
+impl Counted {
+    fn new() -> Self {
+        let (host, main) = (MemoryStore::new(), thread::current().id());
+        Counted { host, begun: Arc::default(), main }
+    }
+
+    /// Waits until another thread has asked for the right to write since then.
+    fn wait_for_another(&self, before: usize) {
+        while self.begun() == before {
+            thread::yield_now();
+        }
+    }
+
+    fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+}
+
+impl KvDatabase for Counted {
+    fn begin(
+        &self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + '_>> {
+        if !options.read_only && thread::current().id() != self.main {
+            self.begun.fetch_add(1, Ordering::SeqCst);
+        }
+        self.host.begin(options)
+    }
+}
+
+#[track_caller]
+fn is_refused<T>(result: Result<T>) {
+    let Err(error) = result else { panic!("it is not refused") };
+    assert!(matches!(error, LedgerError::Host(KvError::WithinWrite { .. })), "{error:?}");
+    assert!(!error.is_retryable());
+}
+
+#[track_caller]
+fn is_refused_io<T>(result: std::io::Result<T>) {
+    let Err(error) = result else { panic!("it is not refused") };
+    is_refused::<()>(Err(*error.into_inner().unwrap().downcast::<LedgerError>().unwrap()));
+}
+
+fn put(page: &Page, key: &[u8], value: &[u8]) -> CommitId {
+    let db = page.database(MAIN).unwrap();
+    db.write(|tx| tx.put(key, value)).unwrap();
+    page.head(MAIN).unwrap()
+}
+
+/// Bytes that no two pieces have in common.
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+#[test]
+fn all_calls_that_write_are_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let on_disk = LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap();
+    let in_sqlite = SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap();
+    all_calls(&MemoryStore::new());
+    all_calls(&on_disk);
+    all_calls(&in_sqlite);
+}
+
+fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
+    let repository = Repository::builder(host.clone()).create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    let other = repository.create_page("other", PageId::ROOT).unwrap();
+    let closed = repository.create_page("closed", PageId::ROOT).unwrap();
+    drop(closed);
+    repository.upkeep().unwrap();
+    let oldest = put(&page, b"key", b"0");
+    let first = put(&page, b"key", b"1");
+    page.create_branch("side", &first).unwrap();
+    page.set_tag("there", &first).unwrap();
+    let last = put(&page, b"key", b"2");
+    let side = page.database("side").unwrap();
+    side.write(|tx| tx.put(b"other key", b"")).unwrap();
+    let side = page.head("side").unwrap();
+    // So that there is something to collect.
+    page.set_retention(Retention::Heads).unwrap();
+    let remote = page.remote();
+    other.remote().attach().unwrap();
+    let commit = remote.commit_bytes(&oldest).unwrap().unwrap();
+    let mut receiver = other.receive();
+    for (kind, digest) in receiver.wanted(&commit).unwrap() {
+        receiver.add_piece(kind, remote.piece_bytes(&digest).unwrap().unwrap()).unwrap();
+    }
+    let connection = page.connect(MAIN).unwrap();
+    let held = page.snapshot(&last).unwrap();
+    let long = bytes(3_000_000);
+    let mut begun = Some(page.write_value(None).unwrap());
+    begun.as_mut().unwrap().write_all(&long[..1000]).unwrap();
+
+    host.write(|tx| {
+        tx.put(b"\xff outside of the ledger", b"")?;
+        is_refused(page.collect());
+        // The first slice only begins.
+        is_refused(loop {
+            match page.collect_slice() {
+                Ok(true) => {}
+                ended => break ended,
+            }
+        });
+        is_refused(page.set_retention(Retention::Last(3)));
+        is_refused(page.set_reference_rows(true));
+        is_refused(page.squash(MAIN, &first, None));
+        is_refused(page.create_branch("more", &first));
+        is_refused(page.reset(MAIN, &first));
+        is_refused(page.remove_branch("side"));
+        is_refused(page.set_tag("here", &first));
+        is_refused(page.remove_tag("there"));
+        is_refused(page.merge(MAIN, &side, &mut LastOneWins));
+        is_refused(page.restore(MAIN, &first));
+        is_refused(receiver.add_commit(&oldest, &commit));
+        is_refused(remote.attach());
+        is_refused(other.remote().detach());
+        is_refused(repository.create_page("more", PageId::ROOT).map(drop));
+        is_refused(repository.page("closed", PageId::ROOT).map(drop));
+        is_refused(repository.delete_page("closed", PageId::ROOT));
+        is_refused(repository.rename_page(("closed", PageId::ROOT), ("new", PageId::ROOT)));
+        is_refused(Repository::create(host.clone()).map(drop));
+        for db in [page.branching_database(MAIN).unwrap(), connection.database().clone()] {
+            is_refused(db.write(|tx| tx.put(b"more", b"")).map_err(LedgerError::from));
+        }
+        let linear = page.database(MAIN).unwrap();
+        is_refused(linear.write(|tx| tx.put(b"more", b"")).map_err(LedgerError::from));
+        let mut tx = connection.start().unwrap();
+        tx.put(b"more", b"").unwrap();
+        is_refused(tx.commit().map_err(LedgerError::from));
+        // Nothing is stored of a short value before a commit.
+        let mut short = page.write_value(None).unwrap();
+        short.write_all(b"short").unwrap();
+        drop(short.finish().unwrap());
+        is_refused(begun.take().unwrap().finish());
+        let mut value = page.write_value(None).unwrap();
+        is_refused_io(value.write_all(&long));
+        // Reading is not refused.
+        assert_eq!(page.head(MAIN).unwrap(), last);
+        assert_eq!(held.get(b"key").unwrap().as_deref(), Some(&b"2"[..]));
+        assert_eq!(page.log(last).unwrap().count(), 3);
+        drop(value);
+        Ok(())
+    })
+    .unwrap();
+    // Nothing was changed, and nothing is held.
+    assert_eq!(page.head(MAIN).unwrap(), last);
+    assert_eq!(page.squash(MAIN, &first, None).unwrap(), page.head(MAIN).unwrap());
+    page.collect().unwrap();
+}
+
+/// Runs this on another thread until it asks for the right to write to the host, and this thread goes on.
+fn beside<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    host: &Counted,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> thread::ScopedJoinHandle<'scope, T> {
+    let before = host.begun();
+    let running = scope.spawn(run);
+    host.wait_for_another(before);
+    running
+}
+
+/// A thread stores what is written in parts, and waits for the right to write that this thread has.
+#[test]
+fn a_value_that_is_being_stored_is_not_waited_for() {
+    let host = Counted::new();
+    let page = Repository::create(host.clone()).unwrap().create_page("test", PageId::ROOT).unwrap();
+    let long = bytes(3_000_000);
+    let begun = || page.write_value(None).unwrap();
+    let mut writers = [begun(), begun(), begun()];
+    host.host
+        .write(|_| {
+            for writer in &mut writers {
+                thread::scope(|scope| {
+                    let written = || writer.write_all(&long[..2_000_000]).unwrap();
+                    beside(scope, &host, written).join().unwrap();
+                });
+            }
+            Ok(())
+        })
+        .unwrap();
+    let [mut first, second, third] = writers;
+    let mut is_over = false;
+    let (mut second, mut third) = (Some(second), Some(third));
+    host.host
+        .write(|_| {
+            if let (Some(second), Some(third)) = (second.take(), third.take()) {
+                let busy = |mut writer: ValueWriter| {
+                    thread::scope(|scope| {
+                        let more = || {
+                            writer.write_all(&long[2_000_000..]).unwrap();
+                            writer
+                        };
+                        beside(scope, &host, more).join().unwrap()
+                    })
+                };
+                let (mut second, third) = (busy(second), busy(third));
+                is_refused_io(second.write_all(&long));
+                is_refused(second.finish());
+                drop(third);
+                is_over = true;
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(is_over);
+    // What was refused can be written after the closure.
+    first.write_all(&long[2_000_000..]).unwrap();
+    let value = first.finish().unwrap();
+    assert_eq!(value.value_len(), 3_000_000);
+    put(&page, b"long", value.as_bytes());
+    page.collect().unwrap();
+    let report = page.verify().unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(report.unreachable_pieces, 0);
+}
+
+/// Another thread is in the middle of the same, and waits for the right to write that this thread has.
+#[test]
+fn what_another_thread_does_meanwhile_is_not_waited_for() {
+    let host = Counted::new();
+    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("test", PageId::ROOT).unwrap();
+    drop(repository.create_page("closed", PageId::ROOT).unwrap());
+    repository.upkeep().unwrap();
+    put(&page, b"key", b"1");
+    let handle = page.branching_database(MAIN).unwrap();
+    let (host, repository, page, handle) = (&host, &repository, &page, &handle);
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        host.host
+            .write(|_| {
+                running.push(beside(scope, host, || page.collect().map(drop)));
+                is_refused(page.collect());
+                is_refused(page.collect_slice());
+                let open = || repository.page("closed", PageId::ROOT).map(drop);
+                running.push(beside(scope, host, open));
+                is_refused(open());
+                let delete = || repository.delete_page("closed", PageId::ROOT);
+                is_refused(delete());
+                let write = || handle.write(|tx| tx.put(b"more", b"")).map_err(LedgerError::from);
+                running.push(beside(scope, host, write));
+                is_refused(write());
+                Ok(())
+            })
+            .unwrap();
+        running.into_iter().for_each(|running| running.join().unwrap().unwrap());
+    });
+}
