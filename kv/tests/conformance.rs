@@ -84,7 +84,7 @@ fn the_store_in_memory_stands_many_small_transactions() {
 
 #[test]
 fn optimistic_transactions_stand_that_they_are_many_and_small() {
-    one_change_each(&OptimisticDatabase::new(MemoryStore::new()), changes(20_000), 3);
+    one_change_each(&OptimisticDatabase::new(MemoryStore::new()), changes(100_000), 3);
 }
 
 #[cfg(feature = "lmdb")]

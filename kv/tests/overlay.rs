@@ -586,7 +586,7 @@ fn change_one_by_one(steps: usize, keys: u16, prefix: usize, longest: usize, rng
 
 #[test]
 fn a_view_equals_a_sorted_map_after_each_change() {
-    let changes = std::env::var("PERMAZEN_CHANGES").map_or(60_000, |count| count.parse().unwrap());
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(100_000, |count| count.parse().unwrap());
     let mut rng = StdRng::seed_from_u64(1);
     for (keys, prefix, longest) in [(1, 0, 9), (5, 0, 130), (70, 30, 50), (2000, 2, 20)] {
         change_one_by_one(changes / 4, keys, prefix, longest, &mut rng);

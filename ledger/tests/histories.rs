@@ -269,8 +269,8 @@ impl Small {
 /// and removes the old one with the next collection.
 #[test]
 fn small_transactions_are_as_in_a_map() {
-    let count = std::env::var("PERMAZEN_CHANGES").map_or(2_100, |count| count.parse().unwrap());
-    let changes: usize = count / SHAPES.len();
+    let count = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
+    let changes = usize::div_ceil(count, SHAPES.len());
     for (number, shape) in SHAPES.iter().enumerate() {
         // Of every other one all history stays.
         let retention = [Retention::Heads, Retention::All][number % 2];
@@ -295,7 +295,7 @@ fn small_transactions_are_as_in_a_map() {
 /// The same as every store is tried with, on a page, whose host gets many small changes itself.
 #[test]
 fn a_page_is_a_store_of_small_transactions() {
-    let changes = std::env::var("PERMAZEN_CHANGES").map_or(1_400, |count| count.parse().unwrap());
+    let changes = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
     let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(50)).unwrap();
