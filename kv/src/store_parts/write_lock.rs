@@ -183,9 +183,9 @@ pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
 }
 
-/// Fails if a transaction that writes can never begin on this thread, because it would wait for itself, or because
-/// this process was forked. Waits for nothing, and changes nothing: others who have the right to write, and any
-/// other failure, are for the transaction that comes to find out.
+/// Fails if a transaction that writes can never begin on this thread, because it would wait for
+/// itself, or because this process was forked. Waits for nothing, and changes nothing: others who
+/// have the right to write, and any other failure, are for the transaction that comes to find out.
 ///
 /// # Errors
 /// [`KvError::WithinWrite`] or [`KvError::Forked`].

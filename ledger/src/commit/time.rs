@@ -17,8 +17,8 @@ impl CommitTime {
     /// Times and generations are below this.
     pub(crate) const LIMIT: u64 = 1 << 63;
 
-    /// Clocks give times below this. From there on, a change has only the next time after that of its parent: another
-    /// copy takes no other one.
+    /// Clocks give times below this. From there on, a change has only the next time after that of
+    /// its parent: another copy takes no other one.
     pub(crate) const FAR: u64 = CommitTime::LIMIT / 2;
 
     /// The time of a change, after its parent: that of the clock, unless the parent is later. `None` if the parent
@@ -28,8 +28,8 @@ impl CommitTime {
         (time < Self::LIMIT).then_some(CommitTime(time))
     }
 
-    /// This point in time, with counter 0. The format has it so that one after the last millisecond before
-    /// [`FAR`](Self::FAR) counts as that one.
+    /// This point in time, with counter 0. The format has it so that one after the last millisecond
+    /// before [`FAR`](Self::FAR) counts as that one.
     pub(crate) fn at(time: SystemTime) -> Self {
         CommitTime(millis(time).min((Self::FAR >> COUNTER_BITS) - 1) << COUNTER_BITS)
     }

@@ -29,8 +29,8 @@ impl Page {
     /// [collection](Page::collect).
     ///
     /// # Errors
-    /// For [`Retention::Last(0)`](Retention::Last) and a [`Retention::Age`] of 2⁶⁴ milliseconds or more, if the page
-    /// is gone, or if the host fails.
+    /// For [`Retention::Last(0)`](Retention::Last) and a [`Retention::Age`] of 2⁶⁴ milliseconds or
+    /// more, if the page is gone, or if the host fails.
     pub fn set_retention(&self, retention: Retention) -> Result<()> {
         if retention == Retention::Last(0) {
             let what = "a page keeps at least the last commit of each branch".to_owned();

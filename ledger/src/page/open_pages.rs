@@ -29,8 +29,8 @@ impl OpenPages {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread that opens a page that is not open takes this, and may wait for the host then. Others that open pages
-    /// that are open do not wait with it.
+    /// A thread that opens a page that is not open takes this, and may wait for the host then.
+    /// Others that open pages that are open do not wait with it.
     pub(crate) fn opening(&self, host: &dyn KvDatabase) -> Result<MutexGuard<'_, ()>> {
         Ok(lock_before(host, &self.opening)?)
     }

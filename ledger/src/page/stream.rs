@@ -122,9 +122,9 @@ impl ValueRef {
 /// that is [retryable](LedgerError::is_retryable), the same bytes can be written again. Dropping this waits for
 /// what is being stored.
 ///
-/// Within a `write` closure of the host, what needs the host is refused with [`KvError::WithinWrite`] at once; the
-/// same bytes can be written again after it. Dropping this does not wait there. In a child of a fork everything is
-/// refused with [`KvError::Forked`].
+/// Within a `write` closure of the host, what needs the host is refused with
+/// [`KvError::WithinWrite`] at once; the same bytes can be written again after it. Dropping this
+/// does not wait there. In a child of a fork everything is refused with [`KvError::Forked`].
 pub struct ValueWriter {
     page: Arc<Shared>,
     begun: Arc<Begun>,
@@ -138,8 +138,8 @@ pub struct ValueWriter {
     is_broken: bool,
 }
 
-/// A value of a page that is being written. It is given up when neither the writer nor a thread that stores some of it
-/// has this, unless it is complete then.
+/// A value of a page that is being written. It is given up when neither the writer nor a thread
+/// that stores some of it has this, unless it is complete then.
 struct Begun {
     page: Arc<Shared>,
     number: u64,

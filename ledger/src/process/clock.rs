@@ -23,7 +23,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Milliseconds since 1970. The format has it so that a time before counts as 0, and one after the last number as that.
+/// Milliseconds since 1970. The format has it so that a time before counts as 0, and one after the
+/// last number as that.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -86,8 +86,8 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this process was forked from the one that has made this. Then what threads of that one do, and what
-    /// they have locked, never comes to its end here.
+    /// Whether this process was forked from the one that has made this. Then what threads of that
+    /// one do, and what they have locked, never comes to its end here.
     pub(crate) fn is_forked(&self) -> bool {
         self.system_id != std::process::id()
     }

@@ -67,8 +67,8 @@ impl Retention {
 
 fn too_long(age: Duration) -> LedgerError {
     let what = format!(
-        "a page cannot keep commits by an age of {age:?}, which is 2⁶⁴ milliseconds or more: keep all of them \
-         (Retention::All)"
+        "a page cannot keep commits by an age of {age:?}, which is 2⁶⁴ milliseconds or more: keep \
+         all of them (Retention::All)"
     );
     LedgerError::InvalidArgument(what)
 }

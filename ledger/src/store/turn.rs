@@ -37,7 +37,8 @@ impl Holder {
 pub(super) struct Permit(Arc<Turn>);
 
 impl Turn {
-    /// Waits as long as `options` say until no other transaction may write. `host` is where it commits.
+    /// Waits as long as `options` say until no other transaction may write. `host` is where it
+    /// commits.
     ///
     /// # Errors
     /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`] at once if
@@ -54,7 +55,8 @@ impl Turn {
             return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
         }
         if holder.is_some() {
-            // The other transaction commits to the host, for which this thread may be what it waits for.
+            // The other transaction commits to the host, for which this thread may be what it waits
+            // for.
             drop(holder);
             check_can_begin(host)?;
             holder = self.holder();

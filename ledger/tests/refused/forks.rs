@@ -7,9 +7,11 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, PageId, Repository};
 
-/// What a child that is made with `fork` says: whether its work held, without a panic and within a minute.
+/// What a child that is made with `fork` says: whether its work held, without a panic and within a
+/// minute.
 fn holds_in_a_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended by the alarm.
+    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended
+    // by the alarm.
     #[allow(unsafe_code)]
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -46,7 +48,8 @@ fn a_forked_child_drops_a_repository() {
     page.unwrap().set_tag("more", &CommitId::FIRST).unwrap();
 }
 
-/// A transaction that was open at the fork is that of a thread of the parent, and never ends in the child.
+/// A transaction that was open at the fork is that of a thread of the parent, and never ends in the
+/// child.
 #[test]
 fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
     let page = Repository::create(MemoryStore::new()).unwrap();
@@ -63,8 +66,8 @@ fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
     handle.begin(&TxOptions::writing()).unwrap().rollback();
 }
 
-/// What was begun in the parent is refused in the child. The thread that stores the value is in the parent alone,
-/// and goes on.
+/// What was begun in the parent is refused in the child. The thread that stores the value is in the
+/// parent alone, and goes on.
 #[test]
 fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
     let dir = tempfile::tempdir().unwrap();

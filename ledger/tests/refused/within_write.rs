@@ -1,4 +1,5 @@
-//! Calls that write, within a `write` closure of the host on the same thread, whose end they would wait for.
+//! Calls that write, within a `write` closure of the host on the same thread, whose end they would
+//! wait for.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -173,7 +174,8 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
     page.collect().unwrap();
 }
 
-/// Runs this on another thread until it asks for the right to write to the host, and this thread goes on.
+/// Runs this on another thread until it asks for the right to write to the host, and this thread
+/// goes on.
 fn beside<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     host: &Counted,
@@ -240,7 +242,8 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
     assert_eq!(report.unreachable_pieces, 0);
 }
 
-/// Another thread is in the middle of the same, and waits for the right to write that this thread has.
+/// Another thread is in the middle of the same, and waits for the right to write that this thread
+/// has.
 #[test]
 fn what_another_thread_does_meanwhile_is_not_waited_for() {
     let host = Counted::new();
