@@ -49,8 +49,7 @@ pub(crate) struct Process {
     pub(crate) streams: Streams,
     /// The last time that a commit was given.
     last_time: AtomicU64,
-    /// As the operating system knows it. A process that is forked from this one has another number.
-    system_id: u32,
+    made_by: permazen_kv::__internal::Process,
     state: Mutex<State>,
 }
 
@@ -73,8 +72,8 @@ impl Process {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
         let last_time = AtomicU64::new(0);
-        let (system_id, state) = (std::process::id(), Mutex::new(state));
-        Ok(Process { clock, is_alone, device, streams, last_time, system_id, state })
+        let (made_by, state) = (permazen_kv::__internal::Process::this(), Mutex::new(state));
+        Ok(Process { clock, is_alone, device, streams, last_time, made_by, state })
     }
 
     /// The same process with a lease of its own, for another database.
@@ -89,7 +88,7 @@ impl Process {
     /// Whether this process was forked from the one that has made this. Then what threads of that
     /// one do, and what they have locked, never comes to its end here.
     pub(crate) fn is_forked(&self) -> bool {
-        self.system_id != std::process::id()
+        !self.made_by.is_this()
     }
 
     /// The milliseconds since 1970.
