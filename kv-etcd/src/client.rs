@@ -1,11 +1,12 @@
 //! The members of a cluster, asked in turn.
 
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use permazen_kv::Result;
-use permazen_kv::remote::{Encryption, Pauses};
+use permazen_kv::remote::{Encryption, Pauses, Request, ServerCounts, ServerHost};
+use permazen_kv::{Counters, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -45,14 +46,17 @@ pub(crate) struct Client {
     /// How long to wait for an answer.
     limit: Duration,
     state: Mutex<State>,
+    counts: ServerCounts,
 }
 
 #[derive(Default)]
 struct State {
     /// Of each member.
     idle: Vec<Vec<Connection>>,
-    /// The member that answered last.
+    /// The member to ask first.
     host: usize,
+    /// The member that answered last, of those that were to be asked first.
+    answered: Option<usize>,
     /// That the user is logged in.
     token: Option<Arc<str>>,
     /// The latest revision that any member has said.
@@ -63,8 +67,8 @@ struct State {
     has_gone_back: bool,
 }
 
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State").field("revision", &self.revision).finish_non_exhaustive()
     }
 }
@@ -73,6 +77,7 @@ impl std::fmt::Debug for State {
 pub(crate) struct UnderWay {
     connection: Connection,
     host: usize,
+    request: Request,
     /// When it is given up.
     until: Instant,
 }
@@ -84,7 +89,7 @@ impl Client {
             .map_err(|error| Failure::from(error).to_kv("cannot encrypt", &address.path()))?;
         let idle = address.hosts.iter().map(|_| Vec::new()).collect();
         let state = Mutex::new(State { idle, ..State::default() });
-        Ok(Client { address, encryption, limit, state })
+        Ok(Client { address, encryption, limit, state, counts: ServerCounts::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -215,8 +220,40 @@ impl Client {
     fn send_until(&self, host: usize, path: &str, body: &[u8], until: Instant) -> Tried<UnderWay> {
         let token = self.token(host, until)?;
         let mut connection = self.connect(host, until)?;
-        connection.send(path, token.as_deref(), body, until)?;
-        Ok(UnderWay { connection, host, until })
+        let request = self.counts.request(kind_of(path));
+        match connection.send(path, token.as_deref(), body, until) {
+            Ok(()) => Ok(UnderWay { connection, host, request, until }),
+            Err(failure) => {
+                request.failed(&self.address, &self.name_of(host));
+                Err(failure)
+            }
+        }
+    }
+
+    /// What a member is called.
+    fn name_of(&self, host: usize) -> Name<'_> {
+        Name(self.address.hosts.get(host))
+    }
+
+    /// What was counted, and how many connections are open that nobody uses.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = self.counts.counters();
+        let idle: usize = self.lock().idle.iter().map(Vec::len).sum();
+        counters.idle_connections = u64::try_from(idle).ok();
+        counters
+    }
+
+    /// Notes that a member has answered.
+    fn note_answer(&self, host: usize) {
+        let mut state = self.lock();
+        if state.host != host {
+            return;
+        }
+        let before = state.answered.replace(host).filter(|before| *before != host);
+        drop(state);
+        if let Some(before) = before {
+            self.counts.failover(&self.address, &self.name_of(before), &self.name_of(host));
+        }
     }
 
     /// Gives a member that was asked so many bytes a new attempt if the time of the first one is over: who has asked ahead
@@ -229,10 +266,19 @@ impl Client {
 
     /// Waits for the answer to a question.
     pub(crate) fn receive<T: DeserializeOwned>(&self, under_way: UnderWay) -> Tried<T> {
-        let UnderWay { mut connection, host, until } = under_way;
-        let answer = connection.receive(until)?;
+        let UnderWay { mut connection, host, request, until } = under_way;
+        let received = connection.receive(until);
+        let received = received.inspect_err(|_| request.failed(&self.address, &self.name_of(host)));
+        let answer = received?;
         self.give_back(host, connection);
         let parsed = parsed(&answer);
+        match &parsed {
+            Ok(_) => {
+                self.note_answer(host);
+                request.answered(&self.address, &self.name_of(host));
+            }
+            Err(_) => request.failed(&self.address, &self.name_of(host)),
+        }
         if let Err(Failure::Server(error)) = &parsed
             && error.is_logged_out()
         {
@@ -357,11 +403,14 @@ impl Client {
         body: &[u8],
         until: Instant,
     ) -> Tried<Connection> {
-        let UnderWay { mut connection, until, .. } = self.send(host, path, body, until)?;
-        let status = connection.receive_head(until)?;
-        if status == 200 {
+        let UnderWay { mut connection, request, until, .. } = self.send(host, path, body, until)?;
+        let head = connection.receive_head(until);
+        if let Ok(200) = head {
+            request.answered(&self.address, &self.name_of(host));
             return Ok(connection);
         }
+        request.failed(&self.address, &self.name_of(host));
+        let status = head?;
         let mut body = Vec::new();
         while connection.chunk(&mut body, until)? {}
         let failure = refusal(&Answer { status, body });
@@ -374,6 +423,24 @@ impl Client {
     /// What a member says of itself.
     pub(crate) fn status<T: DeserializeOwned>(&self, until: Instant) -> Tried<T> {
         Ok(self.ask(STATUS, b"{}", until)?.1)
+    }
+}
+
+/// What a member is called, put into words only where that is told.
+struct Name<'a>(Option<&'a ServerHost>);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |host| host.fmt(f))
+    }
+}
+
+/// What requests at a path are called where they are told.
+fn kind_of(path: &str) -> &'static str {
+    match path {
+        TXN => "txn",
+        WATCH => "watch",
+        _ => "status",
     }
 }
 

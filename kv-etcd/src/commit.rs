@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use permazen_kv::remote::{Changes, Pauses};
-use permazen_kv::{KeyRanges, KeySpan, KvError, Result};
+use permazen_kv::{Conflict, KeyRanges, KeySpan, KvError, Result};
 use rand::Rng;
 
 use crate::client::{TXN, encoded};
@@ -61,7 +61,7 @@ pub(crate) fn commit(mut session: Reading, changes: Changes) -> Result<()> {
 }
 
 fn others() -> KvError {
-    KvError::Retry("others have changed what this transaction has read".to_owned())
+    Conflict::Reported("others have changed what this transaction has read".into()).into()
 }
 
 impl Plan {

@@ -248,6 +248,14 @@ impl Engine for Etcd {
         offered
     }
 
+    fn name(&self) -> String {
+        self.shared.client.address.to_string()
+    }
+
+    fn counters(&self) -> Counters {
+        self.shared.client.counters()
+    }
+
     fn max_key_len(&self) -> usize {
         MAX_KEY
     }

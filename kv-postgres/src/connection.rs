@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
 use permazen_kv::__internal::Process;
-use permazen_kv::remote::Closer;
+use permazen_kv::remote::{Closer, Request, ServerCounts};
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -160,7 +161,7 @@ pub(crate) struct Connection {
     /// How many statements were sent since the last end of a batch, and of each batch that was sent and not
     /// answered.
     in_batch: usize,
-    batches: VecDeque<usize>,
+    batches: VecDeque<(usize, Request)>,
     /// How long to wait for an answer.
     limit: Duration,
     /// Something went wrong, so nobody knows what comes next.
@@ -174,6 +175,10 @@ pub(crate) struct Connection {
     is_standby: bool,
     /// How many statements of the last batch with an error came before the one that has failed.
     failed_at: usize,
+    counts: Arc<ServerCounts>,
+    /// What the store and the host are called.
+    store: String,
+    host: String,
 }
 
 impl fmt::Debug for Connection {
@@ -184,7 +189,12 @@ impl fmt::Debug for Connection {
 
 impl Connection {
     /// Connects to a host within this time, and logs in.
-    pub(crate) fn open(address: &Address, host: &Host, limit: Duration) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        address: &Address,
+        host: &Host,
+        limit: Duration,
+        counts: &Arc<ServerCounts>,
+    ) -> Result<Self, Failure> {
         let until = Instant::now() + limit;
         let socket = connect(host, &address.tls, address.own.as_ref(), limit)?;
         socket.limit_writes(CONGESTED)?;
@@ -206,6 +216,9 @@ impl Connection {
             server: Server::default(),
             is_standby: false,
             failed_at: 0,
+            counts: Arc::clone(counts),
+            store: address.to_string(),
+            host: host.to_string(),
         };
         connection.log_in(address, host, until)?;
         Ok(connection)
@@ -364,10 +377,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends the batch. If one of its statements fails, the server skips those after it.
-    pub(crate) fn send_batch(&mut self) -> Result<(), Failure> {
+    /// Sends the batch, which is a request of this kind. If one of its statements fails, the server skips those after
+    /// it.
+    pub(crate) fn send_batch(&mut self, kind: &'static str) -> Result<(), Failure> {
         frontend::sync(&mut self.output);
-        self.batches.push_back(std::mem::take(&mut self.in_batch));
+        let request = self.counts.request(kind);
+        self.batches.push_back((std::mem::take(&mut self.in_batch), request));
         self.send()
     }
 
@@ -377,7 +392,17 @@ impl Connection {
     /// # Errors
     /// The error of the first statement that fails. The connection can still be used then.
     pub(crate) fn answers(&mut self) -> Result<Vec<Answer>, Failure> {
-        let Some(count) = self.batches.pop_front() else { return Ok(Vec::new()) };
+        let Some((count, request)) = self.batches.pop_front() else { return Ok(Vec::new()) };
+        let answers = self.answers_to(count);
+        match &answers {
+            Ok(_) => request.answered(&self.store, &self.host),
+            Err(_) => request.failed(&self.store, &self.host),
+        }
+        answers
+    }
+
+    /// Waits for the answers to a batch of so many statements.
+    fn answers_to(&mut self, count: usize) -> Result<Vec<Answer>, Failure> {
         let mut answers: Vec<Answer> = Vec::with_capacity(count);
         let (mut answer, mut error) = (Answer::default(), None);
         // Until when the next row, or the end of a statement, must come.
@@ -470,14 +495,14 @@ impl Connection {
         Ok(self.socket.closer()?)
     }
 
-    /// Makes one statement.
+    /// Makes one statement, which is none of a transaction.
     pub(crate) fn run(
         &mut self,
         statement: Statement<'_>,
         parameters: &[Parameter<'_>],
     ) -> Result<Answer, Failure> {
         self.add(statement, parameters)?;
-        self.send_batch()?;
+        self.send_batch("upkeep")?;
         self.answers()?.pop().ok_or_else(unexpected)
     }
 

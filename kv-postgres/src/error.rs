@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::__internal::WithCauses;
-use permazen_kv::KvError;
 use permazen_kv::remote::{ServerHost, TlsError};
+use permazen_kv::{Conflict, KvError};
 
 /// An error that the server has sent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +56,7 @@ impl ServerError {
             "" => format!("{what}: {self}"),
             hint => format!("{what}: {self}; {hint}"),
         };
+        let conflict = |hint: &str| Conflict::Reported(said(hint).into()).into();
         let open = |hint: &str| KvError::Open { path: place.into(), reason: said(hint).into() };
         let full = |hint: &str| KvError::Full { path: place.into(), reason: said(hint).into() };
         let failed = |hint: &str| KvError::Store {
@@ -69,8 +70,9 @@ impl ServerError {
             (_, "40003") => KvError::OutcomeUnknown(said(
                 "look whether the changes are there before the transaction runs again",
             )),
-            (_, "23505") => KvError::Retry(said("another transaction was first")),
-            ("40" | "08", _) => KvError::Retry(said("")),
+            (_, "23505") => conflict("another transaction was first"),
+            ("40", _) => conflict(""),
+            ("08", _) => KvError::Retry(said("")),
             (_, "25P02") => KvError::Stale(said(
                 "something has failed in it before: drop the transaction, and begin another one",
             )),
@@ -214,6 +216,7 @@ mod tests {
     /// The kinds of errors that the states become.
     fn kind(error: &KvError) -> &'static str {
         match error {
+            KvError::Conflict(_) => "conflict",
             KvError::Retry(_) => "retry",
             KvError::OutcomeUnknown(_) => "unknown",
             KvError::Stale(_) => "stale",
@@ -234,18 +237,18 @@ mod tests {
         ("08006", "retry", "must be retried"),
         ("08P01", "retry", "must be retried"),
         ("0A000", "retry", "name all hosts"),
-        ("23505", "retry", "must be retried"),
+        ("23505", "conflict", "must be retried"),
         ("25006", "retry", "name all hosts"),
         ("25P02", "stale", "begin another one"),
         ("25P03", "retry", "idle_in_transaction_session_timeout"),
         ("28000", "open", "look at the user"),
         ("28P01", "open", "look at the user"),
         ("3D000", "open", "the database in the URL"),
-        ("40000", "retry", "must be retried"),
-        ("40001", "retry", "must be retried"),
-        ("40002", "retry", "must be retried"),
+        ("40000", "conflict", "must be retried"),
+        ("40001", "conflict", "must be retried"),
+        ("40002", "conflict", "must be retried"),
         ("40003", "unknown", "look whether the changes are there"),
-        ("40P01", "retry", "must be retried"),
+        ("40P01", "conflict", "must be retried"),
         ("3F000", "open", "CREATE SCHEMA"),
         ("26000", "open", "pooling=transaction"),
         ("42P05", "open", "pooling=transaction"),
@@ -278,7 +281,11 @@ mod tests {
             let error = of(code);
             let text = error.to_string();
             assert_eq!(kind(&error), expected, "{code}: {text}");
-            assert_eq!(error.is_retryable(), expected == "retry", "{code}: {text}");
+            assert_eq!(
+                error.is_retryable(),
+                matches!(expected, "retry" | "conflict"),
+                "{code}: {text}"
+            );
             assert_eq!(error.is_outcome_unknown(), expected == "unknown", "{code}: {text}");
             assert_eq!(
                 error.is_stale(),

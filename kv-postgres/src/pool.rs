@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use permazen_kv::KvError;
-use permazen_kv::remote::{Pauses, note_wait_in_vain};
+use permazen_kv::remote::{Pauses, ServerCounts, note_wait_in_vain};
+use permazen_kv::{Counters, KvError};
 
 use crate::address::Address;
 use crate::connection::{Connection, Parameter, Statement};
@@ -50,6 +50,7 @@ pub(crate) struct Pool {
     limit: Duration,
     state: Mutex<State>,
     freed: Condvar,
+    counts: Arc<ServerCounts>,
     /// Pages of up to so many pairs are asked for without counting their bytes. It becomes less when values turn up
     /// that are too long for that.
     pub(crate) uncounted: AtomicUsize,
@@ -62,10 +63,10 @@ struct State {
     count: usize,
     age: u64,
     swept: Option<Instant>,
-    /// The host that answered last.
+    /// The host to ask first.
     host: usize,
-    /// Whether any has.
-    has_answered: bool,
+    /// The host that answered last.
+    answered: Option<usize>,
 }
 
 impl Pool {
@@ -82,8 +83,19 @@ impl Pool {
         let statements = statements_of(&address, dialect, server);
         let (state, freed) = (Mutex::default(), Condvar::new());
         let uncounted = AtomicUsize::new(usize::MAX);
-        let mut pool =
-            Pool { address, statements, dialect, server, most, limit, state, freed, uncounted };
+        let counts = Arc::default();
+        let mut pool = Pool {
+            address,
+            statements,
+            dialect,
+            server,
+            most,
+            limit,
+            state,
+            freed,
+            counts,
+            uncounted,
+        };
         let first = pool.take(limit)?;
         pool.server = first.connection.server();
         pool.dialect = pool.dialect_with(&first.connection);
@@ -103,6 +115,17 @@ impl Pool {
         self.address.path()
     }
 
+    /// What was counted, and how many connections there are.
+    pub(crate) fn counters(&self) -> Counters {
+        let number = |count: usize| u64::try_from(count).ok();
+        let mut counters = self.counts.counters();
+        let state = self.lock();
+        counters.connections = number(state.count);
+        counters.idle_connections = number(state.idle.len());
+        counters.most_connections = number(self.most);
+        counters
+    }
+
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
@@ -118,6 +141,7 @@ impl Pool {
     /// Retryable if none is free, or no server answers, within `wait`.
     pub(crate) fn take(&self, wait: Duration) -> Result<Checked, KvError> {
         let until = Instant::now() + wait;
+        let mut waiting = None;
         let mut state = self.lock();
         loop {
             if let Some(idle) = state.idle.pop() {
@@ -140,7 +164,9 @@ impl Pool {
                 });
             }
             let left = until.saturating_duration_since(Instant::now());
+            let waiting = waiting.get_or_insert_with(|| self.counts.wait());
             if left.is_zero() {
+                waiting.is_in_vain();
                 // To run a transaction again within which this one was begun would make this one wait as long again.
                 note_wait_in_vain();
                 let most = self.most;
@@ -252,7 +278,7 @@ impl Pool {
                 let Some(host) = self.address.hosts.get(at) else { continue };
                 let left = until.saturating_duration_since(Instant::now());
                 let limit = left.max(ATTEMPT).min(attempt).min(self.limit).min(longest);
-                let opened = Connection::open(&self.address, host, limit);
+                let opened = Connection::open(&self.address, host, limit, &self.counts);
                 let opened = opened.and_then(|mut connection| {
                     // It can be promoted later, and is tried again then.
                     if connection.is_standby() && self.address.hosts.len() > 1 {
@@ -267,8 +293,12 @@ impl Pool {
                     Ok((server_time, mut connection)) => {
                         connection.set_limit(self.limit);
                         let mut state = self.lock();
-                        (state.host, state.has_answered) = (at, true);
+                        state.host = at;
+                        let before = state.answered.replace(at).filter(|before| *before != at);
                         drop(state);
+                        if let Some(before) = before.and_then(|at| self.address.hosts.get(at)) {
+                            self.counts.failover(&self.address, before, host);
+                        }
                         let (heard, born) = (Instant::now(), Instant::now());
                         return Ok(Checked { connection, server_time, heard, born, age });
                     }
@@ -290,7 +320,7 @@ impl Pool {
             }
             // Who has just written the URL need not wait for a host that somebody may add.
             if unknown == self.address.hosts.len()
-                && !self.lock().has_answered
+                && self.lock().answered.is_none()
                 && let Some(failure) = &failure
             {
                 let reason = failure.to_string().into();
@@ -311,7 +341,7 @@ impl Pool {
         let is_open = connection.is_waiting() || !connection.is_idle();
         if !connection.is_broken() && is_open {
             // An error breaks it.
-            let _ = connection.add(ROLL_BACK, &[]).and_then(|()| connection.send_batch());
+            let _ = connection.add(ROLL_BACK, &[]).and_then(|()| connection.send_batch("rollback"));
         }
         let mut state = self.lock();
         if checked.connection.is_broken() || checked.age != state.age || self.is_old(&checked) {
@@ -417,7 +447,7 @@ mod tests {
         // Nobody awaits the answers.
         connection.add(BEGIN, &[]).unwrap();
         connection.add(Statement { name: "", sql: "SELECT 1 / 0" }, &[]).unwrap();
-        connection.send_batch().unwrap();
+        connection.send_batch("test").unwrap();
         pool.give_back(checked);
         assert_eq!(id(&mut pool.take(WAIT).unwrap().connection), first);
     }

@@ -73,7 +73,7 @@ impl PostgresSession {
             connection.add(BEGIN_BESIDE, &[])?;
             add_settings(connection, pool)?;
             connection.add(Statement { name: "", sql: &import(exported) }, &[])?;
-            connection.send_batch()?;
+            connection.send_batch("import")?;
             connection.answers().map(drop)
         });
         match imported {
@@ -201,7 +201,7 @@ impl Session for PostgresSession {
         let before = self.begin()?;
         let questions = self.with("cannot read", |connection, pool| {
             let questions = Questions::add(connection, pool, reads)?;
-            connection.send_batch()?;
+            connection.send_batch("read")?;
             Ok(questions)
         })?;
         self.asked.push_back((before, questions));
@@ -253,7 +253,7 @@ impl Session for PostgresSession {
         self.drain()?;
         self.with("cannot write", |connection, pool| {
             write(connection, pool, changes)?;
-            connection.send_batch()?;
+            connection.send_batch("write")?;
             connection.answers()
         })?;
         Ok(true)
@@ -269,7 +269,7 @@ impl Session for PostgresSession {
         if changes.is_empty() {
             let ended = self.with("cannot end", |connection, _| {
                 connection.add(COMMIT, &[])?;
-                connection.send_batch()?;
+                connection.send_batch("end")?;
                 connection.answers()
             })?;
             return self.is_committed(&ended);
@@ -290,7 +290,7 @@ impl Session for PostgresSession {
             write(connection, pool, &changes)?;
             connection.add(pool.statements.token(), &[Parameter::Bytes(&token)])?;
             connection.add(COMMIT, &[])?;
-            connection.send_batch()?;
+            connection.send_batch("commit")?;
             connection.answers()
         };
         match send() {
@@ -314,7 +314,7 @@ impl PostgresSession {
         }
         self.with("cannot export what is read", |connection, _| {
             connection.add(EXPORT, &[])?;
-            connection.send_batch()
+            connection.send_batch("export")
         })?;
         let answers = self.answers("cannot export what is read")?;
         let name = answers.last().and_then(|answer| answer.rows.first()?.first());
@@ -493,7 +493,7 @@ fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<
     if pool.address.pooled {
         connection.add(COMMIT, &[])?;
     }
-    connection.send_batch()?;
+    connection.send_batch("ask")?;
     let answers = connection.answers()?;
     let said = |at: usize| {
         number(

@@ -72,7 +72,7 @@ pub(crate) fn warnings(connection: &mut Connection) -> Result<Vec<Warning>, Fail
     );
     connection.add(LOOK, &[])?;
     connection.add(Statement { name: "dangerous settings", sql: &sql }, &[])?;
-    connection.send_batch()?;
+    connection.send_batch("upkeep")?;
     let answers = connection.answers()?;
     let locks = answers.first().and_then(|answer| answer.rows.first());
     let lock = |at: usize| number(locks.and_then(|row| row.get(at)));

@@ -346,6 +346,14 @@ impl Engine for Postgres {
         offered
     }
 
+    fn name(&self) -> String {
+        self.pool.address.to_string()
+    }
+
+    fn counters(&self) -> Counters {
+        self.pool.counters()
+    }
+
     fn max_key_len(&self) -> usize {
         MAX_KEY
     }

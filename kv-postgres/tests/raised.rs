@@ -44,7 +44,7 @@ fn refusing(server: &Postgres, is_late: bool) -> PostgresStore {
 /// The kind of an error.
 fn kind(error: &KvError) -> &'static str {
     match error {
-        KvError::Retry(_) => "retry",
+        KvError::Retry(_) | KvError::Conflict(_) => "retry",
         KvError::OutcomeUnknown(_) => "unknown",
         KvError::Stale(_) => "stale",
         KvError::Timeout(_) => "time-out",

@@ -368,4 +368,17 @@ fn every_method_of_the_traits_is_looked_at() {
         found.extend(methods.map(|line| line.split(['(', '<']).next().unwrap()));
     }
     assert_eq!(found, known);
+    // A transaction with a span, which only the stores make.
+    let traced = include_str!("../src/store_parts/traced.rs");
+    let words = ["max_key_len", "encode_counter", "decode_counter", "prefetch", "content_name"];
+    for method in known {
+        let passed_on = traced.contains(&format!("fn {method}"))
+            || traced.contains(&format!(" {method},"))
+            || traced.contains(&format!(" {method}\n"))
+            || traced.contains(&format!(" {method})"))
+            || words.contains(&method)
+            || method == "first_difference";
+        assert!(passed_on, "{method}");
+    }
+    assert!(traced.contains("self.tx; LIMITS, CONTENT"));
 }

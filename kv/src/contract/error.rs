@@ -225,7 +225,39 @@ impl KvError {
         matches!(self, KvError::Damaged { .. }) || self.is_of(ErrorFamily::Damage)
     }
 
-    /// The conflict that made this transaction fail, if the store says which.
+    /// A word for what kind of error it is, which says nothing of what is stored.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            KvError::Retry(_) => "retry",
+            KvError::WithinWrite { .. } => "within-write",
+            KvError::Conflict(_) => "conflict",
+            KvError::OutcomeUnknown(_) => "outcome-unknown",
+            KvError::Stale(_) => "stale",
+            KvError::Timeout(_) => "timeout",
+            KvError::InvalidArgument(_) => "invalid-argument",
+            KvError::IllegalState(_) => "illegal-state",
+            KvError::Stopped(_) => "stopped",
+            KvError::Unsupported(_) => "unsupported",
+            KvError::KeyTooLong { .. } => "key-too-long",
+            KvError::ReadersFull { .. } => "readers-full",
+            KvError::Full { .. } => "full",
+            KvError::Open { .. } => "open",
+            KvError::NoStore { .. } => "no-store",
+            KvError::InUse { .. } => "in-use",
+            KvError::Forked { .. } => "forked",
+            KvError::Damaged { .. } => "damaged",
+            KvError::Store { .. } => "store",
+            KvError::Other { family, .. } => match family {
+                ErrorFamily::Retry => "retry",
+                ErrorFamily::Stale => "stale",
+                ErrorFamily::Caller => "caller",
+                ErrorFamily::Damage => "damaged",
+                ErrorFamily::Failure => "other",
+            },
+        }
+    }
+
+    /// The conflict that made this transaction fail, if the store has said that it is one.
     pub fn conflict(&self) -> Option<&Conflict> {
         match self {
             KvError::Conflict(conflict) => Some(conflict),
@@ -242,7 +274,8 @@ impl KvError {
 
     /// The error for a key that must be new and is there.
     pub fn is_not_new(key: &[u8]) -> KvError {
-        KvError::Retry(format!("key {} must be new, and is there already", Hex(key)))
+        let what = format!("key {} must be new, and is there already", Hex(key));
+        Conflict::Reported(what.into()).into()
     }
 
     /// The error for a key that is longer than a store's `max`.
@@ -281,6 +314,8 @@ pub enum Conflict {
         /// The first key after it, if it has an end.
         max: Option<bytes::Bytes>,
     },
+    /// What a store says that finds conflicts itself, such as that of a server, and does not name the key.
+    Reported(Box<str>),
     /// Another transaction changed what this one has read, and ran within this one: on the same
     /// thread, while all other threads had to wait. Running this one again has the same result.
     Within(Box<Conflict>),
@@ -294,6 +329,7 @@ impl fmt::Display for Conflict {
             Conflict::ReadRemove { min, max } => {
                 write!(f, "read/remove conflict at {}", KeySpan::new(min, max.as_deref()))
             }
+            Conflict::Reported(what) => f.write_str(what),
             Conflict::Within(conflict) => write!(
                 f,
                 "{conflict}, which another transaction has changed that was committed within this one, \

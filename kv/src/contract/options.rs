@@ -62,6 +62,8 @@ pub struct TxOptions {
     /// [`version`](crate::KvTransaction::version), unless it is the first of the group; all commits of a
     /// group add one to that number together.
     pub in_group: bool,
+    /// It is the first attempt, although [`failed`](TxOptions::failed) makes it take its turn.
+    pub(crate) is_first: bool,
 }
 
 /// How long a transaction waits for its turn to write if its options do not say.

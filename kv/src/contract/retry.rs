@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::group::{KeptNote, forget_what_is_lost, has_read_what_is_lost};
+use crate::store_parts::counts::{forget_failure, latest_failure, target};
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
@@ -70,16 +71,35 @@ impl Retry {
             let begun = begin(failed)?;
             forget_wait_in_vain();
             forget_what_is_lost();
-            match attempt(begun) {
-                Err(error)
-                    if failed < self.times
-                        && (retryable(&error) || has_read_what_is_lost())
-                        && !has_waited_in_vain() => {}
-                done => return done,
+            forget_failure();
+            let done = attempt(begun);
+            let Err(error) = &done else { return done };
+            let is_lost = has_read_what_is_lost();
+            if !(retryable(error) || is_lost) || has_waited_in_vain() {
+                return done;
             }
+            let reason = if is_lost { "group" } else { latest_failure() };
             failed += 1;
+            if failed > self.times {
+                if self.times > 0 {
+                    tracing::warn!(
+                        target: target::RETRY,
+                        failed,
+                        reason,
+                        "a transaction has failed too often"
+                    );
+                }
+                return done;
+            }
             let pause = self.pause(failed);
-            tracing::debug!(failed, ?pause, "running a transaction again");
+            let pause_us = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+            tracing::debug!(
+                target: target::RETRY,
+                failed,
+                reason,
+                pause_us,
+                "a transaction runs again"
+            );
             thread::sleep(pause);
         }
     }

@@ -44,6 +44,16 @@ impl Member {
         self.group().check()
     }
 
+    /// Ends it. It is committed when the leader is.
+    fn end(&mut self) -> Result<()> {
+        self.check()?;
+        if !self.discard {
+            self.group().apply(self.view.writes())?;
+        }
+        self.seat = None;
+        self.group().outcome()
+    }
+
     fn reading(&self) -> Result<&MutableView<Lent>> {
         self.check()?;
         Ok(&self.view)
@@ -82,12 +92,13 @@ impl KvTransaction for Member {
 
     /// What it has read is not committed yet. So one that discards its writes waits too.
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.check()?;
-        if !self.discard {
-            self.group().apply(self.view.writes())?;
+        let has_written = !self.discard && !self.view.writes().is_empty();
+        let lock = self.seat.as_ref().map(|seat| Arc::clone(seat.lock()));
+        let done = self.end();
+        match lock {
+            Some(lock) if has_written => lock.counts().committed(done),
+            _ => done,
         }
-        self.seat = None;
-        self.group().outcome()
     }
 
     fn rollback(self: Box<Self>) {}

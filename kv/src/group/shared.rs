@@ -113,7 +113,7 @@ impl Group {
         // Reset at the end, so that it stays set after a panic.
         *failed = true;
         if let Err(error) = leader.apply(writes) {
-            tracing::debug!(%error, "a group cannot be committed together");
+            tracing::debug!(error = error.kind(), "a group cannot be committed together");
             return Err(alone());
         }
         *failed = false;

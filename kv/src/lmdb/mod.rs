@@ -64,7 +64,8 @@ use crate::copy::{Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
-    Capabilities, KeySpan, KvDatabase, KvError, KvTransaction, Result, Space, Statistics, TxOptions,
+    Capabilities, Counters, KeySpan, KvDatabase, KvError, KvTransaction, Result, Space, Statistics,
+    TxOptions,
 };
 
 /// An LMDB environment. Clones share it.
@@ -168,6 +169,10 @@ impl LmdbStore {
     }
 
     /// Begins a transaction, which borrows nothing.
+    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
+    }
+
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         self.shared.check_process()?;
         let pages_can_be_read = self.shared.env.readable_pages().is_some();
@@ -227,11 +232,11 @@ impl fmt::Debug for LmdbStore {
 
 impl KvDatabase for LmdbStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        self.begin_apart(options)
+        self.begin_counted(options)
     }
 
     fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_apart(options))
+        Some(self.begin_counted(options))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -251,6 +256,11 @@ impl KvDatabase for LmdbStore {
     fn space(&self, spans: &[KeySpan<'_>]) -> Result<Vec<Space>> {
         check_spans(spans)?;
         self.look_at_file(|directory, name| file::space(directory, name, spans))
+    }
+
+    /// Of all in this process that have the environment open.
+    fn counters(&self) -> Counters {
+        self.shared.right_to_write.counts().of_turns()
     }
 
     fn statistics(&self) -> Result<Statistics> {

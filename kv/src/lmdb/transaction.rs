@@ -25,6 +25,8 @@ pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
     open: Option<OpenWrite>,
     pairs: Pairs,
+    /// Whether something was put or removed.
+    has_written: bool,
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
@@ -71,6 +73,7 @@ impl WriteTransaction {
         let begun = WriteTransaction {
             open: Some(OpenWrite::new(txn)),
             pairs,
+            has_written: false,
             discard: false,
             deadline: Deadline::new(options.timeout),
             leads: joins,
@@ -103,6 +106,7 @@ impl WriteTransaction {
         self.deadline.check()?;
         self.env.check_process()?;
         let open = self.open.as_mut().ok_or_else(Self::ended)?;
+        self.has_written = true;
         Ok((self.pairs, open, &self.env))
     }
 
@@ -268,16 +272,18 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return Ok(());
         }
-        if self.own.as_ref().is_some_and(|own| !own.is_here()) {
-            return Err(OwnThread::elsewhere());
-        }
-        let lock = match &self.permit {
-            Some(permit) if self.leads => Arc::clone(permit.lock()),
-            _ => return self.finish(),
+        let has_written = self.has_written;
+        let lock = Arc::clone(&self.env.right_to_write);
+        let done = if self.own.as_ref().is_some_and(|own| !own.is_here()) {
+            Err(OwnThread::elsewhere())
+        } else if self.leads {
+            // Its time does not run out while it waits for others.
+            self.deadline.set(None);
+            group::commit(&lock, self)
+        } else {
+            self.finish()
         };
-        // Its time does not run out while it waits for others.
-        self.deadline.set(None);
-        group::commit(&lock, self)
+        if has_written { lock.counts().committed(done) } else { done }
     }
 
     fn rollback(self: Box<Self>) {}

@@ -25,8 +25,8 @@ use crate::contract::pass_on::pass_on;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvRead, KvTransaction, KvWrite,
-    Near, Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
+    Blob, Capabilities, Counters, Direction, KeySpan, KeyWatch, KvDatabase, KvRead, KvTransaction,
+    KvWrite, Near, Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 
 /// A sorted byte map in memory. Clones share their content.
@@ -91,6 +91,11 @@ impl MemoryStore {
         Ok(MemoryTransaction { store: self.clone(), version, seen, writer, deadline })
     }
 
+    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        let counts = self.shared.writer.counts();
+        counts.begin(options, || Ok(Box::new(self.begin_apart(options)?)))
+    }
+
     fn current(&self) -> State {
         // A state is replaced by one assignment, so it is whole even after a panic in another
         // thread.
@@ -114,11 +119,11 @@ impl fmt::Debug for MemoryStore {
 
 impl KvDatabase for MemoryStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        Ok(Box::new(self.begin_apart(options)?))
+        self.begin_counted(options)
     }
 
     fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_apart(options).map(|begun| Box::new(begun) as _))
+        Some(self.begin_counted(options))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -138,6 +143,10 @@ impl KvDatabase for MemoryStore {
             used_bytes: Some(tree.bytes() as u64),
             ..Statistics::default()
         })
+    }
+
+    fn counters(&self) -> Counters {
+        self.shared.writer.counts().of_turns()
     }
 }
 
@@ -321,6 +330,7 @@ impl KvTransaction for MemoryTransaction {
         {
             this.store.publish(State { tree: tree.clone(), version: this.version + 1 });
             this.store.shared.watches.notify_where(|key| tree.has_written(before, key));
+            return this.store.shared.writer.counts().committed(Ok(()));
         }
         Ok(())
     }

@@ -144,7 +144,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
         // Some stores take the right to write with the first write. After so many failures, all
         // take it at once.
-        let options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
+        let mut options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
+        options.is_first = true;
         self.begin(&options).map(Some)
     }
 

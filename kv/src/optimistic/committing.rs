@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use crate::store_parts::counts::Counts;
 use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
 use crate::{KvError, Result};
@@ -22,19 +23,19 @@ impl Committing {
         Committing { commit: Mutex::new(()), made_by: this, owner: Mutex::new(this) }
     }
 
-    /// Waits for the commit that is running.
+    /// Waits for the commit that is running, which counts.
     ///
     /// # Errors
     /// [`KvError::Forked`] if it was running when this process was forked from the one that commits: it never
     /// ends here.
-    pub(super) fn begin(&self) -> Result<MutexGuard<'_, ()>> {
+    pub(super) fn begin(&self, counts: &Counts) -> Result<MutexGuard<'_, ()>> {
         if self.made_by.is_this() {
-            return Ok(lock(&self.commit));
+            return Ok(counts.lock(&self.commit));
         }
         let mut owner = lock(&self.owner);
         if owner.is_this() {
             drop(owner);
-            return Ok(lock(&self.commit));
+            return Ok(counts.lock(&self.commit));
         }
         let commit = match self.commit.try_lock() {
             Ok(commit) => commit,

@@ -112,7 +112,7 @@ impl<S: AtomicKvStore> Engine<S> {
     /// See [`OptimisticDatabase::stop`](super::OptimisticDatabase::stop).
     pub(super) fn stop(&self) {
         // A commit that never ends here need not be waited for.
-        let commit = self.committing.begin().ok();
+        let commit = self.committing.begin(self.turns.counts()).ok();
         self.stopped.store(true, Ordering::Release);
         drop(commit);
         self.watches.close();
@@ -189,13 +189,13 @@ impl<S: AtomicKvStore> Engine<S> {
         wait: Duration,
     ) -> Result<()> {
         self.check_process()?;
-        let mut committing = self.committing.begin()?;
+        let mut committing = self.committing.begin(self.turns.counts())?;
         // A thread that takes the turn waits for this lock. So either its turn is visible here, or
         // this commit comes before it.
         if turn.is_none() && self.turns.is_taken_elsewhere() {
             drop(committing);
             let nobody_has_the_turn = self.turns.wait(wait)?;
-            committing = self.committing.begin()?;
+            committing = self.committing.begin(self.turns.counts())?;
             drop(nobody_has_the_turn);
         }
         // This thread may itself hold the store; waiting for it would be in vain.

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use crate::contract::TURN_AFTER;
 use crate::store_parts::above::Above;
+use crate::store_parts::counts::Counts;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{AtomicKvStore, KvTransaction, Result, TxOptions};
@@ -72,6 +73,11 @@ pub(super) struct Turn<'db> {
 }
 
 impl Turns {
+    /// What is done with the database, waits for turns included.
+    pub(super) fn counts(&self) -> &Counts {
+        self.lock.counts()
+    }
+
     /// The turn, for a transaction that has failed often enough. `None` for other transactions, and
     /// if another transaction of this thread has the turn.
     ///

@@ -123,7 +123,8 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
             return Err(KvError::IllegalState("database was stopped".to_owned()));
         }
         self.engine.check_process()?;
-        Ok(Box::new(OptimisticTransaction::begin(&self.engine, options)?))
+        let begin = || Ok(Box::new(OptimisticTransaction::begin(&self.engine, options)?) as _);
+        self.engine.turns.counts().begin(options, begin)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -149,8 +150,15 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
         self.engine.store.store_statistics()
     }
 
+    /// Its own transactions, and of the store below, how long these waited in it, and its servers.
     fn counters(&self) -> Counters {
-        self.engine.store.store_counters().of_store_below()
+        let below = self.engine.store.store_counters().of_store_below();
+        let mut own = self.engine.turns.counts().counters();
+        let sum = |own: Option<u64>, below: Option<u64>| Some(own? + below.unwrap_or_default());
+        own.waits = sum(own.waits, below.waits);
+        own.waits_in_vain = sum(own.waits_in_vain, below.waits_in_vain);
+        own.waited = own.waited.map(|own| own + below.waited.unwrap_or_default());
+        own.or(below)
     }
 }
 

@@ -46,7 +46,8 @@ impl<S: AtomicKvStore> Drop for Registration<'_, S> {
 impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
     pub(super) fn begin(db: &'db Engine<S>, options: &TxOptions) -> Result<Self> {
         let deadline = Deadline::new(options.timeout);
-        let turn = db.turns.take(options, &db.store, || db.committing.begin().map(drop))?;
+        let under_way = || db.committing.begin(db.turns.counts()).map(drop);
+        let turn = db.turns.take(options, &db.store, under_way)?;
         if turn.is_none() && !options.read_only {
             db.turns.check_store_is_free()?;
         }
@@ -140,7 +141,8 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
         let OptimisticTransaction { open, registration, wait } = *self;
         match registration {
             Some(registration) if !open.view.writes().is_empty() => {
-                open.db.commit(registration.base, open.view, open.turn, wait)
+                let done = open.db.commit(registration.base, open.view, open.turn, wait);
+                open.db.turns.counts().committed(done)
             }
             _ => Ok(()),
         }

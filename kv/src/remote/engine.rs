@@ -82,6 +82,11 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// not count.
     fn capabilities(&self) -> Capabilities;
 
+    /// What messages call the store, without a password.
+    fn name(&self) -> String {
+        "a store on a server".to_owned()
+    }
+
     /// The longest key in bytes.
     fn max_key_len(&self) -> usize;
 

@@ -1,11 +1,12 @@
 //! The sessions that read a shared state, so that a thread need not wait for the answer to another one.
 
 use std::iter;
-use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 
 use super::engine::Siblings;
 use super::state::State;
+use crate::store_parts::counts::Counts;
 use crate::store_parts::lock::lock;
 
 /// No more sessions than this are made beside the first one.
@@ -19,6 +20,7 @@ pub(super) struct Lanes {
 
 struct Others {
     make: Siblings,
+    counts: Arc<Counts>,
     /// Filled from the start.
     lanes: Box<[OnceLock<Mutex<State>>]>,
 }
@@ -29,9 +31,9 @@ impl Lanes {
     }
 
     /// From now on there can be others.
-    pub(super) fn allow_others(&self, make: Siblings) {
+    pub(super) fn allow_others(&self, make: Siblings, counts: Arc<Counts>) {
         let lanes = || (0..MOST).map(|_| OnceLock::new()).collect();
-        self.others.get_or_init(|| Others { make, lanes: lanes() });
+        self.others.get_or_init(|| Others { make, counts, lanes: lanes() });
     }
 
     /// A session that nobody uses now; the one that this thread has used last, if there are several: what it has
@@ -71,7 +73,7 @@ impl Others {
     /// One more, if there is room for it.
     fn another(&self) -> Option<MutexGuard<'_, State>> {
         self.lanes.iter().find(|place| place.get().is_none())?;
-        let mut made = Mutex::new(State::new((self.make)()?));
+        let mut made = Mutex::new(State::new((self.make)()?, Arc::clone(&self.counts)));
         for place in &self.lanes {
             // Others may fill places at the same time.
             match place.set(made) {

@@ -15,7 +15,7 @@
 //!
 //! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
 //! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches, and `pauses.rs` says how long to wait between attempts;
+//! over it. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches, `server_counts.rs` counts requests, and `pauses.rs` says how long to wait between attempts;
 //! these are for engines.
 //! `simulated.rs` is an engine in memory for tests.
 
@@ -26,6 +26,7 @@ mod lanes;
 mod listener;
 mod pauses;
 mod reader;
+mod server_counts;
 #[cfg(feature = "testsuite")]
 mod simulated;
 mod state;
@@ -33,7 +34,10 @@ mod state;
 mod tls;
 mod transaction;
 
+use std::sync::Arc;
+
 use self::transaction::RemoteTransaction;
+use crate::store_parts::counts::Counts;
 use crate::store_parts::process::Process;
 use crate::{Capabilities, Counters, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
@@ -47,6 +51,7 @@ pub use self::address::{ServerHost, ServerUrl};
 pub use self::engine::{Changes, Engine, Page, RangeRead, Session, Siblings};
 pub use self::listener::{Closer, Heard, News, NoNews, WatchListener};
 pub use self::pauses::Pauses;
+pub use self::server_counts::{ConnectionWait, Request, ServerCounts};
 #[cfg(feature = "testsuite")]
 pub use self::simulated::SimulatedServer;
 #[cfg(feature = "tls")]
@@ -58,6 +63,7 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 #[derive(Debug, Clone)]
 pub struct RemoteDatabase<E> {
     engine: E,
+    counts: Arc<Counts>,
     /// The process that has opened it: its connections must not be used by another one.
     process: Process,
 }
@@ -65,7 +71,8 @@ pub struct RemoteDatabase<E> {
 impl<E: Engine> RemoteDatabase<E> {
     /// The database of this engine.
     pub fn new(engine: E) -> Self {
-        RemoteDatabase { engine, process: Process::this() }
+        let counts = Arc::new(Counts::of(engine.name()));
+        RemoteDatabase { engine, counts, process: Process::this() }
     }
 
     /// The engine.
@@ -84,7 +91,9 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     /// Fails in a process that was forked from the one that has opened the database.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         self.check_process()?;
-        Ok(Box::new(RemoteTransaction::begin(&self.engine, options)?))
+        let begin =
+            || Ok(Box::new(RemoteTransaction::begin(&self.engine, &self.counts, options)?) as _);
+        self.counts.begin(options, begin)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -106,6 +115,7 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     }
 
     fn counters(&self) -> Counters {
-        self.engine.counters()
+        // The engine knows what its transactions wait for.
+        self.engine.counters().or(self.counts.counters())
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::iter;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -11,6 +12,7 @@ use super::engine::{Changes, Page, RangeRead, Session};
 use super::known::{Rest, Taken};
 use super::lanes::Lanes;
 use super::state::{State, starts};
+use crate::store_parts::counts::Counts;
 use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, key};
@@ -71,8 +73,8 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(super) fn new(session: Box<dyn Session>, max_key_len: usize) -> Self {
-        Reader { lanes: Lanes::new(State::new(session)), max_key_len }
+    pub(super) fn new(session: Box<dyn Session>, max_key_len: usize, counts: &Arc<Counts>) -> Self {
+        Reader { lanes: Lanes::new(State::new(session, Arc::clone(counts))), max_key_len }
     }
 
     /// Fails if something has failed before.
@@ -123,7 +125,7 @@ impl Reader {
         let shared = state.session.share();
         state.note(shared)?;
         if let Some(siblings) = state.session.siblings() {
-            self.lanes.allow_others(siblings);
+            self.lanes.allow_others(siblings, Arc::clone(state.counts()));
         }
         Ok(())
     }

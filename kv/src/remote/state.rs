@@ -1,11 +1,13 @@
 //! What is asked in one session: what is known from it, what is under way, and why nothing can be asked any more.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::thread::ThreadId;
 
 use super::FORKED;
 use super::engine::{RangeRead, Session};
 use super::known::Known;
+use crate::store_parts::counts::Counts;
 use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::process::Process;
 use crate::{Direction, Result, key};
@@ -24,10 +26,11 @@ pub(super) struct State {
     process: Process,
     /// The thread that has used it last, if threads can have different ones.
     pub(super) user: Option<ThreadId>,
+    counts: Arc<Counts>,
 }
 
 impl State {
-    pub(super) fn new(session: Box<dyn Session>) -> Self {
+    pub(super) fn new(session: Box<dyn Session>, counts: Arc<Counts>) -> Self {
         State {
             session,
             known: Known::default(),
@@ -36,7 +39,12 @@ impl State {
             failure: None,
             process: Process::this(),
             user: None,
+            counts,
         }
+    }
+
+    pub(super) fn counts(&self) -> &Arc<Counts> {
+        &self.counts
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -51,6 +59,9 @@ impl State {
         if let Err(error) = &result
             && !error.is_caller_error()
         {
+            if self.failure.is_none() {
+                self.counts.note_failure(error);
+            }
             self.failure = Some(EarlierFailure::of(error));
         }
         result

@@ -11,6 +11,7 @@ use super::reader::Reader;
 use crate::contract::pass_on::pass_on;
 use crate::group::forget_what_is_lost;
 use crate::overlay::MutableView;
+use crate::store_parts::counts::Counts;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::forget_wait_in_vain;
 use crate::{
@@ -26,6 +27,7 @@ const MOST_FLUSHED: usize = 4 << 20;
 
 pub(super) struct RemoteTransaction<'db, E> {
     engine: &'db E,
+    counts: &'db Arc<Counts>,
     view: MutableView<Arc<Reader>>,
     /// Keys that must be absent when this commits.
     absent: BTreeSet<Vec<u8>>,
@@ -82,16 +84,21 @@ impl Flushed {
 }
 
 impl<'db, E: Engine> RemoteTransaction<'db, E> {
-    pub(super) fn begin(engine: &'db E, options: &TxOptions) -> Result<Self> {
+    pub(super) fn begin(
+        engine: &'db E,
+        counts: &'db Arc<Counts>,
+        options: &TxOptions,
+    ) -> Result<Self> {
         let mut options = options.clone();
         if options.in_group && options.read_only && WANTS_CERTAINTY.take() {
             options.certain |= options.failed > 0;
         }
         let session = engine.begin(&options)?;
-        let reader = Arc::new(Reader::new(session, engine.max_key_len()));
+        let reader = Arc::new(Reader::new(session, engine.max_key_len(), counts));
         let is_tracked = engine.checks_reads() && !options.read_only;
         Ok(RemoteTransaction {
             engine,
+            counts,
             view: if is_tracked {
                 MutableView::new(reader)
             } else {
@@ -281,21 +288,32 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         forget_what_is_lost();
         self.deadline.check()?;
         self.view.base().check()?;
+        let counts = Arc::clone(self.counts);
         if self.is_read_only {
             let is_begun = self.view.base().is_begun();
             // What is shared has a state that is right whatever comes, and ends with its last holder.
             return match Arc::into_inner(self.into_parts().0) {
-                Some(reader) if is_begun => reader.end().commit(Changes::default()),
+                Some(reader) if is_begun => {
+                    let done = reader.end().commit(Changes::default());
+                    done.inspect_err(|error| counts.note_failure(error))
+                }
                 _ => Ok(()),
             };
         }
-        self.add_up()?;
+        // What fails here was counted when it was read.
+        self.add_up().inspect_err(|error| counts.tell_failed_commit(error))?;
         let is_begun = self.view.base().is_begun();
+        let is_flushed = self.flushed.is_any;
         let (reader, changes) = self.into_parts();
+        let has_written = is_flushed || !changes.is_empty();
         // Others may still hold what the transaction saw before its writes. It ends for them as well.
-        match is_begun || !changes.is_empty() {
-            true => reader.end().commit(changes),
-            false => Ok(()),
+        match (has_written, is_begun) {
+            (true, _) => counts.committed(reader.end().commit(changes)),
+            (false, true) => {
+                let done = reader.end().commit(changes);
+                done.inspect_err(|error| counts.note_failure(error))
+            }
+            (false, false) => Ok(()),
         }
     }
 

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{
-    SQLITE_IOERR_WRITE, SQLITE_READONLY_CANTINIT, SQLITE_READONLY_DIRECTORY, SQLITE_TOOBIG,
+    SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_WRITE, SQLITE_READONLY_CANTINIT, SQLITE_READONLY_DIRECTORY,
+    SQLITE_TOOBIG,
 };
 
-use crate::KvError;
+use crate::{Conflict, KvError};
 
 /// Advice: SQLite must be able to create the log and the index of the log.
 const NEEDS_FILES: &str = "SQLite has to be able to make two files beside it; where it cannot, copy \
@@ -17,16 +18,19 @@ const NEEDS_FILES: &str = "SQLite has to be able to make two files beside it; wh
 pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) -> KvError {
     let damaged = |reason: String| KvError::Damaged { path: path.into(), reason: reason.into() };
     let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
+    let in_the_way =
+        || format!("{}: {what}: another transaction is in the way: {error}", path.display());
     match error.sqlite_error_code() {
+        // What it has read is not the latest state any more.
+        Some(ErrorCode::DatabaseBusy) if extended_code(&error) == Some(SQLITE_BUSY_SNAPSHOT) => {
+            Conflict::Reported(in_the_way().into()).into()
+        }
         // SQLite reports the last one if many others start to use the log at the same time.
         Some(
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::FileLockingProtocolFailed,
-        ) => KvError::Retry(format!(
-            "{}: {what}: another transaction is in the way: {error}",
-            path.display()
-        )),
+        ) => KvError::Retry(in_the_way()),
         Some(ErrorCode::DiskFull) => full(format!("{what}: {error}")),
         Some(ErrorCode::SystemIoFailure) if extended_code(&error) == Some(SQLITE_IOERR_WRITE) => {
             full(format!(

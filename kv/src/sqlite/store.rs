@@ -18,7 +18,8 @@ use crate::copy::{Compacted, Copied, Watch};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
-    Capabilities, Durability, KvDatabase, KvRead, KvTransaction, Result, Statistics, TxOptions,
+    Capabilities, Counters, Durability, KvDatabase, KvRead, KvTransaction, Result, Statistics,
+    TxOptions,
 };
 
 /// Options for opening an SQLite database.
@@ -341,6 +342,10 @@ impl SqliteStore {
     }
 
     /// Begins a transaction, which borrows nothing.
+    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
+    }
+
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if options.read_only {
             let view = View::open(Arc::clone(&self.shared))?;
@@ -361,11 +366,11 @@ impl fmt::Debug for SqliteStore {
 
 impl KvDatabase for SqliteStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        self.begin_apart(options)
+        self.begin_counted(options)
     }
 
     fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_apart(options))
+        Some(self.begin_counted(options))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -406,6 +411,15 @@ impl KvDatabase for SqliteStore {
             page_bytes: Some(page),
             ..Statistics::default()
         })
+    }
+
+    /// There are conflicts only between transactions that take the right to write late.
+    fn counters(&self) -> Counters {
+        let counts = self.shared.right_to_write.counts();
+        match self.shared.database.options.late_lock {
+            true => counts.counters(),
+            false => counts.of_turns(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transactions on a database, and the fixed states that read-only transactions see.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -131,6 +131,8 @@ pub(super) struct WriteTransaction {
     shared: Arc<Shared>,
     /// The operation that has failed, so that no other can follow.
     failed: OnceCell<EarlierFailure>,
+    /// Whether something was put or removed.
+    has_written: Cell<bool>,
     /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
@@ -190,6 +192,7 @@ impl WriteTransaction {
             base,
             shared: Arc::clone(shared),
             failed: OnceCell::new(),
+            has_written: Cell::new(false),
             discard: false,
             deadline: Deadline::new(options.timeout),
             leads: joins,
@@ -233,7 +236,12 @@ impl WriteTransaction {
                 self.shared.right_to_write.check_holder()?;
                 check_this_thread(&self.shared.database)?;
             }
-            let done = operation(session)?;
+            let done = operation(session).inspect_err(|error| {
+                if error.conflict().is_some() {
+                    self.shared.right_to_write.counts().note_failure(error);
+                }
+            })?;
+            self.has_written.set(true);
             self.note_writing();
             Ok(done)
         })
@@ -307,14 +315,17 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return self.with(|_| Ok(()));
         }
-        let lock = match &self.permit {
-            Some(permit) if self.leads => Arc::clone(permit.lock()),
-            _ => return self.finish(),
+        let has_written = self.has_written.get();
+        let lock = Arc::clone(&self.shared.right_to_write);
+        let done = if self.leads && self.permit.is_some() {
+            self.with(|_| Ok(()))?;
+            // Its time does not run out while it waits for others.
+            self.deadline.set(None);
+            group::commit(&lock, self)
+        } else {
+            self.finish()
         };
-        self.with(|_| Ok(()))?;
-        // Its time does not run out while it waits for others.
-        self.deadline.set(None);
-        group::commit(&lock, self)
+        if has_written { lock.counts().committed(done) } else { done }
     }
 
     fn rollback(self: Box<Self>) {}

@@ -1,5 +1,5 @@
 //! Parts that the stores, the optimistic engine and other modules of this crate share. All of them
-//! may use: how long a transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), who may write
+//! may use: what is counted and told (`counts.rs`, with the spans of `traced.rs`), how long a transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), who may write
 //! (`write_lock.rs`, with a way to wait without sleep, `awake.rs`, and for transactions of another layer,
 //! `above.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
 //! or open files are the same file (`file_identity.rs`), files that get their names when they are
@@ -11,6 +11,7 @@ pub(crate) mod above;
 // Only stores on disk make groups.
 #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
 pub(crate) mod awake;
+pub(crate) mod counts;
 pub(crate) mod deadline;
 pub(crate) mod earlier_failure;
 #[cfg(any(feature = "lmdb", feature = "sqlite", feature = "xml"))]
@@ -23,6 +24,7 @@ pub(crate) mod on_disk;
 pub(crate) mod process;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod read_transaction;
+mod traced;
 // Only stores on disk make groups.
 #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite")), allow(dead_code))]
 pub(crate) mod write_lock;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::above::Above;
 use super::awake::{AWAKE, stay_awake};
+use super::counts::Counts;
 use super::lock::lock;
 use super::process::Process;
 use crate::group::shared::Group;
@@ -52,8 +53,8 @@ impl Default for Limits {
 /// for it with a limit, and each gets it in time.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
-    /// What can be written, for errors.
-    name: Box<str>,
+    /// What is done with the store that can be written.
+    counts: Counts,
     state: Mutex<State>,
     taken: AtomicBool,
     limits: Limits,
@@ -207,7 +208,12 @@ impl WriteLock {
 
     /// A lock for the right to write to what has this name.
     pub(crate) fn of(name: impl Into<Box<str>>) -> Arc<Self> {
-        Arc::new(WriteLock { name: name.into(), ..WriteLock::default() })
+        Arc::new(WriteLock { counts: Counts::of(name), ..WriteLock::default() })
+    }
+
+    /// What is done with the store that can be written.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Waits for at most `wait` until no other holder may write; a `wait` of zero tries once.
@@ -242,13 +248,14 @@ impl WriteLock {
         let since = Instant::now();
         let mut state = self.state();
         if let Some(holder) = &state.holder {
-            holder.process.check(|| self.name.clone())?;
+            holder.process.check(|| self.counts.store())?;
         }
         if state.is_used_by(asker.thread) {
-            return Err(KvError::WithinWrite { store: self.name.clone() });
+            return Err(KvError::WithinWrite { store: self.counts.store().into() });
         }
         if state.holder.is_some() {
             state.check_holder()?;
+            let mut waiting = self.counts.waits().since(since);
             let given = AtomicBool::new(false);
             let joins = joins && above.is_none();
             let (woken, called) = (Condvar::new(), AtomicBool::new(false));
@@ -285,6 +292,7 @@ impl WriteLock {
                          {held:?}{advice}"
                     );
                     state.leave(&waiter);
+                    waiting.in_vain = true;
                     note_wait_in_vain();
                     return Err(KvError::Retry(error));
                 }
@@ -508,16 +516,13 @@ impl Running {
     }
 }
 
-impl WritePermit {
-    /// The right to what.
-    pub(crate) fn lock(&self) -> &Arc<WriteLock> {
-        &self.lock
-    }
-}
-
 impl Seat {
     pub(crate) fn group(&self) -> &Arc<Group> {
         &self.group
+    }
+
+    pub(crate) fn lock(&self) -> &Arc<WriteLock> {
+        &self.lock
     }
 }
 
