@@ -24,11 +24,14 @@ use permazen_kv::{
 
 use told::{Collector, Told};
 
-/// One of each kind, with its name and whether it can have conflicts.
-fn stores() -> (Vec<(&'static str, Box<dyn KvDatabase>, bool)>, tempfile::TempDir) {
+/// A store, with its name and whether it can have conflicts.
+type Store = (&'static str, Box<dyn KvDatabase>, bool);
+
+/// One of each kind.
+fn stores() -> (Vec<Store>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let late = SqliteStore::builder().create(true).late_lock(true);
-    let stores: Vec<(_, Box<dyn KvDatabase>, _)> = vec![
+    let stores: Vec<Store> = vec![
         ("memory", Box::new(MemoryStore::new()), false),
         ("lmdb", Box::new(LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap()), false),
         (

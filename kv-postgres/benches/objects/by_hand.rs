@@ -2,6 +2,7 @@
 //! client, in as few batches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -75,7 +76,8 @@ impl ByHand {
     pub(crate) fn open(url: &str) -> ByHand {
         let address = Address::parse(url).unwrap();
         let host = &address.hosts[0];
-        let mut connection = Connection::open(&address, host, Duration::from_secs(30)).unwrap();
+        let (limit, counts) = (Duration::from_secs(30), Arc::default());
+        let mut connection = Connection::open(&address, host, limit, &counts).unwrap();
         connection.set_limit(Duration::from_secs(300));
         for sql in Dialect::Postgres.settings() {
             connection.run(Statement { name: "", sql }, &[]).unwrap();
@@ -102,7 +104,7 @@ impl ByHand {
     }
 
     fn send(&mut self) -> Done<Vec<Answer>> {
-        self.connection.send_batch()?;
+        self.connection.send_batch("by hand")?;
         self.connection.answers()
     }
 
