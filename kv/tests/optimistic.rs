@@ -245,6 +245,12 @@ fn t072_t073_time_is_limited() {
         put(&mut tx, 1, 1);
         tx.set_timeout(Some(Duration::ZERO)).unwrap();
         assert!(matches!(tx.get(&[1]), Err(KvError::Timeout(_))));
+        assert!(matches!(tx.set_timeout(None), Err(KvError::Timeout(_))));
+        assert!(matches!(tx.commit(), Err(KvError::Timeout(_))));
+        assert_eq!(current(db, 1), None);
+        let mut tx = writing(db);
+        put(&mut tx, 1, 1);
+        tx.set_timeout(Some(Duration::from_secs(3600))).unwrap();
         tx.set_timeout(None).unwrap();
         assert_eq!(get(&tx, 1), Some(1));
         tx.set_timeout(Some(Duration::from_nanos(1))).unwrap();

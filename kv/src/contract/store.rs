@@ -525,10 +525,10 @@ pub trait KvTransaction: KvWrite {
 
     /// Limits how long the transaction may be used, counted from its beginning. `None` means no limit.
     /// Accesses after that time fail with [`KvError::Timeout`]; with a limit of zero, all of them do.
-    /// Free; but with a limit, each access looks at the clock.
+    /// Free; but with a limit, each access looks at the clock. A transaction whose time is over stays so.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if the store has no time-outs.
+    /// [`KvError::Unsupported`] if the store has no time-outs, [`KvError::Timeout`] if the time is over already.
     fn set_timeout(&mut self, _timeout: Option<Duration>) -> Result<()> {
         Err(KvError::Unsupported("a transaction time-out"))
     }

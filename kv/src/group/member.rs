@@ -86,8 +86,7 @@ impl KvTransaction for Member {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     /// What it has read is not committed yet. So one that discards its writes waits too.

@@ -12,7 +12,7 @@ use heed::{CommitOrAbort, Database, Env, EnvInfo, MdbError, RoTxn, RwTxn, Withou
 use super::error::{cannot_open, failed, io_failed};
 #[cfg(target_os = "linux")]
 use super::exclusive::LockFile;
-use super::map::{Map, MapUse};
+use super::map::{Counted, Map, MapUse};
 use super::options::Options;
 use super::page::readable_pages;
 use super::replaced_files::Files;
@@ -76,12 +76,12 @@ pub(super) struct OpenEnv {
 /// its transaction.
 pub(super) struct CountedReader {
     pub(super) shared: Arc<Shared>,
-    version: usize,
+    counted: Counted,
 }
 
 impl Drop for CountedReader {
     fn drop(&mut self) {
-        self.shared.env.map.end_read(self.version);
+        self.shared.env.map.end_read(self.counted);
     }
 }
 
@@ -536,7 +536,7 @@ impl Shared {
         let mut is_again = false;
         loop {
             let (txn, counted) = self.begin_read_once()?;
-            let Err(error) = self.env.check_reading(counted.version) else {
+            let Err(error) = self.env.check_reading(counted.counted.version) else {
                 return Ok((txn, counted));
             };
             drop(txn);
@@ -565,9 +565,8 @@ impl Shared {
             }
             begun => begun,
         };
-        let txn = txn.map_err(|error| self.read_failed(error))?;
-        let version = txn.id();
-        Ok((txn, CountedReader { shared: Arc::clone(self), version }))
+        let (txn, counted) = txn.map_err(|error| self.read_failed(error))?;
+        Ok((txn, CountedReader { shared: Arc::clone(self), counted }))
     }
 
     /// The error of a read transaction that could not begin.

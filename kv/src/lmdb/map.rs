@@ -5,10 +5,12 @@
 //!
 //! A map whose size was not asked for grows by itself, before a transaction writes: when it is half full,
 //! if nothing uses it at that moment; when it was used up, after a wait for those who use it. Those who come
-//! meanwhile wait too, so that the wait ends.
+//! meanwhile wait too, so that the wait ends. A thread that reads itself neither waits nor lets the others wait: it
+//! would wait for itself. After a wait in vain, the map waits again only when those have ended for whom it has waited.
 
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,10 @@ pub(super) struct Map {
     grows: bool,
     /// Whether it should grow before the next transaction that writes; a [`Need`].
     need: AtomicU8,
+    /// A map of which more than so many bytes are used should grow.
+    enough: AtomicUsize,
+    /// How long it waits for those who use it, when it must grow.
+    patience: Duration,
 }
 
 /// Why a map should grow.
@@ -54,18 +60,64 @@ struct Uses {
     /// The size of the map, and the size that was last asked for.
     size: usize,
     asked: usize,
-    /// The versions that open readers see, with the number of readers of each. Nearly always, there are
-    /// one or two.
-    readers: Vec<(usize, usize)>,
+    /// The open readers. Nearly always, there are one or two of each thread.
+    readers: Vec<Readers>,
     /// How many other uses of the map there are.
     others: usize,
     /// Whether a thread waits for the last use to end.
     awaited: bool,
     /// Until when those who come wait for that too.
     kept_free: Option<Instant>,
+    /// For whom the map has waited in vain.
+    in_the_way: InTheWay,
     reserved: Reserved,
     /// Whether there is no map any more.
     lost: bool,
+}
+
+/// The readers that one thread has begun and that see the same version. They may have moved to other threads since.
+#[derive(Debug, Clone, Copy)]
+struct Readers {
+    version: usize,
+    thread: Thread,
+    count: usize,
+}
+
+impl Readers {
+    fn are(&self, version: usize, thread: Thread) -> bool {
+        self.version == version && self.thread == thread
+    }
+}
+
+/// A number that no other thread has. To ask for the `ThreadId` of this thread costs more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Thread(u64);
+
+impl Thread {
+    #[inline]
+    fn this() -> Self {
+        static LATEST: AtomicU64 = AtomicU64::new(0);
+        thread_local! { static OWN: Cell<u64> = const { Cell::new(0) } }
+        OWN.with(|own| {
+            if own.get() == 0 {
+                own.set(LATEST.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+            Thread(own.get())
+        })
+    }
+}
+
+/// A reader that is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) version: usize,
+    thread: Thread,
+}
+
+#[derive(Debug, Default)]
+struct InTheWay {
+    readers: Vec<Readers>,
+    others: bool,
 }
 
 /// A use of the map, as long as this exists.
@@ -89,11 +141,13 @@ impl Map {
             others: 0,
             awaited: false,
             kept_free: None,
+            in_the_way: InTheWay::default(),
             reserved: Reserved::new(size),
             lost: false,
         };
         let need = AtomicU8::new(Need::No as u8);
-        Map { uses: Mutex::new(uses), ended: Condvar::new(), grows, need }
+        let (uses, enough) = (Mutex::new(uses), AtomicUsize::new(0));
+        Map { uses, ended: Condvar::new(), grows, need, enough, patience: READERS }
     }
 
     fn uses(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
@@ -108,12 +162,12 @@ impl Map {
         Ok(uses)
     }
 
-    /// The same for one who begins to use the map. Waits while the map is kept free.
+    /// The same for one who begins to use the map. Waits while the map is kept free, unless this thread itself reads.
     fn coming(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
         let mut uses = self.uses(path)?;
         while let Some(until) = uses.kept_free {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || uses.has_reader_of(Thread::this()) {
                 break;
             }
             drop(self.ended.wait_timeout(uses, left).unwrap_or_else(PoisonError::into_inner));
@@ -144,25 +198,25 @@ impl Map {
         &self,
         path: &Path,
         begin: impl FnOnce() -> heed::Result<(T, usize)>,
-    ) -> Result<heed::Result<T>> {
+    ) -> Result<heed::Result<(T, Counted)>> {
         let mut uses = self.coming(path)?;
         Ok(begin().map(|(reader, version)| {
-            match uses.readers.iter_mut().rfind(|(other, _)| *other == version) {
-                Some((_, count)) => *count += 1,
-                None => uses.readers.push((version, 1)),
+            let thread = Thread::this();
+            match uses.readers.iter_mut().rfind(|other| other.are(version, thread)) {
+                Some(known) => known.count += 1,
+                None => uses.readers.push(Readers { version, thread, count: 1 }),
             }
-            reader
+            (reader, Counted { version, thread })
         }))
     }
 
-    /// Notes that a reader of `version` has ended.
-    pub(super) fn end_read(&self, version: usize) {
+    /// Notes that a reader has ended.
+    pub(super) fn end_read(&self, Counted { version, thread }: Counted) {
         self.end(|uses| {
-            let at = uses.readers.iter().rposition(|(other, _)| *other == version);
-            if let Some((at, (_, count))) = at.and_then(|at| Some((at, uses.readers.get_mut(at)?)))
-            {
-                *count -= 1;
-                if *count == 0 {
+            let at = uses.readers.iter().rposition(|other| other.are(version, thread));
+            if let Some((at, known)) = at.and_then(|at| Some((at, uses.readers.get_mut(at)?))) {
+                known.count -= 1;
+                if known.count == 0 {
                     uses.readers.swap_remove(at);
                 }
             }
@@ -180,7 +234,7 @@ impl Map {
     /// How many readers of this process are open, and the oldest version that they see.
     pub(super) fn readers(&self) -> (usize, Option<usize>) {
         let uses = lock(&self.uses);
-        (uses.open_readers(), uses.readers.iter().map(|(version, _)| *version).min())
+        (uses.open_readers(), uses.readers.iter().map(|readers| readers.version).min())
     }
 
     /// Makes the map as large as `asked`, or as large as the system allows, by calling `resize`.
@@ -211,7 +265,9 @@ impl Map {
         if asked <= uses.size {
             return Ok(Grown::Yes);
         }
-        if wait.is_zero() && uses.any() {
+        // What this thread has open itself does not end while it waits.
+        let is_in_vain = wait.is_zero() || uses.has_reader_of(Thread::this());
+        if is_in_vain && uses.any() || kept_free && uses.is_still_in_the_way() {
             return Ok(Grown::InUse);
         }
         if uses.growth(asked).is_none() {
@@ -237,6 +293,10 @@ impl Map {
         }
         uses.awaited = false;
         if !in_time {
+            if kept_free {
+                uses.in_the_way =
+                    InTheWay { readers: uses.readers.clone(), others: uses.others > 0 };
+            }
             return Ok(Grown::InUse);
         }
         uses.asked = asked;
@@ -274,9 +334,11 @@ impl Map {
         }
     }
 
+    /// What the system has refused is asked for again when half of the rest is used.
     #[cold]
     fn note_half_full(&self, used: usize, size: usize) {
-        if next_size(size, used).is_some() {
+        if used > self.enough.load(Ordering::Relaxed) && next_size(size, used).is_some() {
+            self.enough.store(used + size.saturating_sub(used) / 2, Ordering::Relaxed);
             self.set_need(Need::Soon);
         }
     }
@@ -298,7 +360,7 @@ impl Map {
             Need::No => return Ok(()),
             // Who waits in vain has needed it, and those after it may not.
             Need::Soon | Need::InVain => Duration::ZERO,
-            Need::Now => READERS.min(wait).max(ENDING),
+            Need::Now => self.patience.min(wait).max(ENDING),
         };
         match self.grow_within(path, next, wait, need == Need::Now, resize)? {
             Grown::Yes => self.set_need(Need::No),
@@ -319,7 +381,7 @@ impl Map {
         let size = self.size();
         let next = if self.grows { next_size(size, used) } else { Some(rounded(used)) };
         let Some(next) = next else { return Ok(()) };
-        match self.grow_within(path, next, READERS, true, resize)? {
+        match self.grow_within(path, next, self.patience, true, resize)? {
             Grown::Yes => Ok(()),
             Grown::InUse => Err(KvError::Retry(format!(
                 "{}: another process has made it larger than the memory map of {size} bytes that this \
@@ -413,7 +475,19 @@ impl Uses {
     }
 
     fn open_readers(&self) -> usize {
-        self.readers.iter().map(|(_, count)| count).sum()
+        self.readers.iter().map(|readers| readers.count).sum()
+    }
+
+    /// Whether a reader is open that this thread has begun.
+    fn has_reader_of(&self, thread: Thread) -> bool {
+        self.readers.iter().any(|readers| readers.thread == thread)
+    }
+
+    /// Whether any of those still use the map for whom it has waited in vain.
+    fn is_still_in_the_way(&self) -> bool {
+        let is_there =
+            |old: &Readers| self.readers.iter().any(|other| other.are(old.version, old.thread));
+        self.in_the_way.others && self.others > 0 || self.in_the_way.readers.iter().any(is_there)
     }
 
     fn any(&self) -> bool {
@@ -457,3 +531,6 @@ pub(super) fn has_room(old: usize, size: usize) -> bool {
 pub(super) fn has_room(_: usize, _: usize) -> bool {
     true
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use super::error::{cannot_open, io_failed};
 use super::map::has_room;
 use super::options::Options;
 use super::replaced_files::Files;
-use super::reserve::{first_size, halved};
+use super::reserve::{BUDGET, first_size, halved};
 use crate::{Durability, KvError, Result};
 
 /// The result of an attempt to open an environment.
@@ -94,9 +94,14 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
 /// The size of the smallest map that is tried: the default of LMDB.
 const SMALLEST: usize = 2 << 20;
 
-/// `size`, or so much less that a map takes at most a quarter of the addresses that are free.
+/// A limit to the addresses of this process is divided into so many shares at least: after 256 maps, a third of them is
+/// left for threads and memory.
+const SHARES_OF_FEW: usize = 256;
+
+/// `size`, or so much less that a map takes a small share of the addresses that are free, unless these are plenty. It grows
+/// when it is half full.
 fn fitting(mut size: usize) -> usize {
-    while size > SMALLEST && !has_room(0, size.saturating_mul(4)) {
+    while size > SMALLEST && !has_room(0, size.saturating_mul(SHARES_OF_FEW).min(BUDGET)) {
         size = halved(size);
     }
     size

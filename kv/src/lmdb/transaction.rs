@@ -257,8 +257,7 @@ impl KvTransaction for WriteTransaction {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {
@@ -278,7 +277,7 @@ impl KvTransaction for WriteTransaction {
             Err(OwnThread::elsewhere())
         } else if self.leads {
             // Its time does not run out while it waits for others.
-            self.deadline.set(None);
+            self.deadline.lift();
             group::commit(&lock, self)
         } else {
             self.finish()

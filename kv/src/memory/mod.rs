@@ -304,8 +304,7 @@ impl KvTransaction for MemoryTransaction {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {

@@ -107,8 +107,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.open.deadline.set(timeout);
-        Ok(())
+        self.open.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {

@@ -243,8 +243,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     /// Only of read-only transactions that the engine can [share](Session::share). Where it can share those alone that are

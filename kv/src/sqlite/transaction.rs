@@ -303,8 +303,7 @@ impl KvTransaction for WriteTransaction {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {
@@ -320,7 +319,7 @@ impl KvTransaction for WriteTransaction {
         let done = if self.leads && self.permit.is_some() {
             self.with(|_| Ok(()))?;
             // Its time does not run out while it waits for others.
-            self.deadline.set(None);
+            self.deadline.lift();
             group::commit(&lock, self)
         } else {
             self.finish()

@@ -17,9 +17,17 @@ impl Deadline {
         Deadline { begun: Instant::now(), limit }
     }
 
-    /// Changes the limit.
-    pub(crate) fn set(&mut self, limit: Option<Duration>) {
+    /// Changes the limit. Fails once the time is over: it stays so.
+    pub(crate) fn set(&mut self, limit: Option<Duration>) -> Result<()> {
+        self.check()?;
         self.limit = limit;
+        Ok(())
+    }
+
+    /// From here on, the time is not limited. Called after a check, at the beginning of the commit.
+    #[cfg(any(feature = "lmdb", feature = "sqlite"))]
+    pub(crate) fn lift(&mut self) {
+        self.limit = None;
     }
 
     /// Fails once the time is over.

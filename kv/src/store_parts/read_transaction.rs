@@ -76,8 +76,7 @@ impl<V: View> KvTransaction for ReadTransaction<V> {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {

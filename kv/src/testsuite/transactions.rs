@@ -197,7 +197,7 @@ pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     }
 }
 
-/// With a limit of zero no time is left, with none it never ends. A store without time-outs says so.
+/// With a limit of zero no time is left, with none it never ends. What is over stays over. A store without time-outs says so.
 pub fn t072_time_out_values(fixture: &mut Fixture) {
     let mut tx = writing(fixture);
     if !fixture.store().capabilities().timeouts {
@@ -213,14 +213,18 @@ pub fn t072_time_out_values(fixture: &mut Fixture) {
     tx.set_timeout(Some(Duration::ZERO)).unwrap();
     let is_over = |result: crate::Result<()>| assert!(matches!(result, Err(KvError::Timeout(_))));
     is_over(tx.get(b"a").map(drop));
+    // No other limit makes it usable again.
+    is_over(tx.set_timeout(Some(Duration::MAX)));
+    is_over(tx.set_timeout(None));
+    is_over(tx.get(b"a").map(drop));
     is_over(tx.put(b"b", b""));
     is_over(tx.commit());
     for options in [TxOptions::reading(), TxOptions::writing()] {
         let options = options.with_timeout(Duration::ZERO);
         let mut tx = fixture.store().begin(&options).unwrap();
         is_over(tx.at_least(&[], None).map(drop));
-        tx.set_timeout(None).unwrap();
-        assert!(tx.get(b"a").unwrap().is_none());
+        is_over(tx.set_timeout(None));
+        is_over(tx.get(b"a").map(drop));
         tx.rollback();
         is_over(fixture.store().begin(&options).unwrap().commit());
     }
