@@ -1,6 +1,7 @@
 //! How often operations on objects ask a store on another machine.
 #![allow(clippy::unwrap_used)]
 
+use permazen::kv::KvDatabaseExt;
 use permazen::kv::counting::{CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::remote::{RemoteDatabase, SimulatedServer};
@@ -156,6 +157,38 @@ fn the_reference_that_is_missing_is_named_as_load_names_it() {
     assert_eq!(all, singly);
     // To ask for it is no mistake.
     world.db.read(|tx| tx.prefetch(&world.people)).unwrap();
+}
+
+#[test]
+fn a_damaged_object_is_no_concern_of_who_asks_for_it_ahead() {
+    // The own pair of an object: an unknown schema, a schema without the type, and nothing readable.
+    for own in ["09", "fe", ""] {
+        let world = World::new(100);
+        let (damaged, good) = (world.people[70], world.people[99]);
+        let own = hex(own);
+        world.server.store().write(|tx| tx.put(damaged.id().as_bytes(), &own)).unwrap();
+        let singly = world.db.read(|tx| tx.get(damaged)?.load().map(drop)).unwrap_err();
+        let singly = singly.to_string();
+        assert!(singly.contains(&damaged.id().to_string()), "{singly}");
+        let all = world.db.read(|tx| tx.load_all::<Person>(&world.people)).unwrap_err();
+        assert_eq!(all.to_string(), singly, "{own:?}");
+        // The others can be used, and the damaged one is what is refused.
+        let used = |tx: &permazen::Tx| {
+            tx.prefetch(&world.people)?;
+            assert_eq!(tx.get(good)?.name()?, "p99");
+            assert_eq!(tx.get(damaged)?.load().unwrap_err().to_string(), singly);
+            Ok(())
+        };
+        assert_eq!(world.read(used), (2, 1));
+        world.db.write(|tx| tx.prefetch(&world.people)).unwrap();
+    }
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 #[test]

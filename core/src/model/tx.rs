@@ -303,8 +303,8 @@ impl Tx {
     }
 
     /// Asks a store on a server for these objects, of any types, before they are used one by one: once for each 64,
-    /// where their first uses take a round trip each. Objects that do not exist are passed over. A transaction keeps about 32 MiB of what it
-    /// has read.
+    /// where their first uses take a round trip each. Objects that do not exist are passed over. An object that is
+    /// damaged makes its use fail, not this. A transaction keeps about 32 MiB of what it has read.
     ///
     /// Cost: nothing on other stores. Where transactions are checked for conflicts by what they have read, as
     /// on etcd, these objects count as read.
@@ -338,10 +338,7 @@ impl Tx {
         }
         let ids: Vec<ObjId> = objects.into_iter().map(Into::into).collect();
         for some in ids.chunks(AHEAD) {
-            self.core.prefetch_objects(some);
-            for id in some {
-                self.core.find_info(*id)?;
-            }
+            self.core.fetch_objects(some)?;
         }
         Ok(())
     }

@@ -180,6 +180,20 @@ impl Transaction<'_> {
         self.store.prefetch(&span.collect::<Vec<_>>());
     }
 
+    /// Asks the store for these objects, which will be read soon. What they are is not looked at, so those that
+    /// are damaged are no error. Cost: one get for each object that is not known in this transaction.
+    pub(crate) fn fetch_objects(&self, ids: &[ObjId]) -> Result<()> {
+        self.check_open()?;
+        self.prefetch_objects(ids);
+        for &id in ids {
+            if self.known_info(id, |_| ()).is_none() && self.is_object_type(id.storage_id()) {
+                let found = self.store.contains(id.as_bytes());
+                found.map_err(|error| error.about(|| self.named(id)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Does the same as [`Transaction::find_info`], but fails with [`Error::UnknownType`] if no
     /// recorded schema has a type for the ID.
     fn info_of_known_type(&self, id: ObjId) -> Result<Option<ObjectInfo>> {

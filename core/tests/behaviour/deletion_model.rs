@@ -61,8 +61,6 @@ pub(crate) enum Outcome {
     Deleted(Vec<Option<Object>>),
     /// It is refused for these references.
     Refused(BTreeSet<Refusal>),
-    /// Several entries of a map come to the key null, so that the order of deletion decides which stays.
-    Open,
 }
 
 impl Model {
@@ -114,7 +112,9 @@ impl Model {
         }
     }
 
-    pub(crate) fn delete(&self, roots: &[usize]) -> Outcome {
+    /// `place` says where each object comes among all of them. It decides only which of several references
+    /// stays that come to the key null of one map.
+    pub(crate) fn delete<P: Ord>(&self, roots: &[usize], place: impl Fn(usize) -> P) -> Outcome {
         let going = self.going(roots);
         let mut left = self.clone();
         going.iter().for_each(|n| left.objects[*n] = None);
@@ -153,13 +153,13 @@ impl Model {
                         let keys = map.keys().copied().collect::<Vec<_>>().into_iter();
                         let keys: Vec<Target> =
                             keys.filter(|key| does(of_key, Action::Nullify, key)).collect();
-                        if keys.len() > 1 {
-                            return Outcome::Open;
-                        }
-                        for key in keys {
-                            let value = map.remove(&key).unwrap();
-                            map.insert(None, value);
-                        }
+                        let values = keys.iter().map(|key| map.remove(key).unwrap());
+                        // One that forbids the deletion stays before the others, and null after them.
+                        let first = values.min_by_key(|value| {
+                            let forbids = does(of_value, Action::Exception, value);
+                            (!forbids, value.is_none(), value.map(&place))
+                        });
+                        map.extend(first.map(|value| (None, value)));
                     }
                     _ => unreachable!(),
                 }

@@ -18,6 +18,8 @@ const XML: &str = r#"<Schema>
 <SetField name="set" storageId="25"><ReferenceField storageId="26" inverseDelete="EXCEPTION"/></SetField>
 <MapField name="both" storageId="27"><ReferenceField storageId="28" inverseDelete="REMOVE"/><ReferenceField storageId="29" inverseDelete="DELETE"/></MapField>
 <MapField name="fragile" storageId="30"><ReferenceField storageId="31" inverseDelete="REMOVE"/><ReferenceField storageId="32" inverseDelete="EXCEPTION"/></MapField>
+<MapField name="named" storageId="34"><ReferenceField storageId="35" inverseDelete="NULLIFY"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="36"/></MapField>
+<MapField name="pairs" storageId="37"><ReferenceField storageId="38" inverseDelete="NULLIFY"/><ReferenceField storageId="39" inverseDelete="EXCEPTION"/></MapField>
 </ObjectType>
 <ObjectType name="Outsider" storageId="11"><ReferenceField name="strict" storageId="21" inverseDelete="EXCEPTION"/><ReferenceField name="friend" storageId="33" inverseDelete="NULLIFY"/></ObjectType>
 </Schema>"#;
@@ -38,6 +40,15 @@ fn push(tx: &Transaction<'_>, id: ObjId, target: ObjId) {
 /// Fills a database with four objects and an outsider, under each order of the IDs, and deletes the first
 /// object. Then the objects that are left must be these; all of them, if it is refused.
 fn scenario(name: &str, left: &[usize], fill: impl Fn(&Transaction<'_>, [ObjId; 4])) {
+    scenario_then(name, left, fill, |_, _| {});
+}
+
+fn scenario_then(
+    name: &str,
+    left: &[usize],
+    fill: impl Fn(&Transaction<'_>, [ObjId; 4]),
+    then: impl Fn(&Transaction<'_>, [ObjId; 4]),
+) {
     for order in 0..24_usize {
         let mut numbers = vec![1, 2, 3, 4];
         let mut rest = order;
@@ -63,6 +74,7 @@ fn scenario(name: &str, left: &[usize], fill: impl Fn(&Transaction<'_>, [ObjId; 
             let found: Vec<usize> = (0..4).filter(|n| tx.exists(ids[*n]).unwrap()).collect();
             assert_eq!(found, left, "{name}, {order}, {heard}: {deleted:?}");
             assert_eq!(deleted.is_ok(), left.len() < 4, "{name}, {order}, {heard}: {deleted:?}");
+            then(&tx, ids);
         }
     }
 }
@@ -154,6 +166,79 @@ fn what_listeners_to_deletions_change_counts() {
             refers(tx, two, "parent", two);
         });
     }
+}
+
+#[test]
+fn what_forbids_the_deletion_of_the_given_object_may_be_let_go_by_listeners() {
+    // Told of the object itself, or of one that goes with it.
+    for told in [0, 1] {
+        scenario("let go", &[2, 3], |tx, ids| {
+            let [root, one, ..] = ids;
+            refers(tx, one, "parent", root);
+            refers(tx, outsider(1), "strict", root);
+            on_delete(tx, move |tx, id, _| match id == ids[told] {
+                true => tx.set(outsider(1), "strict", &Value::Null, Migrate::No),
+                false => Ok(()),
+            });
+        });
+    }
+    // A listener deletes what forbids it.
+    scenario("deleted", &[1, 2, 3], |tx, [root, ..]| {
+        refers(tx, outsider(1), "strict", root);
+        on_delete(tx, move |tx, id, _| match id == root {
+            true => tx.delete(outsider(1)).map(drop),
+            false => Ok(()),
+        });
+    });
+}
+
+#[test]
+fn the_lowest_of_several_values_stays_under_null() {
+    let values = |tx: &Transaction<'_>, id: ObjId, map: &str| {
+        tx.map_view(id, map, Migrate::No).unwrap().to_vec().unwrap()
+    };
+    let together = |tx: &Transaction<'_>, root: ObjId, others: &[ObjId]| {
+        others.iter().for_each(|it| refers(tx, *it, "parent", root));
+    };
+    for (old, given) in [(None, [7, -3, 5]), (Some(-9), [5, 7, -3]), (Some(9), [-3, 5, 7])] {
+        scenario_then(
+            "numbers",
+            &[3],
+            |tx, [root, one, two, holder]| {
+                together(tx, root, &[one, two]);
+                let map = tx.map_view(holder, "named", Migrate::No).unwrap();
+                for (key, value) in [root, one, two].into_iter().zip(given) {
+                    map.put(&Value::Ref(key), &Value::Int(value)).unwrap();
+                }
+                // What was under null before is replaced.
+                if let Some(old) = old {
+                    map.put(&Value::Null, &Value::Int(old)).unwrap();
+                }
+            },
+            |tx, [.., holder]| {
+                assert_eq!(values(tx, holder, "named"), [(Value::Null, Value::Int(-3))]);
+            },
+        );
+    }
+    // A value that forbids the deletion is not lost, whatever its key was.
+    scenario("forbids", &[0, 1, 2, 3], |tx, [root, one, stays, holder]| {
+        together(tx, root, &[one]);
+        put(tx, (holder, "pairs"), root, one);
+        put(tx, (holder, "pairs"), one, stays);
+    });
+    scenario_then(
+        "references",
+        &[2, 3],
+        |tx, [root, one, stays, holder]| {
+            together(tx, root, &[one]);
+            put(tx, (holder, "pairs"), root, stays);
+            put(tx, (holder, "pairs"), one, holder);
+        },
+        |tx, [_, _, stays, holder]| {
+            let lowest = Value::Ref(stays.min(holder));
+            assert_eq!(values(tx, holder, "pairs"), [(Value::Null, lowest)]);
+        },
+    );
 }
 
 #[test]

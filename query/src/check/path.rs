@@ -111,7 +111,7 @@ pub(crate) struct ValueKind {
     pub(crate) allowed: Option<BTreeSet<StorageId>>,
     /// The position of the first kind with whose values these compare. Values of different families are
     /// sorted by family.
-    pub(crate) family: usize,
+    pub(crate) family: u32,
 }
 
 /// What values are.
@@ -216,11 +216,10 @@ fn comparable(one: &dyn Encoding, other: &dyn Encoding) -> bool {
 
 /// Gives each kind its family.
 pub(crate) fn set_families(kinds: &mut [ValueKind]) {
-    let families: Vec<usize> = kinds
-        .iter()
-        .enumerate()
-        .map(|(at, kind)| kinds.iter().position(|first| kind.compares_with(first)).unwrap_or(at))
-        .collect();
+    let family = |kind: &ValueKind| {
+        (0..).zip(&*kinds).find(|(_, first)| kind.compares_with(first)).map(|(at, _)| at)
+    };
+    let families: Vec<u32> = (0..).zip(&*kinds).map(|(at, it)| family(it).unwrap_or(at)).collect();
     for (kind, family) in kinds.iter_mut().zip(families) {
         kind.family = family;
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use permazen::ObjId;
-use permazen::object::{ListView, MapView, Migrate, Result, SetView, Transaction};
+use permazen::object::{
+    Error, ListView, MAX_LIST_LEN, MapView, Migrate, Result, SetView, Transaction,
+};
 use permazen::schema::ResolvedField;
 
 use crate::check::Content;
@@ -47,20 +49,24 @@ fn list(view: &ListView<'_, '_>, elements: &[Vec<u8>]) -> Result<()> {
     let first = same(&mut old.iter().zip(elements));
     let shortest = old.len().min(elements.len());
     let last = same(&mut old.iter().rev().zip(elements.iter().rev())).min(shortest - first);
-    let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let position = |at: usize| {
+        let (id, len) = (view.id(), elements.len());
+        let what = || format!("a list of {id} cannot get {len} elements: {MAX_LIST_LEN} at most");
+        u32::try_from(at).map_err(|_| Error::InvalidArgument { what: what() })
+    };
     let middle = elements.get(first..elements.len() - last).unwrap_or_default();
     let removed = old.len() - last - first;
     let replaced = removed.min(middle.len());
     // Elements that others replace need not be moved.
     for (at, element) in (first..).zip(middle.iter().take(replaced)) {
-        view.encoded().set(position(at), element)?;
+        view.encoded().set(position(at)?, element)?;
     }
     if removed > replaced {
-        view.remove_range(position(first + replaced), position(old.len() - last))?;
+        view.remove_range(position(first + replaced)?, position(old.len() - last)?)?;
     }
     let added: Vec<&[u8]> = middle.iter().skip(replaced).map(Vec::as_slice).collect();
     if !added.is_empty() {
-        view.encoded().insert_all(position(first + replaced), &added)?;
+        view.encoded().insert_all(position(first + replaced)?, &added)?;
     }
     Ok(())
 }

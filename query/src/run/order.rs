@@ -34,7 +34,7 @@ pub(crate) fn record(
                 }
                 (Got::Value(bytes), Some(kind)) if kind.encoding.decode_all(bytes).is_ok() => {
                     out.push(VALUE);
-                    out.push(u8::try_from(kind.family).unwrap_or(u8::MAX));
+                    out.extend_from_slice(&kind.family.to_be_bytes());
                     out.extend_from_slice(bytes);
                 }
                 _ => out.push(DAMAGED),

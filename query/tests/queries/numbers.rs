@@ -1,8 +1,8 @@
 //! Numbers that the type of a field cannot have.
 
-use permazen::encoding::Value;
+use permazen::encoding::{EnumValue, Value};
 use permazen::object::Migrate;
-use permazen::schema::{Field, ObjectType, SchemaModel};
+use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
 
 use crate::database::{Fixture, encoding, id};
 
@@ -63,6 +63,33 @@ fn out_of_the_range_of_one_schema() {
     ];
     for (condition, ids) in rows {
         assert_eq!(found(&fixture, condition), ids, "{condition}");
+    }
+}
+
+/// Each schema has a type of its own, whose values compare only with each other.
+#[test]
+fn values_of_many_types_are_sorted_type_by_type() {
+    const SCHEMAS: u64 = 300;
+    let fixture = Fixture::new();
+    for number in 0..SCHEMAS {
+        let names = [format!("A{number}"), format!("B{number}")];
+        let kind = Simple::enumeration(names.clone());
+        let object_type = ObjectType::new("P").field(Field::new("n", kind));
+        fixture.with(SchemaModel::new().object_type(object_type), |tx| {
+            for (ordinal, name) in (0..).zip(names) {
+                let id = tx.create("P").unwrap();
+                let value = Value::Enum(EnumValue::new(name, ordinal));
+                tx.set(id, "n", &value, Migrate::No).unwrap();
+            }
+        });
+    }
+    for (order, first, second) in [("n", "A", "B"), ("n desc", "B", "A")] {
+        let values = fixture.ask(&format!("find P order by {order} columns n")).lines();
+        assert_eq!(values.len() as u64, 2 * SCHEMAS);
+        for two in values.chunks(2) {
+            let number = two[0].trim_start_matches(first);
+            assert_eq!(two[1], format!("{second}{number}"), "{order}");
+        }
     }
 }
 

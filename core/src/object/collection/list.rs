@@ -119,7 +119,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     pub(in crate::object) fn element_key(&self, position: u32) -> Vec<u8> {
-        self.content.key(&list_position(position.min(MAX_LIST_LEN)))
+        self.content.key(&list_position(position))
     }
 
     /// The elements in order; can also be read from the back.
@@ -181,7 +181,7 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
     /// [`Error::Kv`]; [`Error::Ended`].
     pub fn get<R>(self, position: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let ListView { content, .. } = self.0;
-        // No list is this long, and `element_key` gives all such positions the same key.
+        // No list is this long. What is stored under such a position is damage.
         if position >= MAX_LIST_LEN {
             content.tx.check_open()?;
             return Ok(read(None));

@@ -315,7 +315,7 @@ impl ListView<'_, '_> {
             }
             self.remove_positions_in(target, &positions)
         })?;
-        Ok(u32::try_from(positions.len()).unwrap_or(MAX_LIST_LEN))
+        u32::try_from(positions.len()).map_err(|_| self.outside(u32::MAX, MAX_LIST_LEN))
     }
 
     /// All elements, encoded, with their positions.
@@ -424,7 +424,7 @@ impl ListView<'_, '_> {
         self.len().map_or_else(|error| error, |size| self.outside(position, size))
     }
 
-    fn outside(&self, position: u32, size: u32) -> Error {
+    pub(super) fn outside(&self, position: u32, size: u32) -> Error {
         Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
     }
 

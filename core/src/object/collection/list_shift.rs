@@ -68,7 +68,8 @@ pub(in crate::object) fn insert(
     size: u32,
     elements: &[&[u8]],
 ) -> Result<()> {
-    let by = u32::try_from(elements.len()).unwrap_or(u32::MAX);
+    let outside = || list.outside(at, size);
+    let by = u32::try_from(elements.len()).map_err(|_| outside())?;
     let content = &list.content;
     let chunk_len = by.max(CHUNK);
     let (mut chunk, mut above) = (Chunk::default(), Chunk::default());
@@ -79,7 +80,7 @@ pub(in crate::object) fn insert(
         above = std::mem::replace(&mut chunk, Chunk::read(list, from, to)?);
         for position in (from..to).rev() {
             let value = chunk.get(position).ok_or_else(|| hole(list, position))?;
-            let target = position.saturating_add(by);
+            let target = position.checked_add(by).ok_or_else(outside)?;
             let old = chunk.get(target).or_else(|| above.get(target));
             content.unindex(part, value, &list_position(position))?;
             content.put(&list.element_key(target), value, old)?;

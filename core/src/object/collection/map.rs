@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::sorted::Sorted;
+use super::sorted::{Sorted, Stays};
 use crate::encoding::Value;
 use crate::id::ObjId;
 #[cfg(doc)]
@@ -229,9 +229,15 @@ impl<'t, 'db> MapView<'t, 'db> {
 
     /// Removes the entry whose key is a reference to a deleted object. If `null` is given, puts the
     /// value under that key instead. The value is not checked: it may refer to the deleted object
-    /// too.
-    pub(crate) fn unreference_key(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
-        self.sorted.unreference(key, null)
+    /// too. If `stays` says so of the value that is there and of the other one, it is left there, and
+    /// the other one is lost. Returns whether there was such an entry.
+    pub(crate) fn unreference_key(
+        &self,
+        key: &[u8],
+        null: Option<&[u8]>,
+        stays: Option<Stays<'_>>,
+    ) -> Result<bool> {
+        self.sorted.unreference(key, null, stays)
     }
 
     /// Handles a reference to a deleted object in the value of `key`. If `null` is given, it

@@ -22,3 +22,4 @@ pub use map::MapView;
 pub use position::MAX_LIST_LEN;
 pub(in crate::object) use position::position_in;
 pub use set::SetView;
+pub(in crate::object) use sorted::Stays;

@@ -189,7 +189,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// Removes a reference to a deleted object from the set and, if `null` is given, adds that
     /// instead.
     pub(crate) fn unreference(&self, element: &[u8], null: Option<&[u8]>) -> Result<()> {
-        self.0.unreference(element, null)
+        self.0.unreference(element, null, None).map(drop)
     }
 }
 

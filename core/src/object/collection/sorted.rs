@@ -14,6 +14,9 @@ use crate::object::notify::ChangeKind;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedKind};
 
+/// Whether the first of two encoded values stays where only one of them can be.
+pub(crate) type Stays<'s> = &'s dyn Fn(&[u8], &[u8]) -> bool;
+
 /// The pairs of a set or map, or only those in a range. An element of a set is the key of a pair
 /// with an empty value.
 #[derive(Debug, Clone)]
@@ -367,15 +370,26 @@ impl<'t, 'db> Sorted<'t, 'db> {
 
     /// Removes the pair whose key is a reference to a deleted object. If `null` is given, puts the
     /// value under that key instead. Does not check the value: it may refer to the deleted object
-    /// too.
-    pub(super) fn unreference(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+    /// too. If `stays` says so of the value that is there and of the other one, it is left there, and the
+    /// other one is lost. Returns whether there was such a pair.
+    pub(super) fn unreference(
+        &self,
+        key: &[u8],
+        null: Option<&[u8]>,
+        stays: Option<Stays<'_>>,
+    ) -> Result<bool> {
         self.content.mutate(|target| {
-            if let Some(value) = self.remove_in(target, key, |old| Ok(old.to_vec()))?
-                && let Some(null) = null
-            {
+            let value = self.remove_in(target, key, |old| Ok(old.to_vec()))?;
+            let Some(value) = value else { return Ok(false) };
+            let Some(null) = null else { return Ok(true) };
+            let stays = match stays {
+                Some(stays) => self.get(null, |there| there.is_some_and(|it| stays(it, &value)))?,
+                None => false,
+            };
+            if !stays {
                 self.put_in(target, null, &value, |_| Ok(()))?;
             }
-            Ok(())
+            Ok(true)
         })
     }
 

@@ -1,15 +1,16 @@
 //! A deletion that is going on, and whether it may stay.
 
 use std::cell::OnceCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
+use super::check::{field_or_part, target_of};
 use super::incoming::Incoming;
 use super::types::Going;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
-use crate::schema::DeleteAction;
+use crate::schema::{DeleteAction, ResolvedField, SubFieldRole};
 
 /// One thing that a deletion has done; see [`Transaction::delete_telling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,6 +72,10 @@ pub(super) struct Cascade<'t> {
     /// The changes in maps whose entries hold two references each. They are made when all objects are
     /// gone: until then, the other halves of the entries say what else must be deleted.
     pub(super) in_maps: Vec<InMaps>,
+    /// The maps, by their objects and fields, in which an entry has come to the key null.
+    pub(super) null_keys: HashSet<(ObjId, StorageId)>,
+    /// The noted objects and fields, while maps with several such entries are changed.
+    forbidding: HashSet<(ObjId, StorageId)>,
     /// The object that was to be deleted. `None`: several, and all that forbids that is looked for.
     only: Option<ObjId>,
     /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so since.
@@ -93,6 +98,8 @@ impl<'t> Cascade<'t> {
             todo: VecDeque::new(),
             tell,
             in_maps: Vec::new(),
+            null_keys: HashSet::new(),
+            forbidding: HashSet::new(),
             only,
             noted: Vec::new(),
             going: OnceCell::new(),
@@ -102,12 +109,26 @@ impl<'t> Cascade<'t> {
     pub(super) fn tell(&mut self, step: DeletionStep) -> Result<()> {
         self.tell.as_mut().map_or(Ok(()), |tell| tell(step))
     }
+
+    /// Whether the first of two values of a map stays if the keys of both become null: one that forbids the
+    /// deletion, so that no order hides it, or else the lower one.
+    pub(super) fn stays(&self, values: &ResolvedField, one: &[u8], other: &[u8]) -> bool {
+        let place = |value| (!self.forbids(values, value), value);
+        place(one) <= place(other)
+    }
+
+    fn forbids(&self, values: &ResolvedField, value: &[u8]) -> bool {
+        let action = values.reference().map(|reference| reference.inverse_delete);
+        let target = target_of(value).ok().flatten();
+        let is_noted = |target| self.forbidding.contains(&(target, values.storage_id));
+        action == Some(DeleteAction::Exception) && target.is_some_and(is_noted)
+    }
 }
 
 impl Transaction<'_> {
     /// Notes what forbids the deletion of an object through a field. Whether that refuses it is known at the
-    /// end, because what forbids it may go too. Refuses it at once if this is the first of all, and cannot go by
-    /// its type.
+    /// end, because what forbids it may go too. Refuses it at once if this is the first of all, cannot go by
+    /// its type, and no listener to the deletion can let go of the object.
     pub(super) fn note_refusal(
         &self,
         field: &Incoming,
@@ -115,22 +136,36 @@ impl Transaction<'_> {
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         // Listeners may change until the end what refers to an object.
-        let is_watched = self.notifier.watches_deletions();
-        if is_watched && cascade.only != Some(id) {
+        if self.notifier.watches_deletions()
+            && cascade.only.is_none_or(|only| only != id || self.tells_of_deletion(only, cascade))
+        {
             return Ok(());
         }
         let Some(holder) = self.refusing_holder(field, id)? else { return Ok(()) };
         // An entry of a map can go with its other half.
         let stays = cascade.noted.is_empty() && !field.shares_entries;
         if let Some(only) = cascade.only.filter(|_| stays) {
-            let going = || self.types_that_can_go_with(only.storage_id());
-            if !cascade.going.get_or_init(going).contains(holder.storage_id()) {
+            if !self.types_that_can_go(only, cascade).contains(holder.storage_id()) {
                 cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
                 return Err(self.referenced(id, holder, field.field));
             }
         }
         cascade.noted.push((id, field.field));
         Ok(())
+    }
+
+    fn types_that_can_go<'c>(&self, root: ObjId, cascade: &'c Cascade<'_>) -> &'c Going {
+        cascade.going.get_or_init(|| self.types_that_can_go_with(root.storage_id()))
+    }
+
+    /// Whether listeners may be called in the deletion of an object, for itself or what goes with it.
+    fn tells_of_deletion(&self, root: ObjId, cascade: &Cascade<'_>) -> bool {
+        let watches = |object_type| self.notifier.watches_deletion(object_type);
+        watches(root.storage_id())
+            || match self.types_that_can_go(root, cascade) {
+                Going::Any => true,
+                Going::Of(types) => types.iter().copied().any(watches),
+            }
     }
 
     /// Notes what may forbid the deletion of an object at the end, if listeners to deletions can make that.
@@ -150,16 +185,50 @@ impl Transaction<'_> {
     }
 
     /// Makes the changes in maps that waited until all objects were gone. Entries that are to be removed go
-    /// before others become null, which may put them in the place of another entry.
+    /// before others become null, which may put them in the place of another entry. Where several keys of a
+    /// map become null, its values do so before: which entry stays depends on what its value is then.
     pub(super) fn change_maps(&self, cascade: &mut Cascade<'_>) -> Result<()> {
         let in_maps = std::mem::take(&mut cascade.in_maps);
-        for change in [Unreference::Remove, Unreference::Nullify] {
+        let several = self.several_keys(&in_maps)?;
+        for (change, last) in [
+            (Unreference::Remove, false),
+            (Unreference::Nullify, false),
+            (Unreference::Nullify, true),
+        ] {
+            if last && !several.is_empty() {
+                cascade.forbidding = cascade.noted.iter().copied().collect();
+            }
             for it in in_maps.iter().filter(|it| it.change == change) {
-                self.unreference_in(&it.holders, it.field, it.target, change, cascade)
+                let holders = it.holders.iter().copied();
+                let is_last = |holder| {
+                    change == Unreference::Nullify && several.contains(&(holder, it.field))
+                };
+                let holders: Vec<_> = holders.filter(|holder| is_last(*holder) == last).collect();
+                self.unreference_in(&holders, it.field, it.target, change, cascade)
                     .map_err(self.in_deletion_of(it.target))?;
             }
         }
         Ok(())
+    }
+
+    /// The objects and fields of maps in which several keys become null.
+    fn several_keys(&self, in_maps: &[InMaps]) -> Result<HashSet<(ObjId, StorageId)>> {
+        let mut counts: HashMap<_, usize> = HashMap::new();
+        for it in in_maps.iter().filter(|it| it.change == Unreference::Nullify) {
+            for &holder in &it.holders {
+                *counts.entry((holder, it.field)).or_default() += 1;
+            }
+        }
+        let mut several = HashSet::new();
+        for (&(holder, field), _) in counts.iter().filter(|(_, count)| **count > 1) {
+            let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
+            let part = object_type.as_deref().and_then(|its| Some(field_or_part(its, field)?.1));
+            let parent = part.and_then(|part| part.parent.as_ref());
+            if parent.is_some_and(|parent| parent.role == SubFieldRole::MapKey) {
+                several.insert((holder, field));
+            }
+        }
+        Ok(several)
     }
 
     /// Fails if a reference is left that forbids the deletion. Of several, the error names the first one: in

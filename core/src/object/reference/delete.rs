@@ -38,12 +38,13 @@ impl Transaction<'_> {
     /// end: an object that goes too forbids nothing. Then, or if a listener to deletions fails, nothing
     /// changes. If an object of its type cannot go with the given one, by the recorded schemas, the
     /// deletion is refused as soon as the reference is found, unless a reference that may go was found
-    /// before. Of several references that refuse it, the error names the first: in the order of deletion,
+    /// before, or a listener that may be called in the deletion could let go of the object. Of several references that refuse it, the error names the first: in the order of deletion,
     /// then of the storage IDs of the fields, then of the IDs of the objects that refer.
     ///
     /// Objects are deleted one after the other, without recursion, in no defined order. In maps whose
     /// keys and values are references, references become null, or entries are removed, after all objects
-    /// are gone. Until its end, the operation keeps in memory everything that it removes, so that it can
+    /// are gone. If several keys of a map become null, the entry with the lowest encoded value stays, or one
+    /// that forbids the deletion. Until its end, the operation keeps in memory everything that it removes, so that it can
     /// undo this.
     ///
     /// A deletion within a listener is a deletion of its own: what forbids it must go with it.
@@ -66,7 +67,7 @@ impl Transaction<'_> {
     ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
     ///   actions for a field, one seek for each action. One more for each field through which an object
     ///   forbade the deletion, at the end; if there are listeners to deletions, for each field that may
-    ///   forbid the deletion of the given object;
+    ///   forbid it;
     /// * one get for each referring object that is also deleted; if it refers from list elements or
     ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
@@ -332,12 +333,12 @@ impl Transaction<'_> {
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         if cascade.tell.is_none() {
-            return self.unreference_all(holders, field, target, change);
+            return self.unreference_all(holders, field, target, change, cascade);
         }
         for &holder in holders {
             // An index entry without matching content is damage, so the content decides.
             let is_told = self.refers(holder, field, target)?;
-            self.unreference(holder, field, target, change)?;
+            self.unreference(holder, field, target, change, cascade)?;
             if is_told {
                 cascade.tell(change.step(holder, field, target))?;
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::{KeySpan, Verdict};
 
+use super::cascade::Cascade;
 use super::check::NULL;
 use super::referrers::TOGETHER;
 use super::unreference::Unreference;
@@ -42,6 +43,7 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         change: Unreference,
+        cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         let mut left = holders;
         while let Some(&first) = left.first() {
@@ -52,7 +54,7 @@ impl Transaction<'_> {
                 None => 0,
             };
             if done == 0 {
-                self.unreference(first, field, target, change)?;
+                self.unreference(first, field, target, change, cascade)?;
             }
             left = left.get(done.max(1)..).unwrap_or_default();
         }

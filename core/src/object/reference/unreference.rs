@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
+use super::cascade::Cascade;
 use super::check::{NULL, field_or_part};
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, index_key};
-use crate::object::collection::{ListView, MapView, SetView, position_in};
+use crate::object::collection::{ListView, MapView, SetView, Stays, position_in};
 use crate::object::error::Result;
 use crate::object::store::LiveScan;
 use crate::object::transaction::Transaction;
-use crate::schema::{ResolvedField, SubFieldRole};
+use crate::schema::{ResolvedField, ResolvedKind, SubFieldRole};
 
 /// What happens to a reference when the object it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +31,14 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         change: Unreference,
+        cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         if !self.exists(holder)? {
             return Ok(());
         }
         let object_type = self.object_type(holder)?;
         let Some(own) = object_type.field_by_storage_id(field) else {
-            return self.unreference_in_collection(holder, field, target, change);
+            return self.unreference_in_collection(holder, field, target, change, cascade);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
         let target = &target.as_bytes()[..];
@@ -54,6 +56,7 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         action: Unreference,
+        cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         let object_type = self.require_object_type(holder)?;
         let Some((collection, part)) = field_or_part(&object_type, field) else { return Ok(()) };
@@ -68,7 +71,7 @@ impl Transaction<'_> {
                 None => Ok(()),
             },
             SubFieldRole::MapKey => match MapView::new(self, holder, collection) {
-                Some(map) => map.unreference_key(target.as_bytes(), null),
+                Some(map) => unreference_key(&map, collection, target, null, cascade),
                 None => Ok(()),
             },
             SubFieldRole::MapValue => match MapView::new(self, holder, collection) {
@@ -139,4 +142,27 @@ impl Transaction<'_> {
             }
         }
     }
+}
+
+/// Handles a reference to a deleted object in a key of a map. If this is not the first one that becomes null
+/// in the deletion, the values decide which entry stays: the order in which the objects go must not.
+fn unreference_key(
+    map: &MapView<'_, '_>,
+    field: &ResolvedField,
+    target: ObjId,
+    null: Option<&[u8]>,
+    cascade: &mut Cascade<'_>,
+) -> Result<()> {
+    let Some(null) = null else {
+        return map.unreference_key(target.as_bytes(), None, None).map(drop);
+    };
+    let place = (map.id(), field.storage_id);
+    let ResolvedKind::Map { value: values, .. } = &field.kind else { return Ok(()) };
+    let again = cascade.null_keys.contains(&place);
+    let stays = |there: &[u8], value: &[u8]| cascade.stays(values, there, value);
+    let stays: Option<Stays<'_>> = if again { Some(&stays) } else { None };
+    if map.unreference_key(target.as_bytes(), Some(null), stays)? {
+        cascade.null_keys.insert(place);
+    }
+    Ok(())
 }
