@@ -17,6 +17,7 @@ macro_rules! versions {
     };
 }
 
+mod all_views_agree;
 mod as_java;
 mod changes;
 mod copies;

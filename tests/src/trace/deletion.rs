@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::objects::{Tx, obj_id};
 use super::operations::perform;
 use super::references::{Reference, References};
-use super::refusal::Answer;
+use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use crate::digest;
 use crate::outcome::{Outcome, fail, same};
@@ -28,7 +28,8 @@ pub enum Refused {
     MoreTold(Answer, String),
     /// Nothing that forbids it is left, so it was done, and undone again, as this says.
     Undone(String),
-    /// It is refused, but Java names an object that would go too, as this says.
+    /// It is refused, but Java names an object that would go too, or does not call listeners that change what
+    /// is refused, as this says.
     ForAnother(String),
 }
 
@@ -44,13 +45,26 @@ pub fn replay(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
     let log = &tx.context.log;
     let acts_left = log.acts_left();
     let expected = step.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-    let refused = compare(tx, step)?;
+    let references = References::read(tx.tx)?;
+    let refused = compare(tx, step, &references)?;
     let told = log.take();
     match refused {
         Refused::Answer(answer) => {
             // An object of its type could have gone too, so the listeners of what goes were called first.
             let more = told.get(expected.len()..).filter(|_| told.starts_with(&expected));
             let is_deletion = |event: &Value| event.get("on").is_some_and(|on| on == "delete");
+            // What the listeners do that Java does not call can refuse it too.
+            let begins = more.is_some_and(|more| more.first().is_some_and(is_deletion));
+            if let Err(refusal) = &answer
+                && begins
+                && differs(refusal, step)
+                && references.all.iter().any(|it| can_forbid(it) && explained(step, it))
+            {
+                log.told_instead(&expected, acts_left);
+                let text =
+                    format!("{}: after listeners were called: {}", step.text("id")?, refusal.text);
+                return Ok(Refused::ForAnother(text));
+            }
             let more = more.filter(|more| !more.is_empty() && more.iter().all(is_deletion));
             let Some(more) = more.filter(|_| answer.is_err() && !step.flag("partial")) else {
                 told.into_iter().for_each(|event| log.add(event));
@@ -67,9 +81,8 @@ pub fn replay(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
     }
 }
 
-fn compare(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
+fn compare(tx: &Tx<'_, '_>, step: &Step, references: &References) -> Outcome<Refused> {
     let root = step.text("id")?.parse()?;
-    let references = References::read(tx.tx)?;
     let objects: BTreeSet<ObjId> = tx.tx.all_objects()?.to_vec()?.into_iter().collect();
     let before = tx.tx.read_pairs(|kv| Ok(digest::state_digest(kv)?))?;
     let mut done = None;
@@ -84,7 +97,7 @@ fn compare(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
     same("pairs after undoing it", after.sha256, before.sha256)?;
     let (answer, left) = match done {
         Some((answer, Some(left))) => (answer, left?),
-        Some((answer, None)) => return of_refusal(tx, step, root, &references, answer),
+        Some((answer, None)) => return of_refusal(tx, step, root, references, answer),
         None => return Err(fail("the deletion was not performed")),
     };
     if !answer.as_ref().is_ok_and(|deleted| *deleted == json!(true)) {
@@ -96,11 +109,7 @@ fn compare(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
         let Reference { holder, target, .. } = reference;
         return Err(fail(format!("{holder} forbids the deletion of {target}, and is left")));
     }
-    let explained = |it: &Reference| match step.get("detail") {
-        Some(detail) => is_named(it, detail),
-        None => step.flag("partial"),
-    };
-    if !references.all.iter().any(|it| forbids(it, &gone) && explained(it)) {
+    if !references.all.iter().any(|it| forbids(it, &gone) && explained(step, it)) {
         return Err(fail("it was done, and there is no reference for which Java has refused it"));
     }
     Ok(Refused::Undone(format!("{root}: all that forbids the deletion goes too")))
@@ -115,9 +124,9 @@ fn of_refusal(
     answer: Answer,
 ) -> Outcome<Refused> {
     let Err(refusal) = &answer else { return Ok(Refused::Answer(answer)) };
-    let differs = |detail: &&Value| Value::from(refusal.detail.clone()) != **detail;
     let named = step.get("detail").filter(|_| refusal.kind == "referenced-object");
-    let Some(named) = named.filter(differs) else { return Ok(Refused::Answer(answer)) };
+    let named = named.filter(|_| differs(refusal, step));
+    let Some(named) = named else { return Ok(Refused::Answer(answer)) };
     let (mut going, mut refusing) = (BTreeSet::new(), Vec::new());
     let _ = tx.tx.delete_together(&[root], &mut |step| {
         match step {
@@ -149,12 +158,29 @@ fn left(tx: &Tx<'_, '_>) -> Outcome<(BTreeSet<ObjId>, References)> {
     Ok((objects, References::read(tx.tx)?))
 }
 
+/// Whether the answer to a deletion that Java refuses is another one than Java's.
+fn differs(refusal: &Refusal, step: &Step) -> bool {
+    let detail = |named: &Value| *named != Value::from(refusal.detail.clone());
+    refusal.kind != "referenced-object" || step.get("detail").is_some_and(detail)
+}
+
+/// Whether it may be the reference for which Java has refused the deletion.
+fn explained(step: &Step, reference: &Reference) -> bool {
+    match step.get("detail") {
+        Some(detail) => is_named(reference, detail),
+        None => step.flag("partial"),
+    }
+}
+
 /// Whether it forbids the deletion of an object that goes.
 fn forbids(reference: &Reference, going: &BTreeSet<ObjId>) -> bool {
+    can_forbid(reference) && going.contains(&reference.target)
+}
+
+/// Whether it forbids the deletion of its target.
+fn can_forbid(reference: &Reference) -> bool {
     let action = reference.options().map(|options| options.inverse_delete);
-    action == Some(DeleteAction::Exception)
-        && reference.holder != reference.target
-        && going.contains(&reference.target)
+    action == Some(DeleteAction::Exception) && reference.holder != reference.target
 }
 
 /// Whether Java has named it.

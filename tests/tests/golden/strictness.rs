@@ -139,7 +139,7 @@ fn of_others(data: &Path, report: &mut Report) {
 }
 
 /// Deletions that Java refuses: whether the trace passes, and its steps. A goes with B; D stays.
-fn deletions() -> [(&'static str, bool, Vec<String>); 6] {
+fn deletions() -> [(&'static str, bool, Vec<String>); 10] {
     let create = |n: u8| format!(r#""op":"create","id":"010000000000000{n}","expect":true"#);
     let set = |holder: u8, field: &str, target: u8| {
         format!(
@@ -155,13 +155,22 @@ fn deletions() -> [(&'static str, bool, Vec<String>); 6] {
     let partial =
         r#""op":"delete","id":"0100000000000002","error":"referenced-object","partial":true"#;
     let case = |references: &[String], deletion: String| {
-        let created = [1, 2, 3].map(create);
+        let created = [1, 2, 3, 4].map(create);
         let steps = created.into_iter().chain(references.iter().cloned());
         steps.chain([deletion, exists.clone()]).collect::<Vec<_>>()
     };
     let (goes, forbids, stays) = (set(1, "next", 2), set(1, "strict", 2), set(3, "strict", 2));
     let both = [goes.clone(), forbids.clone()];
-    let all = [goes.clone(), forbids.clone(), stays];
+    let all = [goes.clone(), forbids.clone(), stays.clone()];
+    // A listener does this when B is deleted, which Java does not come to.
+    let heard = |step: &str| {
+        format!(
+            r#""op":"listen","name":"l","kind":"delete","path":[],"pathOf":[],"times":1,"do":[{{{step}}}],"expect":"ok""#
+        )
+    };
+    let fails = heard(r#""op":"fail""#);
+    let lets_go =
+        heard(r#""op":"set","id":"0100000000000003","field":"strict","value":null,"expect":"ok""#);
     [
         ("a deletion whose holder goes too", true, case(&both, refused(1, "strict"))),
         ("half a deletion whose holder goes too", true, case(&both, partial.to_owned())),
@@ -176,6 +185,26 @@ fn deletions() -> [(&'static str, bool, Vec<String>); 6] {
             "a refused deletion with an object that does not forbid it",
             false,
             case(&all, refused(1, "next")),
+        ),
+        (
+            "a deletion whose listener fails",
+            true,
+            case(&[stays.clone(), fails.clone()], refused(3, "strict")),
+        ),
+        (
+            "a deletion whose listener fails, which nothing forbids",
+            false,
+            case(&[fails], refused(3, "strict")),
+        ),
+        (
+            "a deletion whose listener lets go",
+            true,
+            case(&[stays.clone(), lets_go.clone()], refused(3, "strict")),
+        ),
+        (
+            "a deletion whose listener lets go of one of two",
+            true,
+            case(&[stays, set(4, "strict", 2), lets_go], refused(3, "strict")),
         ),
     ]
 }
