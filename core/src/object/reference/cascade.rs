@@ -144,11 +144,11 @@ impl Transaction<'_> {
         let Some(holder) = self.refusing_holder(field, id)? else { return Ok(()) };
         // An entry of a map can go with its other half.
         let stays = cascade.noted.is_empty() && !field.shares_entries;
-        if let Some(only) = cascade.only.filter(|_| stays) {
-            if !self.types_that_can_go(only, cascade).contains(holder.storage_id()) {
-                cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
-                return Err(self.referenced(id, holder, field.field));
-            }
+        if let Some(only) = cascade.only.filter(|_| stays)
+            && !self.types_that_can_go(only, cascade).contains(holder.storage_id())
+        {
+            cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
+            return Err(self.referenced(id, holder, field.field));
         }
         cascade.noted.push((id, field.field));
         Ok(())
