@@ -67,6 +67,8 @@ struct State {
     host: usize,
     /// The host that answered last.
     answered: Option<usize>,
+    /// Transactions to which hosts have said nothing, one host after the other.
+    silences: usize,
 }
 
 impl Pool {
@@ -369,6 +371,27 @@ impl Pool {
         drop(state);
         drop(idle);
         self.freed.notify_all();
+    }
+
+    /// Notes that a host has said nothing to a transaction that has a connection of this age.
+    /// Whether to run it again is in vain: there is no other host, or that one says nothing either.
+    pub(crate) fn note_silence(&self, age: u64) -> bool {
+        let mut state = self.lock();
+        // Others may have noticed the same.
+        if state.age == age {
+            state.silences += 1;
+        }
+        let is_in_vain = self.address.hosts.len() == 1 || state.silences > 1;
+        if is_in_vain {
+            // Another transaction may try each of them again.
+            state.silences = 0;
+        }
+        is_in_vain
+    }
+
+    /// Notes that a host has answered a transaction, if it has.
+    pub(crate) fn note_answer(&self) {
+        self.lock().silences = 0;
     }
 
     /// One connection less.

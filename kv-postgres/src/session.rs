@@ -119,10 +119,10 @@ impl PostgresSession {
         let Some(held) = &mut self.held else {
             return Err(KvError::Stale("its connection is lost".to_owned()));
         };
+        let age = held.age;
         let result = act(&mut held.connection, &self.pool);
         result.map_err(|failure| {
-            // No other host can answer instead.
-            if failure.is_silence() && self.pool.address.hosts.len() == 1 {
+            if failure.is_silence() && self.pool.note_silence(age) {
                 note_wait_in_vain();
             }
             self.failed(what, failure)
@@ -178,6 +178,9 @@ impl PostgresSession {
             awaits_certainty &= connection.failed_at() < certain;
             answers
         });
+        if answers.is_ok() {
+            self.pool.note_answer();
+        }
         answers.map_err(|error| match error {
             KvError::Timeout(why) if awaits_certainty => KvError::Retry(format!(
                 "{why}; others write all the time, and what is read must be certain: wait longer (TxOptions::wait), \
@@ -332,6 +335,7 @@ impl PostgresSession {
             let what = "the server did not wait for its replica, so the commit can be lost with it";
             return Err(KvError::OutcomeUnknown(what.to_owned()));
         }
+        self.pool.note_answer();
         match last {
             Some(answer) if answer.tag == "COMMIT" => Ok(()),
             _ => Err(KvError::Retry("the server has rolled back".to_owned())),

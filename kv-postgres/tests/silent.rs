@@ -1,8 +1,10 @@
 //! Servers that take connections and then say nothing.
 #![allow(clippy::unwrap_used)]
 
-use std::io::Read as _;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,6 +95,90 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
         assert_eq!(attempts, 1, "{is_idle}");
         proxy.end_fault();
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+    }
+}
+
+/// A host that answers while clients log in, and says nothing more to a transaction while it is
+/// frozen, as one whose disk hangs.
+struct HalfFrozen {
+    port: u16,
+    is_frozen: Arc<AtomicBool>,
+}
+
+impl HalfFrozen {
+    fn before(server: u16) -> HalfFrozen {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let is_frozen = Arc::new(AtomicBool::new(false));
+        let frozen = Arc::clone(&is_frozen);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+                let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                let frozen = Arc::clone(&frozen);
+                thread::spawn(move || pass_on(back, &|_| false));
+                thread::spawn(move || {
+                    let begins = |sent: &[u8]| {
+                        sent.windows(5).any(|word| word.eq_ignore_ascii_case(b"begin"))
+                    };
+                    let stalls = |sent: &[u8]| frozen.load(Ordering::Relaxed) && begins(sent);
+                    pass_on((client, server), &stalls);
+                });
+            }
+        });
+        HalfFrozen { port, is_frozen }
+    }
+
+    fn freeze(&self, is_frozen: bool) {
+        self.is_frozen.store(is_frozen, Ordering::Relaxed);
+    }
+}
+
+/// Passes on what comes, until something stalls it: then what comes is taken, and goes nowhere.
+fn pass_on((mut from, mut to): (TcpStream, TcpStream), stalls: &dyn Fn(&[u8]) -> bool) {
+    let (mut bytes, mut is_stalled) = ([0; 65_536], false);
+    while let Ok(len @ 1..) = from.read(&mut bytes) {
+        is_stalled |= stalls(&bytes[..len]);
+        if !is_stalled && to.write_all(&bytes[..len]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Each host is waited for once, and not once for each time that the transaction runs.
+#[test]
+fn hosts_that_are_all_frozen_are_not_waited_for_again_and_again() {
+    let Some(server) = server() else { return };
+    let hosts = [(); 2].map(|()| HalfFrozen::before(server.port()));
+    let url = server.new_table();
+    let places = format!("127.0.0.1:{},127.0.0.1:{}/", hosts[0].port, hosts[1].port);
+    let url = url.replace(&format!("127.0.0.1:{}/", server.port()), &places);
+    assert!(url.contains(&places), "{url}");
+    let builder = PostgresStore::builder().wait(Duration::from_millis(300));
+    let store = builder.open(&url).unwrap();
+    let mut attempts = 0;
+    let mut read = || {
+        attempts = 0;
+        let read = store.read(|tx| {
+            attempts += 1;
+            tx.get(b"key").map(drop)
+        });
+        (read, attempts)
+    };
+    read().0.unwrap();
+    hosts.iter().for_each(|host| host.freeze(true));
+    let (result, attempts) = read();
+    assert!(result.unwrap_err().is_retryable());
+    assert_eq!(attempts, 2);
+    // One of them is enough, whichever it is.
+    for at in [0, 1] {
+        hosts[at].freeze(false);
+        let (result, attempts) = read();
+        result.unwrap();
+        assert!(attempts <= 2, "{attempts}");
+        hosts[at].freeze(true);
     }
 }
 

@@ -54,6 +54,31 @@ fn other_programs_tell_what_they_commit() {
     assert!(last.wait_timeout(SOON).unwrap_err().is_stale());
 }
 
+/// One program names the schema of the table, and another one finds it by its path.
+#[test]
+fn programs_that_name_the_schema_and_those_that_search_for_it_tell_each_other() {
+    let Some(server) = Postgres::shared() else { return };
+    let (url, schema) = (server.new_table(), format!("watched_{}", std::process::id()));
+    server.sql(&format!("CREATE SCHEMA {schema}"));
+    let open = |setting, value| {
+        PostgresStore::builder().watches(true).setting(setting, value).open(&url).unwrap()
+    };
+    let named = open("schema", schema.clone());
+    let found = open("options", format!("-c search_path={schema}"));
+    let elsewhere = PostgresStore::builder().watches(true).open(&url).unwrap();
+    let watches = [watch(&named, b"key"), watch(&found, b"key")];
+    put(&elsewhere, &[b"another"]);
+    put(&named, &[b"key"]);
+    assert!(watches.iter().all(|watch| watch.wait_timeout(SOON).unwrap()));
+    let watches = [watch(&named, b"other"), watch(&found, b"other")];
+    put(&found, &[b"other"]);
+    assert!(watches.iter().all(|watch| watch.wait_timeout(SOON).unwrap()));
+    let is_here = |store: &PostgresStore| {
+        store.read(|tx| Ok(permazen_kv::KvRead::get(&*tx, b"other")?.is_some())).unwrap()
+    };
+    assert!(is_here(&named) && is_here(&found) && !is_here(&elsewhere));
+}
+
 #[test]
 fn more_than_fits_into_a_notification_wakes_all() {
     let Some(server) = Postgres::shared() else { return };
@@ -89,7 +114,7 @@ fn a_lost_listener_wakes_all_and_listens_again() {
     let Some(server) = Postgres::shared().filter(|server| server.port() > 0) else { return };
     let url = format!("{}&watches=on", server.new_table());
     let store = PostgresStore::open(&url).unwrap();
-    let table = url.split(['=', '&']).nth(1).unwrap();
+    let table = url.split_once("table=").unwrap().1.split('&').next().unwrap();
     let watches = [watch(&store, b"a"), watch(&store, b"b")];
     server.sql(&format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN \"{table}_watch\"'"

@@ -13,6 +13,8 @@
 
 mod etcd;
 mod failover;
+#[cfg(unix)]
+pub mod forks;
 pub mod objects;
 mod peers;
 mod pooler;
