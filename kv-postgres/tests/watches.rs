@@ -74,7 +74,7 @@ fn programs_that_name_the_schema_and_those_that_search_for_it_tell_each_other() 
     put(&found, &[b"other"]);
     assert!(watches.iter().all(|watch| watch.wait_timeout(SOON).unwrap()));
     let is_here = |store: &PostgresStore| {
-        store.read(|tx| Ok(permazen_kv::KvRead::get(&*tx, b"other")?.is_some())).unwrap()
+        store.read(|tx| Ok(permazen_kv::KvRead::get(tx, b"other")?.is_some())).unwrap()
     };
     assert!(is_here(&named) && is_here(&found) && !is_here(&elsewhere));
 }
