@@ -235,7 +235,7 @@ impl Client {
         Name(self.address.hosts.get(host))
     }
 
-    /// What was counted, and how many connections are open that nobody uses.
+    /// What was counted, and how many connections are open and not in use.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.counts.counters();
         let idle: usize = self.lock().idle.iter().map(Vec::len).sum();
@@ -426,7 +426,7 @@ impl Client {
     }
 }
 
-/// What a member is called, put into words only where that is told.
+/// What a member is called, put into words only where a message says it.
 struct Name<'a>(Option<&'a ServerHost>);
 
 impl Display for Name<'_> {

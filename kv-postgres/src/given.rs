@@ -20,7 +20,7 @@ pub(crate) struct Given {
     of_environment: Environment,
 }
 
-/// What the environment says, if nobody else does.
+/// What the environment says, where neither the program nor the URL does.
 #[derive(Default)]
 struct Environment {
     settings: Vec<(&'static str, String)>,
@@ -95,7 +95,7 @@ impl Given {
         hosts.map(|named| host(named).ok_or_else(|| "PGHOST or PGPORT is wrong".into())).collect()
     }
 
-    /// How connections are encrypted, and how this program proves who it is.
+    /// How connections are encrypted, and how this program proves its identity.
     pub(crate) fn tls(self, is_local: bool) -> Result<(Tls, Option<OwnCertificate>), String> {
         let is_asked_for = self.roots.is_some() || self.certificate.is_some();
         let mode = match self.mode.as_deref() {

@@ -487,7 +487,7 @@ fn ask_what_became(
 
 /// Inserts a token if it is not there. Returns whether the commit has inserted it before, and the time of the server.
 fn insert_token(pool: &Pool, connection: &mut Connection, token: &[u8]) -> Done<(bool, i64)> {
-    // Who asks at a higher level could be refused the answer. A connection that keeps its settings has this level.
+    // At a higher level the server could refuse the answer. A connection that keeps its settings has this level.
     let pooled = usize::from(pool.address.pooled);
     if pool.address.pooled {
         connection.add(BEGIN_ASKING, &[])?;

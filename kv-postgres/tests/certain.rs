@@ -155,7 +155,7 @@ fn a_closure_that_wants_a_snapshot_runs_again_as_a_certain_one() {
     });
     assert_eq!(snapshot.unwrap().get(b"x").unwrap().as_deref(), Some(&b"0"[..]));
     assert_eq!(attempts, 2);
-    // One that nobody runs again is told what it is.
+    // One that does not run again gets an error that says what it is.
     let tx = store.begin(&TxOptions::reading()).unwrap();
     tx.get(b"x").unwrap();
     assert!(matches!(tx.snapshot(), Err(KvError::Unsupported(_))));

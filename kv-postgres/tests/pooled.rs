@@ -67,7 +67,7 @@ fn stores_work_through_it_with_the_option() {
         let snapshot = reading.snapshot().unwrap();
         one.write(|tx| tx.put(&[0], b"new")).unwrap();
         assert_ne!(snapshot.get(&[0]).unwrap().as_deref(), Some(&b"new"[..]));
-        // A small table is not read as a whole, so transactions that touch different keys are in nobody's way.
+        // A small table is not read as a whole, so transactions that touch different keys do not conflict.
         drop((snapshot, reading));
         let (mut left, mut right) =
             (one.begin(&TxOptions::writing()).unwrap(), one.begin(&TxOptions::writing()).unwrap());

@@ -69,7 +69,7 @@ fn a_transaction_waits_no_longer_than_its_options_say() {
     }
 }
 
-/// A server that is frozen: who has waited for it once does not wait again and again.
+/// A server that is frozen: a closure that has waited for it once does not wait again and again.
 #[test]
 fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
     let Some(server) = server() else { return };

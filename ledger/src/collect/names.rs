@@ -16,9 +16,9 @@ pub(super) struct Names {
     /// The branches with their heads.
     pub(super) branches: Vec<(String, Vec<CommitId>)>,
     pub(super) tags: Vec<(String, CommitId)>,
-    /// What somebody reads.
+    /// What is being read.
     pub(super) pins: Vec<CommitId>,
-    /// What somebody makes a head on.
+    /// What a transaction is about to make a head on.
     pub(super) bases: Vec<CommitId>,
     pub(super) remote: Remote,
     /// The commits that are not at the remote yet, once the page is attached to one.

@@ -39,7 +39,7 @@ impl CommitTime {
         CommitTime(self.0.saturating_add(1).min(Self::FAR - 1))
     }
 
-    /// So many milliseconds later, with the same counter. The last one if there is none so late.
+    /// As many milliseconds later as `millis` says, with the same counter. The last one if there is none so late.
     pub(crate) fn later(self, millis: u64) -> Self {
         let ticks = millis.saturating_mul(1 << COUNTER_BITS);
         CommitTime(self.0.saturating_add(ticks).min(Self::LIMIT - 1))

@@ -21,7 +21,8 @@ impl Page {
     /// lose their place in the branch; a program that has their IDs can still read them. If the content
     /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
     /// of a linear database that are open on the branch are not disturbed, because its content stays.
-    /// Commits that are no longer [kept](Page::set_retention) do not forbid a squash onto the first commit.
+    /// Commits that [retention](Page::set_retention) has removed do not forbid a squash onto the first
+    /// commit.
     ///
     /// Nothing else may lead through a commit that is replaced: no other branch, whether it leaves this one there or
     /// at its head, no tag, no open transaction of a [connection](Page::connect) or

@@ -92,7 +92,7 @@ impl Replaced<'_> {
                 continue;
             }
             for parent in &link.parents {
-                // What is no longer kept leads to nothing.
+                // What retention has removed leads to nothing.
                 let found = match self.shared.parent(parent, &id)? {
                     Parent::Here(commit) => Some(Link::from(&commit)),
                     Parent::First | Parent::Pruned(_) => None,
@@ -135,8 +135,8 @@ impl Replaced<'_> {
         }
     }
 
-    /// Fails if one of them is at the remote, where others may have it. `is_cut_off` says that commits before them
-    /// are no longer kept.
+    /// Fails if one of them is at the remote, where others may have it. `is_cut_off` says that
+    /// retention has removed commits before them.
     pub(super) fn check_remote(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
         let rows = &self.shared.open.rows;
         if rows.remote(host)? != Remote::Attached {

@@ -17,7 +17,7 @@ pub(super) struct Turn {
     over: Condvar,
 }
 
-/// Who has the turn.
+/// The transaction that has the turn.
 #[derive(Debug)]
 struct Holder {
     /// The thread on which the transaction ends, if it has said so.
