@@ -7,6 +7,9 @@ use crate::store_parts::lock::lock;
 use crate::store_parts::process::Process;
 use crate::{KvError, Result};
 
+/// What an optimistic database is called in errors.
+pub(super) const NAME: &str = "an optimistic database";
+
 /// Held during a commit, so that there is only one at a time.
 pub(super) struct Committing {
     commit: Mutex<()>,
@@ -41,7 +44,7 @@ impl Committing {
             Ok(commit) => commit,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                return Err(KvError::Forked { store: super::NAME.into() });
+                return Err(KvError::Forked { store: NAME.into() });
             }
         };
         *owner = Process::this();

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use super::committing::NAME;
 use crate::contract::TURN_AFTER;
 use crate::store_parts::above::Above;
 use crate::store_parts::counts::Counts;
@@ -48,7 +49,7 @@ pub(super) struct Turns {
 
 impl Default for Turns {
     fn default() -> Self {
-        let lock = WriteLock::of(super::NAME);
+        let lock = WriteLock::of(NAME);
         Turns { lock, taken: AtomicBool::new(false), current: Mutex::default() }
     }
 }

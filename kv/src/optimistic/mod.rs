@@ -66,9 +66,6 @@ use crate::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
 
-/// What this is called in errors.
-const NAME: &str = "an optimistic database";
-
 /// A database whose transactions are checked when they commit; see the [module](self).
 pub struct OptimisticDatabase<S> {
     engine: Engine<S>,

@@ -36,13 +36,11 @@ mod transaction;
 
 use std::sync::Arc;
 
+use self::state::FORKED;
 use self::transaction::RemoteTransaction;
 use crate::store_parts::counts::Counts;
 use crate::store_parts::process::Process;
 use crate::{Capabilities, Counters, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
-
-/// What a child of a fork cannot use, for errors.
-const FORKED: &str = "a store on a server";
 
 pub use crate::contract::WatchTracker;
 pub use crate::store_parts::write_lock::note_wait_in_vain;

@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-use super::FORKED;
 use super::engine::{RangeRead, Session};
 use super::known::Known;
 use crate::store_parts::counts::Counts;
 use crate::store_parts::earlier_failure::EarlierFailure;
 use crate::store_parts::process::Process;
 use crate::{Direction, Result, key};
+
+/// What a child of a fork cannot use, for errors.
+pub(super) const FORKED: &str = "a store on a server";
 
 /// A session, and what is known from it.
 pub(super) struct State {
