@@ -144,13 +144,18 @@ impl Output {
         let interactive = self.may_page && self.is_terminal && io::stdin().is_terminal();
         // From its start, Ctrl-C is for the pager, too.
         let paging = interactive.then(|| self.interrupt.paging());
+        if interactive {
+            keyboard::lend();
+        }
         let started = if interactive { Pager::start() } else { None };
         let (Some(paging), Some((pager, input))) = (paging, started) else {
+            if interactive {
+                keyboard::take_back();
+            }
             let shown = show(self);
             self.flush();
             return shown;
         };
-        let lent = keyboard::restore();
         let stdout = self.sink.redirect(Box::new(input));
         self.may_page = false;
         let shown = show(self);
@@ -161,9 +166,7 @@ impl Output {
         if let Err(error) = pager.wait() {
             self.sink.fail(error);
         }
-        if lent {
-            keyboard::keep();
-        }
+        keyboard::take_back();
         shown
     }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen::escape::path_text;
 use rustyline::completion::Completer;
@@ -11,7 +13,10 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, Modifiers, RepeatCount,
+};
 
 use super::complete::{Completion, complete};
 use super::history;
@@ -36,6 +41,8 @@ pub(super) struct Terminal<'s> {
     editor: Editor<Help<'s>, FileHistory>,
     /// Where lines are kept.
     history: Option<PathBuf>,
+    /// Set by the key that ends the input.
+    ends: Arc<AtomicBool>,
 }
 
 impl<'s> Terminal<'s> {
@@ -65,17 +72,30 @@ impl<'s> Terminal<'s> {
         if !WITHOUT_EDITING.iter().any(|without| without.eq_ignore_ascii_case(&term)) {
             keyboard::keep();
         }
-        Ok(Terminal { editor, history })
+        let ends = Arc::new(AtomicBool::new(false));
+        let mut bind = |key: Option<char>, does: Box<dyn ConditionalEventHandler>| {
+            if let Some(key) = key {
+                let key = KeyEvent::new(key, Modifiers::NONE);
+                editor.bind_sequence(key, EventHandler::Conditional(does));
+            }
+        };
+        bind(keyboard::end_key(), Box::new(Ends(Arc::clone(&ends))));
+        bind(keyboard::stop_key(), Box::new(Stops));
+        Ok(Terminal { editor, history, ends })
     }
 
     /// Reads a text. If that fails, the editor may have lost what it had read beyond the text; what
     /// comes after that goes too, since it may begin in the middle of a line.
     fn line(&mut self, prompt: &str) -> rustyline::Result<String> {
-        let read = self.editor.readline(prompt);
-        if let Err(error) = &read {
-            keyboard::drop_typed(is_unreadable(error));
+        let read = keyboard::while_reading(|| self.editor.readline(prompt));
+        match read {
+            Ok(_) if self.ends.swap(false, Ordering::Relaxed) => Err(ReadlineError::Eof),
+            Ok(text) => Ok(text),
+            Err(error) => {
+                keyboard::drop_typed(is_unreadable(&error));
+                Err(error)
+            }
         }
-        read
     }
 
     /// Keeps a text for the next session. Nothing depends on it.
@@ -144,7 +164,33 @@ impl Lines for Terminal<'_> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
+        // The editor may have read the beginning of a line that would otherwise be for a shell.
+        keyboard::drop_typed(false);
         keyboard::restore();
+    }
+}
+
+/// The key that ends the input, in an empty line. If the editor did that itself, it would lose what it
+/// has read beyond it.
+struct Ends(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Ends {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext<'_>) -> Option<Cmd> {
+        if !at.line().is_empty() {
+            return None;
+        }
+        self.0.store(true, Ordering::Relaxed);
+        Some(Cmd::AcceptLine)
+    }
+}
+
+/// The key that stops the program.
+struct Stops;
+
+impl ConditionalEventHandler for Stops {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        keyboard::stop();
+        Some(Cmd::Repaint)
     }
 }
 

@@ -393,7 +393,13 @@ fn mistakes_in_json_have_a_place_and_change_nothing() {
         (object("\"age\":300000000000"), "field age"),
         (object("\"tags\":1"), "field tags: a number where a list is expected"),
         (object("\"scores\":[1]"), "an entry of a map is"),
-        (object("\"visits\":1.5"), "field visits"),
+        (
+            object(
+                r#""scores":[{"key":"a","value":1},{"key":"b","value":1},{"key":"a","value":2}]"#,
+            ),
+            "field scores: entries 1 and 3 have the same key",
+        ),
+        (object("\"visits\":1.5"), "field visits: 1.5 where a whole number of 64 bits"),
         (object("\"name\":{\"damaged\":\"x'00'\",\"reason\":\"\"}"), "its value was damaged"),
         (object("\"spouse\":\"1000000000000099\""), "unresolved reference"),
         (object("").replace(":1,", ":7,"), "no schema 7 is recorded"),

@@ -7,6 +7,8 @@ mod formats;
 mod guide;
 mod hostile;
 mod interrupts;
+#[cfg(unix)]
+mod keyboard;
 mod others;
 mod pager;
 mod prompt;
@@ -14,3 +16,4 @@ mod scripts;
 mod servers;
 mod stores;
 mod support;
+mod terminal;

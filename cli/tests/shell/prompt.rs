@@ -6,7 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use permazen::kv::{KvDatabase, TxOptions};
 
-use crate::support::{Fixture, Ran, program, without_terminal};
+use crate::support::{Fixture, Ran, program};
+use crate::terminal::Terminal;
 
 /// Types lines, and gives what is shown.
 fn typed(db: &Fixture, options: &[&str], lines: &str) -> Ran {
@@ -477,74 +478,6 @@ fn its_commands_are_refused_elsewhere() {
     }
 }
 
-/// A terminal, which the program `script` makes.
-pub(crate) struct Terminal {
-    child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
-    /// What was shown and not looked at yet.
-    shown: String,
-}
-
-impl Terminal {
-    /// The prompt on a terminal; `None` if there is no such program.
-    fn new(db: &Fixture, options: &str) -> Option<Terminal> {
-        Terminal::on(db, &db.path(), options, "cat")
-    }
-
-    fn with_pager(db: &Fixture, options: &str, pager: &str) -> Option<Terminal> {
-        Terminal::on(db, &db.path(), options, pager)
-    }
-
-    /// The same with another store; the history is beside the database.
-    pub(crate) fn on(db: &Fixture, store: &Path, options: &str, pager: &str) -> Option<Terminal> {
-        let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
-        let mut command = Command::new("script");
-        command.args(["-qec", &format!("'{program}' '{}' {options}", store.display())]);
-        command.arg("/dev/null").env("TERM", "xterm").env("PAGER", pager);
-        command.env("XDG_STATE_HOME", db.file("state"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = match command.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                without_terminal();
-                return None;
-            }
-            child => child.unwrap(),
-        };
-        let input = child.stdin.take().unwrap();
-        let output = child.stdout.take().unwrap();
-        Some(Terminal { child, input, output, shown: String::new() })
-    }
-
-    /// Waits until this is shown, and gives what was shown before it.
-    pub(crate) fn waits_for(&mut self, text: &str) -> String {
-        wait_for(text, &mut self.output, &mut self.shown)
-    }
-
-    pub(crate) fn types(&mut self, keys: &str) {
-        self.input.write_all(keys.as_bytes()).unwrap();
-    }
-
-    pub(crate) fn ends(mut self) -> Option<i32> {
-        let mut rest = Vec::new();
-        self.output.read_to_end(&mut rest).unwrap();
-        self.child.wait().unwrap().code()
-    }
-}
-
-fn wait_for(text: &str, output: &mut ChildStdout, shown: &mut String) -> String {
-    let mut bytes = [0; 4096];
-    loop {
-        if let Some(at) = shown.find(text) {
-            let after = shown.split_off(at + text.len());
-            return std::mem::replace(shown, after);
-        }
-        let read = output.read(&mut bytes).unwrap();
-        assert!(read > 0, "it has ended: {shown}");
-        shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
-    }
-}
-
 #[test]
 fn on_a_terminal() {
     let db = Fixture::new();
@@ -584,106 +517,6 @@ fn on_a_terminal() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
-}
-
-/// All lines that come at once are run, each as a whole.
-#[test]
-fn lines_that_arrive_together_are_all_run() {
-    let mut lines = String::new();
-    let mut names = Vec::new();
-    for n in 0..100 {
-        let name = if n % 4 == 0 { format!("zwölf € 🦀 {n}") } else { format!("pet {n}") };
-        // Longer than what the editor, and than what a terminal takes at a time.
-        let echo = "ü".repeat(if n % 8 == 1 { 600 } else { 1 });
-        let echo = if n % 30 == 2 { "x".repeat(5000) } else { echo };
-        lines.push_str(&match n % 3 {
-            0 => format!("create Pet name =\r  \"{name}\"\r"),
-            1 => format!("echo {echo}; create Pet name = \"{name}\"\r"),
-            _ => format!("sleep 0.01\recho {echo}; create Pet name = \"{name}\"\r"),
-        });
-        names.push(name);
-    }
-    names.push("Rex".to_owned());
-    names.sort();
-    let found = |db: &Fixture| -> Vec<String> {
-        let found = db.run(&["find Pet columns name", "--raw"]).done();
-        let mut found: Vec<_> = found.lines().map(str::to_owned).collect();
-        found.sort();
-        found
-    };
-    for chunk in [usize::MAX, 1000, 61] {
-        let db = Fixture::new();
-        let Some(mut terminal) = Terminal::new(&db, "--write --raw --no-history") else { return };
-        if chunk == usize::MAX {
-            terminal.waits_for("permazen> ");
-        }
-        let all = format!("{lines}commit --yes\r").into_bytes();
-        let Terminal { input, output, shown, .. } = &mut terminal;
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                all.chunks(chunk.min(all.len())).for_each(|part| input.write_all(part).unwrap());
-            });
-            wait_for("committed: Pet: 100 created", output, shown);
-        });
-        // A line without its end is not run.
-        terminal.waits_for("permazen> ");
-        terminal.types("delete all Pet");
-        terminal.waits_for("delete all Pet");
-        terminal.types("\x03");
-        terminal.waits_for("permazen> ");
-        terminal.types("\x04");
-        assert_eq!(terminal.ends(), Some(0));
-        assert_eq!(found(&db), names);
-    }
-}
-
-/// What is lost with a line takes no part of another line with it.
-#[test]
-fn what_comes_with_a_line_that_is_dropped_is_not_cut() {
-    let db = Fixture::new();
-    for dropped in ["\x03", "\u{1}\x05\x03"] {
-        let Some(mut terminal) = Terminal::new(&db, "--write --raw --no-history") else { return };
-        terminal.waits_for("permazen> ");
-        let rest = "x".repeat(1010);
-        terminal.types(&format!("echo a{dropped}echo {rest} ; delete all Pet\recho b\r"));
-        terminal.waits_for("permazen> ");
-        terminal.types("echo end\r");
-        let shown = terminal.waits_for("\nend\r\n");
-        assert!(!shown.contains("set") && !shown.contains("deleted"), "{shown}");
-        terminal.types("diff\r\x04");
-        terminal.waits_for("there are no changes");
-        assert_eq!(terminal.ends(), Some(0));
-    }
-    let Some(mut terminal) = Terminal::new(&db, "--write --raw --no-history") else { return };
-    terminal.waits_for("permazen> ");
-    let line = "echo ".to_owned() + &"x".repeat(1015) + " delete all Pet\r";
-    terminal.input.write_all(b"echo \xff").unwrap();
-    terminal.types(&line.repeat(20));
-    terminal.waits_for("the line is not UTF-8");
-    terminal.waits_for("permazen> ");
-    terminal.types("diff\r\x04");
-    terminal.waits_for("there are no changes");
-    assert_eq!(terminal.ends(), Some(0));
-}
-
-/// The terminal is as before when the prompt has ended.
-#[test]
-fn the_terminal_gets_its_mode_back() {
-    let db = Fixture::new();
-    let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
-    let line = format!(
-        "stty -a >{0}/before; '{program}' '{0}/db' --no-history; stty -a >{0}/after",
-        db.file("").display()
-    );
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let Ok(mut child) = command.spawn() else { return without_terminal() };
-    child.stdin.take().unwrap().write_all(b"count Pet\r\x04").unwrap();
-    assert!(child.wait_with_output().unwrap().status.success());
-    let mode = |name: &str| std::fs::read_to_string(db.file(name)).unwrap();
-    assert_eq!(mode("before"), mode("after"));
-    assert!(mode("after").contains(" icanon"), "{}", mode("after"));
 }
 
 /// A history that is no file of the user is left alone, and everything else works.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
 
-use crate::prompt::{Person, Terminal};
+use crate::prompt::Person;
 use crate::support::{Fixture, Ran, program};
+use crate::terminal::Terminal;
 
 /// A copy of the database in another kind of store.
 fn copy(db: &Fixture, kind: &str) -> String {

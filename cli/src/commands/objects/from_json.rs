@@ -1,16 +1,17 @@
 //! Objects from JSON Lines, as this program prints them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::JavaString;
 use permazen::layout::SchemaIndex;
-use permazen::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
+use permazen::object::{self, CopyOptions, MissingTargets, ObjectBuilder, Transaction};
 use permazen::object_xml::GeneratedIds;
 use permazen::schema::{
-    Item, Part, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId, SchemaModel,
+    Item, Part, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaError, SchemaId,
+    SchemaModel,
 };
 use permazen_query::syntax::{Literal, LiteralKind};
 use permazen_query::text;
@@ -95,8 +96,12 @@ fn record(transaction: &Transaction<'_>, parts: &[(JavaString, Json)]) -> Result
         Part::ObjectType => item.storage_id(),
         _ => None,
     };
-    let added = transaction.add_schema(&model);
-    added.or_else(|_| transaction.add_schema(&model.with_storage_ids(of_types)))?;
+    match transaction.add_schema(&model) {
+        Err(object::Error::Schema(SchemaError::StorageIdConflict { .. })) => {
+            transaction.add_schema(&model.with_storage_ids(of_types))?;
+        }
+        added => _ = added?,
+    }
     Ok(())
 }
 
@@ -236,8 +241,13 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
                 Json::Number(number) => text::whole_number(number),
                 _ => None,
             };
-            let count =
-                count.ok_or_else(|| format!("{} where a whole number is expected", what(json)))?;
+            let count = count.ok_or_else(|| {
+                let given = match json {
+                    Json::Number(number) => number.to_string(),
+                    other => what(other).to_owned(),
+                };
+                format!("{given} where a whole number of 64 bits is expected")
+            })?;
             builder.write_counter(field, count);
             Ok(())
         }
@@ -258,7 +268,8 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
             Ok(())
         }
         ResolvedKind::Map { key: keys, value: values } => {
-            for json in list()? {
+            let mut seen = HashMap::new();
+            for (number, json) in (1_u64..).zip(list()?) {
                 let pair = match json {
                     Json::Object(parts) => match &parts[..] {
                         [(one, key), (two, value)]
@@ -273,6 +284,9 @@ fn content(builder: &mut ObjectBuilder, field: &ResolvedField, json: &Json) -> R
                 let (key, mapped) =
                     pair.ok_or("an entry of a map is {\"key\": …, \"value\": …}")?;
                 let (key, mapped) = (value(keys, key)?, value(values, mapped)?);
+                if let Some(first) = seen.insert(key.clone(), number) {
+                    return Err(format!("entries {first} and {number} have the same key"));
+                }
                 let written = builder.write_map_entry(field, as_given(&key), as_given(&mapped));
                 written.map_err(|error| error.to_string())?;
             }
