@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use permazen::kv::{KvDatabase, TxOptions};
+use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 
 use crate::support::{Fixture, SCHEMA};
 
@@ -132,6 +132,33 @@ fn ctrl_c_ends_a_program_that_reads_its_script() {
     }
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// What looks at the file of the store does not look whether to stop, so it is not waited for.
+#[test]
+fn ctrl_c_ends_a_check_that_looks_at_the_file_of_the_store() {
+    let db = Fixture::new();
+    let store = db.open();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    // So many pages that looking at them takes longer than Ctrl-C.
+    for number in 0..80_000_u32 {
+        tx.put(&[&[0, 0xff][..], &number.to_be_bytes()].concat(), &[0; 1_200]).unwrap();
+    }
+    tx.commit().unwrap();
+    drop(store);
+    // On a busy machine, Ctrl-C may come when the file was looked at.
+    let ended = (0..20).find_map(|_| {
+        let mut child = start(&mut db.command(&["check"]));
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.starts_with("Checking "), "{line}");
+        interrupt(&child);
+        let (rest, err) = (text(out), text(child.stderr.take().unwrap()));
+        let code = child.wait().unwrap().code();
+        err.contains("interrupted; nothing was checked").then_some((code, rest))
+    });
+    assert_eq!(ended, Some((Some(130), String::new())));
 }
 
 #[test]

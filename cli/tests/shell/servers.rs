@@ -238,6 +238,43 @@ fn a_table_is_checked_and_repaired() {
     assert_eq!(run(&url, &["check"]).code, 0);
 }
 
+/// The server refuses at the end of the commit, when everything was shown.
+#[test]
+fn a_repair_that_the_server_refuses_says_that_nothing_was_changed() {
+    let Some(server) = Postgres::shared() else { return };
+    let (db, url) = (Fixture::new(), server.new_table());
+    db.run(&["copy", &url]).done();
+    run(&url, &["--write", "--yes", "kv", "put", "11416e6f001000000000000001", ""]).done();
+    let table = url.rsplit_once("table=").unwrap().1;
+    for (state, code) in [("40001", 3), ("53100", 2)] {
+        server.sql(&format!(
+            "CREATE OR REPLACE FUNCTION refuse_{table}() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN RAISE EXCEPTION 'refused on purpose' USING ERRCODE = '{state}'; END $$;
+             DROP TRIGGER IF EXISTS refuse ON \"{table}\";
+             CREATE CONSTRAINT TRIGGER refuse AFTER DELETE ON \"{table}\"
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_{table}()"
+        ));
+        let mut repair = program(Path::new(&url), &["check", "--repair", "--yes", "--write"]);
+        let refused = Ran::of(repair.current_dir(db.file("")));
+        assert_eq!(refused.code, code, "{refused:?}");
+        assert!(refused.err.contains("refused on purpose"), "{refused:?}");
+        assert!(refused.err.ends_with("; nothing was changed\n"), "{refused:?}");
+        assert!(
+            !refused.out.contains("Repaired") && !refused.out.contains("replaced"),
+            "{refused:?}"
+        );
+        // What it would have replaced is there still.
+        let left = std::fs::read_dir(db.file("")).unwrap();
+        let is_undo = |name: &std::ffi::OsString| name.to_string_lossy().contains(".undo-");
+        assert_eq!(left.filter(|file| is_undo(&file.as_ref().unwrap().file_name())).count(), 0);
+        assert_eq!(run(&url, &["check"]).code, 1);
+    }
+    server.sql(&format!("DROP TRIGGER refuse ON \"{table}\""));
+    let mut repair = program(Path::new(&url), &["check", "--repair", "--yes", "--write"]);
+    let repaired = Ran::of(repair.current_dir(db.file("")));
+    assert!(repaired.code == 1 && repaired.out.contains("Repaired: 1 changes"), "{repaired:?}");
+}
+
 #[test]
 fn a_table_is_created() {
     let Some(server) = Postgres::shared() else { return };

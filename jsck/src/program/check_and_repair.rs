@@ -11,7 +11,7 @@ use crate::{Finding, Intent, Options, Progress, RepairReport, Report};
 use permazen::kv::{KvTransaction, TxOptions};
 
 use super::args::CheckArgs;
-use super::database::{Database, dump};
+use super::database::{Database, NotCommitted, dump};
 use super::files::NewFile;
 use super::host::{Failure, Host};
 use super::plan::{Change, Plan};
@@ -50,7 +50,7 @@ pub(super) fn check(
         &mut |progress| watch.progress(progress),
     );
     watch.bar.finish();
-    let report = report.map_err(|e| format!("{}: {e}", path_text(database.path())))?;
+    let report = report.map_err(|e| database.failure(&e))?;
     let seconds = start.elapsed().as_secs_f64();
     output.summary(&report, &End { seconds, ..End::default() });
     Ok(report)
@@ -238,7 +238,7 @@ impl Repair<'_, '_> {
                 // other pairs may make other repairs necessary.
                 let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
                 let again = self.look_with(&mut ignore, &mut quiet);
-                let again = again.map_err(|e| self.failure(&e))?;
+                let again = again.map_err(|e| self.database.unchanged(&e))?;
                 if again.plan != plan && !self.stopped() {
                     kv.rollback();
                     output.again();
@@ -281,11 +281,18 @@ impl Repair<'_, '_> {
             backup.keep().map_err(|e| format!("{}: {e}", path_text(&path)))?;
         }
         let undo = undo.keep()?;
-        if let Err(e) = self.database.commit_with(self.terminal.host, kv) {
-            // It is not known whether the commit has taken place, so the undo file stays.
-            return Err(format!("{e}; what was to be replaced is in {}", path_text(&undo)).into());
+        match self.database.commit_with(self.terminal.host, kv) {
+            Ok(()) => Ok(undo),
+            Err(NotCommitted::Unchanged(why)) => {
+                // There is nothing to undo. A file that stays all the same does no harm.
+                let _ = std::fs::remove_file(&undo);
+                Err(why)
+            }
+            Err(NotCommitted::PerhapsChanged(why)) => {
+                let undo = path_text(&undo);
+                Err(format!("{why}; what was to be replaced is in {undo}").into())
+            }
         }
-        Ok(undo)
     }
 
     /// Repairs a view of the database, which is then thrown away.
@@ -339,11 +346,7 @@ impl Repair<'_, '_> {
             &mut |progress| watch.progress(progress),
         );
         watch.bar.finish();
-        result.map_err(|e| self.failure(&e))
-    }
-
-    fn failure(&self, error: &crate::Error) -> Failure {
-        format!("{}: {error}; nothing was changed", path_text(self.database.path())).into()
+        result.map_err(|e| self.database.unchanged(&e))
     }
 
     /// Writes all pairs to the backup, if one was asked for. Nothing is committed meanwhile,

@@ -115,6 +115,36 @@ fn dangers(store: &OpenStore) -> impl Iterator<Item = &Warning> {
     store.warnings().iter().filter(|warning| warning.kind() != WarningKind::Speed)
 }
 
+/// Why the changes of a repair were not committed.
+pub(super) enum NotCommitted {
+    /// The database is as it was.
+    Unchanged(Failure),
+    /// It is not known whether it is.
+    PerhapsChanged(Failure),
+}
+
+impl From<NotCommitted> for Failure {
+    fn from(not: NotCommitted) -> Failure {
+        match not {
+            NotCommitted::Unchanged(why) | NotCommitted::PerhapsChanged(why) => why,
+        }
+    }
+}
+
+const UNCHANGED: &str = "nothing was changed";
+
+/// An error of the store in other words. If others are in the way, the exit code says so.
+fn of_store(error: &KvError, what: String) -> Failure {
+    if error.is_retryable() { Busy(what).into() } else { what.into() }
+}
+
+fn in_words(error: &crate::Error, what: String) -> Failure {
+    match error {
+        crate::Error::Store(error) => of_store(error, what),
+        _ => what.into(),
+    }
+}
+
 /// The error of the store itself, so that damage is recognized.
 fn unwrapped(error: OpenError) -> Failure {
     match error {
@@ -194,6 +224,16 @@ impl Database {
         self.kind() != StoreKind::Lmdb
     }
 
+    /// Why it could not be checked.
+    pub(super) fn failure(&self, error: &crate::Error) -> Failure {
+        in_words(error, format!("{}: {error}", path_text(&self.path)))
+    }
+
+    /// Why it could not be checked for a repair.
+    pub(super) fn unchanged(&self, error: &crate::Error) -> Failure {
+        in_words(error, format!("{}: {error}; {UNCHANGED}", path_text(&self.path)))
+    }
+
     /// Begins a transaction.
     pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         // What a server only lets one see at first, and takes back at the end, is no finding.
@@ -253,15 +293,25 @@ impl Database {
         &self,
         host: &dyn Host,
         kv: Box<dyn KvTransaction + Send + '_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), NotCommitted> {
         let mut kv = Some(kv);
         let committed = host.commit(&mut || match kv.take() {
             Some(kv) => self.commit(kv),
             None => Ok(()),
         });
         match (kv, committed) {
-            (Some(_), Ok(())) => Err("interrupted; nothing was changed".into()),
-            (_, committed) => committed,
+            (None, Ok(())) => Ok(()),
+            // The host has not called it.
+            (Some(_), Ok(())) => {
+                Err(NotCommitted::Unchanged("interrupted; nothing was changed".into()))
+            }
+            (Some(_), Err(why)) => Err(NotCommitted::Unchanged(why)),
+            (None, Err(why)) => match why.downcast_ref::<KvError>() {
+                Some(error) if !error.is_outcome_unknown() => {
+                    Err(NotCommitted::Unchanged(of_store(error, format!("{error}; {UNCHANGED}"))))
+                }
+                _ => Err(NotCommitted::PerhapsChanged(why)),
+            },
         }
     }
 

@@ -91,7 +91,7 @@ pub(super) fn run(
             bar.suspend(|| output.finding(finding));
         });
         kv.rollback();
-        let slice = slice.map_err(|e| format!("{}: {e}", path_text(database.path())))?;
+        let slice = slice.map_err(|e| database.failure(&e))?;
         report.findings += slice.findings;
         report.warnings += slice.warnings;
         report.unrepairable += slice.unrepairable;
