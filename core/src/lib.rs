@@ -176,6 +176,8 @@ mod guide {
     #[cfg(feature = "jiff")]
     #[doc = include_str!("../../docs/src/encodings.md")]
     struct Encodings;
+    #[doc = include_str!("../../docs/src/monitoring.md")]
+    struct Monitoring;
     #[doc = include_str!("../../docs/src/kinds.md")]
     struct Kinds;
     #[doc = include_str!("../../docs/src/hooks.md")]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use permazen::{Permazen, PermazenObject};
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvRead, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::{Fault, Postgres, Proxy, Way};
@@ -98,6 +99,7 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
     }
 }
 
+<<<<<<< HEAD
 /// A host that answers while clients log in, and says nothing more to a transaction while it is
 /// frozen, as one whose disk hangs.
 struct HalfFrozen {
@@ -180,6 +182,36 @@ fn hosts_that_are_all_frozen_are_not_waited_for_again_and_again() {
         assert!(attempts <= 2, "{attempts}");
         hosts[at].freeze(true);
     }
+=======
+#[derive(PermazenObject)]
+struct Song {
+    title: String,
+}
+
+/// What a health check does: it begins by hand, and reads one pair.
+#[test]
+fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
+    let Some(server) = server() else { return };
+    let proxy = Proxy::new(server.port());
+    let url = proxy.url(&server.new_table(), server.port());
+    let store = PostgresStore::builder().wait(LONG).open(&url).unwrap();
+    let db = Permazen::builder(store).model::<Song>().build().unwrap();
+    let touch = || -> permazen::Result<()> {
+        let options = TxOptions::reading().with_wait(Duration::from_millis(300));
+        let tx = db.database().kv().begin(&options)?;
+        tx.get(&[0])?;
+        tx.rollback();
+        Ok(())
+    };
+    touch().unwrap();
+    proxy.fail_in_turn((0..20).map(|_| (Way::Back, 0, Fault::Stall)));
+    let start = Instant::now();
+    let error = touch().unwrap_err();
+    assert!(error.is_retryable() && !error.is_outcome_unknown(), "{error}");
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    proxy.end_fault();
+    touch().unwrap();
+>>>>>>> 7d05ebeb (info shows the counters of the store; a page of the guide about health checks, metrics and logs)
 }
 
 /// To run the outer one again would only make the inner one wait as long again, and each of them thirty times.

@@ -1,7 +1,7 @@
 //! `info`: what the database is.
 
 use permazen::escape::path_text;
-use permazen::kv::{KvDatabase, WarningKind};
+use permazen::kv::{Counters, KvDatabase, WarningKind};
 use permazen::layout;
 use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value, json};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::kv::read_pairs;
 use super::{Context, Place};
 use crate::failure::{Answer, Failure};
+use crate::output::Output;
 
 /// Say what the database is, also if it is damaged.
 #[derive(Debug, clap::Args)]
@@ -16,6 +17,35 @@ pub(crate) struct Info {}
 
 /// A line: its name for people and in JSON, and its value.
 type Line = (&'static str, &'static str, Value);
+
+fn say(out: &mut Output, indent: &str, (name, _, value): &Line) {
+    match value {
+        Value::String(text) => out.say(format_args!("{indent}{name}: {text}")),
+        value => out.say(format_args!("{indent}{name}: {value}")),
+    }
+}
+
+/// What the store has counted since it was opened, as far as it counts.
+fn counted(counters: &Counters) -> Vec<Line> {
+    let seconds = counters.waited.map(|waited| Value::from(waited.as_secs_f64()));
+    let of = |name, key, count: Option<u64>| Some((name, key, Value::from(count?)));
+    let lines = [
+        of("Transactions", "transactions", counters.begun),
+        of("Commits", "commits", counters.commits),
+        of("Conflicts", "conflicts", counters.conflicts),
+        of("Retries", "retries", counters.retries),
+        of("Unknown Outcomes", "unknown_outcomes", counters.unknown_outcomes),
+        of("Waits", "waits", counters.waits),
+        of("Waits in Vain", "waits_in_vain", counters.waits_in_vain),
+        seconds.map(|seconds| ("Seconds Waited", "seconds_waited", seconds)),
+        of("Requests", "requests", counters.requests),
+        of("Failovers", "failovers", counters.failovers),
+        of("Connections", "connections", counters.connections),
+        of("Idle Connections", "idle_connections", counters.idle_connections),
+        of("Most Connections", "most_connections", counters.most_connections),
+    ];
+    lines.into_iter().flatten().collect()
+}
 
 impl Info {
     pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
@@ -74,14 +104,21 @@ impl Info {
                 );
                 line.insert("warnings".to_owned(), warnings.collect());
             }
+            let counted = counted(&store.counters());
+            if !counted.is_empty() {
+                let counted = counted.into_iter().map(|(_, key, value)| (key.to_owned(), value));
+                line.insert("counters".to_owned(), Value::Object(counted.collect()));
+            }
             line.insert("problems".to_owned(), problems.clone().into());
             out.json(&Value::Object(line))?;
         } else {
-            for (name, _, value) in &lines {
-                match value {
-                    Value::String(text) => out.say(format_args!("  {name}: {text}")),
-                    value => out.say(format_args!("  {name}: {value}")),
-                }
+            lines.iter().for_each(|line| say(out, "  ", line));
+            // A command has just opened the store, so most of them are 0.
+            let mut counted = counted(&store.counters());
+            counted.retain(|(.., value)| value.as_f64() != Some(0.0));
+            if !counted.is_empty() {
+                out.say("  Since It Was Opened");
+                counted.iter().for_each(|line| say(out, "    ", line));
             }
             for warning in store.warnings() {
                 let name = match warning.kind() {
@@ -97,5 +134,24 @@ impl Info {
 
     pub(crate) fn place(&self) -> Place {
         Place::Alone { edits: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_a_store_does_not_count_is_left_out() {
+        assert_eq!(counted(&Counters::default()), []);
+        let mut counters = Counters::default();
+        (counters.commits, counters.requests) = (Some(3), Some(0));
+        counters.waited = Some(Duration::from_millis(1_500));
+        let lines = counted(&counters);
+        let shown: Vec<String> =
+            lines.iter().map(|(_, key, value)| format!("{key} {value}")).collect();
+        assert_eq!(shown, ["commits 3", "seconds_waited 1.5", "requests 0"]);
     }
 }

@@ -26,6 +26,22 @@ fn info_says_what_the_database_is() {
     assert_eq!(json["problems"].as_array().map(Vec::len), Some(1));
 }
 
+#[test]
+fn info_of_a_server_is_as_the_json_schema_says() {
+    let Some(server) = permazen_test_servers::Postgres::start(&["fsync=off"]) else { return };
+    let url = format!("{}?table=info", server.url());
+    Fixture::reference().run(&["copy", &url]).out(0);
+    let info = &run(&[&url, "--json", "info"], "").json(0)[0];
+    assert_eq!(info["server"], json!(url));
+    let kinds: Vec<_> =
+        info["warnings"].as_array().expect("a list").iter().map(|w| &w["kind"]).collect();
+    assert_eq!(kinds, ["data", "speed"]);
+    // What the command itself has asked.
+    let counters = &info["counters"];
+    assert!(counters["requests"].as_u64() > Some(0) && counters["transactions"].as_u64() > Some(0));
+    assert_eq!((&counters["commits"], &counters["most_connections"]), (&json!(0), &json!(16)));
+}
+
 /// An index entry that no object calls for.
 const STALE: &str = "11416e6f001000000000000001";
 

@@ -77,6 +77,23 @@ impl Person {
     }
 }
 
+/// A command of its own has changed nothing, so it says nothing of commits.
+#[test]
+fn info_at_the_prompt_shows_what_the_session_has_done() {
+    let db = Fixture::new();
+    let alone = db.run(&["info"]).done();
+    let counted = alone.split_once("  Since It Was Opened\n").unwrap().1;
+    assert!(counted.starts_with("    Transactions: ") && !counted.contains("Commits"), "{alone}");
+    let mut person = Person::at(&db, &["--write", "--yes"]);
+    for name in ["Tom", "Eve"] {
+        person.types(&format!("create Pet name = \"{name}\""));
+        person.types("commit");
+    }
+    let shown = person.types("info");
+    assert!(shown.contains("\n    Commits: 2\n"), "{shown}");
+    assert_eq!(person.leaves().code, 0);
+}
+
 #[test]
 fn lines_are_statements_and_commands() {
     let db = Fixture::new();
