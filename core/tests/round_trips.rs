@@ -5,7 +5,7 @@ use permazen::kv::KvDatabaseExt;
 use permazen::kv::counting::{CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::remote::{RemoteDatabase, SimulatedServer};
-use permazen::{Counter, Permazen, PermazenObject, Ref};
+use permazen::{Counter, ObjId, Permazen, PermazenObject, Ref};
 
 #[derive(PermazenObject, Debug, Clone, Default)]
 struct Person {
@@ -182,6 +182,99 @@ fn a_damaged_object_is_no_concern_of_who_asks_for_it_ahead() {
         assert_eq!(world.read(used), (2, 1));
         world.db.write(|tx| tx.prefetch(&world.people)).unwrap();
     }
+}
+
+mod older {
+    #[derive(permazen::PermazenObject)]
+    pub(crate) struct Person {
+        #[permazen(indexed)]
+        pub(crate) name: String,
+    }
+
+    #[derive(permazen::PermazenObject, Default)]
+    pub(crate) struct Pet {
+        pub(crate) owner: Option<String>,
+    }
+}
+
+/// What is loaded, or the first error.
+fn text<T: std::fmt::Debug>(loaded: permazen::Result<Vec<T>>) -> String {
+    match loaded {
+        Ok(all) => format!("{all:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn whatever_is_loaded_together_is_as_it_is_loaded_alone() {
+    let world = World::new(200);
+    // Objects of an older version, of another type, of no type, and one that is gone.
+    let older = Permazen::builder(RemoteDatabase::new(world.server.clone()));
+    let older = older.model::<older::Person>().model::<older::Pet>().build().unwrap();
+    let (old, pet) = older
+        .write(|tx| {
+            let old = tx.create(older::Person { name: "old".into() })?.id();
+            Ok((old, tx.create(older::Pet::default())?.id()))
+        })
+        .unwrap();
+    let gone = world.people[150].id();
+    let stranger = ObjId::from_bytes(*b"\x7fabcdefg").unwrap();
+    world
+        .db
+        .write(|tx| {
+            tx.get(world.people[151])?.set_boss(None)?;
+            tx.get(world.people[150])?.delete().map(drop)
+        })
+        .unwrap();
+    let people: Vec<ObjId> = world.people[..100].iter().map(|person| person.id()).collect();
+    let many: Vec<ObjId> = (0..10_000).map(|at| people[at * 13 % 100]).collect();
+    let beside = |id: ObjId| people.iter().copied().chain([id, people[0]]).collect::<Vec<_>>();
+    let lists = [
+        Vec::new(),
+        people.clone(),
+        many,
+        beside(old),
+        beside(pet),
+        beside(gone),
+        beside(stranger),
+    ];
+    let compare = |tx: &permazen::Tx| {
+        let mut kinds = Vec::new();
+        for list in &lists {
+            tx.prefetch(list.iter().copied())?;
+            let all = tx.load_all::<Person>(list.iter().copied());
+            let alone = list.iter().map(|id| tx.get::<Person>(*id)?.load());
+            let alone: permazen::Result<Vec<Person>> = alone.collect();
+            kinds.push(all.is_ok());
+            assert_eq!(text(all), text(alone));
+        }
+        assert_eq!(kinds, [true, true, true, true, false, false, false]);
+        Ok(())
+    };
+    world.db.read(compare).unwrap();
+    world.db.read(|tx| compare(&*tx.snapshot()?)).unwrap();
+    world.db.write(compare).unwrap();
+    // What is not committed yet counts.
+    world
+        .db
+        .write(|tx| {
+            tx.get(world.people[3])?.set_name("changed")?;
+            tx.get(world.people[4])?.tags()?.push("more")?;
+            compare(tx)?;
+            let mine = tx.create(Person::default())?.id();
+            let loaded = tx.load_all::<Person>([world.people[3].id(), mine, people[4]])?;
+            assert_eq!((&*loaded[0].name, loaded[2].tags.len()), ("changed", 3));
+            // One that is deleted here after it was asked for.
+            tx.prefetch([people[60]])?;
+            tx.get(world.people[61])?.set_boss(None)?;
+            tx.get(world.people[60])?.delete()?;
+            tx.prefetch(people.clone())?;
+            let deleted = tx.load_all::<Person>(people.clone()).unwrap_err().to_string();
+            assert!(deleted.contains(&people[60].to_string()), "{deleted}");
+            assert_eq!(tx.get(world.people[60])?.load().unwrap_err().to_string(), deleted);
+            Ok(())
+        })
+        .unwrap();
 }
 
 fn hex(text: &str) -> Vec<u8> {
