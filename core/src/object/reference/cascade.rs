@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-use super::check::{field_or_part, target_of};
+use super::check::field_or_part;
 use super::incoming::Incoming;
+use super::null_keys::NullKeys;
 use super::types::Going;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
-use crate::schema::{DeleteAction, ResolvedField, SubFieldRole};
+use crate::schema::{DeleteAction, SubFieldRole};
 
 /// One thing that a deletion has done; see [`Transaction::delete_telling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,10 +73,8 @@ pub(super) struct Cascade<'t> {
     /// The changes in maps whose entries hold two references each. They are made when all objects are
     /// gone: until then, the other halves of the entries say what else must be deleted.
     pub(super) in_maps: Vec<InMaps>,
-    /// The maps, by their objects and fields, in which an entry has come to the key null.
-    pub(super) null_keys: HashSet<(ObjId, StorageId)>,
-    /// The noted objects and fields, while maps with several such entries are changed.
-    forbidding: HashSet<(ObjId, StorageId)>,
+    /// The keys of maps that have become null.
+    pub(super) null_keys: NullKeys,
     /// The object that was to be deleted. `None`: several, and all that forbids that is looked for.
     only: Option<ObjId>,
     /// Deleted objects, each with a field that forbade the deletion, or may have begun to do so since.
@@ -98,8 +97,7 @@ impl<'t> Cascade<'t> {
             todo: VecDeque::new(),
             tell,
             in_maps: Vec::new(),
-            null_keys: HashSet::new(),
-            forbidding: HashSet::new(),
+            null_keys: NullKeys::default(),
             only,
             noted: Vec::new(),
             going: OnceCell::new(),
@@ -108,20 +106,6 @@ impl<'t> Cascade<'t> {
 
     pub(super) fn tell(&mut self, step: DeletionStep) -> Result<()> {
         self.tell.as_mut().map_or(Ok(()), |tell| tell(step))
-    }
-
-    /// Whether the first of two values of a map stays if the keys of both become null: one that forbids the
-    /// deletion, so that no order hides it, or else the lower one.
-    pub(super) fn stays(&self, values: &ResolvedField, one: &[u8], other: &[u8]) -> bool {
-        let place = |value| (!self.forbids(values, value), value);
-        place(one) <= place(other)
-    }
-
-    fn forbids(&self, values: &ResolvedField, value: &[u8]) -> bool {
-        let action = values.reference().map(|reference| reference.inverse_delete);
-        let target = target_of(value).ok().flatten();
-        let is_noted = |target| self.forbidding.contains(&(target, values.storage_id));
-        action == Some(DeleteAction::Exception) && target.is_some_and(is_noted)
     }
 }
 
@@ -196,7 +180,7 @@ impl Transaction<'_> {
             (Unreference::Nullify, true),
         ] {
             if last && !several.is_empty() {
-                cascade.forbidding = cascade.noted.iter().copied().collect();
+                cascade.null_keys.forbidding = cascade.noted.iter().copied().collect();
             }
             for it in in_maps.iter().filter(|it| it.change == change) {
                 let holders = it.holders.iter().copied();

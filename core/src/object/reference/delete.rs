@@ -333,12 +333,12 @@ impl Transaction<'_> {
         cascade: &mut Cascade<'_>,
     ) -> Result<()> {
         if cascade.tell.is_none() {
-            return self.unreference_all(holders, field, target, change, cascade);
+            return self.unreference_all(holders, field, target, change, &mut cascade.null_keys);
         }
         for &holder in holders {
             // An index entry without matching content is damage, so the content decides.
             let is_told = self.refers(holder, field, target)?;
-            self.unreference(holder, field, target, change, cascade)?;
+            self.unreference(holder, field, target, change, &mut cascade.null_keys)?;
             if is_told {
                 cascade.tell(change.step(holder, field, target))?;
             }

@@ -10,6 +10,7 @@ mod delete;
 mod follow;
 mod incoming;
 mod missing;
+mod null_keys;
 mod nullify;
 mod path;
 mod referrers;

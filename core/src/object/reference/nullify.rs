@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use permazen_kv::{KeySpan, Verdict};
 
-use super::cascade::Cascade;
 use super::check::NULL;
+use super::null_keys::NullKeys;
 use super::referrers::TOGETHER;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
@@ -43,7 +43,7 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         change: Unreference,
-        cascade: &mut Cascade<'_>,
+        null_keys: &mut NullKeys,
     ) -> Result<()> {
         let mut left = holders;
         while let Some(&first) = left.first() {
@@ -54,7 +54,7 @@ impl Transaction<'_> {
                 None => 0,
             };
             if done == 0 {
-                self.unreference(first, field, target, change, cascade)?;
+                self.unreference(first, field, target, change, null_keys)?;
             }
             left = left.get(done.max(1)..).unwrap_or_default();
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::cascade::Cascade;
 use super::check::{NULL, field_or_part};
+use super::null_keys::NullKeys;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, index_key};
 use crate::object::collection::{ListView, MapView, SetView, Stays, position_in};
@@ -31,14 +31,14 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         change: Unreference,
-        cascade: &mut Cascade<'_>,
+        null_keys: &mut NullKeys,
     ) -> Result<()> {
         if !self.exists(holder)? {
             return Ok(());
         }
         let object_type = self.object_type(holder)?;
         let Some(own) = object_type.field_by_storage_id(field) else {
-            return self.unreference_in_collection(holder, field, target, change, cascade);
+            return self.unreference_in_collection(holder, field, target, change, null_keys);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
         let target = &target.as_bytes()[..];
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
         action: Unreference,
-        cascade: &mut Cascade<'_>,
+        null_keys: &mut NullKeys,
     ) -> Result<()> {
         let object_type = self.require_object_type(holder)?;
         let Some((collection, part)) = field_or_part(&object_type, field) else { return Ok(()) };
@@ -71,7 +71,7 @@ impl Transaction<'_> {
                 None => Ok(()),
             },
             SubFieldRole::MapKey => match MapView::new(self, holder, collection) {
-                Some(map) => unreference_key(&map, collection, target, null, cascade),
+                Some(map) => unreference_key(&map, collection, target, null, null_keys),
                 None => Ok(()),
             },
             SubFieldRole::MapValue => match MapView::new(self, holder, collection) {
@@ -151,18 +151,18 @@ fn unreference_key(
     field: &ResolvedField,
     target: ObjId,
     null: Option<&[u8]>,
-    cascade: &mut Cascade<'_>,
+    null_keys: &mut NullKeys,
 ) -> Result<()> {
     let Some(null) = null else {
         return map.unreference_key(target.as_bytes(), None, None).map(drop);
     };
     let place = (map.id(), field.storage_id);
     let ResolvedKind::Map { value: values, .. } = &field.kind else { return Ok(()) };
-    let again = cascade.null_keys.contains(&place);
-    let stays = |there: &[u8], value: &[u8]| cascade.stays(values, there, value);
+    let again = null_keys.maps.contains(&place);
+    let stays = |there: &[u8], value: &[u8]| null_keys.stays(values, there, value);
     let stays: Option<Stays<'_>> = if again { Some(&stays) } else { None };
     if map.unreference_key(target.as_bytes(), Some(null), stays)? {
-        cascade.null_keys.insert(place);
+        null_keys.maps.insert(place);
     }
     Ok(())
 }
