@@ -221,6 +221,25 @@ fn one_of_each_kind(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+fn every_kind_of_store_counts_from_its_opening_on() {
+    let dir = TempDir::new().unwrap();
+    for name in one_of_each_kind(dir.path()) {
+        let is_writable = !name.starts_with("xml:");
+        let store = Opening::new().write(is_writable).open(&name).unwrap();
+        let counted = || (store.counters().begun, store.counters().commits);
+        assert_eq!(counted(), (Some(0), is_writable.then_some(0)), "{name}");
+        drop(store.begin(&TxOptions::reading()).unwrap());
+        assert_eq!(counted(), (Some(1), is_writable.then_some(0)), "{name}");
+        if is_writable {
+            put(&store);
+            assert_eq!(counted(), (Some(2), Some(1)), "{name}");
+            let above = store.clone().optimistic();
+            assert_eq!(above.counters().commits, Some(0), "{name}");
+        }
+    }
+}
+
+#[test]
 fn every_kind_of_store_can_be_used_optimistically() {
     let dir = TempDir::new().unwrap();
     for name in one_of_each_kind(dir.path()) {

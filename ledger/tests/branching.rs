@@ -35,6 +35,29 @@ fn keys(db: &BranchingDatabase) -> Vec<String> {
 }
 
 #[test]
+fn a_branch_counts_its_own_transactions() {
+    let host = MemoryStore::new();
+    let page = new_page(&host);
+    let (several, one) = (page.branching_database(MAIN).unwrap(), page.database(MAIN).unwrap());
+    let before = host.counters();
+    put(&several, b"a", b"1");
+    drop(several.begin(&TxOptions::reading()).unwrap());
+    let counted = several.clone().counters();
+    assert_eq!((counted.begun, counted.commits, counted.conflicts), (Some(2), Some(1), None));
+    one.write(|tx| tx.put(b"b", b"2")).unwrap();
+    let mut late = one.begin(&TxOptions::writing()).unwrap();
+    late.get(b"b").unwrap();
+    late.put(b"c", b"").unwrap();
+    one.write(|tx| tx.put(b"b", b"3")).unwrap();
+    assert!(late.commit().unwrap_err().is_retryable());
+    let counted = one.counters();
+    assert_eq!((counted.begun, counted.commits, counted.conflicts), (Some(3), Some(2), Some(1)));
+    assert_eq!((counted.waits, counted.requests), (host.counters().waits, None));
+    // Each of them is one commit of the host.
+    assert_eq!(host.counters().commits.unwrap() - before.commits.unwrap(), 3);
+}
+
+#[test]
 fn commits_on_one_base_make_heads_and_each_handle_sees_its_own() {
     let page = new_page(&MemoryStore::new());
     let [ann, bob, late] = [(); 3].map(|()| page.branching_database(MAIN).unwrap());

@@ -1,6 +1,7 @@
 //! A branch that can have several heads: a commit never fails because others have committed.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -53,6 +54,9 @@ struct Handle {
     branch: String,
     place: Mutex<Place>,
     turn: Arc<Turn>,
+    /// How many transactions were begun, and how many commits made.
+    begun: AtomicU64,
+    commits: AtomicU64,
     /// Made with the first watch.
     watching: OnceLock<Watching>,
 }
@@ -98,7 +102,16 @@ impl BranchingDatabase {
         let place = Mutex::new(Place { position, moves: 0, jumps: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
         Ok(BranchingDatabase {
-            handle: Arc::new(Handle { shared, merging, branch, place, turn, watching }),
+            handle: Arc::new(Handle {
+                shared,
+                merging,
+                branch,
+                place,
+                turn,
+                begun: AtomicU64::new(0),
+                commits: AtomicU64::new(0),
+                watching,
+            }),
         })
     }
 
@@ -177,6 +190,7 @@ impl Handle {
         }
         let commit = shared.change(state, draft.root)?;
         let (id, heads) = shared.commit_beside(&self.branch, state, &commit, &draft, wait)?;
+        self.commits.fetch_add(1, Relaxed);
         let mut place = self.place();
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
@@ -275,6 +289,7 @@ impl BranchingDatabase {
         let writing = permit.map(|permit| Writing { handle: &self.handle, permit: Some(permit) });
         let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
         let base: SharedRead = Arc::new(snapshot);
+        self.handle.begun.fetch_add(1, Relaxed);
         Ok(BranchingTransaction {
             handle: &self.handle,
             state,
@@ -355,9 +370,13 @@ impl KvDatabase for BranchingDatabase {
         Ok(statistics)
     }
 
-    /// What the database below has counted, where that means the same here.
+    /// The transactions and commits of this handle, and how long those of the database below have waited. There are
+    /// no conflicts.
     fn counters(&self) -> Counters {
-        self.handle.shared.open.host.counters().of_store_below()
+        let mut counters = self.handle.shared.open.host.counters().of_store_below();
+        counters.begun = Some(self.handle.begun.load(Relaxed));
+        counters.commits = Some(self.handle.commits.load(Relaxed));
+        counters
     }
 }
 
