@@ -127,6 +127,7 @@ impl Client {
     fn attempt_until(&self, until: Instant, turns: u32, request: usize) -> Instant {
         let now = Instant::now();
         let left = until.saturating_duration_since(now);
+        // More members than that would get less than a nanosecond each, which is none.
         let attempt = match u32::try_from(self.address.hosts.len()).unwrap_or(u32::MAX) {
             0 | 1 => left,
             // Some questions take any member longer than the first turn gives it.

@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// The same, as etcd is told it.
-    fn txn(&self, shared: &Shared) -> Txn {
+    fn txn(&self, shared: &Shared) -> Result<Txn> {
         let layout = &shared.layout;
         let token = layout.token(&self.token);
         let mut compare = vec![
@@ -118,19 +118,24 @@ impl Plan {
             Compare::unchanged(layout.data(span.min), end, self.base)
         }));
         let removed = Token::committed(self.removed.iter().map(Vec::as_slice));
+        let removed = removed.map_err(|_| {
+            KvError::InvalidArgument(
+                "cannot remove a key of 4 GiB or more: no store has one".to_owned(),
+            )
+        })?;
         let mut success = vec![Op::put(token.clone(), removed)];
         let put = |(key, value): (&Vec<u8>, &Vec<u8>)| Op::put(layout.data(key), alive(value));
         success.extend(self.puts.iter().map(put));
         success.extend(self.removed.iter().map(|key| Op::put(layout.data(key), tombstone())));
         let mut failure = vec![Op::get(layout.horizon()), Op::get(token)];
         failure.extend(self.absent.iter().map(|key| Op::get(layout.data(key))));
-        Txn { compare, success, failure }
+        Ok(Txn { compare, success, failure })
     }
 
     fn run(&self, shared: &Shared, wait: Duration) -> Result<Outcome> {
         let client = &shared.client;
         let until = client.commit_until(wait);
-        let txn = self.txn(shared);
+        let txn = self.txn(shared)?;
         let body = encoded(&txn).map_err(|failure| shared.error(WHAT, &failure))?;
         let mut pauses = Pauses::new();
         loop {

@@ -6,6 +6,8 @@
 //! | prefix `:t` token | `c` and the keys that the commit has removed; `a` if somebody has asked for the commit in vain |
 //! | prefix `:h` | the horizon: two revisions in 8 bytes each. Tombstones and tokens up to the first one may be missing; the second one will be the first |
 
+use std::num::TryFromIntError;
+
 use bytes::Bytes;
 use permazen_kv::Hex;
 
@@ -140,13 +142,18 @@ pub(crate) enum Token {
 
 impl Token {
     /// The token of a commit that removes these keys.
-    pub(crate) fn committed<'k>(removed: impl Iterator<Item = &'k [u8]>) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// If one of them has 4 GiB or more.
+    pub(crate) fn committed<'k>(
+        removed: impl Iterator<Item = &'k [u8]>,
+    ) -> Result<Vec<u8>, TryFromIntError> {
         let mut bytes = vec![COMMITTED];
         for key in removed {
-            bytes.extend_from_slice(&u32::try_from(key.len()).unwrap_or(u32::MAX).to_be_bytes());
+            bytes.extend_from_slice(&u32::try_from(key.len())?.to_be_bytes());
             bytes.extend_from_slice(key);
         }
-        bytes
+        Ok(bytes)
     }
 
     pub(crate) fn asked() -> Vec<u8> {
@@ -211,7 +218,7 @@ mod tests {
     #[test]
     fn a_token_says_what_was_removed() {
         let removed: [&[u8]; 3] = [b"", b"key", &[0; 300]];
-        let bytes = Token::committed(removed.into_iter());
+        let bytes = Token::committed(removed.into_iter()).unwrap();
         let parsed = removed.iter().map(|key| key.to_vec()).collect();
         assert_eq!(Token::parse(&bytes), Some(Token::Committed(parsed)));
         assert_eq!(Token::parse(&Token::asked()), Some(Token::Asked));

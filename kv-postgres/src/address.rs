@@ -213,7 +213,7 @@ fn seconds(name: &str, value: &str) -> Result<Option<Duration>, String> {
     match value.parse::<u32>() {
         Ok(0) => Ok(None),
         Ok(seconds) => Ok(Some(Duration::from_secs(seconds.into()))),
-        Err(_) => Err(format!("{name} is a number of seconds")),
+        Err(_) => Err(format!("{name} is a number of seconds, at most {}", u32::MAX)),
     }
 }
 

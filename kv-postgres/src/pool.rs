@@ -259,6 +259,7 @@ impl Pool {
     /// A new connection to a host that answers. Tries until then.
     pub(crate) fn open(&self, until: Instant) -> Result<Checked, KvError> {
         let longest = self.address.connect_timeout;
+        // More hosts than that have more time than any wait.
         let all = u32::try_from(self.address.hosts.len()).unwrap_or(u32::MAX);
         let ends = longest.map(|longest| Instant::now() + longest.saturating_mul(all));
         let until = ends.map_or(until, |ends| ends.min(until));

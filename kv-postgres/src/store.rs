@@ -98,11 +98,13 @@ impl PostgresBuilder {
 
     /// After this time, a connection is replaced by another one when no transaction uses it; zero, unless set, is
     /// never. So programs come to servers that were added, and memory of the server is freed. The same as
-    /// `connection_life=SECONDS` in the URL.
+    /// `connection_life=SECONDS` in the URL; parts of a second count as a whole one. Opening fails if it is more than
+    /// 4,294,967,295 seconds.
     #[must_use]
     pub fn connection_life(self, life: Duration) -> Self {
-        let seconds = life.as_secs() + u64::from(life.subsec_nanos() > 0);
-        self.setting("connection_life", seconds.min(u32::MAX.into()).to_string())
+        // The longest one is refused with or without its parts of a second.
+        let seconds = life.as_secs().saturating_add((life.subsec_nanos() > 0).into());
+        self.setting("connection_life", seconds.to_string())
     }
 
     /// How long to wait for a server that does not answer, and for a free connection, if the options of a
@@ -366,6 +368,24 @@ impl Engine for Postgres {
         match &self.watching {
             Some(watching) => watching.watch(key),
             None => Err(KvError::Unsupported("watching a key without watches=on in the URL")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_life_of_a_connection_that_is_too_long_is_refused() {
+        let too_long = [Duration::MAX, Duration::from_secs(u64::from(u32::MAX) + 1)];
+        for life in too_long.into_iter().chain([Duration::new(u32::MAX.into(), 1)]) {
+            let opened = PostgresStore::builder()
+                .connection_life(life)
+                .open("postgres://ann@localhost/shop");
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains("connection_life is a number of seconds, at most"), "{error}");
         }
     }
 }

@@ -139,13 +139,16 @@ impl Encryption {
         let builder = match tls {
             Tls::Off => return Ok(None),
             Tls::Unverified => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+                let all = AnyName { authority: None, provider };
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(all))
             }
             Tls::OfAuthority { roots } => {
                 let roots = Arc::new(trusted(roots.as_deref(), parameter)?);
-                let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
-                let inner = inner.map_err(|error| TlsError::Refused(error.to_string()))?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(inner)))
+                let shared = Arc::clone(&provider);
+                let authority = WebPkiServerVerifier::builder_with_provider(roots, shared).build();
+                let authority = authority.map_err(|error| TlsError::Refused(error.to_string()))?;
+                let signed = AnyName { authority: Some(authority), provider };
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(signed))
             }
             Tls::Verified { roots } => {
                 builder.with_root_certificates(trusted(roots.as_deref(), parameter)?)
@@ -248,9 +251,12 @@ fn trusted(file: Option<&Path>, parameter: &str) -> Result<RootCertStore, TlsErr
     Ok(store)
 }
 
-/// Takes every certificate of an authority that is trusted.
+/// Takes certificates whatever name of a server they have: those that an authority has signed, or all.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct AnyName {
+    authority: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -262,7 +268,8 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
-        match self.0.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
+        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        match authority.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
             // The name is compared last.
             Err(rustls::Error::InvalidCertificate(
                 NotValidForName | NotValidForNameContext { .. },
@@ -277,46 +284,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Takes every certificate.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -326,11 +294,11 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

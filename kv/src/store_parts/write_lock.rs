@@ -1,5 +1,7 @@
 //! The right to write. One holder has it at a time; others wait with a limit. Some of those who wait can
-//! commit together with the holder (`group/`): the lock says who does, and in which order.
+//! commit together with the holder (`group/`): the lock says who does, and in which order (`turns.rs`).
+
+mod turns;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -8,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use self::turns::{Latest, Running};
 use super::above::Above;
 use super::awake::{AWAKE, stay_awake};
 use super::counts::Counts;
@@ -16,38 +19,12 @@ use super::process::Process;
 use crate::group::shared::Group;
 use crate::{KvDatabase, KvError, Result, TxOptions};
 
+pub(crate) use self::turns::{Limits, Seat};
+
 /// A thread that has waited for this long is given the right directly. Until then, any thread that
 /// comes at the right moment takes it. For many short transactions, this saves waking a thread for
 /// each.
 const PATIENCE: Duration = Duration::from_millis(1);
-
-/// How many members a group has at most. The overlays of more would not make a flush much cheaper.
-const MOST_MEMBERS: u32 = 63;
-
-/// How long a group may take.
-#[derive(Debug)]
-pub(crate) struct Limits {
-    /// No member begins after so long.
-    pub(crate) beginning: Duration,
-    /// A member that still runs after so long must run again, alone. It may be waiting for something that
-    /// the thread of the leader does after its commit.
-    pub(crate) longest: Duration,
-    /// For so long no group begins after a member took too long, because what took so long is done twice:
-    /// the shortest and the longest such time. It is twice as long each time, and half as long after a group
-    /// that ended well.
-    pub(crate) rest: (Duration, Duration),
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            // Those who have committed wait for the flush meanwhile, which takes less on most disks.
-            beginning: Duration::from_millis(5),
-            longest: Duration::from_millis(10),
-            rest: (Duration::from_millis(20), Duration::from_secs(1)),
-        }
-    }
-}
 
 /// Who may write. Unlike a mutex, the right can be passed from thread to thread, threads can wait
 /// for it with a limit, and each gets it in time.
@@ -78,28 +55,6 @@ struct State {
     commit_takes: Duration,
     /// The latest group.
     latest: Option<Latest>,
-}
-
-/// What the latest group was. Threads that write one transaction after the other come back soon after it.
-#[derive(Debug, Clone, Copy)]
-struct Latest {
-    members: u32,
-    ended: Instant,
-}
-
-/// A group that others can join.
-#[derive(Debug)]
-struct Running {
-    group: Arc<Group>,
-    since: Instant,
-    /// How many members have had their turn, or have it.
-    members: u32,
-    /// Until when the leader waits for others to come, and for how many.
-    expects: Option<(Instant, u32)>,
-    /// Whose turn it is.
-    turn: Option<Arc<Waiter>>,
-    /// Whether its thread has taken that turn.
-    is_taken: bool,
 }
 
 #[derive(Debug)]
@@ -149,14 +104,6 @@ pub(crate) enum Turn {
     Right(WritePermit),
     /// A turn as a member of the group that the holder leads.
     Member(Seat),
-}
-
-/// The turn of a member. When it is dropped, the next one gets its turn.
-#[derive(Debug)]
-pub(crate) struct Seat {
-    lock: Arc<WriteLock>,
-    group: Arc<Group>,
-    thread: ThreadId,
 }
 
 thread_local! {
@@ -332,83 +279,6 @@ impl WriteLock {
         self.state().idle_group().is_some()
     }
 
-    /// Whether the first one that waits can commit together with the holder, or others are expected that can.
-    /// Called by the holder.
-    pub(crate) fn has_joiners(&self) -> bool {
-        let mut state = self.state();
-        let may_join = match state.queue.front() {
-            Some(first) => first.joins,
-            None => state.expected(Instant::now()).is_some(),
-        };
-        let has_joiners = may_join && !state.rests();
-        if !has_joiners {
-            state.note_commit();
-        }
-        has_joiners
-    }
-
-    /// Notes how long the commit of a group took that had so many members. Called by the holder.
-    pub(crate) fn note_group(&self, members: u32, commit_took: Duration) {
-        let mut state = self.state();
-        state.commit_takes = match state.commit_takes {
-            Duration::ZERO => commit_took,
-            // One slow commit changes little.
-            before => (before * 3 + commit_took) / 4,
-        };
-        state.latest = Some(Latest { members, ended: Instant::now() });
-    }
-
-    /// Gives turns in `group` to those who wait, one after the other, until no other can join. Called by
-    /// the holder, who can close the group after it. Returns how many members had a turn.
-    pub(crate) fn run_group(&self, group: &Arc<Group>) -> u32 {
-        let since = Instant::now();
-        let mut state = self.state();
-        let (turn, is_taken) = (None, false);
-        let until = since + self.limits.beginning;
-        let expects = state.expected(since).map(|(time, members)| (time.min(until), members));
-        let group_of = Arc::clone(group);
-        state.running =
-            Some(Running { group: group_of, since, members: 0, expects, turn, is_taken });
-        state.next_turn(&self.limits);
-        let mut took_too_long = false;
-        while let Some(running) = &state.running {
-            let left = if running.turn.is_some() {
-                let left = self.limits.longest.saturating_sub(since.elapsed());
-                took_too_long = left.is_zero();
-                left
-            } else if state.queue.is_empty() {
-                running.waits_for_others(Instant::now())
-            } else {
-                // The first one that waits cannot join, and no other goes before it.
-                Duration::ZERO
-            };
-            if left.is_zero() {
-                break;
-            }
-            let been = since.elapsed();
-            if been < AWAKE {
-                group.stay_awake_as_leader(state, since, AWAKE.min(been + left));
-                state = self.state();
-            } else {
-                state = group.wait_as_leader(state, left);
-            }
-        }
-        if took_too_long {
-            let (shortest, longest) = self.limits.rest;
-            state.rest = (state.rest * 2).clamp(shortest, longest);
-            state.no_groups_until = Some(Instant::now() + state.rest);
-        } else {
-            state.rest /= 2;
-        }
-        state.note_commit();
-        let Some(running) = state.running.take() else { return 0 };
-        // One that has not taken its turn is the first again.
-        if let Running { turn: Some(waiter), is_taken: false, .. } = running {
-            state.queue.push_front(waiter);
-        }
-        running.members
-    }
-
     /// Fails if this thread would wait for a transaction [`Above`] the store that it runs itself.
     /// Costs one atomic load if the right is free.
     #[cfg(feature = "sqlite")]
@@ -436,24 +306,6 @@ impl State {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// The group whose leader waits for others to come.
-    fn idle_group(&self) -> Option<Arc<Group>> {
-        let running = self.running.as_ref().filter(|running| running.turn.is_none())?;
-        Some(Arc::clone(&running.group))
-    }
-
-    /// Until when a leader waits for others to come, and for how many: those of the group before, if it has
-    /// just ended. They cannot wait for a flush of their own in less time than this costs.
-    fn expected(&self, now: Instant) -> Option<(Instant, u32)> {
-        let latest = self.latest.filter(|latest| now < latest.ended + self.commit_takes)?;
-        (latest.members > 0).then(|| (now + self.commit_takes / 2, latest.members))
-    }
-
-    /// Whether groups do not begin for a while.
-    fn rests(&self) -> bool {
-        self.no_groups_until.is_some_and(|until| Instant::now() < until)
-    }
-
     /// Whether `thread` runs the transaction of the holder, or that of a member of its group, and another one
     /// of it would wait for itself.
     fn is_used_by(&self, thread: ThreadId) -> bool {
@@ -461,88 +313,12 @@ impl State {
         self.holder.as_ref().is_some_and(holds)
             || self.members.iter().any(|(member, _)| *member == thread)
     }
-
-    /// Gives the turn to the first one that waits, if that can join.
-    fn next_turn(&mut self, limits: &Limits) {
-        let Some(running) = &mut self.running else { return };
-        running.end_turn();
-        let may_begin = running.members < MOST_MEMBERS
-            && running.since.elapsed() < limits.beginning
-            && !running.group.is_over();
-        if may_begin && let Some(first) = self.queue.pop_front_if(|first| first.joins) {
-            running.members += 1;
-            first.wake();
-            running.turn = Some(first);
-        }
-    }
-
-    /// Takes the turn that `waiter` was given, if it was.
-    fn take_turn(&mut self, waiter: &Arc<Waiter>) -> Option<Arc<Group>> {
-        let running = self.running.as_mut()?;
-        if !running.turn.as_ref().is_some_and(|turn| Arc::ptr_eq(turn, waiter)) {
-            return None;
-        }
-        running.is_taken = true;
-        let group = Arc::clone(&running.group);
-        self.members.push((thread::current().id(), Arc::clone(&group)));
-        Some(group)
-    }
 }
 
 impl Waiter {
     fn wake(&self) {
         self.called.store(true, Ordering::Release);
         self.woken.notify_one();
-    }
-}
-
-impl Running {
-    fn is_of(&self, group: &Arc<Group>) -> bool {
-        Arc::ptr_eq(&self.group, group)
-    }
-
-    /// For how long from now the leader waits for others to come.
-    fn waits_for_others(&self, now: Instant) -> Duration {
-        match self.expects {
-            Some((until, members)) if self.members < members && !self.group.is_over() => {
-                until.saturating_duration_since(now)
-            }
-            _ => Duration::ZERO,
-        }
-    }
-
-    fn end_turn(&mut self) {
-        (self.turn, self.is_taken) = (None, false);
-    }
-}
-
-impl Seat {
-    pub(crate) fn group(&self) -> &Arc<Group> {
-        &self.group
-    }
-
-    pub(crate) fn lock(&self) -> &Arc<WriteLock> {
-        &self.lock
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut state = self.lock.state();
-        let is_this = |(thread, group): &(ThreadId, Arc<Group>)| {
-            *thread == self.thread && Arc::ptr_eq(group, &self.group)
-        };
-        state.members.retain(|member| !is_this(member));
-        // The leader may have closed the group.
-        if state.running.as_ref().is_none_or(|running| !running.is_of(&self.group)) {
-            return;
-        }
-        state.next_turn(&self.lock.limits);
-        let is_over = state.running.as_ref().is_none_or(|running| running.turn.is_none());
-        drop(state);
-        if is_over {
-            self.group.wake_leader();
-        }
     }
 }
 
@@ -569,90 +345,4 @@ impl Drop for WritePermit {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::sync::mpsc::channel;
-
-    use super::*;
-
-    const LONG: Duration = Duration::from_secs(600);
-
-    #[test]
-    fn one_holder_at_a_time() {
-        let lock = Arc::new(WriteLock::default());
-        let permit = lock.acquire(Duration::ZERO).unwrap();
-        assert!(lock.acquire(Duration::from_millis(5)).unwrap_err().is_retryable());
-        let other = Arc::clone(&lock);
-        let waiting = thread::spawn(move || other.acquire(LONG).is_ok());
-        drop(permit);
-        assert!(waiting.join().unwrap());
-        assert!(lock.acquire(LONG).is_ok());
-        assert!(lock.state().holder.is_none() && lock.state().queue.is_empty());
-    }
-
-    #[test]
-    fn only_a_transaction_that_stays_on_its_thread_makes_that_thread_wait_for_itself() {
-        let lock = WriteLock::of("it");
-        let here = TxOptions::writing().with_wait(LONG).ending_here();
-        let permit = lock.acquire_for(&here).unwrap();
-        let refused = lock.acquire(LONG).unwrap_err();
-        assert!(matches!(&refused, KvError::WithinWrite { store } if **store == *"it"));
-        assert!(!refused.is_retryable() && refused.is_caller_error());
-        drop(permit);
-        // Another thread waits, and has the right then, whichever way it gets it.
-        for patience in [Duration::ZERO, PATIENCE] {
-            let other = Arc::clone(&lock);
-            let (tell, told) = channel::<()>();
-            let here = here.clone();
-            let waiting = thread::spawn(move || {
-                let permit = other.acquire_for(&here).unwrap();
-                assert!(matches!(other.acquire(LONG), Err(KvError::WithinWrite { .. })));
-                let _ = told.recv();
-                drop(permit);
-            });
-            let permit = match patience.is_zero() {
-                true => None,
-                false => Some(lock.acquire(LONG).unwrap()),
-            };
-            while permit.is_some() && lock.waiting() == 0 {
-                thread::yield_now();
-            }
-            thread::sleep(patience);
-            drop((permit, tell));
-            waiting.join().unwrap();
-        }
-        // One that can be given to another thread.
-        let given = lock.acquire(LONG).unwrap();
-        let waited = lock.acquire(Duration::from_millis(1)).unwrap_err();
-        assert!(waited.is_retryable() && waited.to_string().contains("begun on this thread"));
-        let (tell, told) = channel::<()>();
-        thread::spawn(move || {
-            let _ = told.recv();
-            drop(given);
-        });
-        tell.send(()).unwrap();
-        assert!(lock.acquire_for(&here).is_ok());
-    }
-
-    #[test]
-    fn one_that_has_waited_is_not_passed_over() {
-        let lock = Arc::new(WriteLock::default());
-        let permit = lock.acquire(Duration::ZERO).unwrap();
-        let (other, (tell, told)) = (Arc::clone(&lock), channel::<()>());
-        let waiting = thread::spawn(move || {
-            let permit = other.acquire(LONG).unwrap();
-            let _ = told.recv();
-            drop(permit);
-        });
-        while lock.state().queue.is_empty() {
-            thread::yield_now();
-        }
-        // Until it has waited for that long, others may take the right before it.
-        thread::sleep(PATIENCE);
-        drop(permit);
-        assert!(lock.acquire(Duration::ZERO).is_err());
-        drop(tell);
-        waiting.join().unwrap();
-        assert!(lock.acquire(Duration::ZERO).is_ok());
-    }
-}
+mod tests;

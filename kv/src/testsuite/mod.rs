@@ -29,6 +29,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "bytes of keys and values that tests make up")]
 
 mod fixture;
+pub(crate) mod shapes;
 
 pub mod counters;
 pub mod history;

@@ -4,30 +4,15 @@
 //! large transactions: each change is one copy.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::shapes::{Lengths, Shape};
 use super::{Fixture, committed, write};
 use crate::{Direction, KeySpan, KvDatabase, KvRead, SharedRead, TxOptions};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// What the keys and values of a stretch of transactions look like.
-struct Shape {
-    /// How many different keys there are.
-    keys: u16,
-    /// How many bytes all keys have in common.
-    prefix: usize,
-    lengths: Lengths,
-}
-
-/// How long values are.
-enum Lengths {
-    Of(&'static [usize]),
-    In(Range<usize>),
-}
 
 const SHAPES: [Shape; 7] = [
     Shape { keys: 1, prefix: 0, lengths: Lengths::Of(&[40, 41]) },
@@ -40,19 +25,6 @@ const SHAPES: [Shape; 7] = [
 ];
 
 impl Shape {
-    fn key(&self, rng: &mut StdRng) -> Vec<u8> {
-        let number = rng.random_range(0..self.keys).to_be_bytes();
-        [vec![7; self.prefix], number.to_vec()].concat()
-    }
-
-    fn value(&self, rng: &mut StdRng) -> Vec<u8> {
-        let len = match &self.lengths {
-            Lengths::Of(lengths) => lengths[rng.random_range(0..lengths.len())],
-            Lengths::In(range) => rng.random_range(range.clone()),
-        };
-        vec![rng.random(); len]
-    }
-
     /// The bounds of a range that mostly has few keys.
     fn range(&self, rng: &mut StdRng) -> (Vec<u8>, Option<Vec<u8>>) {
         let min = self.key(rng);

@@ -7,26 +7,12 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::page::Page;
+use crate::testsuite::shapes::{Lengths, Shape};
 
 /// Far fewer pairs than in a leaf, so that pages are full and empty again and again.
 const SIZE: usize = 24;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// What keys and values look like.
-struct Shape {
-    /// How many different keys there are.
-    keys: u16,
-    /// How many bytes they have in common.
-    prefix: usize,
-    /// The length of each value is one of these, or one of a range.
-    lengths: Lengths,
-}
-
-enum Lengths {
-    Of(&'static [usize]),
-    In(Range<usize>),
-}
 
 const SHAPES: [Shape; 6] = [
     Shape { keys: 1, prefix: 0, lengths: Lengths::Of(&[40, 41]) },
@@ -37,24 +23,13 @@ const SHAPES: [Shape; 6] = [
     Shape { keys: 500, prefix: 3, lengths: Lengths::In(0..140) },
 ];
 
-impl Shape {
-    fn key(&self, rng: &mut StdRng) -> Vec<u8> {
-        let number = rng.random_range(0..self.keys).to_be_bytes();
-        // Some keys leave the common beginning early, and some end with it.
-        let prefix = match rng.random_range(0..40) {
-            0 => self.prefix / 2,
-            1 => return vec![7; self.prefix],
-            _ => self.prefix,
-        };
-        [vec![7; prefix], number.to_vec()].concat()
-    }
-
-    fn value(&self, rng: &mut StdRng) -> Vec<u8> {
-        let len = match &self.lengths {
-            Lengths::Of(lengths) => lengths[rng.random_range(0..lengths.len())],
-            Lengths::In(range) => rng.random_range(range.clone()),
-        };
-        vec![rng.random(); len]
+/// Some keys leave the common beginning early, and some end with it.
+fn key(shape: &Shape, rng: &mut StdRng) -> Vec<u8> {
+    let key = shape.key(rng);
+    match rng.random_range(0..40) {
+        0 => key[shape.prefix / 2..].to_vec(),
+        1 => vec![7; shape.prefix],
+        _ => key,
     }
 }
 
@@ -125,8 +100,8 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
         // In some stretches more comes than goes.
         let growing = step / 300 % 2 == 0;
         match rng.random_range(0..if only_puts { 70 } else { 100 }) {
-            0..70 => put(&mut page, &mut model, shape.key(rng), shape.value(rng)),
-            70..80 if growing => put(&mut page, &mut model, shape.key(rng), shape.value(rng)),
+            0..70 => put(&mut page, &mut model, key(shape, rng), shape.value(rng)),
+            70..80 if growing => put(&mut page, &mut model, key(shape, rng), shape.value(rng)),
             70..96 if page.len() > 0 => {
                 let at = rng.random_range(0..page.len());
                 remove(&mut page, &mut model, at..at + 1);
@@ -139,7 +114,7 @@ fn run(shape: &Shape, steps: usize, rng: &mut StdRng) {
             _ => cut_and_join(&mut page, &mut model, shape, rng),
         }
         page.check();
-        let key = shape.key(rng);
+        let key = key(shape, rng);
         let found = page.find(&key).ok().and_then(|at| page.pair(at)).map(|(_, value)| value);
         assert_eq!(found, model.get(&key).map(|value| &value[..]), "step {step}");
         if step % 16 == 0 {
