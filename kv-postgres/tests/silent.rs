@@ -99,7 +99,6 @@ fn a_transaction_that_has_waited_for_its_only_server_is_not_tried_again() {
     }
 }
 
-<<<<<<< HEAD
 /// A host that answers while clients log in, and says nothing more to a transaction while it is
 /// frozen, as one whose disk hangs.
 struct HalfFrozen {
@@ -182,7 +181,8 @@ fn hosts_that_are_all_frozen_are_not_waited_for_again_and_again() {
         assert!(attempts <= 2, "{attempts}");
         hosts[at].freeze(true);
     }
-=======
+}
+
 #[derive(PermazenObject)]
 struct Song {
     title: String,
@@ -211,7 +211,6 @@ fn a_health_check_ends_in_time_and_a_server_that_comes_back_is_well() {
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     proxy.end_fault();
     touch().unwrap();
->>>>>>> 7d05ebeb (info shows the counters of the store; a page of the guide about health checks, metrics and logs)
 }
 
 /// To run the outer one again would only make the inner one wait as long again, and each of them thirty times.
