@@ -188,3 +188,41 @@ fn transactions_fail_with_anyhow_and_run_again() {
     let refused = db.try_read(|_| -> anyhow::Result<()> { anyhow::bail!("refused") });
     assert_eq!(refused.unwrap_err().to_string(), "refused");
 }
+
+/// What goes with an object may forbid its deletion. The error names both.
+#[test]
+fn a_refused_deletion_names_the_object_that_was_to_be_deleted() -> Result<()> {
+    #[derive(permazen::PermazenObject, Default)]
+    struct Customer {
+        name: String,
+    }
+    #[derive(permazen::PermazenObject)]
+    struct Device {
+        #[permazen(inverse_delete = "delete")]
+        owner: Ref<Customer>,
+    }
+    #[derive(permazen::PermazenObject)]
+    struct RepairOrder {
+        device: Ref<Device>,
+    }
+    let builder = Permazen::builder(MemoryStore::new()).model::<Customer>();
+    let db = builder.model::<Device>().model::<RepairOrder>().build()?;
+    db.write(|tx| {
+        let customer = tx.create(Customer::default())?;
+        let device = tx.create(Device { owner: customer.to_ref() })?;
+        let order = tx.create(RepairOrder { device: device.to_ref() })?;
+        let [customer_id, device_id, order_id] = [customer.id(), device.id(), order.id()];
+        let rest = format!(
+            "Device {device_id} cannot be deleted: RepairOrder {order_id} refers to it through \"device\", which \
+             forbids it; delete that object or change the reference first"
+        );
+        assert_eq!(
+            customer.delete().unwrap_err().to_string(),
+            format!(
+                "Customer {customer_id} cannot be deleted, because what has to go with it cannot: {rest}"
+            )
+        );
+        assert_eq!(device.delete().unwrap_err().to_string(), rest);
+        Ok(())
+    })
+}

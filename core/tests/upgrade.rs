@@ -181,7 +181,7 @@ fn an_object_stays_where_it_is_rather_than_lose_values() {
     let store = store();
     let db = open::<new::Item>(&store);
     let lost =
-        [("text".to_owned(), "\"no number\"".to_owned()), ("lost".to_owned(), "\"A\"".to_owned())];
+        [("text".to_owned(), "\"no number\"".to_owned()), ("lost".to_owned(), "A".to_owned())];
     assert_eq!(losses(db.read(|tx| only::<new::Item>(tx).load())), lost);
     let before = db.read(|tx| only::<new::Item>(tx).schema_id()).unwrap();
     // Every access that needs the move is refused, and what is refused changes nothing.

@@ -200,7 +200,7 @@ fn each_kind_of_change_has_its_verdict() {
         assert_eq!(verdict(&report, name), expected, "{name}");
     }
     // A field without own code keeps the verdict, but own code of another field may carry it over.
-    assert_eq!(verdict(&report, "left"), V::OwnCode);
+    assert_eq!(verdict(&report, "left"), V::OwnCodeMayTake);
 }
 
 /// An object with a value in each field is refused exactly for the fields that the verdict names.
@@ -245,8 +245,8 @@ fn moves_do_what_the_verdict_says() {
     let refused: BTreeSet<&str> = refusal.losses.iter().map(|loss| &*loss.field).collect();
     let item = report.versions[0].types.iter().find(|t| t.name == "Item").unwrap();
     let may_refuse = |verdict: &FieldVerdict| {
-        use FieldVerdict::{Look, OwnCode, WouldLose};
-        matches!(verdict, Look { .. } | OwnCode | WouldLose { .. })
+        use FieldVerdict::{Look, OwnCode, OwnCodeMayTake, WouldLose};
+        matches!(verdict, Look { .. } | OwnCode | OwnCodeMayTake | WouldLose { .. })
     };
     let expected =
         item.fields.iter().filter(|field| may_refuse(&field.verdict) && field.name != "own");
@@ -709,8 +709,8 @@ fn own_code_of_the_type_may_carry_everything_over() {
     let db = with::<plain::handled::Item>(&store).strict().build().unwrap();
     let report = db.evolution_report().unwrap();
     assert_eq!(verdict(&report, "name"), FieldVerdict::Same);
-    assert_eq!(verdict(&report, "fresh"), FieldVerdict::OwnCode);
-    assert_eq!(verdict(&report, "nickname"), FieldVerdict::OwnCode);
+    assert_eq!(verdict(&report, "fresh"), FieldVerdict::OwnCodeMaySet);
+    assert_eq!(verdict(&report, "nickname"), FieldVerdict::OwnCodeMayTake);
 }
 
 /// An index lacks nothing of a type without objects.
@@ -784,4 +784,66 @@ fn a_report_can_be_serialized() {
     assert_eq!((&item["name"], &item["objects"]["counted"]), (&"Item".into(), &1.into()));
     assert_eq!(item["fields"][0]["verdict"]["is"], "same");
     assert_eq!(item["fields"][1]["verdict"]["is"], "would_lose");
+}
+
+/// Own code of one field may take the values of fields that the model lacks, or may not.
+#[test]
+fn what_own_code_may_take_is_not_said_to_be_converted() {
+    mod before {
+        #[derive(permazen::PermazenObject, Default)]
+        pub(super) struct Thing {
+            pub(super) price: f64,
+            pub(super) other: i32,
+            pub(super) x: i32,
+        }
+    }
+    mod now {
+        fn nothing_taken(_: &permazen::model::OldValues<'_>) -> permazen::Result<i64> {
+            Ok(7)
+        }
+
+        #[derive(permazen::PermazenObject, Default)]
+        pub(super) struct Thing {
+            #[permazen(upgrade_with = nothing_taken)]
+            pub(super) cents: i64,
+            pub(super) x: i32,
+        }
+    }
+    let store: Store = Arc::new(MemoryStore::new());
+    let db = Permazen::builder_shared(store.clone()).model::<before::Thing>().build().unwrap();
+    db.write(|tx| tx.create(before::Thing { price: 1.5, other: 2, x: 3 }).map(drop)).unwrap();
+    drop(db);
+    let db = Permazen::builder_shared(store).model::<now::Thing>().strict().build().unwrap();
+    let report = db.evolution_report().unwrap();
+    let fields = &report.versions[0].types[0].fields;
+    let verdicts: Vec<_> =
+        fields.iter().map(|field| (&*field.name, field.verdict.clone())).collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("cents", FieldVerdict::OwnCodeMakes),
+            ("x", FieldVerdict::Same),
+            ("other", FieldVerdict::OwnCodeMayTake),
+            ("price", FieldVerdict::OwnCodeMayTake),
+        ]
+    );
+    let text = report.to_string();
+    assert!(!text.contains("converts it"), "{text}");
+    let line = |start: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(start));
+        line.unwrap_or_else(|| panic!("{start} in\n{text}"))
+    };
+    assert!(line("cents:").contains("programs of that schema do not find it"), "{text}");
+    for name in ["price:", "other:"] {
+        assert!(
+            line(name).contains("may take it; an object whose value it does not take"),
+            "{text}"
+        );
+        assert!(line(name).contains("programs of that schema do not find it"), "{text}");
+        assert!(text.find("that the models lack") < text.find(name), "{text}");
+    }
+    assert!(text.find("cents:") < text.find("that the models lack"), "{text}");
+    // What the report says is what happens.
+    let dry = db.upgrade_all().dry_run().run().unwrap();
+    assert_eq!((dry.moved, dry.refused), (0, 1));
 }

@@ -279,14 +279,14 @@ fn what_both_changed_is_a_conflict_that_names_it() {
     let text = error.to_string();
     for part in [
         r#"field name was "Ann", is now "Annie", and was to become "Anna""#,
-        r#"labels["x"] was "1", is now "6", and was to become "5""#,
-        r#"labels["y"] was "2", is now "6", and was to become absent"#,
+        r#"labels["x"] was 1, is now 6, and was to become 5"#,
+        r#"labels["y"] was 2, is now 6, and was to become absent"#,
         &person.id().to_string(),
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert_eq!(changed_fields(error), ["name", "steps", r#"labels["x"]"#, r#"labels["y"]"#]);
-    let steps = "field steps was [\"1\", \"2\", \"3\"], is now [\"1\", \"2\", \"3\", … 4 in all]";
+    let steps = "field steps was [1, 2, 3], is now [1, 2, 3, … 4 in all]";
     assert!(text.contains(steps), "{text}");
     // Nothing was written, also where nothing conflicts.
     assert_eq!(*load(&db, person), *before);

@@ -170,10 +170,13 @@ impl Item {
         syn::Error::new_spanned(&self.key, format!("expected {form}"))
     }
 
-    /// The error for an unknown key. It lists the keys that are known in this place.
+    /// The error for an unknown key. It names the one that was meant, if one is near, and lists the keys
+    /// that are known in this place.
     pub(crate) fn unknown(&self, place: &str, known: &[&str]) -> syn::Error {
+        let meant = nearest(&self.key.to_string(), known);
+        let meant = meant.map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
         let message = format!(
-            "unknown attribute `{}` on {place}; known are {}",
+            "unknown attribute `{}` on {place}{meant}; known are {}",
             self.key,
             known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
         );
@@ -254,4 +257,55 @@ pub(crate) fn crate_path(item: &Item) -> syn::Result<TokenStream> {
         syn::Error::new(text.span(), message)
     })?;
     Ok(quote::quote!(#path))
+}
+
+/// The name that was probably meant: one with the same beginning, and few other characters.
+fn nearest<'n>(written: &str, names: &[&'n str]) -> Option<&'n str> {
+    let most = match written.len() {
+        0..=1 => return None,
+        2..=3 => 1,
+        4..=7 => 2,
+        _ => 3,
+    };
+    let near = names.iter().filter(|name| name.chars().next() == written.chars().next());
+    let near = near.map(|name| (distance(written, name), *name));
+    near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
+}
+
+/// How many characters must be added, removed or replaced to make one text of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (above, x) in a.chars().enumerate() {
+        let (mut left, mut diagonal) = (above + 1, above);
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = *cell;
+            left = replaced.min(left + 1).min(*cell + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let names = ["indexed", "inverse_delete", "unique", "was"];
+        assert_eq!(nearest("index", &names), Some("indexed"));
+        assert_eq!(nearest("uniqe", &names), Some("unique"));
+        assert_eq!(nearest("wsa", &names), None);
+        assert_eq!(nearest("nonsense", &names), None);
+        assert_eq!(nearest("i", &names), None);
+        let of =
+            [("", "", 0), ("", "ab", 2), ("abc", "", 3), ("kitten", "sitting", 3), ("ab", "ba", 2)];
+        for (a, b, expected) in of {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "{a} {b}");
+        }
+    }
 }

@@ -318,21 +318,21 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
     match (kind.as_str(), name.as_str(), &arguments[..]) {
         ("", "Counter", []) => Some(Shape::Counter),
         ("list", _, [element]) | ("", "Vec", [element]) if is_sequence => {
-            Some(Shape::List(sub_value(element, sub_reference(given("element")), errors)?))
+            Some(Shape::List(inner_value(element, sub_reference(given("element")), errors)?))
         }
         ("set", "HashSet", [element]) | ("", "BTreeSet" | "HashSet", [element]) => {
-            Some(Shape::Set(sub_value(element, sub_reference(given("element")), errors)?))
+            Some(Shape::Set(inner_value(element, sub_reference(given("element")), errors)?))
         }
         ("set", _, [element]) if is_sequence => {
-            Some(Shape::Set(sub_value(element, sub_reference(given("element")), errors)?))
+            Some(Shape::Set(inner_value(element, sub_reference(given("element")), errors)?))
         }
         ("map" | "", "BTreeMap" | "HashMap", [key, value]) => Some(Shape::Map(
-            sub_value(key, sub_reference(given("key")), errors)?,
-            sub_value(value, sub_reference(given("value")), errors)?,
+            inner_value(key, sub_reference(given("key")), errors)?,
+            inner_value(value, sub_reference(given("value")), errors)?,
         )),
         ("map", "Vec", [Type::Tuple(pair)]) if pair.elems.len() == 2 => Some(Shape::Map(
-            sub_value(pair.elems.first()?, sub_reference(given("key")), errors)?,
-            sub_value(pair.elems.last()?, sub_reference(given("value")), errors)?,
+            inner_value(pair.elems.first()?, sub_reference(given("key")), errors)?,
+            inner_value(pair.elems.last()?, sub_reference(given("value")), errors)?,
         )),
         ("array", "Vec", [element]) => {
             sub_value(element, None, errors)?;
@@ -379,6 +379,15 @@ fn sub_reference(item: Option<&Item>) -> Option<&Item> {
     // Only the flag matters here. The attributes of a sub-field are checked where they are read.
     let found = attribute_syntax::items(tokens, &[], &mut Errors::default());
     found.iter().any(|item| item.is("reference")).then_some(item?)
+}
+
+/// The elements, keys or values of a collection, of type `ty`. Reports an error if `ty` cannot be theirs.
+fn inner_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<Box<ValueModel>> {
+    if let Some(message) = types::refusal_inside(ty) {
+        errors.at(ty, message);
+        return None;
+    }
+    sub_value(ty, marked, errors)
 }
 
 /// A simple value of type `ty`. Reports an error if `ty` cannot be one.

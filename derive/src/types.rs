@@ -61,6 +61,19 @@ pub(crate) fn reference(ty: &Type) -> Option<ReferenceModel> {
     Some(ReferenceModel { target: Some(target.clone()), optional })
 }
 
+/// Why `ty` cannot be the type of elements, keys or values, if its tokens show it.
+pub(crate) fn refusal_inside(ty: &Type) -> Option<String> {
+    match argument_of(ty, "Option").map_or(unparenthesized(ty), unparenthesized) {
+        Type::Tuple(_) => Some(
+            "tuples are not supported; for pairs whose first parts differ, use a map (`BTreeMap<K, V>`, or \
+             `#[permazen(map)]` on a `Vec<(K, V)>`); otherwise use objects of their own, with a field for each part, \
+             and refer to them (`Vec<Ref<T>>`)"
+                .into(),
+        ),
+        _ => refusal(ty),
+    }
+}
+
 /// Why `ty` cannot be a simple value, if its tokens show it.
 pub(crate) fn refusal(ty: &Type) -> Option<String> {
     match unparenthesized(ty) {

@@ -13,6 +13,7 @@ mod collection;
 mod copy;
 mod counter;
 pub(crate) mod declare;
+mod earlier_schemas;
 mod error;
 mod evolution;
 pub(crate) mod field_roles;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use permazen_kv::{Counters, KvDatabase, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
+use super::earlier_schemas::recording_first;
 use super::error::{Error, Failure, Result, says_retryable};
 use super::evolution::{self, Evolution, EvolutionReport};
 use super::hook::subject::Subject;
@@ -56,7 +57,8 @@ struct Shared {
     /// The same for transactions that only read.
     reading: TransactionConfig,
     retry: Retry,
-    _using: UsedByProcess,
+    /// The schema of the models, and those that were recorded before it.
+    _using: Vec<UsedByProcess>,
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
     observers: Observers,
@@ -78,6 +80,8 @@ pub struct Builder {
     evolution: Evolution,
     strict: bool,
     models: ModelSet,
+    /// What is recorded before the schema of the models.
+    pub(super) earlier: Result<Vec<SchemaModel>>,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
     kv_options: TxOptions,
@@ -137,7 +141,9 @@ impl Builder {
     /// as they are, and only what needs them to move is refused.
     ///
     /// This is judged by the recorded schemas of types that have objects; no value is read. The
-    /// values of a field would be lost if only null or an empty collection could be kept of them.
+    /// values of a field would be lost if only null or an empty collection could be kept of them. What
+    /// own conversions take is only known when they run: a dry run of
+    /// [`upgrade_all`](Permazen::upgrade_all) tells it.
     /// `build` then refuses the models, even if no object has another value in that field.
     /// [`Builder::evolution_report`] judges in the same way. Do not
     /// use this in a program that may be rolled back: its earlier version would refuse a database in
@@ -218,10 +224,16 @@ impl Builder {
     /// untouched. [`Error::SchemaDiffers`] if the schema is not recorded and new schemas are not
     /// allowed. [`Error::WouldLose`] as [`strict`](Builder::strict) says. [`Error::Object`] if the
     /// store fails or the database is damaged.
-    pub fn build(self) -> Result<Permazen> {
+    pub fn build(mut self) -> Result<Permazen> {
         let schema = Arc::new(self.schema()?);
+        let earlier = std::mem::replace(&mut self.earlier, Ok(Vec::new()))?;
         let (database, config) = self.database(&schema)?;
-        let using = UsedByProcess::new(schema.schema_id());
+        let mut using = Vec::new();
+        // If it was recorded with other storage IDs than the earlier ones ask for, and has no objects,
+        // it may go.
+        if earlier.is_empty() {
+            using.push(UsedByProcess::new(schema.schema_id()));
+        }
         // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let known = known.read_only();
@@ -236,19 +248,35 @@ impl Builder {
         // Others may open the same database at this moment and record their schemas in it.
         let bindings = self.retry.run(
             Ok,
-            |failed| match begin(&database, &known, failed) {
-                // The schema is new, so a transaction that can write records it.
-                Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
-                    let tx = begin(&database, &config, failed)?;
+            |failed| {
+                let own = self.allow_new_schema.then_some(&*schema);
+                if let Some(tx) = recording_first(&database, &config, &earlier, own, failed)?
+                    && tx.use_schema(schema.schema_id())
+                {
                     let bindings = bind(&tx)?;
                     tx.commit()?;
-                    Ok(bindings)
+                    return Ok(bindings);
                 }
-                Err(error) if is_not_recorded(&error) => Err(schema_differs(&database, &schema)?),
-                opened => bind(&opened?),
+                match begin(&database, &known, failed) {
+                    // The schema is new, so a transaction that can write records it.
+                    Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
+                        let tx = begin(&database, &config, failed)?;
+                        let bindings = bind(&tx)?;
+                        tx.commit()?;
+                        Ok(bindings)
+                    }
+                    Err(error) if is_not_recorded(&error) => {
+                        Err(schema_differs(&database, &schema)?)
+                    }
+                    opened => bind(&opened?),
+                }
             },
             Error::is_retryable,
         )?;
+        if !earlier.is_empty() {
+            let ids = earlier.iter().map(SchemaModel::schema_id).chain([schema.schema_id()]);
+            using.extend(ids.map(UsedByProcess::new));
+        }
         let shared = Shared {
             database,
             models: self.models,
@@ -325,7 +353,7 @@ impl Builder {
 
 /// Begins a transaction that owns a share of the store, so that the store stays open until the
 /// transaction ends. `failed` is how many attempts have failed before.
-fn begin(
+pub(super) fn begin(
     database: &Database,
     config: &TransactionConfig,
     failed: u32,
@@ -381,6 +409,7 @@ impl Permazen {
             evolution: Evolution::default(),
             strict: false,
             models: ModelSet::new(),
+            earlier: Ok(Vec::new()),
             allow_new_schema: true,
             schema_removal: None,
             kv_options: TxOptions::default(),

@@ -64,6 +64,12 @@ impl TransactionConfig {
         &self.kv
     }
 
+    /// The same for the empty schema.
+    pub(crate) fn of_empty_schema(mut self) -> Self {
+        self.schema = self.schema.of_empty_schema();
+        self
+    }
+
     /// Begins transactions on a snapshot, which do not keep writers waiting. What they write is
     /// lost.
     #[must_use]

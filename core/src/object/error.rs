@@ -41,8 +41,8 @@ pub enum Error {
     },
     /// The object cannot be deleted because another one refers to it.
     #[error(
-        "{} cannot be deleted: {} refers to it through {full_name:?}, which forbids it{}",
-        Named(.type_name, *.id), Named(.referrer_type, *.referrer), Forbidden(.other_rule)
+        "{}{} cannot be deleted: {} refers to it through {full_name:?}, which forbids it{}",
+        AskedFor(&.of.asked_for), Named(.type_name, *.id), Named(.referrer_type, *.referrer), Forbidden(&.of.other_rule)
     )]
     ReferencedObject {
         /// The object to delete.
@@ -57,9 +57,8 @@ pub enum Error {
         field: Arc<str>,
         /// The field's full name, `friends.element`.
         full_name: Arc<str>,
-        /// The schema of the referring object, if the transaction's schema has another rule for the
-        /// field, which does not forbid the deletion. That rule applies when the object has moved.
-        other_rule: Option<Box<SchemaId>>,
+        /// Where it is forbidden, and for which deletion.
+        of: Box<RefusedDeletion>,
     },
     /// There is no such object type in the schema, or in any recorded schema.
     #[error(
@@ -298,8 +297,35 @@ impl fmt::Display for Named<'_> {
     }
 }
 
+/// More about a deletion that is refused ([`Error::ReferencedObject`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedDeletion {
+    /// The schema of the referring object, if the transaction's schema has another rule for the
+    /// field, which does not forbid the deletion. That rule applies when the object has moved.
+    pub other_rule: Option<SchemaId>,
+    /// The object whose deletion was asked for, and the name of its type, if the one that cannot be deleted
+    /// had to go with it.
+    pub asked_for: Option<(ObjId, Option<Arc<str>>)>,
+}
+
+/// The object whose deletion was asked for, if another one forbids it.
+struct AskedFor<'a>(&'a Option<(ObjId, Option<Arc<str>>)>);
+
+impl fmt::Display for AskedFor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some((id, type_name)) => {
+                write!(f, "{} cannot be deleted, because ", Named(type_name, *id))?;
+                f.write_str("what has to go with it cannot: ")
+            }
+        }
+    }
+}
+
 /// Where a deletion is forbidden, if another schema does not forbid it, and what to do.
-struct Forbidden<'a>(&'a Option<Box<SchemaId>>);
+struct Forbidden<'a>(&'a Option<SchemaId>);
 
 impl fmt::Display for Forbidden<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -63,7 +63,7 @@ pub(crate) use calls::{Call, Hook};
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
 pub use encoded::Encoded;
-pub use error::{Error, Result};
+pub use error::{Error, RefusedDeletion, Result};
 pub(crate) use error::{errors_above, first_to_say};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{

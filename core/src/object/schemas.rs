@@ -138,6 +138,17 @@ impl Transaction<'_> {
         Arc::ptr_eq(&self.schemas.own.borrow(), schema)
     }
 
+    /// Makes a recorded schema that of the transaction, in which nothing was done yet. Returns `false`
+    /// if it is not recorded.
+    pub(crate) fn use_schema(&self, id: SchemaId) -> bool {
+        let bundle = self.bundle();
+        let Some(schema) = bundle.schema_by_id(id) else { return false };
+        self.schemas.own_index.set(schema.index);
+        self.schemas.own.replace(Arc::clone(schema));
+        self.infos.clear();
+        true
+    }
+
     /// Continues with other recorded schemas. If the transaction's own schema is not among them,
     /// the empty schema replaces it.
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {

@@ -87,6 +87,11 @@ impl SchemaConfig {
         self
     }
 
+    /// The same for the empty schema.
+    pub(crate) fn of_empty_schema(self) -> Self {
+        SchemaConfig { removal: self.removal, ..SchemaConfig::empty() }
+    }
+
     /// The schema to open with.
     pub fn model(&self) -> &Arc<SchemaModel> {
         &self.model

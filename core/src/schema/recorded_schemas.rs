@@ -163,7 +163,8 @@ impl RecordedSchemas {
     }
 
     /// Adds valid models to the tables, one after the other; each comes with its schema ID. `None`
-    /// if that changes nothing.
+    /// if that changes nothing. Storage IDs that one of them asks for are given to no other item, also
+    /// not to those of the models before it.
     ///
     /// `reusable` are compressed documents. A model whose document is among them is recorded with
     /// the same bytes.
@@ -176,11 +177,13 @@ impl RecordedSchemas {
         models: impl IntoIterator<Item = (&'m SchemaModel, SchemaId)>,
         reusable: &[Arc<[u8]>],
     ) -> Result<Option<SchemaTables>> {
+        let models: Vec<_> = models.into_iter().collect();
         let mut adding = Adding {
             recorded: self,
             tables: self.tables.to_change(),
             schemas: HashSet::new(),
             storage_ids: HashMap::new(),
+            asked_for: AskedFor::of_several(&models),
             free_schema: 1,
             free_storage_id: 1,
             changed: false,
@@ -222,6 +225,29 @@ fn check_all_used<'i>(
     }
 }
 
+/// The storage IDs that several models ask for.
+#[derive(Default)]
+struct AskedFor {
+    by_item: HashMap<SchemaId, StorageId>,
+    all: HashSet<StorageId>,
+}
+
+impl AskedFor {
+    /// For a single model there is nothing to look up: its items that ask for a storage ID come first.
+    fn of_several(models: &[(&SchemaModel, SchemaId)]) -> AskedFor {
+        let mut asked_for = AskedFor::default();
+        if models.len() > 1 {
+            for item in models.iter().flat_map(|(model, _)| model.items()) {
+                if let Some(id) = item.storage_id() {
+                    asked_for.by_item.entry(item.schema_id()).or_insert(id);
+                    asked_for.all.insert(id);
+                }
+            }
+        }
+        asked_for
+    }
+}
+
 /// Tables to which schemas are being added.
 struct Adding<'r> {
     /// What the tables hold already.
@@ -230,6 +256,7 @@ struct Adding<'r> {
     /// What was added so far.
     schemas: HashSet<SchemaId>,
     storage_ids: HashMap<SchemaId, StorageId>,
+    asked_for: AskedFor,
     /// All numbers below these are taken.
     free_schema: u32,
     free_storage_id: u32,
@@ -286,7 +313,10 @@ impl Adding<'_> {
                     }
                     wanted
                 }
-                (None, None) => self.free_storage_id().ok_or_else(table_full)?,
+                (None, None) => match self.asked_for.by_item.get(&schema_id) {
+                    Some(&id) if !self.tables.storage_ids.contains_key(&id) => id,
+                    _ => self.free_storage_id().ok_or_else(table_full)?,
+                },
             };
             let mut value = Vec::with_capacity(48);
             string::write(&schema_id.to_string(), &mut value);
@@ -316,9 +346,10 @@ impl Adding<'_> {
 
     /// The lowest storage ID that is free.
     fn free_storage_id(&mut self) -> Option<StorageId> {
-        let taken = &self.tables.storage_ids;
+        let (taken, asked_for) = (&self.tables.storage_ids, &self.asked_for.all);
+        let is_free = |id: &StorageId| !taken.contains_key(id) && !asked_for.contains(id);
         self.free_storage_id = self.free_storage_id.max(above(taken, StorageId::get));
-        lowest(&mut self.free_storage_id, StorageId::new, |id| !taken.contains_key(id))
+        lowest(&mut self.free_storage_id, StorageId::new, is_free)
     }
 }
 

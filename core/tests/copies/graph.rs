@@ -287,7 +287,8 @@ fn what_is_wrong_is_named_and_nothing_changes() {
             let message = refused(tx, &type_of("Nothing", id), Import::new());
             assert!(message.contains("no such object type; there are \"Node\", \"Thing\""), "{message}");
             let message = refused(tx, &type_of("Thing", node), Import::new());
-            assert!(message.contains("this is no ID of this type here"), "{message}");
+            assert!(message.contains("those of its type in this database with"), "{message}");
+            assert!(message.contains("`Builder::schemas_of`"), "{message}");
             let twice = json!({"objects": [one(id, &json!({}))["objects"][0], one(id, &json!({}))["objects"][0]]});
             let message = refused(tx, &twice, Import::new().new_ids());
             assert!(message.contains("two objects with this ID"), "{message}");

@@ -15,6 +15,8 @@ mod graph;
 mod graph_of_all_encodings;
 mod hooks;
 #[cfg(feature = "serde")]
+mod restore;
+#[cfg(feature = "serde")]
 #[path = "../encodings/samples.rs"]
 #[allow(dead_code, reason = "what the tests of encodings need")]
 mod samples;

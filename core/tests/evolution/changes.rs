@@ -37,7 +37,8 @@ mod priority {
             assert!(!moved.unwrap());
             let refusal = refused(new.write(|tx| tx.get::<names::Issue>(id)?.priority()));
             let text = refusal.to_string();
-            for part in [&id.to_string(), "Issue", "\"priority\"", "\"3\"", "upgrade_with", "lossy"]
+            for part in
+                [&id.to_string(), "Issue", "\"priority\"", "(value 3)", "upgrade_with", "lossy"]
             {
                 assert!(text.contains(part), "{part} in: {text}");
             }

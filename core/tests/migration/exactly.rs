@@ -90,7 +90,7 @@ fn single_values() {
     assert_eq!(moved(int(), long(), Value::Int(5)), Ok(Value::Long(5)));
     assert_eq!(moved(int(), long(), Value::Int(0)), Ok(Value::Long(0)));
     assert_eq!(moved(long(), int(), Value::Long(-7)), Ok(Value::Int(-7)));
-    lost(moved(long(), int(), Value::Long(5_000_000_000)), "f: \"5000000000\": 5000000000 does");
+    lost(moved(long(), int(), Value::Long(5_000_000_000)), "f: 5000000000: 5000000000 does");
     assert_eq!(moved(string(), int(), Value::from("7")), Ok(Value::Int(7)));
     lost(moved(string(), int(), Value::from("007")), "f: \"007\"");
     lost(moved(string(), int(), Value::Null), "null is no value of int");
@@ -187,7 +187,7 @@ fn a_field_that_goes() {
         if stays {
             let text = moved.unwrap_err().to_string();
             assert!(text.contains("\"f\" (there is no such field)"), "{text}");
-            assert!(text.contains(&id.to_string()) && text.contains("\"5\""), "{text}");
+            assert!(text.contains(&id.to_string()) && text.contains("value 5 of"), "{text}");
         } else {
             assert!(moved.unwrap());
             assert_eq!(tx.get(id, "g", Migrate::No).unwrap(), Value::Int(0));

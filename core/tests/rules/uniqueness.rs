@@ -152,10 +152,7 @@ fn combinations() {
             Ok(())
         })
     };
-    assert_eq!(
-        found(&violations(two(Some("y"), 10)))[0].clone().2.as_deref(),
-        Some(r#""y", "10""#)
-    );
+    assert_eq!(found(&violations(two(Some("y"), 10)))[0].clone().2.as_deref(), Some(r#""y", 10"#));
     assert_eq!(violations(two(Some("x"), 20)).len(), 2);
     two(Some("x"), 10).unwrap();
     two(Some("x"), 19).unwrap();
@@ -337,4 +334,66 @@ fn the_path_of_a_rule_of_a_mixin_is_that_of_the_object() {
     let mut paths: Vec<_> = report.violations.iter().map(|it| &*it.path).collect();
     paths.sort_unstable();
     assert_eq!(paths, ["Book.code", "Film.code"]);
+}
+
+/// Values are shown as they would be written, and a report says how many there are.
+#[test]
+fn a_report_of_rules_is_readable() {
+    use permazen::kv::memory::MemoryStore;
+    use permazen::{Permazen, PermazenEnum, PermazenObject, Validation};
+
+    #[derive(PermazenEnum, Clone, Copy, Debug)]
+    enum State {
+        Open,
+    }
+
+    #[derive(PermazenObject)]
+    struct Order {
+        #[permazen(indexed, unique)]
+        number: i32,
+        #[permazen(indexed, unique)]
+        price: f64,
+        #[permazen(indexed, unique)]
+        name: String,
+        #[permazen(indexed, unique)]
+        paid: Option<bool>,
+        #[permazen(indexed, unique)]
+        state: State,
+    }
+
+    let builder = Permazen::builder(MemoryStore::new()).model::<Order>();
+    let db = builder.validation(Validation::Off).build().unwrap();
+    let report = || db.check_rules().unwrap().to_string();
+    assert_eq!(report(), "nothing breaks a rule");
+    let create = |number: i32| {
+        db.write(|tx| {
+            let (price, name) = (2.5, "1002".to_owned());
+            let order = Order { number, price, name, paid: Some(true), state: State::Open };
+            tx.create(order).map(drop)
+        })
+        .unwrap();
+    };
+    create(1002);
+    create(1002);
+    let text = report();
+    assert!(text.starts_with("5 violations of rules:\n  Order."), "{text}");
+    assert_eq!(text.lines().count(), 6, "{text}");
+    for (field, value) in [
+        ("number", "1002"),
+        ("price", "2.5"),
+        ("name", "\"1002\""),
+        ("paid", "true"),
+        ("state", "OPEN"),
+    ] {
+        let line =
+            text.lines().find(|line| line.starts_with(&format!("  Order.{field} of object")));
+        assert!(line.is_some_and(|line| line.contains(&format!(": {value} must be"))), "{text}");
+    }
+    for number in 0..20 {
+        create(number);
+        create(number);
+    }
+    let text = report();
+    assert!(text.starts_with("25 violations of rules:\n"), "{text}");
+    assert!(text.lines().count() == 12 && text.ends_with("\n  and 15 more"), "{text}");
 }

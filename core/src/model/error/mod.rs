@@ -194,6 +194,16 @@ pub enum Error {
     #[cfg(feature = "serde")]
     #[error(transparent)]
     Graph(#[from] crate::model::copy::GraphError),
+    /// The objects of a graph cannot have its IDs in this database, because its object types have other
+    /// storage IDs here, and IDs begin with these.
+    #[error(
+        "the objects of the graph cannot have their IDs in this database: {reason}; {}",
+        KEEP_IDS
+    )]
+    GraphIds {
+        /// What contradicts the graph.
+        reason: String,
+    },
     /// Bytes are not the [`Base`](crate::Base) of an object of this model.
     #[error(
         "what an object contained when it was loaded cannot be used: {reason}; load the object again"
@@ -266,6 +276,11 @@ pub enum Error {
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
+
+/// How the objects of a graph can have the same IDs elsewhere, or what to do instead.
+pub(in crate::model) const KEEP_IDS: &str = "import with new IDs (`Import::new_ids`); or, to keep the IDs, into a new database that is opened with \
+     `Builder::schemas_of`, which records the schemas of the graph before those of the models; or copy the whole \
+     database (`permazen copy`, `backup`, or `save --storage-ids` and `load`)";
 
 impl Error {
     /// Makes an error of the application, which ends a transaction.

@@ -79,7 +79,8 @@ pub struct TypeReport {
     pub objects: ObjectCount,
     /// Whether the models have the type. If they do not, its objects stay as they are.
     pub in_models: bool,
-    /// First the fields of the model, in their order, then the fields that the model lacks.
+    /// First the fields of the model, in their order, then the fields that the model lacks. The text
+    /// lists these apart.
     pub fields: Vec<FieldReport>,
     /// The indexes of the model: those of its fields, then its composite indexes.
     pub indexes: Vec<IndexReport>,
@@ -178,9 +179,17 @@ pub enum FieldVerdict {
         /// What it holds in the model.
         to: String,
     },
-    /// Code of the program decides: `upgrade_with` of a field, or `on_schema_change` of the type.
-    /// If it leaves something that would be lost, the object does not move.
+    /// The `upgrade_with` of the field converts them.
     OwnCode,
+    /// The objects lack the field, and its `upgrade_with` makes its value.
+    OwnCodeMakes,
+    /// The `on_schema_change` of the type may set the field. If it does not, values would be lost,
+    /// so the object does not move, or a required value is missing.
+    OwnCodeMaySet,
+    /// The model lacks the field. Code of the program, `upgrade_with` of any field or
+    /// `on_schema_change` of the type, may take the value. Whether it does is only known when it runs: an
+    /// object that has a value that is not taken does not move.
+    OwnCodeMayTake,
     /// They are converted as well as possible, as the model accepts (`upgrade = "lossy"`), or as
     /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. What has no counterpart is lost.
     Lossy {
@@ -293,6 +302,16 @@ impl FieldReport {
 }
 
 impl FieldVerdict {
+    /// Whether it is about a field that the model lacks.
+    fn is_of_lacking_field(&self) -> bool {
+        matches!(
+            self,
+            FieldVerdict::Dropped
+                | FieldVerdict::OwnCodeMayTake
+                | FieldVerdict::WouldLose { removed: true, .. }
+        )
+    }
+
     /// Whether values would be lost, or a required value is missing, also in place of one that has
     /// no counterpart.
     pub fn is_warning(&self) -> bool {
@@ -343,10 +362,16 @@ impl fmt::Display for TypeReport {
         if differ.clone().next().is_none() && partial.clone().next().is_none() {
             return f.write_str("; all its fields and indexes have the same values");
         }
-        for field in differ {
+        let (lacking, own): (Vec<_>, Vec<_>) =
+            differ.partition(|field| field.verdict.is_of_lacking_field());
+        for field in own {
             write!(f, "\n    {field}")?;
             field.delete_actions.iter().try_for_each(|action| write!(f, "; {action}"))?;
         }
+        if !lacking.is_empty() {
+            f.write_str("\n    fields of that schema that the models lack:")?;
+        }
+        lacking.iter().try_for_each(|field| write!(f, "\n      {field}"))?;
         for index in partial {
             match index.is_complete {
                 false => {
@@ -429,6 +454,18 @@ impl fmt::Display for FieldReport {
                  `default = …`, make it an `Option`, or convert it yourself (`upgrade_with`)"
             ),
             FieldVerdict::OwnCode => f.write_str("own code converts it"),
+            FieldVerdict::OwnCodeMakes => f.write_str(
+                "new, and own code makes it; programs of that schema do not find it in newer objects: where they \
+                 look for the fields it is made of, they read 0 or another default",
+            ),
+            FieldVerdict::OwnCodeMaySet => f.write_str(
+                "own code of the type may set it; if it does not, an object with a value that would be lost stays as \
+                 it is, and reading a required value that is missing fails",
+            ),
+            FieldVerdict::OwnCodeMayTake => f.write_str(
+                "own code may take it; an object whose value it does not take stays as it is; programs of that schema \
+                 do not find it in newer objects: they read 0 or another default",
+            ),
             FieldVerdict::Lossy { from, to } => write!(
                 f,
                 "converted as well as possible, from {from} to {to}; what has no counterpart is \

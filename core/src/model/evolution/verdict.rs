@@ -88,7 +88,7 @@ impl Judge<'_> {
                 verdict = FieldVerdict::Required;
             }
             if verdict.is_warning() && self.binding.info.upgrade_with.is_some() {
-                verdict = FieldVerdict::OwnCode;
+                verdict = FieldVerdict::OwnCodeMaySet;
             }
             let delete_actions = self.delete_actions(plan, to);
             reports.push(FieldReport { name: decl.name.to_owned(), was, verdict, delete_actions });
@@ -121,10 +121,9 @@ impl Judge<'_> {
     }
 
     fn field(&self, decl: &FieldDecl, plan: &FieldPlan, to: &ResolvedField) -> FieldVerdict {
-        if !matches!(plan, FieldPlan::Same) && decl.upgrade_with.is_some() {
-            return FieldVerdict::OwnCode;
-        }
         match plan {
+            FieldPlan::Missing if decl.upgrade_with.is_some() => FieldVerdict::OwnCodeMakes,
+            FieldPlan::Differs(_) if decl.upgrade_with.is_some() => FieldVerdict::OwnCode,
             FieldPlan::Missing if !decl.has_default() && decl.requires_a_value(to) => {
                 FieldVerdict::Required
             }
@@ -277,7 +276,7 @@ impl Judge<'_> {
         let has_own_code = info.upgrade_with.is_some()
             || conversions_of_fields(self.binding, &self.plan).next().is_some();
         if has_own_code {
-            return FieldVerdict::OwnCode;
+            return FieldVerdict::OwnCodeMayTake;
         }
         FieldVerdict::WouldLose {
             reason: format!("{} has no such field", info.name),

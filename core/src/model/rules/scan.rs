@@ -1,5 +1,6 @@
 //! Checks the rules for all objects of a database.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use super::model_rules::Rules;
@@ -21,7 +22,8 @@ const NO_SUCH_FIELD: &str = "has no value, because the schema of the object lack
                              renamed it, state the newer name with `was = \"…\"`; otherwise set a value, or \
                              declare an `Option`";
 
-/// What breaks rules in a database.
+/// What breaks rules in a database. It displays as text for people: how many violations there are, then a
+/// line for each of the first ten, and how many more.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -39,6 +41,18 @@ impl RulesReport {
     /// Whether nothing breaks a rule.
     pub fn is_clean(&self) -> bool {
         self.violations.is_empty()
+    }
+}
+
+impl fmt::Display for RulesReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = u64::try_from(self.violations.len()).unwrap_or(u64::MAX);
+        match listed.saturating_add(self.more) {
+            0 => return f.write_str("nothing breaks a rule"),
+            1 => f.write_str("1 violation of rules:\n  ")?,
+            count => write!(f, "{count} violations of rules:\n  ")?,
+        }
+        self.violations.shown(f, "\n  ", self.more)
     }
 }
 
@@ -63,10 +77,12 @@ impl Permazen {
     ///     tx.create(User { email: "ann@example.com".into() })?;
     ///     Ok(())
     /// })?;
-    /// for violation in &db.check_rules()?.violations {
-    ///     println!("{violation}");
+    /// let report = db.check_rules()?;
+    /// println!("{report}"); // 1 violation of rules: …
+    /// for violation in &report.violations {
+    ///     println!("{}: {}", violation.object, violation.path);
     /// }
-    /// # assert!(!db.check_rules()?.is_clean());
+    /// # assert!(!report.is_clean());
     /// # Ok::<(), permazen::Error>(())
     /// ```
     ///

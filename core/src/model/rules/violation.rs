@@ -146,13 +146,26 @@ impl<'a> IntoIterator for &'a Violations {
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown(f, "; ", 0)
+    }
+}
+
+impl Violations {
+    /// Writes the first ones, and how many more there are besides those that are not listed.
+    pub(super) fn shown(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        between: &str,
+        not_listed: u64,
+    ) -> fmt::Result {
         for (at, violation) in self.0.iter().take(SHOWN).enumerate() {
-            let before = if at == 0 { "" } else { "; " };
+            let before = if at == 0 { "" } else { between };
             write!(f, "{before}{violation}")?;
         }
-        match self.0.len().saturating_sub(SHOWN) {
+        let more = u64::try_from(self.0.len().saturating_sub(SHOWN)).unwrap_or(u64::MAX);
+        match more.saturating_add(not_listed) {
             0 => Ok(()),
-            more => write!(f, "; and {more} more"),
+            more => write!(f, "{between}and {more} more"),
         }
     }
 }

@@ -340,14 +340,18 @@ pub(crate) fn kind(field: &ResolvedField) -> &'static str {
     }
 }
 
-/// An encoded value as text for messages.
+/// An encoded value for messages, as it would be written: numbers, booleans, constants of enums and object
+/// IDs as they are, all else as text in quotes.
 pub(crate) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
     let long = TypedEncoding::<i64>::not_null();
     let encoding = simple.map_or(&long as &dyn Encoding, |simple| &*simple.encoding);
     let value = encoding.decode_all(bytes);
     let text = value.and_then(|value| match value.is_null() {
         true => Ok("null".to_owned()),
-        false => encoding.to_text(&value).map(|text| shown(&text)),
+        false => encoding.to_text(&value).map(|text| match is_plain(&value) {
+            true => shortened(&text),
+            false => shown(&text),
+        }),
     });
     text.unwrap_or_else(|_| format!("{} (damaged)", permazen_kv::Hex(bytes)))
 }
@@ -376,9 +380,38 @@ pub(crate) fn stored_text(data: &ObjectData, field: &ResolvedField) -> Option<St
 /// How much of a value is shown.
 const SHOWN: usize = 64;
 
-/// A text in quotes, escaped and shortened.
+/// Whether a value is written without quotes.
+fn is_plain(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Bool(_)
+            | Value::Byte(_)
+            | Value::Short(_)
+            | Value::Int(_)
+            | Value::Long(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::BigInteger(_)
+            | Value::BigDecimal(_)
+            | Value::Enum(_)
+            | Value::Ref(_)
+    )
+}
+
+/// A text, escaped and shortened.
+fn shortened(text: &str) -> String {
+    let (start, more) = beginning(text);
+    format!("{}{more}", start.escape_debug())
+}
+
+/// The same in quotes.
 fn shown(text: &str) -> String {
+    let (start, more) = beginning(text);
+    format!("{start:?}{more}")
+}
+
+fn beginning(text: &str) -> (String, &'static str) {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
-    format!("{start:?}{more}")
+    (start, more)
 }

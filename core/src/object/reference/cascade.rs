@@ -132,7 +132,7 @@ impl Transaction<'_> {
             && !self.types_that_can_go(only, cascade).contains(holder.storage_id())
         {
             cascade.tell(DeletionStep::Refused { holder, field: field.field, target: id })?;
-            return Err(self.referenced(id, holder, field.field));
+            return Err(self.referenced(id, holder, field.field, cascade.only));
         }
         cascade.noted.push((id, field.field));
         Ok(())
@@ -251,7 +251,9 @@ impl Transaction<'_> {
             }
         }
         match first {
-            Some((target, holder, field)) => Err(self.referenced(target, holder, field)),
+            Some((target, holder, field)) => {
+                Err(self.referenced(target, holder, field, cascade.only))
+            }
             None => Ok(()),
         }
     }

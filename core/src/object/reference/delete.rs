@@ -11,7 +11,7 @@ use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::notify::Happened;
 use crate::object::whole::ObjectData;
-use crate::object::{Error, Result, Transaction};
+use crate::object::{Error, RefusedDeletion, Result, Transaction};
 use crate::schema::DeleteAction;
 
 impl Unreference {
@@ -346,7 +346,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(super) fn referenced(&self, id: ObjId, referrer: ObjId, field: StorageId) -> Error {
+    /// The error for an object that cannot be deleted. `asked_for` is the one whose deletion was asked for.
+    pub(super) fn referenced(
+        &self,
+        id: ObjId,
+        referrer: ObjId,
+        field: StorageId,
+        asked_for: Option<ObjId>,
+    ) -> Error {
         let object_type = self.object_type(referrer).ok();
         let part = object_type.as_deref().and_then(|object_type| field_or_part(object_type, field));
         let (name, full_name) = match part {
@@ -361,8 +368,9 @@ impl Transaction<'_> {
         let here = schema.type_by_storage_id(referrer.storage_id());
         let rule = here.and_then(|here| field_or_part(here, field)?.1.reference());
         let allowed = rule.is_some_and(|rule| rule.inverse_delete != DeleteAction::Exception);
-        let other_rule =
-            object_type.as_deref().filter(|_| allowed).map(|it| Box::new(it.schema_of));
+        let other_rule = object_type.as_deref().filter(|_| allowed).map(|it| it.schema_of);
+        let asked_for = asked_for.filter(|asked_for| *asked_for != id);
+        let asked_for = asked_for.map(|asked_for| (asked_for, self.type_name_of(asked_for)));
         let (type_name, referrer_type) = (self.type_name_of(id), self.type_name_of(referrer));
         Error::ReferencedObject {
             id,
@@ -371,7 +379,7 @@ impl Transaction<'_> {
             referrer_type,
             field: name,
             full_name,
-            other_rule,
+            of: Box::new(RefusedDeletion { other_rule, asked_for }),
         }
     }
 }

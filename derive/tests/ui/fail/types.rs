@@ -20,6 +20,8 @@ struct Person<'a> {
     twice: Option<Option<i32>>,
     borrowed: &'a str,
     pair: (i32, i32),
+    pairs: Vec<(String, i32)>,
+    pairs_by_number: BTreeMap<i32, Option<(String, i32)>>,
     fixed: [i32; 4],
     boxed: Box<String>,
     #[permazen(set)]

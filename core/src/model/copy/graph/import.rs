@@ -8,7 +8,8 @@ use super::value::to_encoded;
 use super::{Graph, GraphObject, GraphValue};
 use crate::encoding::{EncodingError, EncodingKind, ReferenceEncoding};
 use crate::id::ObjId;
-use crate::model::error::{Error, Result};
+use crate::model::earlier_schemas::record;
+use crate::model::error::{Error, KEEP_IDS, Result};
 use crate::model::tx::Tx;
 use crate::object::{self, CopyOptions, MAX_LIST_LEN, MissingTargets, ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaModel};
@@ -61,7 +62,8 @@ impl Tx {
     ///
     /// # Errors
     /// Errors of schemas for a schema of the graph that is invalid, or contradicts what is recorded
-    /// here; if its storage IDs are taken, import with new IDs.
+    /// here. [`Error::GraphIds`] if its objects cannot have their IDs here: import with new IDs, or into
+    /// a new database that was opened with [`Builder::schemas_of`](crate::Builder::schemas_of).
     /// [`Error::Graph`], which names object, field and value: for a type, field or schema that is
     /// not recorded here, a value that the field cannot hold, elements or keys that occur twice, an
     /// object that occurs twice or exists, and a reference that may not dangle to an object that
@@ -73,7 +75,7 @@ impl Tx {
             return self.import_objects(graph, how);
         }
         self.core.atomic(|core| {
-            core.add_schemas(&schemas)?;
+            record(core, &schemas)?;
             self.import_objects(graph, how)
         })
     }
@@ -82,17 +84,12 @@ impl Tx {
     /// IDs that are free here, unless the objects keep their IDs, which begin with them.
     fn new_schemas(&self, graph: &Graph, how: Import) -> Result<Vec<SchemaModel>> {
         let bundle = self.core.bundle();
-        let named: BTreeSet<_> = graph.objects.iter().filter_map(|object| object.schema).collect();
-        let mut new = BTreeMap::new();
-        for document in &graph.schemas {
-            let model = SchemaModel::from_xml(document.as_bytes())?;
-            let id = model.schema_id();
-            if named.contains(&id) && bundle.schema_by_id(id).is_none() {
-                let model = if how.new_ids { model.with_storage_ids(|_| None) } else { model };
-                new.insert(id, model);
-            }
-        }
-        Ok(new.into_values().collect())
+        let new = graph.named_schemas()?.into_iter();
+        let new = new.filter(|model| bundle.schema_by_id(model.schema_id()).is_none());
+        Ok(match how.new_ids {
+            true => new.map(|model| model.with_storage_ids(|_| None)).collect(),
+            false => new.collect(),
+        })
     }
 
     fn import_objects(&self, graph: &Graph, how: Import) -> Result<BTreeMap<ObjId, ObjId>> {
@@ -188,9 +185,13 @@ impl Tx {
             if how.new_ids {
                 continue;
             }
-            if id.storage_id() != object_type.storage_id || !id.is_shortest() {
+            if !id.is_shortest() {
+                return refused("no object can have this ID: import with new IDs".into());
+            }
+            if id.storage_id() != object_type.storage_id {
                 return refused(format!(
-                    "this is no ID of this type here, whose IDs begin with storage ID {}: import with new IDs",
+                    "its ID begins with storage ID {}, and those of its type in this database with {}; {KEEP_IDS}",
+                    id.storage_id(),
                     object_type.storage_id
                 ));
             }

@@ -1,10 +1,11 @@
 //! Objects as plain data that serde can write and read, without a loss: what it looks like (here and
 //! in `serde_form.rs`), how values become it (`value.rs`), export (`export.rs`) and import
-//! (`import.rs`).
+//! (`import.rs`), and databases that record the schemas of a graph first (`restore.rs`).
 
 mod error;
 mod export;
 mod import;
+mod restore;
 mod serde_form;
 mod value;
 
