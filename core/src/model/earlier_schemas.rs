@@ -1,29 +1,27 @@
 //! Schemas that are recorded before that of the models, so that they have the storage IDs they ask for.
 
 use super::error::{Error, Result};
-use super::permazen::begin;
-use crate::object::{self, Database, TransactionConfig};
+use crate::object::{self, TransactionConfig};
 use crate::schema::{ResolvedPart, SchemaBundle, SchemaError, SchemaId, SchemaModel};
 
 /// Begins a transaction that records `earlier` and then `own`, even if new schemas are not allowed; `None`
 /// if all of them are recorded. It still has the empty schema.
 pub(super) fn recording_first(
-    database: &Database,
     config: &TransactionConfig,
     earlier: &[SchemaModel],
     own: Option<&SchemaModel>,
-    failed: u32,
+    begin: impl Fn(&TransactionConfig) -> object::Result<object::Transaction<'static>>,
 ) -> Result<Option<object::Transaction<'static>>> {
     if earlier.is_empty() {
         return Ok(None);
     }
     let all: Vec<_> = earlier.iter().chain(own).cloned().collect();
     let config = config.clone().of_empty_schema();
-    let bundle = begin(database, &config.clone().read_only(), failed)?.bundle();
+    let bundle = begin(&config.clone().read_only())?.bundle();
     if all.iter().all(|model| bundle.schema_by_id(model.schema_id()).is_some()) {
         return Ok(None);
     }
-    let tx = begin(database, &config, failed)?;
+    let tx = begin(&config)?;
     record(&tx, &all)?;
     Ok(Some(tx))
 }

@@ -250,7 +250,8 @@ impl Builder {
             Ok,
             |failed| {
                 let own = self.allow_new_schema.then_some(&*schema);
-                if let Some(tx) = recording_first(&database, &config, &earlier, own, failed)?
+                let begin_with = |config: &TransactionConfig| begin(&database, config, failed);
+                if let Some(tx) = recording_first(&config, &earlier, own, begin_with)?
                     && tx.use_schema(schema.schema_id())
                 {
                     let bindings = bind(&tx)?;
@@ -353,7 +354,7 @@ impl Builder {
 
 /// Begins a transaction that owns a share of the store, so that the store stays open until the
 /// transaction ends. `failed` is how many attempts have failed before.
-pub(super) fn begin(
+fn begin(
     database: &Database,
     config: &TransactionConfig,
     failed: u32,
