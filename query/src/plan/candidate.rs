@@ -57,7 +57,7 @@ struct Columns {
 }
 
 impl Candidate {
-    /// What indexes of one name can do; `None` if nothing. Composite indexes come one by one.
+    /// What indexes of one name can do together; `None` if nothing.
     pub(super) fn of(
         wanted: &Wanted<'_>,
         entry: &TypeEntry,

@@ -1,6 +1,7 @@
 //! Which index a query on the objects of a type reads. The guide has the rule:
 //! docs/src/query-language.md#which-index-is-read.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -80,7 +81,7 @@ impl Chooser<'_> {
         let mut candidates = Vec::new();
         let indexes = indexes(query);
         if !scan {
-            for candidate in self.candidates(query, &indexes, &wanted) {
+            for candidate in self.candidates(query, &indexes, &wanted)? {
                 candidates.push(self.completed(candidate, &possible, object_type)?);
             }
         }
@@ -128,10 +129,43 @@ impl Chooser<'_> {
         query: &TypeQuery<'_>,
         indexes: &[Vec<IndexEntry>],
         wanted: &Wanted<'_>,
-    ) -> Vec<Candidate> {
+    ) -> Result<Vec<Candidate>> {
         let is_shared = |id| self.is_shared(id, query.entry.storage_id);
-        let of = |indexes: &Vec<_>| Candidate::of(wanted, query.entry, indexes, is_shared);
-        indexes.iter().filter_map(of).collect()
+        let of = |indexes: &[_]| Candidate::of(wanted, query.entry, indexes, is_shared);
+        let mut candidates = Vec::new();
+        for together in indexes {
+            match of(&self.with_objects(together, query.entry.storage_id)?) {
+                Some(candidate) => candidates.push(candidate),
+                // They do not meet the same conditions, but each can meet some.
+                None if is_composite(together) => {
+                    candidates.extend(together.iter().filter_map(|one| of(std::slice::from_ref(one))));
+                }
+                None => {}
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Of several indexes that belong together, those of schemas that have objects: only one index has an
+    /// order. All of them if no schema has any.
+    fn with_objects<'i>(
+        &self,
+        indexes: &'i [IndexEntry],
+        object_type: StorageId,
+    ) -> Result<Cow<'i, [IndexEntry]>> {
+        if indexes.len() < 2 {
+            return Ok(indexes.into());
+        }
+        let mut found = Vec::new();
+        for index in indexes {
+            for schema in &index.schemas {
+                if (self.occupied)(object_type, *schema)? {
+                    found.push(index.clone());
+                    break;
+                }
+            }
+        }
+        Ok(if found.is_empty() { indexes.into() } else { found.into() })
     }
 
     /// Whether objects of another type have entries in an index.
@@ -199,7 +233,7 @@ impl Chooser<'_> {
             return Ok(true);
         }
         let mut candidates = Vec::new();
-        for candidate in self.candidates(query, indexes, &wanted) {
+        for candidate in self.candidates(query, indexes, &wanted)? {
             candidates.push(self.completed(candidate, &possible, object_type)?);
         }
         candidates.retain(|usable| usable.candidate.serves_conditions());
@@ -210,8 +244,13 @@ impl Chooser<'_> {
     }
 }
 
+/// Whether these are composite indexes.
+fn is_composite(indexes: &[IndexEntry]) -> bool {
+    indexes.iter().all(|index| index.kind == IndexKind::Composite)
+}
+
 /// The indexes of the type that can be used, with those together that belong together: those on fields of one
-/// name. Of composite indexes, each is for itself.
+/// name, and composite ones of one name that are on fields of the same names in the same order.
 fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
     let indexes = query.entry.indexes().into_iter().filter(|index| match query.using {
         CheckedUsing::Any => true,
@@ -220,10 +259,13 @@ fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
             *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
         }
     });
-    let mut groups: BTreeMap<(Option<StorageId>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Vec<Arc<str>>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
     for index in indexes {
-        let own = (index.kind == IndexKind::Composite).then_some(index.storage_id);
-        groups.entry((own, Arc::clone(&index.name))).or_default().push(index);
+        let columns = match index.kind {
+            IndexKind::Composite => index.fields.iter().map(|field| Arc::clone(&field.name)).collect(),
+            _ => Vec::new(),
+        };
+        groups.entry((columns, Arc::clone(&index.name))).or_default().push(index);
     }
     groups.into_values().collect()
 }

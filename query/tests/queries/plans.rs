@@ -1,6 +1,10 @@
 //! Plans in words, and what is read.
 
-use crate::database::{Answer, people};
+use permazen::encoding::{EnumValue, Value};
+use permazen::object::Migrate;
+use permazen::schema::{CompositeIndex, Field, ObjectType, SchemaModel, Simple};
+
+use crate::database::{Answer, Fixture, encoding, id, people};
 
 fn plan(statement: &str) -> String {
     let plan = people().plan(statement);
@@ -231,4 +235,74 @@ fn how_indexes_would_serve_it() {
     }
     let answer = fixture.ask("find (Person union Pet) where name = \"Ann\" using none");
     assert_eq!(answer.ran.scanned_without_index, None);
+}
+
+/// An order in a shop, in a schema in which its state is one of these.
+fn order(states: &[&str]) -> SchemaModel {
+    let order = ObjectType::new("Order")
+        .field(Field::new("state", Simple::enumeration(states.iter().copied()).indexed()))
+        .field(Field::new("opened", encoding("int")))
+        .composite_index(CompositeIndex::new("byStateOpened", ["state", "opened"]));
+    SchemaModel::new().object_type(order)
+}
+
+/// Orders 01 to 04 of one schema, and 11 to 14 of another one that has one more state. Those with an even number
+/// are done. Each was opened at ten times the last digit of its number.
+fn orders() -> Fixture {
+    let fixture = Fixture::new();
+    let models = [order(&["OPEN", "DONE"]), order(&["OPEN", "DONE", "LOST"])];
+    for (start, model) in [0, 0x10].into_iter().zip(models) {
+        fixture.with(model, |tx| {
+            for number in 1..=4_u8 {
+                let id = id(tx, "Order", start + number);
+                tx.create_with_id(id).unwrap();
+                let state = if number % 2 == 0 { ("DONE", 1) } else { ("OPEN", 0) };
+                let state = Value::Enum(EnumValue::new(state.0, state.1));
+                tx.set(id, "state", &state, Migrate::No).unwrap();
+                tx.set(id, "opened", &Value::Int(i32::from(number) * 10), Migrate::No).unwrap();
+            }
+        });
+    }
+    fixture
+}
+
+/// An enum that has got a constant is another field, and so are the indexes on it.
+#[test]
+fn a_composite_index_of_two_schemas() {
+    let fixture = orders();
+    let both = "  index Order.byStateOpened
+    storage ID 4: entries (DONE, 0..30): 1 seek and a step for each entry
+    storage ID 6: entries (DONE, 0..30): 1 seek and a step for each entry
+    in its order";
+    for using in ["", " using Order.byStateOpened"] {
+        let statement = format!("find Order where state = DONE and opened in 0..30{using} columns id");
+        assert_eq!(fixture.plan(&statement), format!("{statement}\n{both}"));
+        let found = fixture.ask(&statement);
+        assert_eq!(found.line(), "0100000000000002, 0100000000000012");
+        assert_eq!((found.operations.gets, found.operations.steps), (0, 2));
+    }
+    let sorted = fixture.ask("find Order where state = OPEN and opened > 0 order by opened columns opened");
+    assert_eq!(sorted.line(), "10, 10, 30, 30");
+    // Only the newer schema knows it.
+    let statement = "find Order where state in {DONE, LOST} and opened > 20 columns id";
+    let shown = fixture.plan(statement);
+    assert!(shown.contains("index Order.byStateOpened") && !shown.contains("each of them"), "{shown}");
+    assert_eq!(fixture.ask(statement).line(), "0100000000000004, 0100000000000014");
+}
+
+/// Two indexes have no common order. A schema without objects does not count.
+#[test]
+fn the_order_of_a_composite_index_of_two_schemas() {
+    let fixture = orders();
+    let statement = "find Order where state = DONE order by opened limit 1 columns id";
+    assert!(fixture.plan(statement).contains("sort by opened"), "{}", fixture.plan(statement));
+    assert_eq!(fixture.ask(statement).line(), "0100000000000002");
+    fixture.with(order(&["OPEN", "DONE", "LOST"]), |tx| {
+        for number in 1..=4 {
+            assert!(tx.delete(id(tx, "Order", number)).unwrap());
+        }
+    });
+    let shown = fixture.plan(statement);
+    assert!(shown.contains("index Order.byStateOpened") && !shown.contains("sort by"), "{shown}");
+    assert_eq!(fixture.ask(statement).line(), "0100000000000012");
 }
