@@ -13,8 +13,9 @@ use permazen_jsck::program::without_numbers;
 use permazen_query::{Mistake, QueryError};
 
 /// What to do about objects that would lose something.
-pub(crate) const HOW_TO_LOSE: &str =
-    "`lossy` at the end of `migrate` accepts that, and moves the objects without these values";
+pub(crate) const HOW_TO_LOSE: &str = "the shell takes over values by the names of their fields alone; a program can convert or rename them \
+     (`upgrade_with`, `was`), and its `upgrade_all` moves the objects with them; `lossy` at the end of `migrate` \
+     accepts that they are lost, and moves the objects without these values";
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -127,6 +127,11 @@ fn errors_of_opening_say_where_and_why() {
     let missing = path.join("missing");
     assert!(message(LmdbStore::open(&missing), &missing).contains("no such directory"));
     assert!(!missing.exists());
+    // A typing error in the path does not make an empty database elsewhere.
+    let below = missing.join("more/store");
+    let told = message(LmdbStore::open_or_create(&below), &below);
+    let expected = format!("there is no directory {};", missing.display());
+    assert!(told.contains(&expected) && !missing.exists(), "{told}");
 
     let text = message(LmdbStore::open(path), path);
     assert!(text.contains("no LMDB environment"), "{text}");

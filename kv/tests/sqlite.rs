@@ -109,7 +109,7 @@ fn t102_a_write_after_another_commit_must_be_retried() {
     let error = tx.get(b"k").unwrap_err();
     assert!(error.is_retryable() && !error.is_stale(), "{error}");
     let error = tx.commit().unwrap_err().to_string();
-    let start = "transaction must be retried: an earlier operation has failed in it: ";
+    let start = "this must be retried: an earlier operation has failed in it: ";
     assert!(
         error.starts_with(start) && error.contains("another transaction is in the way"),
         "{error}"
@@ -154,9 +154,15 @@ fn errors_of_opening_say_where_and_why() {
     let missing = dir.path().join("missing");
     assert!(message(SqliteStore::open(&missing), &missing).contains("no such file"));
     assert!(!missing.exists());
+    let below = missing.join("store.sqlite");
+    let told = message(SqliteStore::open_or_create(&below), &below);
+    let expected = format!("there is no directory {};", missing.display());
+    assert!(told.contains(&expected) && !told.contains("two files"), "{told}");
     assert!(message(SqliteStore::open(dir.path()), dir.path()).contains("a directory"));
     let nowhere = dir.path().join("no/such/directory");
-    assert!(message(SqliteStore::open_or_create(&nowhere), &nowhere).contains("cannot open it"));
+    assert!(
+        message(SqliteStore::open_or_create(&nowhere), &nowhere).contains("there is no directory")
+    );
 
     let foreign = dir.path().join("foreign");
     fs::write(&foreign, b"certainly not a database".repeat(100)).unwrap();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, TxOptions};
 
 use crate::CommitTime;
 use crate::collect::keeper::Keeper;
@@ -25,7 +25,7 @@ use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::page::{Head, Rows};
 use crate::rows::parameters::{Parameters, Retention};
-use crate::rows::repository::{self as rows, PageRow, PageState};
+use crate::rows::repository::{self as rows, Content, PageRow, PageState};
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
@@ -40,7 +40,7 @@ pub const MAIN: &str = crate::rows::page::MAIN;
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
 /// use permazen_ledger::{MAIN, PageId, Repository};
 ///
-/// let repository = Repository::create(MemoryStore::new())?;
+/// let repository = Repository::open_or_create(MemoryStore::new())?;
 /// let page = repository.create_page("contacts", PageId::ROOT)?;
 /// let db = page.database(MAIN)?;
 /// let mut tx = db.begin(&TxOptions::writing())?;
@@ -171,19 +171,30 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Makes a repository in an empty database. If it is one already, opens it.
+    /// Opens a repository, and makes it if the database is empty. Of several processes that do so at once,
+    /// one makes it, and all open it.
     ///
     /// # Errors
     /// If the database has other data, or fails.
+    pub fn open_or_create(self) -> Result<Repository> {
+        let host = Arc::clone(&self.host);
+        let (id, device) = (random()?, random()?);
+        let found = host.write(|tx| {
+            let found = rows::content(tx)?;
+            if found == Content::Nothing {
+                rows::create(tx, (id, self.pages.is_some()), device)?;
+            }
+            Ok(found)
+        })?;
+        if found == Content::Other { Err(no_repository(found)) } else { self.repository() }
+    }
+
+    /// The same as [`open_or_create`](RepositoryBuilder::open_or_create).
+    ///
+    /// # Errors
+    /// As there.
     pub fn create(self) -> Result<Repository> {
-        let mut tx = self.host.begin(&TxOptions::writing())?;
-        if !rows::is_there(&tx)? {
-            rows::create(&mut tx, (random()?, self.pages.is_some()), random()?)?;
-            tx.commit()?;
-        } else {
-            tx.rollback();
-        }
-        self.repository()
+        self.open_or_create()
     }
 
     /// Opens a repository.
@@ -191,8 +202,8 @@ impl RepositoryBuilder {
     /// # Errors
     /// If there is none, if it has another format, or if the database fails.
     pub fn open(self) -> Result<Repository> {
-        let is_there = rows::is_there(&self.host.begin(&TxOptions::reading())?)?;
-        if is_there { self.repository() } else { Err(LedgerError::NoRepository) }
+        let found = rows::content(&self.host.begin(&TxOptions::reading())?)?;
+        if found == Content::Repository { self.repository() } else { Err(no_repository(found)) }
     }
 
     fn repository(self) -> Result<Repository> {
@@ -233,6 +244,10 @@ impl RepositoryBuilder {
     }
 }
 
+fn no_repository(found: Content) -> LedgerError {
+    LedgerError::NoRepository { is_empty: found == Content::Nothing }
+}
+
 impl Repository {
     /// Says how a repository is opened in this database.
     pub fn builder(host: impl KvDatabase + 'static) -> RepositoryBuilder {
@@ -254,7 +269,28 @@ impl Repository {
         }
     }
 
-    /// Makes a repository in an empty database. If it is one already, opens it.
+    /// Opens a repository, and makes it if the database is empty. Of several processes that do so at once,
+    /// one makes it, and all open it.
+    ///
+    /// ```
+    /// use permazen_kv::lmdb::LmdbStore;
+    /// use permazen_ledger::{PageId, Repository};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("contacts.lmdb");
+    /// let repository = Repository::open_or_create(LmdbStore::open_or_create(&path)?)?;
+    /// let page = repository.page_or_create("contacts", PageId::ROOT)?;
+    /// # drop(page);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the database has other data, or fails.
+    pub fn open_or_create(host: impl KvDatabase + 'static) -> Result<Self> {
+        Self::builder(host).open_or_create()
+    }
+
+    /// The same as [`open_or_create`](Repository::open_or_create).
     ///
     /// # Errors
     /// If the database has other data, or fails.

@@ -71,7 +71,9 @@ fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
     let opened = Repository::open(host.clone());
     let opened = opened.and_then(|found| found.page("a", PageId::ROOT).map(|page| (found, page)));
     let (repository, page) = match opened {
-        Err(LedgerError::NoRepository | LedgerError::NoSuch { .. }) if told.heads.is_empty() => {
+        Err(LedgerError::NoRepository { .. } | LedgerError::NoSuch { .. })
+            if told.heads.is_empty() =>
+        {
             return false;
         }
         opened => opened.unwrap_or_else(|error| panic!("{what}: {error}")),

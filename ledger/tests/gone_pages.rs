@@ -107,7 +107,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
             "write",
             value.write_all(&[1; 3_000_000]).map_err(|error| {
                 let inner = error.into_inner().and_then(|error| error.downcast().ok());
-                inner.map_or(LedgerError::NoRepository, |error: Box<LedgerError>| *error)
+                inner.map_or(LedgerError::ValueTooLong, |error: Box<LedgerError>| *error)
             }),
         ),
         ("diff", page.diff(first, &head, KeySpan::FULL, Direction::Forward).map(drop)),

@@ -192,7 +192,9 @@ fn objects_survive_each_failure_of_the_host() {
                 Ok((repository, page))
             });
             let (repository, page) = match opened {
-                Err(LedgerError::NoRepository | LedgerError::NoSuch { .. }) if told.is_empty() => {
+                Err(LedgerError::NoRepository { .. } | LedgerError::NoSuch { .. })
+                    if told.is_empty() =>
+                {
                     early += 1;
                     continue;
                 }

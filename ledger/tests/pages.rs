@@ -258,12 +258,20 @@ fn repositories_keep_pages_apart() {
 #[test]
 fn other_data_is_no_repository() {
     let host = MemoryStore::new();
-    assert!(matches!(Repository::open(host.clone()), Err(LedgerError::NoRepository)));
+    let refused = |opened: Result<Repository, LedgerError>| match opened {
+        Err(error @ LedgerError::NoRepository { is_empty, .. }) => (is_empty, error.to_string()),
+        other => panic!("{other:?}"),
+    };
+    let (is_empty, told) = refused(Repository::open(host.clone()));
+    assert!(is_empty);
+    assert!(told.contains("no repository yet: Repository::open_or_create makes one"), "{told}");
     let mut tx = host.begin(&TxOptions::writing()).unwrap();
     tx.put(b"key", b"value").unwrap();
     tx.commit().unwrap();
-    assert!(matches!(Repository::create(host.clone()), Err(LedgerError::NoRepository)));
-    assert!(matches!(Repository::open(host), Err(LedgerError::NoRepository)));
+    for opened in [Repository::open_or_create(host.clone()), Repository::open(host)] {
+        let (is_empty, told) = refused(opened);
+        assert!(!is_empty && told.contains("has other data"), "{told}");
+    }
 }
 
 #[test]

@@ -609,7 +609,7 @@ fn with_each_failure(with_references: bool) {
 fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &str) -> bool {
     let opened = builder(host.clone(), clock).open();
     let page = match opened.and_then(|repository| repository.page("test", PageId::ROOT)) {
-        Err(LedgerError::NoRepository | LedgerError::NoSuch { .. }) if told.is_empty() => {
+        Err(LedgerError::NoRepository { .. } | LedgerError::NoSuch { .. }) if told.is_empty() => {
             return false;
         }
         page => page.unwrap_or_else(|error| panic!("{what}: {error}")),

@@ -226,7 +226,7 @@ fn a_repository_is_opened_in_the_way_in_which_it_was_made() {
     let (repository, _) = process(&disk, &clock);
     drop(repository.create_page("films", ROOT).unwrap());
     let page = disk.pages.lock().unwrap()[&1].clone();
-    assert!(matches!(Repository::create(page), Err(LedgerError::NoRepository)));
+    assert!(matches!(Repository::create(page), Err(LedgerError::NoRepository { .. })));
 }
 
 #[test]

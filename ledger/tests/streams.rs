@@ -1007,7 +1007,9 @@ fn what_was_told_survives_each_failure_of_the_host() {
                 Ok((repository, page))
             });
             let (repository, page) = match opened {
-                Err(LedgerError::NoRepository | LedgerError::NoSuch { .. }) if told.is_empty() => {
+                Err(LedgerError::NoRepository { .. } | LedgerError::NoSuch { .. })
+                    if told.is_empty() =>
+                {
                     early += 1;
                     continue;
                 }

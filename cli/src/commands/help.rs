@@ -84,8 +84,10 @@ const TOPICS: &[Topic] = &[
     Topic {
         word: "migrate",
         summary: "move objects to another schema",
-        text: "migrate OBJECTS [where CONDITION] to SCHEMA",
-        examples: &["migrate Person to 1"],
+        text: "migrate OBJECTS [where CONDITION] to SCHEMA [lossy]\n\
+               An object that would lose a value stays where it is. A program can convert or rename its fields, and \
+               `upgrade_all` of that program moves it with its values. With lossy, it moves here without them.",
+        examples: &["migrate Person to 1", "migrate Person to newest lossy"],
     },
     Topic {
         word: "export",

@@ -63,6 +63,9 @@ impl Info {
             let version = kv.get(layout::FORMAT_VERSION_KEY)?;
             let version = match version.as_deref() {
                 Some([version]) => Value::from(*version),
+                None if kv.get(layout::LEDGER_KEY)?.is_some_and(|row| layout::is_ledger(&row)) => {
+                    "none: this is a repository of permazen-ledger; a program with that crate opens its pages".into()
+                }
                 Some(other) => permazen::kv::Hex(other).to_string().into(),
                 None => "none: this is no Permazen database yet".into(),
             };

@@ -1,5 +1,7 @@
 //! `info`, `check` and `migrate` in batches.
 
+use permazen::kv::KvDatabaseExt;
+use permazen::kv::lmdb::LmdbStore;
 use serde_json::json;
 
 use crate::fixture::{Fixture, data, run};
@@ -16,9 +18,17 @@ fn info_says_what_the_database_is() {
     assert!(out.starts_with(&start), "{out}");
     let json = &db.run(&["--json", "--write", "info"]).json(0)[0];
     assert_eq!((&json["access"], &json["pairs"]), (&json!("Read/Write"), &json!(65)));
-    // An empty store, and a damaged database.
+    // An empty store, a repository of permazen-ledger, and a damaged database.
     let out = run(&["memory:", "info"], "").out(0);
-    assert!(out.contains("Format Version: none"), "{out}");
+    assert!(out.contains("Format Version: none: this is no Permazen database yet"), "{out}");
+    let repository = db.path("repository");
+    let store = LmdbStore::open_or_create(&repository).expect("a store");
+    let row = b"permazen-ledger\x00\x00\x00\x01";
+    store.write(|tx| tx.put(&[0], row)).expect("a row");
+    drop(store);
+    let repository = repository.to_str().expect("a path");
+    let out = run(&[repository, "info"], "").out(0);
+    assert!(out.contains("none: this is a repository of permazen-ledger"), "{out}");
     db.out(&["--write", "kv", "put", "000101", "00"]);
     let out = db.run(&["info"]).out(1);
     assert!(out.contains("  Problem: ") && out.contains("000101"), "{out}");
@@ -137,7 +147,14 @@ fn losses_are_refused_unless_they_are_accepted() {
     let statement = "migrate Person to 2";
     let out = db.run(&["--write", statement]);
     let (told, out) = (out.error(1), out.out(1));
-    assert!(told.contains("`lossy` at the end of `migrate` accepts that"), "{told}");
+    let (program, lossy) =
+        ("its `upgrade_all` moves", "`lossy` at the end of `migrate` accepts that");
+    assert!(
+        told.find(program).expect("the program") < told.find(lossy).expect("`lossy`"),
+        "{told}"
+    );
+    let help = db.out(&["help", "migrate"]);
+    assert!(help.contains("to SCHEMA [lossy]") && help.contains("`upgrade_all`"), "{help}");
     assert!(out.starts_with("Moved 2 object(s)\n1 object(s) stay where they are:\n"), "{out}");
     assert!(out.contains("would lose the value 7 of field \"visits\""), "{out}");
     let script = format!("{statement}; count Person");

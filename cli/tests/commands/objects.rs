@@ -382,6 +382,9 @@ fn mistakes_in_json_have_a_place_and_change_nothing() {
     };
     for (json, why) in [
         ("{".to_owned(), "JSON line 1: column 2"),
+        ("{\"object".to_owned(), "JSON line 1: column 9"),
+        (r#"{"objects":[]}"#.to_owned(), "a graph, which a program has made with `export_graph`"),
+        ("{\n  \"schemas\": [\n".to_owned(), "`import_graph` in a program reads it; `load` reads"),
         ("{\"type\":\"row\",\"values\":{}}".to_owned(), "it is no whole object"),
         (
             object("\"zap\":1"),

@@ -35,8 +35,9 @@ pub type Result<T> = std::result::Result<T, KvError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {
-    /// A condition that will pass, such as a lock that others hold. Run the transaction again.
-    #[error("transaction must be retried: {0}")]
+    /// A condition that will pass, such as a lock that others hold. Run the transaction again, or open the store
+    /// again.
+    #[error("this must be retried: {0}")]
     Retry(String),
     /// This thread is in the middle of a transaction that writes to the same store, in which one writes at a
     /// time, and another one would wait for that one forever. Nothing was changed, and the first one is

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::LmdbStore;
 use super::copy;
+use super::directory::make_directory;
 use super::error::{cannot_open, io_failed};
 use super::file::{self, DataFile};
 use super::options::Options;
@@ -333,8 +334,7 @@ impl LmdbBuilder {
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
-                std::fs::create_dir_all(directory)
-                    .map_err(|error| io_failed(directory, "cannot create the directory", error))?;
+                make_directory(directory)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(cannot_open(

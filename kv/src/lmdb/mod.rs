@@ -21,6 +21,7 @@
 
 mod builder;
 mod copy;
+mod directory;
 mod env;
 mod error;
 #[cfg(unix)]

@@ -15,6 +15,7 @@ use super::transaction::{View, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
 use crate::copy::{Compacted, Copied, Watch};
+use crate::store_parts::directories::{is_missing, missing_above};
 use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{
@@ -152,6 +153,9 @@ impl SqliteBuilder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if !create {
                     return Err(cannot_open(path, "no such file"));
+                }
+                if let Some(missing) = missing_above(path) {
+                    return Err(cannot_open(path, is_missing(&missing)));
                 }
             }
             Err(error) => return Err(cannot_open(path, format!("cannot look at it: {error}"))),

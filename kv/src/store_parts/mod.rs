@@ -2,7 +2,7 @@
 //! may use: what is counted and told (`counts.rs`, with the spans of `traced.rs`), how long a transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), who may write
 //! (`write_lock.rs`, with a way to wait without sleep, `awake.rs`, and for transactions of another layer,
 //! `above.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
-//! or open files are the same file (`file_identity.rs`), files that get their names when they are
+//! or open files are the same file (`file_identity.rs`), which directory above a store is missing (`directories.rs`), files that get their names when they are
 //! complete (`new_file.rs`), what the stores on disk have in common
 //! (`on_disk.rs`), which process has made something (`process.rs`), and locks that survive a panic
 //! (`lock.rs`).
@@ -13,6 +13,8 @@ pub(crate) mod above;
 pub(crate) mod awake;
 pub(crate) mod counts;
 pub(crate) mod deadline;
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+pub(crate) mod directories;
 pub(crate) mod earlier_failure;
 #[cfg(any(feature = "lmdb", feature = "sqlite", feature = "xml"))]
 pub(crate) mod file_identity;

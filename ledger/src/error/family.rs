@@ -62,7 +62,7 @@ impl LedgerError {
             | LedgerError::LastCommit { .. }
             | LedgerError::Resolver { .. }
             | LedgerError::MergeEnded { .. }
-            | LedgerError::NoRepository
+            | LedgerError::NoRepository { .. }
             | LedgerError::UnknownFormat { .. }
             | LedgerError::Host(_) => ErrorFamily::Failure,
         }

@@ -346,9 +346,15 @@ pub enum LedgerError {
     /// The operating system gives no thread.
     #[error("no thread to look for new commits: {0}")]
     Thread(String),
-    /// The database has other data, and no repository.
-    #[error("this is no ledger: a repository begins with an empty database")]
-    NoRepository,
+    /// The database has no repository: it is empty, or it has other data.
+    #[error("{}", match is_empty {
+        true => "the host has no repository yet: Repository::open_or_create makes one",
+        false => "the host has other data and no repository: a repository begins with an empty database",
+    })]
+    NoRepository {
+        /// Whether nothing is in it.
+        is_empty: bool,
+    },
     /// A later version has written this.
     #[error(
         "row {row} of {} has {what} {found}, and this version knows {known}: use a later version",

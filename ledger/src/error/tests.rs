@@ -55,7 +55,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::ValueGone { page },
         LedgerError::Random(name.clone()),
         LedgerError::Thread(name),
-        LedgerError::NoRepository,
+        LedgerError::NoRepository { is_empty: true },
         LedgerError::unknown((page, "2f".to_owned()), "format", 9_u32, "1"),
         LedgerError::Host(KvError::Timeout("10 s".to_owned())),
         LedgerError::Host(KvError::Other {

@@ -40,25 +40,33 @@ pub(super) fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<
     Ok(host.put(key, &sealed::seal(NO_PAGE, key, value))?)
 }
 
-/// Whether this is a repository.
+/// What a database has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Repository,
+    Nothing,
+    Other,
+}
+
+/// What a database has.
 ///
 /// # Errors
-/// If it is one of another version, or there is something else.
-pub(crate) fn is_there(host: &dyn KvRead) -> Result<bool> {
+/// If it is a repository of another version.
+pub(crate) fn content(host: &dyn KvRead) -> Result<Content> {
     match get(host, &[FORMAT_ROW]) {
         Ok(Some(value)) => match value.strip_prefix(WORDS).map(<[u8; 4]>::try_from) {
-            Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => Ok(true),
+            Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => Ok(Content::Repository),
             Some(Ok(format)) => {
                 let found = u32::from_be_bytes(format);
                 Err(sealed::unknown((NO_PAGE, &[FORMAT_ROW]), "format", found, KNOWN_FORMAT))
             }
-            _ => Err(LedgerError::NoRepository),
+            _ => Ok(Content::Other),
         },
         Ok(None) => match host.at_least(b"", None)? {
-            None => Ok(false),
-            Some(_) => Err(LedgerError::NoRepository),
+            None => Ok(Content::Nothing),
+            Some(_) => Ok(Content::Other),
         },
-        Err(LedgerError::DamagedRow { .. }) => Err(LedgerError::NoRepository),
+        Err(LedgerError::DamagedRow { .. }) => Ok(Content::Other),
         Err(error) => Err(error),
     }
 }

@@ -46,7 +46,7 @@ impl KvDatabase for CommitDatabase {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         if !options.read_only {
             return Err(KvError::Unsupported(
-                "writing to a commit of a page, which never changes: make a branch there (Page::create_branch)",
+                "writing to a commit of a page (it never changes; Page::create_branch makes a branch there)",
             ));
         }
         let view = MutableView::untracked(Arc::new(self.snapshot.clone()) as SharedRead);

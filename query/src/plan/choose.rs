@@ -138,7 +138,8 @@ impl Chooser<'_> {
                 Some(candidate) => candidates.push(candidate),
                 // They do not meet the same conditions, but each can meet some.
                 None if is_composite(together) => {
-                    candidates.extend(together.iter().filter_map(|one| of(std::slice::from_ref(one))));
+                    candidates
+                        .extend(together.iter().filter_map(|one| of(std::slice::from_ref(one))));
                 }
                 None => {}
             }
@@ -262,7 +263,9 @@ fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
     let mut groups: BTreeMap<(Vec<Arc<str>>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
     for index in indexes {
         let columns = match index.kind {
-            IndexKind::Composite => index.fields.iter().map(|field| Arc::clone(&field.name)).collect(),
+            IndexKind::Composite => {
+                index.fields.iter().map(|field| Arc::clone(&field.name)).collect()
+            }
             _ => Vec::new(),
         };
         groups.entry((columns, Arc::clone(&index.name))).or_default().push(index);

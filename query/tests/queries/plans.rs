@@ -275,18 +275,23 @@ fn a_composite_index_of_two_schemas() {
     storage ID 6: entries (DONE, 0..30): 1 seek and a step for each entry
     in its order";
     for using in ["", " using Order.byStateOpened"] {
-        let statement = format!("find Order where state = DONE and opened in 0..30{using} columns id");
+        let statement =
+            format!("find Order where state = DONE and opened in 0..30{using} columns id");
         assert_eq!(fixture.plan(&statement), format!("{statement}\n{both}"));
         let found = fixture.ask(&statement);
         assert_eq!(found.line(), "0100000000000002, 0100000000000012");
         assert_eq!((found.operations.gets, found.operations.steps), (0, 2));
     }
-    let sorted = fixture.ask("find Order where state = OPEN and opened > 0 order by opened columns opened");
+    let sorted =
+        fixture.ask("find Order where state = OPEN and opened > 0 order by opened columns opened");
     assert_eq!(sorted.line(), "10, 10, 30, 30");
     // Only the newer schema knows it.
     let statement = "find Order where state in {DONE, LOST} and opened > 20 columns id";
     let shown = fixture.plan(statement);
-    assert!(shown.contains("index Order.byStateOpened") && !shown.contains("each of them"), "{shown}");
+    assert!(
+        shown.contains("index Order.byStateOpened") && !shown.contains("each of them"),
+        "{shown}"
+    );
     assert_eq!(fixture.ask(statement).line(), "0100000000000004, 0100000000000014");
 }
 

@@ -127,6 +127,10 @@ impl Load {
                 Err(Failure::new(format!("{file}: {what}")))
             }
             Form::Nothing => Ok((0, MissingTargets::new())),
+            Form::Graph => Err(Failure::new(format!(
+                "{file}: this is a graph, which a program has made with `export_graph`: `import_graph` in a program reads \
+                 it; `load` reads what `export` and `save` write"
+            ))),
             Form::Lines | Form::Array => {
                 let is_array = form == Form::Array;
                 from_json::read(transaction, input, is_array, ids, session).map_err(|failure| {
@@ -183,6 +187,8 @@ enum Form {
     Lines,
     /// A JSON array.
     Array,
+    /// The JSON of `permazen::model::Graph`.
+    Graph,
     Xml,
 }
 
@@ -200,10 +206,33 @@ fn look(mut input: impl Read) -> Result<(Form, impl Read), Failure> {
             [b' ' | b'\t' | b'\r' | b'\n'] => {}
             _ if seen == MARK => seen.clear(),
             _ if MARK.starts_with(&seen) => {}
-            [b'{'] => break Form::Lines,
+            [b'{'] => {
+                break if is_graph(&mut input, &mut seen)? { Form::Graph } else { Form::Lines };
+            }
             [b'['] => break Form::Array,
             _ => break Form::Xml,
         }
     };
     Ok((form, Cursor::new(seen).chain(input)))
+}
+
+/// Whether a JSON object, whose brace was read, is a graph. No line that `load` reads begins with such a name.
+/// What is read is added to `seen`.
+fn is_graph(input: &mut impl Read, seen: &mut Vec<u8>) -> Result<bool, Failure> {
+    const NAMES: [&[u8]; 2] = [b"\"objects\"", b"\"schemas\""];
+    let (mut name, mut byte) = (Vec::new(), [0]);
+    while input.read(&mut byte)? > 0 {
+        seen.extend_from_slice(&byte);
+        if name.is_empty() && byte[0].is_ascii_whitespace() {
+            continue;
+        }
+        name.extend_from_slice(&byte);
+        if NAMES.contains(&&*name) {
+            return Ok(true);
+        }
+        if !NAMES.iter().any(|other| other.starts_with(&name)) {
+            break;
+        }
+    }
+    Ok(false)
 }

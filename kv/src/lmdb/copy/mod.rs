@@ -13,8 +13,9 @@ use heed::{CompactionOption, Env, MdbError, WithoutTls};
 
 #[cfg(unix)]
 pub(super) use self::compact::compact;
+use super::directory::make_directory;
 use super::env::Shared;
-use super::error::{failed, io_failed};
+use super::error::failed;
 use super::key::StoredKey;
 use super::read::View;
 use super::reserve::MOST;
@@ -31,8 +32,7 @@ const EXISTS: &str =
 fn create(target: &Path, write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>) -> Result<Copied> {
     let is_new = !target.exists();
     let made = || -> Result<Copied> {
-        fs::create_dir_all(target)
-            .map_err(|error| io_failed(target, "cannot create the directory", error))?;
+        make_directory(target)?;
         let mut file = NewFile::create(target, target.join("data.mdb"), EXISTS)?;
         let copied = write(&mut file)?;
         file.publish()?;
