@@ -260,7 +260,7 @@ fn indexes(query: &TypeQuery<'_>) -> Vec<Vec<IndexEntry>> {
             *object_type == query.entry.storage_id && storage_ids.contains(&index.storage_id)
         }
     });
-    let mut groups: BTreeMap<(Vec<Arc<str>>, Arc<str>), Vec<IndexEntry>> = BTreeMap::new();
+    let mut groups = BTreeMap::<(Vec<Arc<str>>, Arc<str>), Vec<_>>::new();
     for index in indexes {
         let columns = match index.kind {
             IndexKind::Composite => {
