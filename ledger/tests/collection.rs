@@ -630,3 +630,22 @@ fn a_page_says_why_it_keeps_a_commit() {
     clock.advance(Duration::from_secs(61));
     assert_eq!(kept(&commits[48]), []);
 }
+
+/// After a squash the old commits are kept by nothing, so they are no reason to keep what they were made on.
+#[test]
+fn an_unsynced_commit_that_nothing_leads_to_is_no_reason() {
+    let page = Repository::create(MemoryStore::new()).unwrap();
+    let page = page.create_page("test", PageId::ROOT).unwrap();
+    let remote = page.remote();
+    remote.attach().unwrap();
+    let base = put(&page, MAIN, b"a", b"0");
+    remote.mark_synced(&[base], &[], &[]).unwrap();
+    let old = [put(&page, MAIN, b"a", b"1"), put(&page, MAIN, b"a", b"2")];
+    assert!(page.kept(&base).unwrap().contains(&KeptCommit::IsUnsynced(old[0])));
+    let new = page.squash(MAIN, &base, None).unwrap();
+    assert!(page.kept(&base).unwrap().contains(&KeptCommit::IsUnsynced(new)));
+    remote.mark_synced(&[new], &[], &[]).unwrap();
+    assert!(remote.unsynced_commits().unwrap().is_empty());
+    assert_eq!(page.kept(&old[0]).unwrap(), []);
+    assert_eq!(page.kept(&base).unwrap(), [KeptCommit::ByRuleForBranch(MAIN.to_owned())]);
+}

@@ -1064,7 +1064,9 @@ fn an_error_of_what_is_stored_in_the_background_comes_with_a_later_write() {
         let failing = FaultStore::new(host.clone());
         let Process { repository, page } = process(failing.clone(), &clock);
         let mut writer = page.write_value(None).unwrap();
-        failing.faults().fail_nth(nth, || KvError::Stale("broken".to_owned()));
+        // From there on: while the background still stores, a write asks the host whether it may wait for
+        // that, and such a question has no error of its own.
+        failing.faults().fail_from(nth, || KvError::Stale("broken".to_owned()));
         let failed = value.chunks(200_000).find_map(|portion| writer.write_all(portion).err());
         if let Some(error) = failed {
             at_writes += 1;

@@ -63,7 +63,7 @@ fn keep_unsynced(history: &History, names: &Names, kept: &mut [bool]) {
 }
 
 /// What a head or a tag leads back to.
-fn reached(history: &History, names: &Names) -> Vec<bool> {
+pub(super) fn reached(history: &History, names: &Names) -> Vec<bool> {
     let mut reached = vec![false; history.len()];
     let mut ahead: Vec<usize> = names.lasting().filter_map(|id| history.place(id)).collect();
     while let Some(at) = ahead.pop() {

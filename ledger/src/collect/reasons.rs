@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::bases::keep_for_merges;
 use super::history::{History, parents, place};
-use super::kept::{kept, last};
+use super::kept::{kept, last, reached};
 use super::names::Names;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
@@ -34,8 +34,9 @@ pub enum KeptCommit {
     IsUnsynced(CommitId),
     /// The page is being attached to its remote, or detached, and a branch or tag leads to it.
     IsBeingAttached,
-    /// Merging this branch with the others needs it, because the branch left them there or before. It goes once the
-    /// branch is removed, or stands at a later commit.
+    /// Merging this branch with the others needs it, because the branch left them there or before. Once the
+    /// branch is removed, or stands at a later commit, this is no reason; sometimes the commit then
+    /// stays because it [is where other merges begin](KeptCommit::IsMergeBase).
     MergesBranch(String),
     /// The same holds for a commit on which a transaction of a connection is to commit, or that a receiver has added.
     MergesBase,
@@ -171,14 +172,22 @@ impl Of<'_> {
             Remote::None => None,
             Remote::Attaching(_) => is_named(&leads()).then_some(KeptCommit::IsBeingAttached),
             Remote::Attached => {
-                let unsynced = &self.names.unsynced;
-                let is_child = |id: &&CommitId| {
-                    let place = self.history.place(id);
-                    place.is_some_and(|place| parents(self.history, place).any(|of| of == self.at))
-                };
-                let itself = unsynced.iter().find(|id| **id == self.id);
-                let found = itself.or_else(|| unsynced.iter().find(is_child));
-                found.filter(|_| is_named(&leads())).map(|id| KeptCommit::IsUnsynced(*id))
+                // What no branch or tag leads to keeps neither itself nor what it was made on.
+                let reached = reached(self.history, self.names);
+                let unsynced = self.names.unsynced.iter().filter_map(|id| {
+                    let place = self.history.place(id).filter(|place| reached[*place])?;
+                    Some((id, place))
+                });
+                let mut child = None;
+                for (id, place) in unsynced {
+                    if place == self.at {
+                        return Some(KeptCommit::IsUnsynced(*id));
+                    }
+                    if child.is_none() && parents(self.history, place).any(|of| of == self.at) {
+                        child = Some(*id);
+                    }
+                }
+                child.map(KeptCommit::IsUnsynced)
             }
         }
     }
