@@ -124,9 +124,11 @@ impl Address {
         PathBuf::from(self.to_string())
     }
 
-    /// The password: of the URL, or of `ETCD_PASSWORD`.
+    /// The password: of the URL, or of `ETCD_PASSWORD`, unless that is empty.
     pub(crate) fn password(&self) -> Option<String> {
-        self.password.clone().or_else(|| std::env::var("ETCD_PASSWORD").ok())
+        let of_environment = || std::env::var("ETCD_PASSWORD").ok();
+        let of_environment = || of_environment().filter(|password| !password.is_empty());
+        self.password.clone().or_else(of_environment)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where a server is, and who asks it: a URL, and what the environment adds.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use permazen_kv::KvError;
 use permazen_kv::remote::{OwnCertificate, ServerUrl, Tls};
 
 use crate::dialect::Dialect;
-use crate::given::Given;
+use crate::given::{Given, VARIABLES, Variables};
 use crate::host::Host;
 
 /// The table, unless the URL names one.
@@ -88,20 +89,27 @@ impl Address {
     pub(crate) fn read(
         url: &str,
         settings: &[(String, String)],
-        environment: impl Fn(&str) -> Option<String>,
+        environment: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, KvError> {
-        let wrong = |what: &str| {
+        let read = Self::of_parts(url, settings, &Variables(&environment));
+        read.map_err(|what| {
             KvError::InvalidArgument(format!(
                 "{what}; expected postgres://user:password@host:port,other/database?table=KV"
             ))
-        };
+        })
+    }
+
+    fn of_parts(
+        url: &str,
+        settings: &[(String, String)],
+        environment: &Variables<'_>,
+    ) -> Result<Self, String> {
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
-        let rest = rest.ok_or_else(|| wrong("the URL does not begin with postgres://"))?;
-        let url = ServerUrl::parse(rest, "the database").map_err(|what| wrong(&what))?;
-        let environment = |name: &str| environment(name).filter(|value| !value.is_empty());
+        let rest = rest.ok_or("the URL does not begin with postgres://")?;
+        let url = ServerUrl::parse(rest, "the database")?;
         let mut address = Address {
             hosts: Vec::new(),
-            user: url.user,
+            user: String::new(),
             database: url.path,
             table: TABLE.to_owned(),
             dialect: None,
@@ -119,35 +127,56 @@ impl Address {
             connection_life: None,
             password: url.password,
         };
-        let mut given = Given::of_environment(environment);
-        let settings = settings.iter().map(|(name, value)| (&name[..], value.clone()));
-        for (name, value) in given.take_settings().into_iter().chain(settings).chain(url.parameters)
-        {
+        let mut given = Given::default();
+        let is_said = |name: &str| {
+            settings.iter().any(|(said, _)| said == name)
+                || url.parameters.iter().any(|(said, _)| *said == name)
+        };
+        for (variable, name) in VARIABLES.into_iter().filter(|(_, name)| !is_said(name)) {
+            let Some(value) = environment.text(variable)? else { continue };
+            // What these ask for is less than what is done if nothing is said.
+            if name == "sslmode" && matches!(&value[..], "allow" | "prefer") {
+                continue;
+            }
             let set = address.set(&mut given, name, value);
-            set.map_err(|what| wrong(&what))?;
+            set.map_err(|what| format!("{variable} is wrong: {what}"))?;
+        }
+        for (name, value) in settings {
+            address.set(&mut given, name, value.clone())?;
+        }
+        // The URL counts more, whichever way it says these two.
+        if Given::names_host(url.hosts) {
+            given.directory = None;
+        }
+        if !url.user.is_empty() {
+            address.user = url.user;
+        }
+        for (name, value) in url.parameters {
+            address.set(&mut given, name, value)?;
         }
         if address.user.is_empty() {
-            let user = environment("PGUSER").or_else(|| environment("USER"));
-            address.user = user.ok_or_else(|| wrong("the URL names no user"))?;
+            let user = environment.text("PGUSER")?;
+            let user = user.map_or_else(|| environment.text("USER"), |user| Ok(Some(user)))?;
+            address.user = user.ok_or("the URL names no user")?;
         }
         if address.database.is_empty() {
-            let database = environment("PGDATABASE");
+            let database = environment.text("PGDATABASE")?;
             address.database = database.unwrap_or_else(|| address.user.clone());
         }
         let sent = [&address.user, &address.database, &address.application_name];
         if sent.into_iter().chain(&address.options).any(|sent| sent.contains('\0')) {
-            return Err(wrong("the user, the database or another parameter has a byte of 0"));
+            return Err("the user, the database or another parameter has a byte of 0".to_owned());
         }
         if address.table.is_empty() || address.table.contains('\0') || address.table.len() > 56 {
-            return Err(wrong("the name of the table has 1 to 56 bytes"));
+            return Err("the name of the table has 1 to 56 bytes".to_owned());
         }
         let is_schema = |name: &String| matches!(name.len(), 1..=63) && !name.contains('\0');
         if !address.schema.as_ref().is_none_or(is_schema) {
-            return Err(wrong("the name of the schema has 1 to 63 bytes"));
+            return Err("the name of the schema has 1 to 63 bytes".to_owned());
         }
-        address.hosts = given.hosts(url.hosts, environment).map_err(|what| wrong(&what))?;
+        address.hosts = given.hosts(url.hosts, environment)?;
         let is_local = address.hosts.iter().all(Host::is_local);
-        (address.tls, address.own) = given.tls(is_local).map_err(|what| wrong(&what))?;
+        (address.tls, address.own) = given.tls(is_local, environment)?;
         Ok(address)
     }
 
@@ -156,15 +185,26 @@ impl Address {
         match name {
             "table" => self.table = value,
             "schema" => self.schema = Some(value),
+            // An empty name is none.
+            "user" if value.is_empty() => {}
             "user" => self.user = value,
             "application_name" => self.application_name = value,
             "options" => self.options = Some(value),
             "host" => given.directory = Some(value),
             "port" => given.port = Some(value),
-            "sslmode" => given.mode = Some(value),
+            "sslmode" => {
+                if !matches!(&value[..], "disable" | "require" | "verify-ca" | "verify-full") {
+                    return Err("sslmode is disable, require, verify-ca or verify-full".to_owned());
+                }
+                given.mode = Some(value);
+            }
             "sslrootcert" => given.roots = Some(PathBuf::from(value)),
             "sslcert" => given.certificate = Some(PathBuf::from(value)),
             "sslkey" => given.key = Some(PathBuf::from(value)),
+            // For the programs of the server, less than 0 is no limit too.
+            "connect_timeout" if value.parse::<i64>().is_ok_and(|seconds| seconds < 0) => {
+                self.connect_timeout = None;
+            }
             "connect_timeout" => self.connect_timeout = seconds(name, &value)?,
             "connection_life" => self.connection_life = seconds(name, &value)?,
             "connections" => {
@@ -275,7 +315,7 @@ mod tests {
                 "PGSSLKEY" => "/key",
                 _ => return None,
             };
-            Some(value.to_owned())
+            Some(value.into())
         };
         let read = |url: &str, settings: &[(&str, &str)]| {
             let settings: Vec<_> = settings
@@ -305,11 +345,11 @@ mod tests {
         assert_eq!((address.tls, address.own), (Tls::Off, None));
         // A single port is that of all hosts.
         let ports = |name: &str| match name {
-            "PGHOST" => Some("a,b".to_owned()),
-            "PGPORT" => Some("6".to_owned()),
+            "PGHOST" => Some("a,b".into()),
+            "PGPORT" => Some("6".into()),
             // What is empty is not there, and a wish for less encryption than there is does nothing.
-            "PGAPPNAME" => Some(String::new()),
-            "PGSSLMODE" => Some("prefer".to_owned()),
+            "PGAPPNAME" => Some(OsString::new()),
+            "PGSSLMODE" => Some("prefer".into()),
             _ => None,
         };
         let address = Address::read("postgres://ann@", &[], ports).unwrap();

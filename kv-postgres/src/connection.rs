@@ -220,7 +220,8 @@ impl Connection {
             store: address.to_string(),
             host: host.to_string(),
         };
-        connection.log_in(address, host, until)?;
+        let logged_in = connection.log_in(address, host, until);
+        logged_in.map_err(|failure| failure.of_certificate(address.own.as_ref()))?;
         Ok(connection)
     }
 

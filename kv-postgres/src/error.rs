@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use permazen_kv::__internal::WithCauses;
-use permazen_kv::remote::{ServerHost, TlsError};
+use permazen_kv::remote::{OwnCertificate, ServerHost, TlsError};
 use permazen_kv::{Conflict, KvError};
 
 /// An error that the server has sent.
@@ -101,6 +101,9 @@ impl ServerError {
                  (PostgresBuilder::connections)",
             )),
             ("53", _) => KvError::Retry(said("")),
+            (_, "28000") if self.message.contains("certificate") => {
+                open("name a certificate that the server trusts and its key, as sslcert and sslkey")
+            }
             ("28", _) | (_, "3D000") => open(
                 "look at the user and the database in the URL, and at the password, which can also \
                       come from PGPASSWORD or ~/.pgpass",
@@ -174,6 +177,26 @@ impl Failure {
             Failure::Lost(_) => true,
             Failure::Server(error) => error.ends_connection(),
             Failure::Other(_) => false,
+        }
+    }
+
+    /// The same while the user logs in. A certificate that the server refuses, or does not get, does not become another
+    /// one when it is sent again.
+    pub(crate) fn of_certificate(self, own: Option<&OwnCertificate>) -> Self {
+        match (self, own) {
+            (Failure::Lost(error), own) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Failure::Other(match own {
+                    Some(own) => format!(
+                        "the server refuses the certificate {} of sslcert: {error}",
+                        own.certificate.display()
+                    ),
+                    None => format!(
+                        "the server asks for a certificate that it trusts: name it and its key in the URL, as sslcert \
+                         and sslkey ({error})"
+                    ),
+                })
+            }
+            (failure, _) => failure,
         }
     }
 

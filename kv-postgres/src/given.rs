@@ -1,5 +1,7 @@
 //! Parameters that have a meaning together: those of the hosts, and those of encryption.
 
+use std::ffi::OsString;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use permazen_kv::remote::{OwnCertificate, ServerHost, ServerUrl, Tls};
@@ -17,86 +19,97 @@ pub(crate) struct Given {
     pub(crate) roots: Option<PathBuf>,
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
-    of_environment: Environment,
-}
-
-/// What the environment says, where neither the program nor the URL does.
-#[derive(Default)]
-struct Environment {
-    settings: Vec<(&'static str, String)>,
-    roots: Option<PathBuf>,
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
 }
 
 /// The variables that are parameters under another name.
-const SETTINGS: [(&str, &str); 5] = [
+pub(crate) const VARIABLES: [(&str, &str); 4] = [
     ("PGAPPNAME", "application_name"),
     ("PGCONNECT_TIMEOUT", "connect_timeout"),
     ("PGOPTIONS", "options"),
-    ("PGPORT", "port"),
     ("PGSSLMODE", "sslmode"),
 ];
 
-impl Given {
-    pub(crate) fn of_environment(environment: impl Fn(&str) -> Option<String>) -> Self {
-        let settings = SETTINGS.into_iter().filter_map(|(variable, name)| {
-            let value = environment(variable)?;
-            // What these ask for is less than what is done if nothing is said.
-            let is_weak = name == "sslmode" && matches!(&value[..], "allow" | "prefer");
-            (!is_weak).then_some((name, value))
-        });
-        let path = |variable: &str| environment(variable).map(PathBuf::from);
-        let of_environment = Environment {
-            settings: settings.collect(),
-            roots: path("PGSSLROOTCERT"),
-            certificate: path("PGSSLCERT"),
-            key: path("PGSSLKEY"),
-        };
-        Given { of_environment, ..Given::default() }
+/// What the environment says. A variable that is empty is not there.
+pub(crate) struct Variables<'e>(pub(crate) &'e dyn Fn(&str) -> Option<OsString>);
+
+impl Variables<'_> {
+    fn value(&self, name: &str) -> Option<OsString> {
+        (self.0)(name).filter(|value| !value.is_empty())
     }
 
-    /// What the environment says, as parameters.
-    pub(crate) fn take_settings(&mut self) -> Vec<(&'static str, String)> {
-        std::mem::take(&mut self.of_environment.settings)
+    /// Text, which a server can be sent.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, String> {
+        let value = self.value(name).map(OsString::into_string).transpose();
+        value.map_err(|_| format!("the variable {name} of the environment is not Unicode"))
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.value(name).map(PathBuf::from)
+    }
+}
+
+impl Given {
+    /// Whether the hosts of a URL have a name. A port alone is one of the host that is meant if none is named.
+    pub(crate) fn names_host(hosts: &str) -> bool {
+        let is_port = |port: &str| !port.contains([',', ':']);
+        !hosts.is_empty() && !hosts.strip_prefix(':').is_some_and(is_port)
     }
 
     /// The hosts: those of the URL, or of `PGHOST`.
     pub(crate) fn hosts(
         &self,
         hosts: &str,
-        environment: impl Fn(&str) -> Option<String>,
+        environment: &Variables<'_>,
     ) -> Result<Vec<Host>, String> {
-        let port = self.port.as_deref().unwrap_or("5432");
+        let port = match &self.port {
+            Some(port) => Ok(("port", port.clone())),
+            None => environment.text("PGPORT").map(|port| match port {
+                Some(port) => ("PGPORT", port),
+                None => ("the port", "5432".to_owned()),
+            }),
+        };
+        let port_alone = hosts.strip_prefix(':').filter(|_| !Given::names_host(hosts));
+        let port = port_alone.map_or(port, |port| Ok(("the port in the URL", port.to_owned())));
         if let Some(directory) = &self.directory {
-            let port = hosts.split_once(':').map_or(port, |(_, port)| port);
-            return Ok(vec![socket(directory, port).ok_or("host= is no directory")?]);
+            let own = ServerUrl::host(hosts).and_then(|(_, port)| port);
+            let port = own.map_or(port, |port| Ok(("the port in the URL", port.to_owned())))?;
+            return Ok(vec![socket("host", directory, &port)?]);
         }
-        let wrong = "a host or its port is wrong";
-        // A port alone is one of the host that is meant if none is named.
-        let (hosts, port) = match hosts.strip_prefix(':') {
-            Some(port) if !port.contains(',') => ("", port),
-            _ => (hosts, port),
-        };
-        if !hosts.is_empty() {
-            return hosts.split(',').map(|host| of_url(host, port).ok_or(wrong.into())).collect();
+        if Given::names_host(hosts) {
+            return hosts.split(',').map(|host| of_url(host, &port)).collect();
         }
-        let named = environment("PGHOST").unwrap_or_else(|| "localhost".to_owned());
-        let ports: Vec<&str> = port.split(',').collect();
-        let host = |(at, name): (usize, &str)| {
-            let port = *ports.get(at).or(ports.first())?;
-            if name.starts_with('/') {
-                return socket(name, port);
+        // They would name another host than the one below, and not to look at them would open that one.
+        for unread in ["PGSERVICE", "PGHOSTADDR"] {
+            if environment.value(unread).is_some() {
+                return Err(format!(
+                    "{unread} is set, which is not read here: name the host in the URL"
+                ));
             }
-            let port = port.parse().ok()?;
-            (!name.is_empty()).then(|| Host::Name(ServerHost { name: name.to_owned(), port }))
+        }
+        let named = environment.text("PGHOST")?.unwrap_or_else(|| "localhost".to_owned());
+        let (of_port, ports) = port?;
+        let ports: Vec<&str> = ports.split(',').collect();
+        let host = |(at, name): (usize, &str)| {
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or_default();
+            let port = (of_port, port.to_owned());
+            match name {
+                "" => Err(format!("PGHOST is wrong: {named:?} has a host without a name")),
+                name if name.starts_with('/') => socket("PGHOST", name, &port),
+                name => {
+                    let port = number(&port)?;
+                    Ok(Host::Name(ServerHost { name: name.to_owned(), port }))
+                }
+            }
         };
-        let hosts = named.split(',').enumerate();
-        hosts.map(|named| host(named).ok_or_else(|| "PGHOST or PGPORT is wrong".into())).collect()
+        named.split(',').enumerate().map(host).collect()
     }
 
     /// How connections are encrypted, and how this program proves its identity.
-    pub(crate) fn tls(self, is_local: bool) -> Result<(Tls, Option<OwnCertificate>), String> {
+    pub(crate) fn tls(
+        self,
+        is_local: bool,
+        environment: &Variables<'_>,
+    ) -> Result<(Tls, Option<OwnCertificate>), String> {
         let is_asked_for = self.roots.is_some() || self.certificate.is_some();
         let mode = match self.mode.as_deref() {
             // What does not leave this machine need not be encrypted.
@@ -115,9 +128,11 @@ impl Given {
             }
             _ => {}
         }
-        let environment = self.of_environment;
         let system = Path::new("system");
-        let roots = self.roots.or(environment.roots).filter(|roots| roots != system);
+        let roots = self
+            .roots
+            .or_else(|| environment.path("PGSSLROOTCERT"))
+            .filter(|roots| roots != system);
         let tls = match mode {
             "disable" => return Ok((Tls::Off, None)),
             "require" => Tls::Unverified,
@@ -126,7 +141,7 @@ impl Given {
             _ => return Err("sslmode is disable, require, verify-ca or verify-full".into()),
         };
         let pair = match (self.certificate, self.key) {
-            (None, None) => (environment.certificate, environment.key),
+            (None, None) => (environment.path("PGSSLCERT"), environment.path("PGSSLKEY")),
             given => given,
         };
         let own = match pair {
@@ -138,23 +153,51 @@ impl Given {
     }
 }
 
-fn of_url(text: &str, default: &str) -> Option<Host> {
-    let (name, port) = ServerUrl::host(text)?;
-    let port = port.unwrap_or(default);
-    if name.starts_with('/') {
-        return socket(&name, port);
+/// The port that hosts without one of their own have, and where it is said.
+type Port = (&'static str, String);
+
+/// A host as the URL names it. No error shows what comes after a colon, for it can be a password in a URL without an `@`.
+fn of_url(text: &str, default: &Result<Port, String>) -> Result<Host, String> {
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("the host {text} is written in brackets, as [{text}]"));
     }
-    Some(Host::Name(ServerHost { name, port: port.parse().ok()? }))
+    let host = ServerUrl::host(text);
+    let (name, port) = host.ok_or("a host in the URL has no name, or is not written as one")?;
+    if name.starts_with('/') {
+        let port = match port {
+            Some(port) => ("the port in the URL", port.to_owned()),
+            None => default.clone()?,
+        };
+        return socket("the host in the URL", &name, &port);
+    }
+    let port = match port {
+        Some(port) => {
+            let port = port.parse();
+            port.map_err(|_| format!("the port of the host {name} in the URL is wrong"))?
+        }
+        None => number(default.as_ref().map_err(String::clone)?)?,
+    };
+    Ok(Host::Name(ServerHost { name, port }))
+}
+
+fn number((of, port): &Port) -> Result<u16, String> {
+    port.parse().map_err(|_| match *of {
+        "the port in the URL" => format!("{of} is wrong"),
+        of => format!("{of} is wrong: {port:?} is not a number up to {}", u16::MAX),
+    })
 }
 
 /// The socket of a server in a directory.
 #[cfg(unix)]
-fn socket(directory: &str, port: &str) -> Option<Host> {
-    let (path, port) = (Path::new(directory), port.parse::<u16>().ok()?);
-    path.is_absolute().then(|| Host::Path(path.join(format!(".s.PGSQL.{port}"))))
+fn socket(of: &str, directory: &str, port: &Port) -> Result<Host, String> {
+    let (path, port) = (Path::new(directory), number(port)?);
+    match path.is_absolute() {
+        true => Ok(Host::Path(path.join(format!(".s.PGSQL.{port}")))),
+        false => Err(format!("{of} is wrong: {directory:?} is no directory that begins with /")),
+    }
 }
 
 #[cfg(not(unix))]
-fn socket(_directory: &str, _port: &str) -> Option<Host> {
-    None
+fn socket(of: &str, directory: &str, _port: &Port) -> Result<Host, String> {
+    Err(format!("{of} is wrong: {directory:?} is a socket, which this system does not have"))
 }

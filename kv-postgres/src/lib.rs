@@ -45,6 +45,8 @@ mod host;
 mod names;
 mod passwords;
 mod pool;
+#[cfg(test)]
+mod precedence;
 mod questions;
 mod session;
 mod settings;

@@ -1,5 +1,6 @@
 //! The store and how it is opened.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,28 +44,14 @@ pub struct PostgresStore {
 /// How to open a [`PostgresStore`].
 #[derive(Debug, Clone)]
 pub struct PostgresBuilder {
-    connections: usize,
     settings: Vec<(String, String)>,
     wait: Duration,
     create: bool,
-    deferrable: bool,
-    watches: bool,
-    portable: bool,
-    pooled: bool,
 }
 
 impl Default for PostgresBuilder {
     fn default() -> Self {
-        PostgresBuilder {
-            connections: CONNECTIONS,
-            settings: Vec::new(),
-            wait: WAIT,
-            create: true,
-            deferrable: false,
-            watches: false,
-            portable: false,
-            pooled: false,
-        }
+        PostgresBuilder { settings: Vec::new(), wait: WAIT, create: true }
     }
 }
 
@@ -72,9 +59,8 @@ impl PostgresBuilder {
     /// How many connections the store has at most; 16 unless set. At least 1. The same as `connections=N` in the
     /// URL, which counts more.
     #[must_use]
-    pub fn connections(mut self, connections: usize) -> Self {
-        self.connections = connections.max(1);
-        self
+    pub fn connections(self, connections: usize) -> Self {
+        self.setting("connections", connections.max(1).to_string())
     }
 
     /// A parameter as in the URL: `setting("sslcert", "ann.crt")` is the same as `sslcert=ann.crt` there, without the
@@ -123,7 +109,8 @@ impl PostgresBuilder {
     }
 
     /// Whether each read-only transaction is [certain](TxOptions::certain), whatever its options say; off unless
-    /// set. The same as `deferrable=on` in the URL.
+    /// set. The same as `deferrable=on` in the URL, which
+    /// counts more.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -132,12 +119,12 @@ impl PostgresBuilder {
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
     #[must_use]
-    pub fn deferrable(mut self, deferrable: bool) -> Self {
-        self.deferrable = deferrable;
-        self
+    pub fn deferrable(self, deferrable: bool) -> Self {
+        self.setting("deferrable", if deferrable { "on" } else { "off" })
     }
 
-    /// Whether keys can be watched; off unless set. The same as `watches=on` in the URL.
+    /// Whether keys can be watched; off unless set. The same as `watches=on` in the URL, which
+    /// counts more.
     ///
     /// Each commit then notifies what it has changed, which makes the commits of the whole server take turns. All
     /// who write to the table must have it on: nobody learns of what others commit. With the first watch, the
@@ -154,15 +141,14 @@ impl PostgresBuilder {
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
     #[must_use]
-    pub fn watches(mut self, watches: bool) -> Self {
-        self.watches = watches;
-        self
+    pub fn watches(self, watches: bool) -> Self {
+        self.setting("watches", if watches { "on" } else { "off" })
     }
 
     /// Whether to ask the server only for what similar servers understand too: no watches, no certain
     /// transactions, no snapshots, and no settings of the planner. Off unless set, but CockroachDB and
     /// YugabyteDB are known by what they call themselves. The same as `dialect=portable` in the URL;
-    /// `dialect=postgres` forbids it.
+    /// `dialect=postgres` there forbids it.
     ///
     /// ```no_run
     /// use permazen_kv_postgres::PostgresStore;
@@ -172,12 +158,20 @@ impl PostgresBuilder {
     /// ```
     #[must_use]
     pub fn portable(mut self, portable: bool) -> Self {
-        self.portable = portable;
-        self
+        match portable {
+            true => self.setting("dialect", "portable"),
+            // The dialect is that of the server again, or another one that was named.
+            false => {
+                let is_portable = ("dialect", "portable");
+                self.settings.retain(|(name, value)| (&name[..], &value[..]) != is_portable);
+                self
+            }
+        }
     }
 
     /// Whether a pooler stands before the server that gives each transaction any connection, such as PgBouncer with
-    /// `pool_mode = transaction`. Off unless set. The same as `pooling=transaction` in the URL.
+    /// `pool_mode = transaction`. Off unless set. The same as `pooling=transaction` in the URL, which
+    /// counts more.
     ///
     /// Statements then have no names, so the server plans each of them anew, and each transaction makes the settings
     /// that a connection would keep. Watches are refused. Without this, statements fail at such a pooler, with an
@@ -191,9 +185,17 @@ impl PostgresBuilder {
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
     #[must_use]
-    pub fn transaction_pooling(mut self, pooled: bool) -> Self {
-        self.pooled = pooled;
-        self
+    pub fn transaction_pooling(self, pooled: bool) -> Self {
+        self.setting("pooling", if pooled { "transaction" } else { "session" })
+    }
+
+    /// What is opened with a URL in an environment.
+    pub(crate) fn address(
+        &self,
+        url: &str,
+        environment: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Address> {
+        Address::read(url, &self.settings, environment)
     }
 
     /// Opens the table that a URL names.
@@ -203,14 +205,8 @@ impl PostgresBuilder {
     /// is no host of any name in the URL; [`KvError::NoStore`] if there are no tables and none may be created; retryable if
     /// no server answers in time.
     pub fn open(self, url: &str) -> Result<PostgresStore> {
-        let mut address = Address::read(url, &self.settings, |name| std::env::var(name).ok())?;
-        let connections = address.connections.unwrap_or(self.connections);
-        address.deferrable |= self.deferrable;
-        address.watches |= self.watches;
-        address.pooled |= self.pooled;
-        if self.portable {
-            address.dialect = Some(Dialect::Portable);
-        }
+        let address = self.address(url, |name| std::env::var_os(name))?;
+        let connections = address.connections.unwrap_or(CONNECTIONS);
         let (pool, mut checked) = Pool::new(address, connections, self.wait)?;
         let (pool, connection) = (Arc::new(pool), &mut checked.connection);
         check_options(&pool)?;

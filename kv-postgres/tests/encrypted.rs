@@ -1,7 +1,7 @@
 //! Connections that are encrypted, to servers that prove who they are.
 #![allow(clippy::unwrap_used)]
 
-use permazen_kv::{KvDatabase, KvDatabaseExt, KvTransaction, TxOptions};
+use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvTransaction, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
 
@@ -63,10 +63,26 @@ fn a_program_proves_who_it_is() {
             Err(error) => break error.to_string(),
         }
     };
-    assert!(error.contains("certificate"), "{error}");
-    let builder = builder().setting("sslcert", path("server.crt"));
-    let store = builder.setting("sslkey", path("server.key")).open(&url).unwrap();
+    assert!(error.contains("sslcert and sslkey"), "{error}");
+    let trusted = builder().setting("sslcert", path("server.crt"));
+    let store = trusted.setting("sslkey", path("server.key")).open(&url).unwrap();
     store.write(|tx| tx.put(b"key", b"")).unwrap();
+
+    // One of another authority.
+    let own = tempfile::tempdir().unwrap();
+    let mut make = std::process::Command::new("openssl");
+    make.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=eve"]);
+    make.args(["-keyout", "eve.key", "-out", "eve.crt"]).current_dir(own.path());
+    assert!(make.output().unwrap().status.success());
+    let path = |name: &str| own.path().join(name).display().to_string();
+    let begun = std::time::Instant::now();
+    let strange = builder().setting("sslcert", path("eve.crt")).setting("sslkey", path("eve.key"));
+    let wait = std::time::Duration::from_secs(120);
+    let error = strange.wait(wait).open(&url).unwrap_err();
+    assert!(begun.elapsed() < wait, "{error}");
+    assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error:?}");
+    let refused = format!("the server refuses the certificate {} of sslcert", path("eve.crt"));
+    assert!(error.to_string().contains(&refused), "{error}");
 }
 
 #[test]
