@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, Repository, Secret,
+    CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState, Repository,
+    Secret, Status,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -264,6 +265,30 @@ fn what_another_copy_has_is_not_replaced() {
     clean(&here);
 }
 
+/// A branch leaves before what is at the remote: a squash is possible after both only.
+#[test]
+fn what_is_proposed_is_possible_beside_a_remote_too() {
+    let page = new_page();
+    page.remote().attach().unwrap();
+    let commits: Vec<_> = (0..5).map(|value| put(&page, MAIN, b"a", &[value])).collect();
+    page.create_branch("b", &commits[0]).unwrap();
+    page.remote().mark_synced(&commits[..3], &[], &[]).unwrap();
+    let words = "branch b leads through it".to_owned();
+    let first = refused(&page, MAIN, &CommitId::FIRST);
+    assert_eq!(first, (commits[0], words, Some(commits[2])));
+    let words = "it is at the remote".to_owned();
+    let (commit, reason, onto) = refused(&page, MAIN, &commits[0]);
+    assert!(commits[1..3].contains(&commit));
+    assert_eq!((reason, onto), (words, Some(commits[2])));
+    let squashed = page.squash(MAIN, &commits[2], None).unwrap();
+    assert_eq!(page.commit(&squashed).unwrap().unwrap().parents(), [commits[2]]);
+    // If the head is at the remote, nothing can be squashed.
+    page.remote().mark_synced(&[squashed], &[], &[]).unwrap();
+    let (commit, _, onto) = refused(&page, MAIN, &CommitId::FIRST);
+    assert_eq!((commit, onto), (commits[0], None));
+    clean(&page);
+}
+
 #[test]
 fn nothing_to_replace_changes_nothing() {
     let page = new_page();
@@ -352,14 +377,19 @@ struct Model {
     values: Vec<Option<Vec<u8>>>,
     squashed: usize,
     refused: usize,
+    /// How often a squash was refused of commits of which some are at the remote.
+    at_remote: usize,
 }
 
 impl Model {
     fn new(seed: u64) -> Self {
         let (page, random) = (new_page(), StdRng::seed_from_u64(seed));
+        if seed % 2 == 1 {
+            page.remote().attach().unwrap();
+        }
         let main = Seen { changes: BTreeSet::from([0]), ..Seen::default() };
         let branches = BTreeMap::from([(MAIN.to_owned(), main)]);
-        Model { page, random, branches, values: vec![None], squashed: 0, refused: 0 }
+        Model { page, random, branches, values: vec![None], squashed: 0, refused: 0, at_remote: 0 }
     }
 
     fn below(&mut self, count: usize) -> usize {
@@ -416,6 +446,22 @@ impl Model {
         self.branches.insert(into.to_owned(), seen);
     }
 
+    /// Whether a remote has the commit.
+    fn is_synced(&self, id: &CommitId) -> bool {
+        self.page.commit_status(id).unwrap() == Status::Synced
+    }
+
+    /// Brings the oldest commits to the remote, if there is one: each comes after its parents.
+    fn push(&mut self) {
+        let remote = self.page.remote();
+        if remote.state().unwrap() == RemoteState::Attached {
+            let unsynced = remote.unsynced_commits().unwrap();
+            let count = self.below(4).min(unsynced.len());
+            let ids: Vec<_> = unsynced[..count].iter().map(|commit| commit.id).collect();
+            remote.mark_synced(&ids, &[], &[]).unwrap();
+        }
+    }
+
     fn squash(&mut self, branch: &str, what: &str) {
         let page = &self.page;
         let head = page.head(branch).unwrap();
@@ -434,14 +480,16 @@ impl Model {
         names.extend(page.tags().unwrap().into_iter().map(|(_, id)| id));
         let names = names.into_iter().filter(|id| *id != CommitId::FIRST);
         let others: BTreeSet<_> = names.flat_map(|id| log(page, id)).collect();
-        let is_free = replaced.iter().all(|id| !others.contains(id));
+        let is_free = replaced.iter().all(|id| !others.contains(id) && !self.is_synced(id));
         let (new, expected) = match page.squash(branch, &onto, None) {
             Ok(new) => {
-                assert!(is_free, "{what}: another name leads through");
+                assert!(is_free, "{what}: another name or the remote forbids it");
                 (new, onto)
             }
             Err(LedgerError::CannotSquash { commit, onto, .. }) => {
-                assert!(!is_free && others.contains(&commit), "{what}: {commit} forbids nothing");
+                let is_synced = !others.contains(&commit) && self.is_synced(&commit);
+                assert!(is_synced || others.contains(&commit), "{what}: {commit} forbids nothing");
+                self.at_remote += usize::from(replaced.iter().any(|id| self.is_synced(id)));
                 assert!(replaced.contains(&commit), "{what}: {commit} stays");
                 self.refused += 1;
                 let Some(onto) = onto else { return };
@@ -467,7 +515,7 @@ impl Model {
 
     fn step(&mut self, what: &str) {
         let branch = self.any_branch();
-        match self.below(20) {
+        match self.below(24) {
             0..9 => self.change(&branch),
             9..13 => {
                 let from = self.any_branch();
@@ -492,7 +540,8 @@ impl Model {
                     _ => drop(self.page.remove_tag("tag")),
                 }
             }
-            17.. => self.squash(&branch, what),
+            17..20 => self.push(),
+            20.. => self.squash(&branch, what),
             _ => {}
         }
     }
@@ -503,7 +552,7 @@ impl Model {
 /// changed it.
 #[test]
 fn random_histories_are_squashed() {
-    let (mut squashed, mut refused) = (0, 0);
+    let (mut squashed, mut refused, mut at_remote) = (0, 0, 0);
     let count = std::env::var("PERMAZEN_SQUASHES").map_or(100, |count| count.parse().unwrap());
     for seed in 0..count {
         let mut model = Model::new(seed);
@@ -513,7 +562,11 @@ fn random_histories_are_squashed() {
         clean(&model.page);
         squashed += model.squashed;
         refused += model.refused;
+        at_remote += model.at_remote;
     }
-    println!("{squashed} squashed, {refused} refused in {count} histories");
-    assert!((squashed > count as usize && refused > count as usize) || count < 20);
+    println!(
+        "{squashed} squashed, {refused} refused, {at_remote} beside a remote, in {count} histories"
+    );
+    let count = count as usize;
+    assert!((squashed > count / 2 && refused > count && at_remote > count / 4) || count < 20);
 }

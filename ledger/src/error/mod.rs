@@ -300,8 +300,8 @@ pub enum LedgerError {
         commit: CommitId,
         /// Why.
         reason: String,
-        /// The oldest commit of the branch onto which it can be squashed without this: where what is named in the
-        /// reason leaves the branch. `None` if there is none but the head.
+        /// The oldest commit of the branch onto which it can be squashed: where what is named in the reason leaves
+        /// the branch, or a later commit if more than that forbids the squash. `None` if there is none but the head.
         onto: Option<CommitId>,
     },
     /// There is a transaction on the connection. It is not disturbed.

@@ -29,7 +29,7 @@ impl Page {
     /// [branching database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver) has added, no
     /// copy of the page that has it. Whatever does would have the replaced changes as its own, and a merge with it
     /// would bring old values back. The error names it, and the commit onto which the branch can be squashed
-    /// instead: where the other one leaves it.
+    /// instead: where the other one leaves it, or a later commit if more than that forbids the squash.
     ///
     /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and of changes that
     /// were made on another device. Give each other copy a branch at the commit that it had last.
@@ -86,7 +86,7 @@ impl Page {
         };
         let replaced = Replaced { shared, branch, head: state.head, range };
         let moved = || LedgerError::moved(shared.page(), branch);
-        if let Err(error) = replaced.check(&shared.read()?) {
+        if let Err(error) = replaced.check(&shared.read()?, is_cut_off) {
             return Err(match shared.open.rows.keeps(&shared.read()?)? == keeps {
                 true => error,
                 // A commit that was named may have gone meanwhile.
@@ -107,8 +107,7 @@ impl Page {
         if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
-        // So nothing else names one of the commits since they were checked.
-        replaced.check_remote(&tx, is_cut_off)?;
+        // So nothing else names one of the commits since they were checked, and none is at the remote since.
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {

@@ -43,12 +43,39 @@ pub(super) struct Replaced<'s> {
 }
 
 impl Replaced<'_> {
-    /// Fails if another name leads through one of them, or another copy of the page has one.
+    /// Fails if another name leads through one of them, another copy of the page has one, or one is at the
+    /// remote, where others may have it. `is_cut_off` says that retention has removed commits before them.
+    ///
+    /// The commit that the error proposes is before none of these, so that a squash onto it is possible.
     ///
     /// Gets each commit once that leads to a name and is as new as these.
-    pub(super) fn check(&self, host: &dyn KvRead) -> Result<()> {
-        self.check_names(self.names(host)?)?;
-        self.check_devices(host)
+    pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
+        let names = self.names(host)?;
+        let named = self.named(&names)?;
+        let from_others = self.changes_of_other_devices(host)?;
+        let (is_attached, synced) = self.synced(host)?;
+        let is_cut_off = is_cut_off && is_attached;
+        let first = named.iter().min_by_key(|(_, at)| **at);
+        let (commit, reason) = if let Some((id, (name, _))) =
+            first.and_then(|(id, at)| Some((*id, names.get(*at)?)))
+        {
+            (id, name.leads_through())
+        } else if let Some(id) = from_others.first() {
+            (*id, "it came from another copy of the page, which has it".to_owned())
+        } else if let Some(id) = synced.first() {
+            (*id, "it is at the remote".to_owned())
+        } else if is_cut_off {
+            let reason = "commits before it are no longer kept, and may be at the remote";
+            (CommitId::FIRST, reason.to_owned())
+        } else {
+            return Ok(());
+        };
+        let mut forbidding: BTreeSet<_> = named.into_keys().collect();
+        forbidding.extend(from_others);
+        forbidding.extend(synced);
+        let page = self.shared.page();
+        let onto = self.before(&forbidding, is_cut_off);
+        Err(LedgerError::CannotSquash { page, commit, reason, onto })
     }
 
     /// What names commits, but for the branch itself.
@@ -69,7 +96,8 @@ impl Replaced<'_> {
         Ok(names)
     }
 
-    fn check_names(&self, names: Vec<(Name, CommitId)>) -> Result<()> {
+    /// Those through which one of these names leads, each with the place of the first one.
+    fn named(&self, names: &[(Name, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
         // The commits that lead to a name, the newest first, with the first name to which they do.
         let mut ahead = BTreeMap::new();
         let oldest = self.range.values().map(|link| link.generation).min().unwrap_or_default();
@@ -100,13 +128,7 @@ impl Replaced<'_> {
                 Self::add(&mut ahead, (parent, found), at);
             }
         }
-        let first = hits.iter().min_by_key(|(_, at)| **at);
-        match first.and_then(|(id, at)| Some((id, names.get(*at)?))) {
-            Some((id, (name, _))) => {
-                Err(self.refused(id, name.leads_through(), &hits.keys().copied().collect()))
-            }
-            None => Ok(()),
-        }
+        Ok(hits)
     }
 
     fn add(
@@ -120,64 +142,38 @@ impl Replaced<'_> {
         }
     }
 
-    /// Fails if a change was made on another device: then it came from a copy of the page, which has it.
-    fn check_devices(&self, host: &dyn KvRead) -> Result<()> {
-        let Some(here) = self.shared.open.rows.device(host)? else { return Ok(()) };
+    /// The changes that were made on another device: they came from a copy of the page, which has them.
+    fn changes_of_other_devices(&self, host: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
+        let Some(here) = self.shared.open.rows.device(host)? else { return Ok(BTreeSet::new()) };
         let is_other = |link: &Link| link.device.is_some_and(|of| of != here && of != [0; 16]);
-        let others: BTreeSet<_> =
-            self.range.iter().filter(|(_, link)| is_other(link)).map(|(id, _)| *id).collect();
-        match others.first() {
-            Some(id) => {
-                let reason = "it came from another copy of the page, which has it".to_owned();
-                Err(self.refused(id, reason, &others))
-            }
-            None => Ok(()),
-        }
+        Ok(self.range.iter().filter(|(_, link)| is_other(link)).map(|(id, _)| *id).collect())
     }
 
-    /// Fails if one of them is at the remote, where others may have it. `is_cut_off` says that
-    /// retention has removed commits before them.
-    pub(super) fn check_remote(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
+    /// Whether the page is attached to a remote, and which of the commits are there.
+    fn synced(&self, host: &dyn KvRead) -> Result<(bool, BTreeSet<CommitId>)> {
         let rows = &self.shared.open.rows;
-        if rows.remote(host)? != Remote::Attached {
-            return Ok(());
-        }
         let mut synced = BTreeSet::new();
+        if rows.remote(host)? != Remote::Attached {
+            return Ok((false, synced));
+        }
         for id in self.range.keys() {
             if rows.unsynced(host, id)?.is_none() {
                 synced.insert(*id);
             }
         }
-        if let Some(id) = synced.first() {
-            return Err(self.refused(id, "it is at the remote".to_owned(), &synced));
-        }
-        match is_cut_off {
-            true => {
-                let reason = "commits before it are no longer kept, and may be at the remote";
-                Err(self.refused(&CommitId::FIRST, reason.to_owned(), &BTreeSet::new()))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// The error about a commit, where these forbid the squash.
-    fn refused(
-        &self,
-        commit: &CommitId,
-        reason: String,
-        forbidding: &BTreeSet<CommitId>,
-    ) -> LedgerError {
-        let (page, commit) = (self.shared.page(), *commit);
-        LedgerError::CannotSquash { page, commit, reason, onto: self.before(forbidding) }
+        Ok((true, synced))
     }
 
     /// The oldest commit but the head to which all of these lead and through which each way to the head goes. So
-    /// nothing after it leads to one of them.
-    fn before(&self, forbidding: &BTreeSet<CommitId>) -> Option<CommitId> {
+    /// nothing after it leads to one of them. It is not the first commit if commits before them are gone.
+    fn before(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
         let mut found = None;
         let mut ahead = BTreeSet::from([(self.range.get(&self.head)?.generation, self.head)]);
         // Parents come after their children, so all that is left leads to a commit that is alone.
         while let Some((_, id)) = ahead.pop_last() {
+            if is_cut_off && id == CommitId::FIRST {
+                break;
+            }
             if ahead.is_empty() {
                 found = Some(id);
             }
@@ -190,6 +186,6 @@ impl Replaced<'_> {
                 ahead.insert(self.range.get(parent).map_or(before, |of| (of.generation, *parent)));
             }
         }
-        found.filter(|found| *found != self.head && !forbidding.is_empty())
+        found.filter(|found| *found != self.head)
     }
 }
