@@ -10,6 +10,9 @@ pub(super) trait Lines {
 
     /// Asks a question; `None` if the input ends.
     fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure>;
+
+    /// Drops the lines that came with the last one, if they are kept here.
+    fn drop_waiting(&mut self) {}
 }
 
 /// What was typed.

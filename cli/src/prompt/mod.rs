@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lines.rs` | where lines come from; `plain.rs` reads them from standard input, `terminal.rs` edits them on a terminal, `history.rs` says where they are kept |
 //! | `complete/` | what could be typed next |
-//! | `whole.rs` | whether a text is complete, or continues in the next line |
+//! | `whole.rs` | whether a text is complete, or continues in the next line; `together.rs`: lines that are pasted |
 //! | `pending.rs` | the transaction that waits for `commit`, and its statements; `too_old.rs` gives up its snapshot when it is too old |
 //! | `work.rs` | what a line does; `end.rs`: `commit`, `diff`, `rollback`, `replay` |
 
@@ -15,6 +15,7 @@ mod lines;
 mod pending;
 mod plain;
 mod terminal;
+mod together;
 mod too_old;
 mod whole;
 mod work;

@@ -21,7 +21,7 @@ use rustyline::{
 use super::complete::{Completion, complete};
 use super::history;
 use super::lines::{Lines, Typed, UNREADABLE_AND_MORE, is_yes};
-use super::whole::is_whole;
+use super::together::{Together, are_whole};
 use crate::failure::Failure;
 use crate::keyboard;
 use crate::output::{self, Output};
@@ -43,6 +43,8 @@ pub(super) struct Terminal<'s> {
     history: Option<PathBuf>,
     /// Set by the key that ends the input.
     ends: Arc<AtomicBool>,
+    /// What was pasted and is not run yet.
+    waiting: Together,
 }
 
 impl<'s> Terminal<'s> {
@@ -81,7 +83,7 @@ impl<'s> Terminal<'s> {
         };
         bind(keyboard::end_key(), Box::new(Ends(Arc::clone(&ends))));
         bind(keyboard::stop_key(), Box::new(Stops));
-        Ok(Terminal { editor, history, ends })
+        Ok(Terminal { editor, history, ends, waiting: Together::default() })
     }
 
     /// Reads a text. If that fails, the editor may have lost what it had read beyond the text; what
@@ -133,9 +135,16 @@ fn is_unreadable(error: &ReadlineError) -> bool {
 
 impl Lines for Terminal<'_> {
     fn read(&mut self, prompt: &str, out: &mut Output) -> Result<Typed, Failure> {
+        if let Some(text) = self.waiting.text() {
+            shown(prompt, &text, out);
+            self.keep(&text);
+            return Ok(Typed::Text(text));
+        }
         out.flush();
         match self.line(prompt) {
-            Ok(text) => {
+            Ok(lines) => {
+                self.waiting = Together::new(&lines);
+                let text = self.waiting.text().unwrap_or_default();
                 self.keep(&text);
                 Ok(Typed::Text(text))
             }
@@ -147,6 +156,10 @@ impl Lines for Terminal<'_> {
     }
 
     fn agrees(&mut self, question: &str, out: &mut Output) -> Result<Option<bool>, Failure> {
+        if let Some(answer) = self.waiting.line() {
+            shown(question, &answer, out);
+            return Ok(Some(is_yes(&answer)));
+        }
         out.flush();
         self.asks(true);
         let answer = self.line(question);
@@ -159,6 +172,17 @@ impl Lines for Terminal<'_> {
             Err(ReadlineError::Eof) => Ok(None),
             Err(error) => Err(failed(error)),
         }
+    }
+
+    fn drop_waiting(&mut self) {
+        self.waiting = Together::default();
+    }
+}
+
+/// Shows what was pasted where it is run.
+fn shown(prompt: &str, text: &str, out: &mut Output) {
+    if !out.is_json() {
+        format!("{prompt}{text}").split('\n').for_each(|line| out.say(line));
     }
 }
 
@@ -203,7 +227,7 @@ struct Help<'s> {
 
 impl Validator for Help<'_> {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match self.asks || is_whole(context.input()) {
+        Ok(match self.asks || are_whole(context.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })

@@ -10,7 +10,7 @@ use super::lines::{Lines, Typed};
 use super::pending::{Edit, Open, Pending, Shared, Version};
 use crate::commands::check::Asks;
 use crate::commands::{Command, Context, Place, migrate};
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::script::{
     Ids, Piece, PieceKind, Script, Source, option_in_comment, run_migration, run_piece,
@@ -48,6 +48,9 @@ impl<'d> Work<'_, 'd> {
                 Ok(Then::Leave(answer)) => return Ok(answer),
                 Ok(Then::Continue) => {}
                 Err(failure) => {
+                    if failure.exit == Exit::Interrupted {
+                        self.lines.drop_waiting();
+                    }
                     self.out.flush();
                     output::failure(&failure);
                 }

@@ -294,3 +294,46 @@ fn the_terminal_gets_its_mode_back() {
     assert_eq!(mode("before"), mode("after"));
     assert!(mode("after").contains(" icanon"), "{}", mode("after"));
 }
+
+/// A terminal marks what is pasted. Its lines are run one after the other all the same, and answer
+/// questions.
+#[test]
+fn lines_that_are_pasted_are_run_one_after_the_other() {
+    let db = Fixture::new();
+    let Some(mut terminal) = Terminal::new(&db, "--write --raw") else { return };
+    let paste = |lines: &str| format!("\x1b[200~{lines}\x1b[201~");
+    terminal.waits_for("permazen> ");
+    terminal.types(&paste("count Pet\ncount Person"));
+    terminal.types("\r");
+    terminal.waits_for("\r\n1\r\npermazen> count Person\r\n3\r\n");
+    terminal.waits_for("permazen> ");
+    // A line continues, one with a mistake is passed over, and the next line is an answer.
+    let lines = ["count", "Person", "count Nothing", "create Pet", "commit", "y", "count Pet", ""];
+    terminal.types(&paste(&lines.join("\r")));
+    terminal.types("\r");
+    terminal.waits_for("\r\n3\r\n");
+    terminal.waits_for("permazen> count Nothing\r\n");
+    terminal.waits_for("commit? [y/N] y\r\n");
+    terminal.waits_for("committed: Pet: 1 created");
+    terminal.waits_for("> count Pet\r\n2\r\n");
+    terminal.waits_for("permazen> ");
+    // What is not complete at its end waits for more, and Ctrl-C drops all of it.
+    terminal.types(&paste("create Pet\ndelete all Pet; count"));
+    terminal.types("\rPerson");
+    terminal.waits_for("Person");
+    terminal.types("\x03");
+    terminal.waits_for("permazen> ");
+    // Ctrl-C while a line is run drops those that follow.
+    terminal.types(&paste("echo be; sleep 1000\ndelete all Pet"));
+    terminal.types("\r");
+    terminal.waits_for("\r\nbe\r\n");
+    terminal.types("\x03");
+    terminal.waits_for("interrupted");
+    terminal.waits_for("permazen> ");
+    terminal.types("diff\r");
+    terminal.waits_for("there are no changes");
+    terminal.types("\x04");
+    assert_eq!(terminal.ends(), Some(0));
+    let kept = std::fs::read_to_string(db.file("state/permazen/history")).unwrap();
+    assert!(kept.contains("\ncount Pet\n") && !kept.contains("delete"), "{kept}");
+}
