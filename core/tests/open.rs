@@ -338,6 +338,64 @@ fn every_kind_of_store_can_be_copied_to_every_other_and_backed_up() {
     assert_eq!(permazen::open(&missing).unwrap().kind(), StoreKind::Xml);
 }
 
+#[cfg(unix)]
+#[test]
+fn copies_are_as_private_as_their_source() {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = TempDir::new().unwrap();
+    let set = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    set(dir.path(), 0o755);
+    let names = one_of_each_kind(dir.path());
+    // What the umask leaves.
+    let left = mode(&dir.path().join("xml"));
+    for (number, name) in names.iter().enumerate() {
+        let from = permazen::open(name).unwrap();
+        for (source, wanted) in [(0o600, 0o600), (0o644, left & 0o644)] {
+            let check = |made: &Path, wanted: u32| {
+                let file = made.join("data.mdb");
+                if file.exists() {
+                    assert_eq!(mode(&file), wanted, "{}", file.display());
+                    let folder = wanted | 0o100 | ((wanted & 0o044) >> 2);
+                    assert_eq!(mode(made), folder, "{}", made.display());
+                } else {
+                    assert_eq!(mode(made), wanted, "{}", made.display());
+                }
+            };
+            if let Some(path) = from.path() {
+                let file = path.join("data.mdb");
+                if file.exists() {
+                    set(path, 0o755);
+                    set(&file, source);
+                } else {
+                    set(path, source);
+                }
+                let backup = dir.path().join(format!("backup-{number}-{source:o}"));
+                from.back_up(&backup, &mut Watch::new()).unwrap();
+                check(&backup, wanted);
+            }
+            let tx = from.begin(&TxOptions::reading()).unwrap();
+            for other in names.iter().filter(|other| *other != "memory:") {
+                let scheme = other.split(':').next().unwrap();
+                let at =
+                    |what: &str| dir.path().join(format!("{what}-{scheme}-of-{number}-{source:o}"));
+                let make = |made: &Path, watch: &mut Watch<'_>| {
+                    let target = format!("{scheme}:{}", made.display());
+                    Opening::new().create_from(target, &tx, watch).unwrap();
+                };
+                make(&at("own"), &mut Watch::new());
+                check(&at("own"), 0o600);
+                make(&at("like"), &mut Watch::new().readers(from.readers()));
+                check(&at("like"), if name == "memory:" { 0o600 } else { wanted });
+            }
+        }
+    }
+}
+
 /// What was opened read-only can be changed up to the commit.
 #[test]
 fn pending_writes_need_no_right_to_write() {

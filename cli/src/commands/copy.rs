@@ -64,6 +64,7 @@ impl Copy {
         let name = if kind.has_path() { path.as_os_str() } else { &*self.target };
         let copied = match (is_there, kind) {
             (false, _) => watched(&session.interrupt, |watch| {
+                *watch = std::mem::take(watch).readers(session.store().readers());
                 Ok(Opening::new().create_from(&self.target, &*source, watch)?)
             })?,
             (true, StoreKind::Xml) => self.replace_dump(&path, &*source, session, out)?,

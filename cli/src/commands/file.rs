@@ -1,11 +1,12 @@
 //! Files that commands read and write. A file that is written appears when it is complete and on
 //! disk, or not at all.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use permazen::escape::path_text;
+use permazen::kv::copy::Readers;
 use permazen::open::StoreKind;
 use tempfile::NamedTempFile;
 
@@ -68,11 +69,11 @@ pub(crate) fn write<T: Default>(
     if known.is_some() {
         refuse_other(&target, path)?;
     }
-    let mut file = temporary(&target, path)?;
+    let mut file = temporary(&target, path, session.store().readers())?;
     let _removed = Temporary::new(file.path());
     let done = write(&mut Stoppable { inner: file.as_file_mut(), interrupt }).map_err(stopped)?;
     if let Some(known) = known {
-        file.as_file().set_permissions(known.permissions()).map_err(failed)?;
+        keep_permissions(file.as_file(), &known).map_err(failed)?;
     }
     file.as_file().sync_all().map_err(failed)?;
     interrupt.check()?;
@@ -80,6 +81,25 @@ pub(crate) fn write<T: Default>(
     interrupt.is_done();
     sync_directory(&target).map_err(failed)?;
     Ok(done)
+}
+
+/// Gives a file the group and the permissions of the one that it replaces. Without the group, its members would be other
+/// people: they get only what all have.
+#[cfg(unix)]
+fn keep_permissions(file: &File, known: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let mut mode = known.mode() & 0o777;
+    if file.metadata()?.gid() != known.gid() && fchown(file, None, Some(known.gid())).is_err() {
+        let all = (mode >> 3) & mode & 0o007;
+        mode = (mode & 0o700) | (all << 3) | all;
+    }
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn keep_permissions(file: &File, known: &Metadata) -> io::Result<()> {
+    file.set_permissions(known.permissions())
 }
 
 /// Where a path leads to at which there is nothing: the last of its links.
@@ -144,16 +164,11 @@ fn failed(path: &Path, error: io::Error) -> Failure {
     Failure::new(format!("{}: {}", path_text(path), Failure::from(error).message))
 }
 
-/// A temporary file in the directory of the file that it will become.
-fn temporary(target: &Path, shown: &Path) -> Result<NamedTempFile, Failure> {
+/// A temporary file in the directory of the file that it will become, which can be read by `readers`.
+fn temporary(target: &Path, shown: &Path, readers: Readers) -> Result<NamedTempFile, Failure> {
     let directory = directory_of(target);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".permazen-");
-    // As for any new file, the umask says who can read it.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // The error itself names the temporary file, which does not help the user.
-    builder.tempfile_in(&directory).map_err(|error| {
+    temporary_in(&directory, readers).map_err(|error| {
         Failure::new(match error.kind() {
             io::ErrorKind::NotFound => {
                 format!("{}: there is no directory {}", path_text(shown), path_text(&directory))
@@ -161,6 +176,31 @@ fn temporary(target: &Path, shown: &Path) -> Result<NamedTempFile, Failure> {
             kind => format!("{}: no file can be written there: {kind}", path_text(shown)),
         })
     })
+}
+
+#[cfg(unix)]
+fn temporary_in(directory: &Path, readers: Readers) -> io::Result<NamedTempFile> {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let mut mode = 0o600;
+    loop {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".permazen-").permissions(Permissions::from_mode(mode));
+        let file = builder.tempfile_in(directory)?;
+        // Which group it has, only the file itself tells. Only a new one gets the permissions that the umask leaves.
+        let wanted = readers.file_mode(file.as_file().metadata()?.gid());
+        if mode == wanted {
+            return Ok(file);
+        }
+        mode = wanted;
+    }
+}
+
+/// The permissions are those of the folder.
+#[cfg(not(unix))]
+fn temporary_in(directory: &Path, _: Readers) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(".permazen-").tempfile_in(directory)
 }
 
 fn directory_of(path: &Path) -> PathBuf {

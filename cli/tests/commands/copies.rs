@@ -181,7 +181,7 @@ fn nothing_is_written_over_a_database_or_another_file() {
 #[test]
 fn copies_of_a_private_database_are_private() {
     use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     use std::path::Path;
 
     fn modes(of: &Path) -> Vec<(String, u32)> {
@@ -197,17 +197,37 @@ fn copies_of_a_private_database_are_private() {
     let db = Fixture::reference();
     let sqlite = db.name("db.sqlite");
     db.out(&["copy", &format!("sqlite:{sqlite}")]);
+    let dump = db.name("dump.xml");
+    db.out(&["copy", &format!("xml:{dump}")]);
     let data = Path::new(&db.db).join("data.mdb");
-    let (data, sqlite_file) = (data.as_path(), Path::new(&sqlite));
+    let (data, sqlite_file, dump_file) = (data.as_path(), Path::new(&sqlite), Path::new(&dump));
+    let folder = sqlite_file.parent().expect("a folder");
+    let set = |path: &Path, mode: u32| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("permissions");
+    };
+    let group = sqlite_file.metadata().expect("metadata").gid();
     let new = db.file("new", *b"");
     let all_is_private = modes(Path::new(&new)).iter().all(|(_, mode)| mode & 0o077 == 0);
-    for (is_private, mode) in [(true, 0o600), (all_is_private, 0o644)] {
-        for file in [data, sqlite_file] {
-            fs::set_permissions(file, Permissions::from_mode(mode)).expect("permissions");
+    let cases = [
+        (true, 0o600, 0o755, group),
+        (all_is_private, 0o644, 0o755, group),
+        (true, 0o644, 0o700, group),
+        // Only the system administrator can give a file to any group.
+        (true, 0o640, 0o755, group + 1),
+    ];
+    for (number, (is_private, mode, of_folder, of_group)) in cases.into_iter().enumerate() {
+        set(folder, of_folder);
+        set(Path::new(&db.db), 0o755);
+        let mut is_set = true;
+        for file in [data, sqlite_file, dump_file] {
+            set(file, mode);
+            is_set &= chown(file, None, Some(of_group)).is_ok();
         }
-        fs::set_permissions(&db.db, Permissions::from_mode(0o755)).expect("permissions");
-        for source in [&db.db, &sqlite] {
-            let made = |name: &str| db.name(&format!("{name}-{mode:o}-{}", *source == sqlite));
+        if !is_set {
+            continue;
+        }
+        for (source, kind) in [(&db.db, "lmdb"), (&sqlite, "sqlite"), (&dump, "xml")] {
+            let made = |name: &str| db.name(&format!("{name}-{number}-{kind}"));
             let commands: [&[&str]; 6] = [
                 &["copy", &format!("lmdb:{}", made("lmdb"))],
                 &["copy", &format!("sqlite:{}", made("sqlite"))],

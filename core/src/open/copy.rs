@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use permazen_kv::copy::{Compacted, Copied, Watch};
+use permazen_kv::copy::{Compacted, Copied, Readers, Watch};
 #[cfg(any(feature = "etcd", feature = "postgres"))]
 use permazen_kv::{KvDatabase as _, TxOptions, copy::copy_pairs};
 use permazen_kv::{KvError, KvRead, xml};
@@ -20,6 +20,9 @@ impl OpenStore {
     ///
     /// The backup of an LMDB environment is packed. That of an SQLite file is a copy of its pages, also
     /// of those that are not used. That of an XML dump has its pairs.
+    ///
+    /// On Unix, the backup is as private as the files of this store, from its first byte: see
+    /// [`readers`](Self::readers).
     ///
     /// ```
     /// use permazen::kv::copy::Watch;
@@ -48,9 +51,38 @@ impl OpenStore {
             Files::Lmdb(store) => Ok(store.copy_to_watched(target, watch)?),
             #[cfg(feature = "sqlite")]
             Files::Sqlite(store) => Ok(store.copy_to(target, watch)?),
-            Files::Xml(dump) => Ok(dump_to(target, &dump.store().snapshot(), watch)?),
+            Files::Xml(dump) => {
+                *watch = std::mem::take(watch).readers(self.readers());
+                Ok(dump_to(target, &dump.store().snapshot(), watch)?)
+            }
             Files::None => Err(KvError::Unsupported("a backup of its files").into()),
         }
+    }
+}
+
+impl OpenStore {
+    /// Which users may read the files of this store, and so those of its copies. Of a store in memory
+    /// or on a server, only the owner of a copy may read it: a server says in its own way which users
+    /// read it.
+    ///
+    /// ```
+    /// use permazen::kv::copy::Watch;
+    /// use permazen::kv::{KvDatabase, TxOptions};
+    /// use permazen::open::Opening;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("dump.xml");
+    /// # std::fs::write(&path, "<entries/>")?;
+    /// # let target = format!("xml:{}", dir.path().join("copy.xml").display());
+    /// let store = permazen::open(&path)?;
+    /// let tx = store.begin(&TxOptions::reading())?;
+    /// // A copy for all that can read the store.
+    /// let mut watch = Watch::new().readers(store.readers());
+    /// Opening::new().create_from(&target, &tx, &mut watch)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn readers(&self) -> Readers {
+        self.path().map_or_else(Readers::owner, Readers::of)
     }
 }
 
@@ -61,6 +93,10 @@ impl Opening {
     /// The store gets its name when all of it is on disk; so it is there as a whole or not at all. Its
     /// pages are full. On a server, the table must be empty, and gets all pairs in one transaction. Costs one scan
     /// of `from`.
+    ///
+    /// On Unix, the owner of the new files alone can read them (0600, and 0700 for the directory of an LMDB
+    /// environment), from the first byte. `from` does not say where its pairs are; [`Watch::readers`] with
+    /// [`OpenStore::readers`] makes the copy as open as the store.
     ///
     /// ```
     /// use permazen::kv::copy::Watch;

@@ -15,6 +15,10 @@
 //! whenever the process or the machine stops. A part that was left by a process that was killed is
 //! removed by the next copy to the same place. A file that has the name already stays.
 //!
+//! On Unix, the copy of files is as private as its source ([`Readers::of`]), from the first byte. The new
+//! files that are made from pairs can be read by their owner alone (0600, and 0700 for the directory of an
+//! LMDB environment), unless [`Watch::readers`] says otherwise.
+//!
 //! ```
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -36,10 +40,13 @@
 //! # Ok::<(), permazen_kv::KvError>(())
 //! ```
 
+mod readers;
+
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use self::readers::Readers;
 use crate::{Direction, KeySpan, KvError, KvRead, KvWrite, Result};
 
 /// How far a copy is.
@@ -71,6 +78,8 @@ pub struct Watch<'w> {
     tell: Option<&'w mut dyn FnMut(Copied)>,
     copied: Copied,
     told: Copied,
+    #[cfg_attr(not(any(feature = "lmdb", feature = "sqlite", feature = "xml")), allow(dead_code))]
+    readers: Readers,
 }
 
 /// After so many pairs or bytes, a watch is told how far the copy is.
@@ -96,6 +105,20 @@ impl<'w> Watch<'w> {
     pub fn progress(mut self, tell: &'w mut dyn FnMut(Copied)) -> Self {
         self.tell = Some(tell);
         self
+    }
+
+    /// The files of a new store that is made from pairs can be read by `readers`. Without this, only by their owner:
+    /// the pairs do not say where they are from. A copy of files has the readers of its source.
+    #[must_use]
+    pub fn readers(mut self, readers: Readers) -> Self {
+        self.readers = readers;
+        self
+    }
+
+    /// The readers of a new store that is made from pairs.
+    #[cfg(any(feature = "lmdb", feature = "sqlite", feature = "xml"))]
+    pub(crate) fn readers_of_pairs(&self) -> Readers {
+        self.readers
     }
 
     /// Begins a copy. `of` is how many bytes there are to copy, if that is known.

@@ -223,7 +223,9 @@ impl LmdbBuilder {
     ///
     /// The pages are full, so the file is as small as it can be. It gets its name when all of it is on
     /// disk. So there is always a complete environment or none. Costs one scan of `from`, and writes
-    /// each page once; in memory are the pages of 16 MB of pairs.
+    /// each page once; in memory are the pages of 16 MB of pairs. On Unix, the owner of the
+    /// file alone can read it (0600, and 0700 for a new directory), unless [`Watch::readers`] says
+    /// otherwise.
     ///
     /// ```
     /// use permazen_kv::copy::Watch;
@@ -334,7 +336,7 @@ impl LmdbBuilder {
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
-                make_directory(directory)?;
+                make_directory(directory, None)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(cannot_open(

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use super::error::{cannot_open, io_failed};
 use crate::Result;
+use crate::copy::Readers;
 use crate::store_parts::directories::{is_missing, missing_above};
 
-/// Makes the directory unless it is there. Those above it are not made: a path with a typing error would
-/// become an empty database somewhere else.
-pub(super) fn make_directory(directory: &Path) -> Result<()> {
-    match fs::create_dir(directory) {
+/// Makes the directory unless it is there, for `readers` if they are given. Those above it are not made: a path with a
+/// typing error would become an empty database somewhere else.
+pub(super) fn make_directory(directory: &Path, readers: Option<Readers>) -> Result<()> {
+    match make(directory, readers) {
         // Another process may have made it just now.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
         Err(error) => match missing_above(directory) {
@@ -20,4 +21,28 @@ pub(super) fn make_directory(directory: &Path) -> Result<()> {
         },
         Ok(()) => Ok(()),
     }
+}
+
+#[cfg(unix)]
+fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+
+    let Some(readers) = readers else { return fs::create_dir(directory) };
+    let mut mode = 0o700;
+    loop {
+        fs::DirBuilder::new().mode(mode).create(directory)?;
+        // Which group it has, only the directory itself tells.
+        let wanted = readers.directory_mode(fs::metadata(directory)?.gid());
+        if mode == wanted {
+            return Ok(());
+        }
+        fs::remove_dir(directory)?;
+        mode = wanted;
+    }
+}
+
+/// The permissions are those of the directory above.
+#[cfg(not(unix))]
+fn make(directory: &Path, _: Option<Readers>) -> io::Result<()> {
+    fs::create_dir(directory)
 }

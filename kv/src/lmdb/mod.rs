@@ -139,7 +139,8 @@ impl LmdbStore {
     /// wait. If there are other databases in the environment, pages are copied as they are.
     ///
     /// The copy is first called `data.mdb.part`, and gets its name when all of it is on disk. So
-    /// there is always a complete copy or none.
+    /// there is always a complete copy or none. On Unix, it is as private as the source, from its first
+    /// byte ([`Readers::of`](crate::copy::Readers::of)); a directory that is there already stays as it is.
     ///
     /// # Errors
     /// [`KvError::Open`] if `target` has an environment already, or gets one

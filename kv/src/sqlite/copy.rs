@@ -14,7 +14,7 @@ use super::log_files::{INDEX, LOG, beside};
 use super::shared::Shared;
 use super::transaction::View;
 use super::writers::check_this_thread;
-use crate::copy::{Compacted, Copied, Watch, each_pair};
+use crate::copy::{Compacted, Copied, Readers, Watch, each_pair};
 use crate::store_parts::new_file::{NewFile, new_file};
 use crate::{KvError, KvRead, Result};
 
@@ -36,9 +36,13 @@ fn connect(file: &NewFile<'_>) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Lets `write` write a new database into the file `target`. Without success, nothing remains.
-fn create<T>(target: &Path, write: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-    let file = new_file(target)?;
+/// Lets `write` write a new database into the file `target`, for `readers`. Without success, nothing remains.
+fn create<T>(
+    target: &Path,
+    readers: Readers,
+    write: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    let file = new_file(target, readers)?;
     let failed = |error| failed(target, "cannot copy into it", error);
     let mut connection = connect(&file).map_err(failed)?;
     let written = write(&mut connection);
@@ -65,7 +69,7 @@ pub(super) fn copy_database(
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
     let view = View::open(Arc::clone(shared))?;
-    create(target, |to| {
+    create(target, Readers::of(&shared.database.path), |to| {
         view.with(|session| {
             let failed = |error| failed(target, "cannot copy into it", error);
             let size = |name: &str| -> Result<u64> {
@@ -100,7 +104,7 @@ pub(super) fn create_from(
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
     let statements = Statements::new(table);
-    create(target, |to| {
+    create(target, watch.readers_of_pairs(), |to| {
         let failed = |error| failed(target, "cannot copy into it", error);
         // Written once, in the order of the keys, so each page is full.
         to.execute_batch("BEGIN").map_err(failed)?;

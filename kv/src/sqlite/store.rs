@@ -182,7 +182,8 @@ impl SqliteBuilder {
     ///
     /// The pages are full, so the file is within some percent of the smallest one. It gets its name when all of it is on
     /// disk. So there is always a complete file or none. Costs one scan of `from`, and writes each page
-    /// once.
+    /// once. On Unix, the owner of the file alone can read it (0600), unless [`Watch::readers`] says
+    /// otherwise.
     ///
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) if there is a file `path` already, or if there is one when
@@ -309,7 +310,8 @@ impl SqliteStore {
     ///
     /// The copy gets its name when all of it is on disk. So there is always a complete copy or none.
     /// Unused pages are copied too; for a file without them, see
-    /// [`create_from`](SqliteBuilder::create_from).
+    /// [`create_from`](SqliteBuilder::create_from). On Unix, the copy is as private as the file, from its
+    /// first byte ([`Readers::of`](crate::copy::Readers::of)).
     ///
     /// ```
     /// use permazen_kv::copy::Watch;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file_identity::FileId;
+use crate::copy::Readers;
 use crate::{KvError, Result};
 
 /// A file that is being written, under its name with `.part` after it. Dropping this removes it.
@@ -21,17 +22,25 @@ pub(crate) struct NewFile<'t> {
 }
 
 impl<'t> NewFile<'t> {
-    /// Begins the file `target`, which must not exist.
-    pub(crate) fn create(named: &'t Path, target: PathBuf, exists: &'static str) -> Result<Self> {
+    /// Begins the file `target`, which must not exist. It can be read by `readers`.
+    pub(crate) fn create(
+        named: &'t Path,
+        target: PathBuf,
+        exists: &'static str,
+        readers: Readers,
+    ) -> Result<Self> {
         let mut part = OsString::from(&target);
         part.push(".part");
         let part = PathBuf::from(part);
         let name = part.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let failed = |error| cannot(named, &format!("cannot create {name}"), &error);
         let taken = || fs::symlink_metadata(&target).is_ok();
+        let mut mode = 0o600;
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
             let (file, new) = match options.clone().create_new(true).open(&part) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     match options.open(&part) {
@@ -60,9 +69,16 @@ impl<'t> NewFile<'t> {
                 fs::remove_file(&part).map_err(failed)?;
                 continue;
             }
-            let new = NewFile { named, target: target.clone(), part, exists, file };
+            let new = NewFile { named, target: target.clone(), part: part.clone(), exists, file };
             if taken() {
                 return Err(refused(named, exists));
+            }
+            // Which group it has, only the file itself tells. It must not be opened to others before that is
+            // known, and only a new one gets the permissions that the umask leaves.
+            let wanted = mode_for(readers, &new.file).map_err(failed)?;
+            if mode != wanted {
+                mode = wanted;
+                continue;
             }
             return Ok(new);
         }
@@ -111,6 +127,19 @@ impl Drop for NewFile<'_> {
     }
 }
 
+/// The permissions of this new file.
+#[cfg(unix)]
+fn mode_for(readers: Readers, file: &File) -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(readers.file_mode(file.metadata()?.gid()))
+}
+
+/// The permissions are those of the folder.
+#[cfg(not(unix))]
+fn mode_for(_: Readers, _: &File) -> io::Result<u32> {
+    Ok(0o600)
+}
+
 fn refused(path: &Path, reason: impl Into<Box<str>>) -> KvError {
     KvError::Open { path: path.into(), reason: reason.into() }
 }
@@ -129,8 +158,8 @@ pub(crate) fn cannot(path: &Path, what: &str, error: &io::Error) -> KvError {
 #[cfg(any(feature = "sqlite", feature = "xml"))]
 pub(crate) const EXISTS: &str = "there is a file already; remove it first, or copy to another name";
 
-/// Begins the file `target`, which must not exist.
+/// Begins the file `target`, which must not exist. It can be read by `readers`.
 #[cfg(any(feature = "sqlite", feature = "xml"))]
-pub(crate) fn new_file(target: &Path) -> Result<NewFile<'_>> {
-    NewFile::create(target, target.to_owned(), EXISTS)
+pub(crate) fn new_file(target: &Path, readers: Readers) -> Result<NewFile<'_>> {
+    NewFile::create(target, target.to_owned(), EXISTS, readers)
 }

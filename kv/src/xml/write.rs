@@ -76,7 +76,8 @@ pub fn dump(
 
 /// Makes the new file `path`, a dump of all pairs of `from`. Give it a snapshot or a read-only
 /// transaction, so that all pairs are of one state. The file gets its name when all of it is on disk.
-/// So there is always a complete dump or none.
+/// So there is always a complete dump or none. On Unix, its owner alone can read it (0600), unless
+/// [`Watch::readers`] says otherwise.
 ///
 /// # Errors
 /// [`KvError::Open`] if there is a file `path` already, or if there is one when
@@ -89,7 +90,7 @@ pub fn create_from(
     watch: &mut Watch<'_>,
 ) -> crate::Result<Copied> {
     let path = path.as_ref();
-    let mut file = new_file(path)?;
+    let mut file = new_file(path, watch.readers_of_pairs())?;
     watch.begin(None)?;
     let written = dump(&Watched::new(from, watch), KeySpan::FULL, style, &mut file.file);
     written.map_err(|error| match error {

@@ -20,7 +20,7 @@ use super::key::StoredKey;
 use super::read::View;
 use super::reserve::MOST;
 use crate::contract::DEFAULT_WAIT;
-use crate::copy::{Copied, Watch, each_pair};
+use crate::copy::{Copied, Readers, Watch, each_pair};
 use crate::store_parts::new_file::NewFile;
 use crate::{KvRead, Result};
 
@@ -28,12 +28,16 @@ const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
 
 /// Lets `write` write a new environment into a file, which then becomes the `data.mdb` of the
-/// directory `target`. Without success, nothing remains.
-fn create(target: &Path, write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>) -> Result<Copied> {
+/// directory `target`, and can be read by `readers`. Without success, nothing remains.
+fn create(
+    target: &Path,
+    readers: Readers,
+    write: impl FnOnce(&mut NewFile<'_>) -> Result<Copied>,
+) -> Result<Copied> {
     let is_new = !target.exists();
     let made = || -> Result<Copied> {
-        make_directory(target)?;
-        let mut file = NewFile::create(target, target.join("data.mdb"), EXISTS)?;
+        make_directory(target, Some(readers))?;
+        let mut file = NewFile::create(target, target.join("data.mdb"), EXISTS, readers)?;
         let copied = write(&mut file)?;
         file.publish()?;
         Ok(copied)
@@ -55,7 +59,7 @@ pub(super) fn copy_env(
 ) -> Result<Copied> {
     shared.check_files()?;
     shared.check_commit_numbers(DEFAULT_WAIT)?;
-    create(target, |file| {
+    create(target, Readers::of(shared.path()), |file| {
         let _using = shared.env.using_map()?;
         let view = View::open(shared, checks)?;
         let (pairs, pages, page_size) = view.sizes()?;
@@ -186,7 +190,7 @@ pub(super) fn create_from(
     from: &dyn KvRead,
     watch: &mut Watch<'_>,
 ) -> Result<Copied> {
-    create(target, |file| {
+    create(target, watch.readers_of_pairs(), |file| {
         packed::write(file.part(), name, MOST, target, |put| {
             each_pair(from, watch, |key, value| put(StoredKey::room().of(key)?, value))
         })
