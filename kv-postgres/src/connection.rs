@@ -23,6 +23,7 @@ use crate::dialect::Server;
 use crate::error::{Failure, ServerError};
 use crate::host::Host;
 use crate::names;
+use crate::passwords::check_own_key;
 use crate::socket::{Socket, connect};
 
 /// The type numbers of the server.
@@ -196,6 +197,9 @@ impl Connection {
         counts: &Arc<ServerCounts>,
     ) -> Result<Self, Failure> {
         let until = Instant::now() + limit;
+        if let Some(own) = &address.own {
+            check_own_key(&own.key)?;
+        }
         let socket = connect(host, &address.tls, address.own.as_ref(), limit)?;
         socket.limit_writes(CONGESTED)?;
         let mut connection = Connection {

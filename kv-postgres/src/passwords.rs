@@ -93,6 +93,26 @@ fn check_private(_file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a key of this program that others can read. The group may read one that belongs to the administrator, as
+/// the programs of the server allow it. A file that is not there is left to those who read it.
+#[cfg(unix)]
+pub(crate) fn check_own_key(file: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(found) = std::fs::metadata(file) else { return Ok(()) };
+    let (forbidden, allowed) = if found.uid() == 0 { (0o037, 640) } else { (0o077, 600) };
+    if found.mode() & forbidden != 0 {
+        let file = file.display();
+        let what = format!("others can read the key {file} of sslkey: chmod {allowed} {file}");
+        return Err(Failure::other(what));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_own_key(_file: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// The fields of a line of the file of passwords.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];

@@ -155,6 +155,15 @@ fn a_closure_that_wants_a_snapshot_runs_again_as_a_certain_one() {
     });
     assert_eq!(snapshot.unwrap().get(b"x").unwrap().as_deref(), Some(&b"0"[..]));
     assert_eq!(attempts, 2);
+    // So does one that does not return the error.
+    let mut attempts = 0;
+    let snapshot = store.read(|tx| {
+        attempts += 1;
+        tx.get(b"x")?;
+        Ok(tx.snapshot().ok())
+    });
+    assert!(snapshot.unwrap().is_some());
+    assert_eq!(attempts, 2);
     // One that does not run again gets an error that says what it is.
     let tx = store.begin(&TxOptions::reading()).unwrap();
     tx.get(b"x").unwrap();

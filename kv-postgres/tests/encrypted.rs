@@ -1,6 +1,8 @@
 //! Connections that are encrypted, to servers that prove who they are.
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::PermissionsExt;
+
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvError, KvTransaction, TxOptions};
 use permazen_kv_postgres::PostgresStore;
 use permazen_test_servers::Postgres;
@@ -83,6 +85,23 @@ fn a_program_proves_who_it_is() {
     assert!(matches!(error, KvError::Open { .. }) && !error.is_retryable(), "{error:?}");
     let refused = format!("the server refuses the certificate {} of sslcert", path("eve.crt"));
     assert!(error.to_string().contains(&refused), "{error}");
+
+    // A key that needs a password, and one that others can read.
+    let key = |name: &str| {
+        let builder = builder().setting("sslcert", path("eve.crt")).setting("sslkey", path(name));
+        builder.wait(wait).open(&url).unwrap_err()
+    };
+    let mut make = std::process::Command::new("openssl");
+    make.args(["pkcs8", "-topk8", "-in", "eve.key", "-passout", "pass:x", "-out", "secret.key"]);
+    assert!(make.current_dir(own.path()).output().unwrap().status.success());
+    let only_mine = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path("secret.key"), only_mine).unwrap();
+    let error = key("secret.key");
+    assert!(error.to_string().contains("the key is encrypted"), "{error}");
+    std::fs::set_permissions(path("eve.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    let error = key("eve.key");
+    assert!(matches!(error, KvError::Open { .. }), "{error:?}");
+    assert!(error.to_string().contains("others can read the key"), "{error}");
 }
 
 #[test]

@@ -21,6 +21,9 @@ const DOES_NOT_ENCRYPT: &str = "the server does not encrypt connections";
 /// What may be wrong where nothing answers.
 const MAYBE_DOES_NOT_ENCRYPT: &str = "the server has closed the connection when encryption began: perhaps it does not encrypt connections";
 
+/// What to do with a key that cannot be read.
+const ENCRYPTED_KEY: &str = "the key is encrypted, and no password is asked for: write it without one, as `openssl pkey -in KEY -out NEW` does";
+
 /// Where systems keep the certificates that they trust.
 const SYSTEM: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -160,8 +163,11 @@ impl Encryption {
                 let certificates = CertificateDer::pem_file_iter(certificate)
                     .and_then(Iterator::collect::<Result<Vec<_>, _>>)
                     .map_err(|error| wrong(certificate, error))?;
-                let own_key =
-                    PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error))?;
+                let own_key = PrivateKeyDer::from_pem_file(key);
+                let own_key = own_key.map_err(|error| match is_encrypted(key) {
+                    true => wrong(key, ENCRYPTED_KEY),
+                    false => wrong(key, error),
+                })?;
                 let config = builder.with_client_auth_cert(certificates, own_key);
                 config.map_err(|error| wrong(certificate, error))?
             }
@@ -227,6 +233,12 @@ fn refuses_certificate(error: &rustls::Error) -> bool {
             | UnknownCA
             | UnsupportedCertificate
     )
+}
+
+/// Whether a file has a key that only a password shows.
+fn is_encrypted(key: &Path) -> bool {
+    let text = std::fs::read_to_string(key).unwrap_or_default();
+    text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
 }
 
 fn wrong(file: &Path, what: impl ToString) -> TlsError {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::engine::{Changes, Engine};
@@ -40,6 +41,8 @@ pub(super) struct RemoteTransaction<'db, E> {
     is_read_only: bool,
     /// Whoever began it runs it again after an error that says so.
     runs_again: bool,
+    /// Whether it was asked for a snapshot that only a certain one has.
+    wants_certainty: AtomicBool,
     deadline: Deadline,
 }
 
@@ -110,6 +113,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             flushed: Flushed::new(MOST_FLUSHED),
             is_read_only: options.read_only,
             runs_again: options.in_group,
+            wants_certainty: AtomicBool::new(false),
             deadline: Deadline::new(options.timeout),
         })
     }
@@ -255,12 +259,8 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         }
         let reader = self.view.base();
         if self.runs_again && reader.lacks_certainty() {
-            WANTS_CERTAINTY.set(true);
-            return Err(KvError::Retry(
-                "a snapshot of a transaction that has read is of a state that others can make wrong, so it is begun \
-                 again as a certain one (TxOptions::with_certainty)"
-                    .to_owned(),
-            ));
+            self.wants_certainty.store(true, Ordering::Relaxed);
+            return Err(run_again_as_certain());
         }
         reader.share()?;
         Ok(match self.view.writes().is_empty() {
@@ -289,6 +289,10 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         self.view.base().check()?;
         let counts = Arc::clone(self.counts);
         if self.is_read_only {
+            // The closure has not returned the error, so it runs again because of this one.
+            if self.wants_certainty.load(Ordering::Relaxed) {
+                return Err(run_again_as_certain());
+            }
             let is_begun = self.view.base().is_begun();
             // What is shared has a state that is right whatever comes, and ends with its last holder.
             return match Arc::into_inner(self.into_parts().0) {
@@ -317,6 +321,16 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
     }
 
     fn rollback(self: Box<Self>) {}
+}
+
+/// Lets the next transaction of a closure on this thread be a certain one.
+fn run_again_as_certain() -> KvError {
+    WANTS_CERTAINTY.set(true);
+    KvError::Retry(
+        "a snapshot of a transaction that has read is of a state that others can make wrong, so it is begun again as a \
+         certain one (TxOptions::with_certainty)"
+            .to_owned(),
+    )
 }
 
 #[cfg(test)]
