@@ -289,6 +289,49 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
     clean(&page);
 }
 
+/// Commits are sent, and another copy takes them, before the page learns that they are at the remote.
+#[test]
+fn commits_that_were_squashed_while_they_were_sent_are_told() {
+    let copy = || {
+        let repository = Repository::create(MemoryStore::new()).unwrap();
+        repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap()
+    };
+    let (here, there) = (copy(), copy());
+    let remote = here.remote();
+    remote.attach().unwrap();
+    let sent = [put(&here, MAIN, b"price", b"1"), put(&here, MAIN, b"price", b"2")];
+    let mut receiver = there.receive();
+    sent.iter().for_each(|id| bring(&here, &mut receiver, id));
+    receiver.add_head(MAIN, &sent[1]).unwrap();
+    drop(receiver);
+    put(&here, MAIN, b"price", b"3");
+    // A tag at what is being sent forbids the squash.
+    here.set_tag("sending", &sent[1]).unwrap();
+    let words = "tag sending leads through it".to_owned();
+    assert_eq!(refused(&here, MAIN, &CommitId::FIRST), (sent[1], words, Some(sent[1])));
+    here.remove_tag("sending").unwrap();
+    here.squash(MAIN, &CommitId::FIRST, None).unwrap();
+    let error = remote.mark_synced(&sent, &[], &[(b"note", b"1")]).unwrap_err();
+    let words = format!("commit {} of page 1 is at the remote", sent[1]);
+    assert!(error.to_string().starts_with(&words), "{error}");
+    // It is noted all the same, and said once.
+    for id in &sent {
+        assert_eq!(here.commit_status(id).unwrap(), Status::Synced);
+    }
+    assert_eq!(remote.note(b"note").unwrap().as_deref(), Some(&b"1"[..]));
+    remote.mark_synced(&sent, &[], &[]).unwrap();
+    // What the error says to do: then no old value comes back.
+    here.merge(MAIN, &sent[1], &mut LastOneWins).unwrap();
+    let other = put(&there, MAIN, b"more", b"1");
+    let mut receiver = here.receive();
+    bring(&there, &mut receiver, &other);
+    let merge = here.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    let merged = here.snapshot(&merge).unwrap();
+    assert_eq!(merged.get(b"price").unwrap().as_deref(), Some(&b"3"[..]));
+    assert_eq!(merged.get(b"more").unwrap().as_deref(), Some(&b"1"[..]));
+    clean(&here);
+}
+
 #[test]
 fn nothing_to_replace_changes_nothing() {
     let page = new_page();

@@ -60,6 +60,7 @@ impl LedgerError {
             | LedgerError::Thread(_)
             | LedgerError::BranchGone { .. }
             | LedgerError::LastCommit { .. }
+            | LedgerError::LeftBehind { .. }
             | LedgerError::Resolver { .. }
             | LedgerError::MergeEnded { .. }
             | LedgerError::NoRepository { .. }

@@ -304,6 +304,20 @@ pub enum LedgerError {
         /// the branch, or a later commit if more than that forbids the squash. `None` if there is none but the head.
         onto: Option<CommitId>,
     },
+    /// Commits are at the remote, and are [marked](crate::PageRemote::mark_synced) as that, but no branch or tag leads
+    /// to them: a branch was squashed, reset or removed while they were brought there. Another copy may have made
+    /// commits on them. After a squash, a merge with these could bring old values back.
+    #[error(
+        "commit {commit} of page {page} is at the remote, and is marked as that, but no branch or tag leads to it, as \
+         after a squash, a reset or a removal; after a squash, merge it into the branch, before a commit that \
+         another copy has made on it"
+    )]
+    LeftBehind {
+        /// The number of the page.
+        page: u64,
+        /// The newest of them.
+        commit: CommitId,
+    },
     /// There is a transaction on the connection. It is not disturbed.
     #[error(
         "there is a transaction on this connection with branch {branch} of page {page}; end it first"

@@ -39,6 +39,7 @@ fn all() -> Vec<LedgerError> {
         LedgerError::TransactionInProgress { page, branch: name.clone() },
         LedgerError::MergeEnded { page, commits: vec![commit; 2], reason: name.clone() },
         LedgerError::CannotSquash { page, commit, reason: name.clone(), onto: Some(commit) },
+        LedgerError::LeftBehind { page, commit },
         LedgerError::CannotMerge {
             page,
             commits: vec![commit; 2],
@@ -95,7 +96,7 @@ fn messages_say_where() {
             counts[at] += usize::from(has);
         }
     }
-    assert_eq!(counts, [27, 13, 4, 5]);
+    assert_eq!(counts, [28, 14, 4, 5]);
     let words = |at: usize| all()[at].to_string();
     assert_eq!(
         words(0),

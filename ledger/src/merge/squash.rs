@@ -33,6 +33,9 @@ impl Page {
     ///
     /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and of changes that
     /// were made on another device. Give each other copy a branch at the commit that it had last.
+    /// While commits are being sent to a remote or to another copy, nothing says so: set a tag at the newest one
+    /// before they are sent, and remove it once they are [marked](crate::PageRemote::mark_synced). It forbids the
+    /// squash.
     ///
     /// Gets the commits that are replaced, those that lead to `onto` or to a name and are as new as these, and
     /// the names of all branches and tags, and writes one transaction. Loads and writes no node.

@@ -1,6 +1,6 @@
 //! What is not at the remote yet, and what has arrived there.
 
-use permazen_kv::TxOptions;
+use permazen_kv::{KvRead, TxOptions};
 
 use super::remote::{PageRemote, WAIT};
 use crate::digest::{Digest, Kind};
@@ -106,10 +106,19 @@ impl PageRemote {
     /// What a commit leads to must be at the remote before it: its parents, which is checked, and its pieces, which
     /// is not.
     ///
+    /// Gets two rows for each commit that is not at the remote yet, if a branch was ever squashed, reset or removed:
+    /// then mark many commits at once.
+    ///
     /// # Errors
+    /// [`LedgerError::LeftBehind`] if no branch or tag leads to one of the commits that were not marked yet, because a
+    /// branch was squashed, reset or removed while they were brought to the remote. All is noted then, as without
+    /// the error, and the same call again succeeds. After a squash, merge the commit into the branch
+    /// ([`Page::merge`](crate::Page::merge)), and receive it before if it is not here any more. A tag at the newest commit
+    /// until it is marked keeps a squash from coming in between.
+    ///
     /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, if a parent of a commit is not at
     /// the remote, or if the name of a note is empty or longer than 255 bytes. If the page is gone, or the host
-    /// fails. Nothing is changed then.
+    /// fails. Nothing is changed after these.
     pub fn mark_synced(
         &self,
         commits: &[CommitId],
@@ -121,6 +130,7 @@ impl PageRemote {
         rows.check_there(&tx)?;
         self.check_attached(&tx)?;
         let (mut counts, mut marked) = (rows.counts(&tx)?, Vec::new());
+        let left_behind = self.left_behind(&tx, commits)?;
         for id in commits {
             if rows.remove_unsynced(&mut tx, id, &mut counts)? {
                 marked.push(*id);
@@ -151,7 +161,30 @@ impl PageRemote {
             // What is there need not be kept, and cannot be squashed.
             rows.raise_keeps(&mut tx)?;
         }
-        Ok(tx.commit()?)
+        tx.commit()?;
+        match left_behind {
+            None => Ok(()),
+            Some(commit) => Err(LedgerError::LeftBehind { page: self.page.page(), commit }),
+        }
+    }
+
+    /// The newest of these commits that is not marked and that no head or tag leads to.
+    fn left_behind(&self, host: &dyn KvRead, commits: &[CommitId]) -> Result<Option<CommitId>> {
+        let rows = &self.page.open.rows;
+        // Else each commit has a name that leads to it.
+        if commits.is_empty() || !rows.has_resets(host)? {
+            return Ok(None);
+        }
+        let named = rows.named_unsynced(host)?;
+        let mut newest = None;
+        for id in commits {
+            if let Some(generation) = rows.unsynced(host, id)?
+                && !named.contains(&(generation, *id))
+            {
+                newest = newest.max(Some((generation, *id)));
+            }
+        }
+        Ok(newest.map(|(_, id)| id))
     }
 
     /// A note: what [`mark_synced`](PageRemote::mark_synced) has put last under this name.
