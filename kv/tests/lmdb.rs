@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use common::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
+use permazen_kv::copy::Watch;
 use permazen_kv::lmdb::{Durability, LmdbStore};
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, SharedRead, TxOptions};
 use tempfile::TempDir;
@@ -261,6 +262,51 @@ fn others_may_read_the_files_as_with_java() {
         let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o640, 0o640, "{name}: {mode:o}");
     }
+}
+
+/// All who may use `data.mdb` can take part in locking.
+#[test]
+#[cfg(unix)]
+fn a_lock_file_that_was_missing_is_for_the_users_of_the_data() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, store) = store();
+    put(&store, b"key", b"value");
+    drop(store);
+    let file = |name| dir.path().join(name);
+    // More than a usual umask allows, and less.
+    for mode in [0o666, 0o664, 0o600] {
+        fs::set_permissions(file("data.mdb"), fs::Permissions::from_mode(mode)).unwrap();
+        let opens: [&dyn Fn(); 3] = [
+            &|| drop(LmdbStore::open(dir.path()).unwrap()),
+            &|| drop(LmdbStore::builder().read_only(true).open(dir.path()).unwrap()),
+            &|| _ = LmdbStore::builder().compact(dir.path(), &mut Watch::new()).unwrap(),
+        ];
+        for open in opens {
+            fs::remove_file(file("lock.mdb")).unwrap();
+            open();
+            let made = fs::metadata(file("lock.mdb")).unwrap().permissions().mode() & 0o777;
+            assert_eq!(made, mode, "{made:o} {mode:o}");
+        }
+    }
+    // What is only read is locked too.
+    fs::set_permissions(file("data.mdb"), fs::Permissions::from_mode(0o440)).unwrap();
+    fs::remove_file(file("lock.mdb")).unwrap();
+    drop(LmdbStore::builder().read_only(true).open(dir.path()).unwrap());
+    let made = fs::metadata(file("lock.mdb")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(made, 0o640, "{made:o}");
+}
+
+#[test]
+#[cfg(unix)]
+fn no_room_for_the_lock_file() {
+    let (dir, store) = store();
+    put(&store, b"key", b"value");
+    drop(store);
+    fs::remove_file(dir.path().join("lock.mdb")).unwrap();
+    let (mut child, mut out) = common::spawn_limited("open", dir.path(), 1);
+    let failed = wait_for(&mut out, "failed");
+    assert!(child.wait().unwrap().success());
+    assert!(failed.starts_with("Full {") && failed.contains("no room for lock.mdb"), "{failed}");
 }
 
 #[test]

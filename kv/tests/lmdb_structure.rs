@@ -233,7 +233,7 @@ fn pages_must_fit_together() {
     let [first, second] = [entries(&whole, leaf)[0], entries(&whole, leaf)[1]];
     let place = u16::try_from(second - leaf * PAGE).unwrap();
     let cases = [
-        (branch[0], 1, "the pairs lie on page 1, where pages 2 to".to_owned()),
+        (branch[0], 1, "the pairs: page 1 is recorded, where pages 2 to".to_owned()),
         (
             branch[0] + 4,
             1,

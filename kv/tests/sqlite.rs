@@ -38,6 +38,11 @@ fn child() {
             println!("ready");
             let _ = std::io::stdin().read(&mut [0]);
         }
+        "read" => {
+            let store = SqliteStore::builder().read_only(true).open(&path);
+            let read = store.and_then(|store| store.begin(&TxOptions::reading()).map(drop));
+            println!("read {:?} {}", read, read.as_ref().unwrap_err());
+        }
         "fill" => {
             let store = SqliteStore::open(&path).unwrap();
             let mut committed = 0u32;
@@ -447,4 +452,18 @@ fn a_version_names_one_state_only() {
         });
         assert_eq!(content(&reading(&store)), 800);
     }
+}
+
+/// SQLite makes an index of its log even for a reader.
+#[test]
+#[cfg(unix)]
+fn no_room_to_read() {
+    let (dir, store) = store();
+    put(&store, b"key", b"value");
+    drop(store);
+    let (mut child, mut out) = spawn_limited("read", &dir.path().join("db"), 1);
+    let failed = wait_for(&mut out, "read");
+    assert!(child.wait().unwrap().success());
+    assert!(failed.starts_with("Err(Full {"), "{failed}");
+    assert!(failed.contains("db-shm") && !failed.contains("I/O error"), "{failed}");
 }

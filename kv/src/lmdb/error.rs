@@ -11,7 +11,7 @@ use crate::KvError;
 pub(super) const READING: &str = "cannot read";
 
 /// Whether the device, the quota or the file-size limit has no room left.
-fn is_no_space(error: &io::Error) -> bool {
+pub(super) fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge

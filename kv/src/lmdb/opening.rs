@@ -7,7 +7,7 @@ use std::path::Path;
 use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
 use super::env::OpenEnv;
-use super::error::{cannot_open, io_failed};
+use super::error::{cannot_open, io_failed, is_no_space};
 use super::map::has_room;
 use super::options::Options;
 use super::replaced_files::Files;
@@ -35,6 +35,9 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     }
     if missing {
         create_files(directory)?;
+    } else {
+        // If it cannot be created, LMDB says so, or does without it on a read-only file system.
+        let _ = create_lock(directory);
     }
     // LMDB would wait without a limit.
     #[cfg(unix)]
@@ -121,10 +124,18 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
             return KvError::InUse { path: directory.into(), reason: reason.into() };
         }
         heed::Error::Mdb(MdbError::Invalid) => "no LMDB environment",
+        heed::Error::Io(error) if is_no_space(error) => {
+            let reason = format!("no room for lock.mdb, which opening needs: {error}");
+            return KvError::Full { path: directory.into(), reason: reason.into() };
+        }
         heed::Error::Io(error) => match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if options.read_only => {
                 "cannot take part in locking: lock.mdb cannot be written; copy the directory to a \
                  place where it can"
+            }
+            ErrorKind::PermissionDenied if !can_lock(directory) => {
+                "not writable, and lock.mdb is not either, which reading needs too; change the \
+                 permissions, or copy it to a directory where it can be written"
             }
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                 "not writable; open it read-only, or change its permissions"
@@ -152,8 +163,44 @@ fn create_files(directory: &Path) -> Result<()> {
     create_file(directory, "data.mdb")
 }
 
+/// Whether this process can take part in locking.
+fn can_lock(directory: &Path) -> bool {
+    OpenOptions::new().read(true).write(true).open(directory.join("lock.mdb")).is_ok()
+}
+
+/// Creates `lock.mdb` unless there is one, for the users of the `data.mdb` that is there: whoever reads
+/// must write to it. Its owner can in any case. LMDB itself would make it for one user only.
+pub(super) fn create_lock(directory: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = match options.open(directory.join("lock.mdb")) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        let data = std::fs::metadata(directory.join("data.mdb"))?;
+        let own = made.metadata()?;
+        // Its group can be any of the maker's. Only the superuser can give a file away.
+        if own.gid() != data.gid() {
+            let _ = fchown(&made, None, Some(data.gid()));
+        }
+        if own.uid() != data.uid() {
+            let _ = fchown(&made, Some(data.uid()), None);
+        }
+        let mode = data.permissions().mode() & 0o666 | 0o600;
+        made.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    drop(made);
+    Ok(())
+}
+
 /// Creates an empty file unless there is one.
-pub(super) fn create_file(directory: &Path, name: &str) -> Result<()> {
+fn create_file(directory: &Path, name: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

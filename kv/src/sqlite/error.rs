@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{
-    SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_WRITE, SQLITE_READONLY_CANTINIT, SQLITE_READONLY_DIRECTORY,
-    SQLITE_TOOBIG,
+    SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE,
+    SQLITE_READONLY_CANTINIT, SQLITE_READONLY_DIRECTORY, SQLITE_TOOBIG,
 };
 
 use crate::{Conflict, KvError};
@@ -36,6 +36,18 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
             full(format!(
                 "{what}, as not everything could be written: the disk is full, a limit to the \
                  size of files was met, or the disk fails"
+            ))
+        }
+        Some(ErrorCode::SystemIoFailure)
+            if matches!(
+                extended_code(&error),
+                Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN)
+            ) =>
+        {
+            full(format!(
+                "{what}: SQLite needs room for {}-shm even to read: the disk is full, or a limit to \
+                 the size of files was met",
+                path.file_name().unwrap_or_default().display()
             ))
         }
         Some(ErrorCode::DatabaseCorrupt) => damaged(error.to_string()),

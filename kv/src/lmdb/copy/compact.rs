@@ -31,7 +31,7 @@ use crate::copy::{Compacted, Watch};
 use crate::lmdb::error::{cannot_open, failed, io_failed};
 use crate::lmdb::exclusive::ExclusiveLock;
 use crate::lmdb::file::{self, DataFile};
-use crate::lmdb::opening::create_file;
+use crate::lmdb::opening::create_lock;
 use crate::lmdb::read::each_stored;
 use crate::lmdb::registry;
 use crate::store_parts::file_identity::FileId;
@@ -51,7 +51,8 @@ pub(in crate::lmdb) fn compact(
     let directory = directory
         .canonicalize()
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
-    create_file(&directory, "lock.mdb")?;
+    create_lock(&directory)
+        .map_err(|error| io_failed(&directory, "cannot create lock.mdb", error))?;
     let _reserved = registry::reserve(&directory)?;
     let lock = ExclusiveLock::take(&directory)?.ok_or_else(|| {
         KvError::Retry(format!(

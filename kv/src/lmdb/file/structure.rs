@@ -271,13 +271,13 @@ impl<'f> Structure<'f> {
         let last = first.saturating_add(count - 1);
         if first < 2 || last > self.last_page {
             self.wrong(format!(
-                "{what} lie on page {last}, where pages 2 to {} can be",
+                "{what}: page {last} is recorded, where pages 2 to {} can be",
                 self.last_page
             ));
             return false;
         }
         if last >= self.pages {
-            self.wrong(format!("{what} lie on page {last}, and the file ends before it"));
+            self.wrong(format!("{what}: page {last} is recorded, and the file ends before it"));
             return false;
         }
         for page in first..=last {
