@@ -175,6 +175,14 @@ impl Help {
                 let known = command.get_subcommands().map(clap::Command::get_name);
                 let statements = TOPICS.iter().map(|topic| topic.word);
                 let known: Vec<_> = known.chain(statements).collect();
+                let words = permazen_query::parse::words().filter(|word| topic(word).is_some());
+                let mut names = known.clone();
+                words.for_each(|word| names.push(word));
+                if let Some(near) = permazen_query::nearest(word, names) {
+                    let message =
+                        format!("{word}: there is no such command (did you mean `{near}`?)");
+                    return Err(Failure { nearest: Some(near), ..Failure::new(message) });
+                }
                 let message =
                     format!("{word}: there is no such command; there are {}", known.join(", "));
                 return Err(Failure::new(message));

@@ -86,6 +86,11 @@ fn there_is_help_for_everything() {
     assert!(db.out(&["help", "limit"]).starts_with("find: "));
     let error = db.run(&["help", "nothing"]).error(2);
     assert!(error.contains("nothing: there is no such command; there are info, "), "{error}");
+    for (wrong, right) in [("whre", "where"), ("cuont", "count"), ("limt", "limit")] {
+        let error = db.run(&["help", wrong]).error(2);
+        assert!(error.contains(&format!("did you mean `{right}`?")), "{error}");
+        assert!(!error.contains("there are"), "{error}");
+    }
     db.run(&["--json", "help", "find"]).json(0);
 }
 
