@@ -10,7 +10,7 @@ use permazen::{Error, Permazen};
 
 mod old {
     #[derive(permazen::PermazenObject)]
-    pub struct Member {
+    pub(crate) struct Member {
         #[permazen(indexed)]
         pub email: String,
         pub loans: i64,
@@ -22,7 +22,7 @@ mod new {
 
     #[derive(PermazenObject)]
     #[permazen(hooks)]
-    pub struct Member {
+    pub(crate) struct Member {
         #[permazen(indexed, unique)]
         pub email: String,
         pub loans: i64,
