@@ -261,7 +261,8 @@ fn stores_with_time_outs(scratch: &tempfile::TempDir) -> Vec<(&'static str, Data
     filled.collect()
 }
 
-/// Limits count from the beginning of a transaction, so a limit of zero has passed. `None` is no limit.
+/// Limits count from the beginning of a transaction, so a limit of zero has passed, and no later one helps.
+/// `None` is no limit.
 #[test]
 fn transactions_can_be_limited_in_time() {
     let passed = Some(Duration::ZERO);
@@ -271,7 +272,7 @@ fn transactions_can_be_limited_in_time() {
         let later = [None, Some(Duration::MAX), Some(Duration::from_secs(36_000))];
         for (n, limit) in (1..).zip(later) {
             let tx = db.begin(&foo_config()).unwrap();
-            tx.set_timeout(passed).unwrap();
+            tx.set_timeout(Some(Duration::from_secs(3_600))).unwrap();
             tx.set_timeout(limit).unwrap();
             set(&tx, foo_id(1), "i", int(n));
             tx.commit().unwrap();
@@ -281,6 +282,12 @@ fn transactions_can_be_limited_in_time() {
             let is_timeout = matches!(error, Error::Kv { source: KvError::Timeout(_), .. });
             assert!(is_timeout, "{name}: {what}: {error}");
         };
+        for limit in later {
+            let tx = db.begin(&foo_config()).unwrap();
+            tx.set_timeout(passed).unwrap();
+            timed_out(tx.set_timeout(limit), "giving it more time");
+            timed_out(tx.commit(), "committing then");
+        }
         let tx = db.begin(&foo_config()).unwrap();
         set(&tx, foo_id(1), "i", int(99));
         tx.set_timeout(passed).unwrap();

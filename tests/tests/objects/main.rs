@@ -75,8 +75,9 @@ impl Object {
         }
     }
 
-    /// What happens when `gone` is deleted, except for deletions.
-    fn forget(&mut self, gone: u8) {
+    /// What happens when `gone` is deleted, except for deletions. `had_null`: a key has become null in the
+    /// same deletion before. Returns whether one does so.
+    fn forget(&mut self, gone: u8, had_null: bool) -> bool {
         let nullified: &[usize] = if self.version == 1 { &[0, 3] } else { &[3] };
         for &at in nullified {
             if self.refs[at] == gone {
@@ -89,10 +90,15 @@ impl Object {
         } else {
             self.list.retain(|target| *target != gone);
         }
-        if let Some(value) = self.keys.remove(&gone) {
-            self.keys.insert(NULL, value);
+        let value = self.keys.remove(&gone);
+        if let Some(value) = value {
+            // Of several keys that become null together, the one with the lowest value stays.
+            let there = self.keys.get(&NULL).filter(|_| had_null);
+            let lowest = there.map_or(value, |there| value.min(*there));
+            self.keys.insert(NULL, lowest);
         }
         self.vals.retain(|_, target| *target != gone);
+        value.is_some()
     }
 
     fn goes_with(&self, gone: u8) -> bool {
@@ -108,6 +114,7 @@ impl Model {
     fn delete(&self, first: u8) -> Option<Model> {
         let mut model = self.clone();
         let mut todo = VecDeque::from([first]);
+        let mut had_null = BTreeSet::new();
         while let Some(id) = todo.pop_front() {
             if !model.0.contains_key(&id) {
                 continue;
@@ -116,7 +123,11 @@ impl Model {
             if object.refs[3] != NULL {
                 todo.push_back(object.refs[3]);
             }
-            model.0.values_mut().for_each(|object| object.forget(id));
+            for (&holder, object) in &mut model.0 {
+                if object.forget(id, had_null.contains(&holder)) {
+                    had_null.insert(holder);
+                }
+            }
             // the holders through r come before those through d
             for at in [0, 1] {
                 let holders = model.0.iter().filter(|(_, o)| o.refs[at] == id && o.goes_with(id));
