@@ -5,17 +5,22 @@ use crate::support::Fixture;
 #[test]
 fn statements_and_commands_follow_one_another() {
     let db = Fixture::new();
-    let info = db.run(&["info"]).done();
+    // What `info` counts is not the same in a script, which has done more.
+    let uncounted = |text: String| -> String {
+        let is_count = |line: &&str| line.contains("Transactions: ");
+        text.split_inclusive('\n').filter(|line| !is_count(line)).collect()
+    };
+    let info = uncounted(db.run(&["info"]).done());
     // A statement ends with `;`, a command with its line or with `;`.
     let script = "\u{feff}#!/usr/bin/env permazen\n\
                   -- a comment; with a semicolon\n\
                   count\n  Pet -- in the middle\n;;info\n;info;count Person";
     let expected = format!("1\n{info}{info}3\n");
-    assert_eq!(db.script(&["--raw"], script.as_bytes()).done(), expected);
+    assert_eq!(uncounted(db.script(&["--raw"], script.as_bytes()).done()), expected);
     std::fs::write(db.file("script"), script).unwrap();
     let file = db.file("script").display().to_string();
-    assert_eq!(db.run(&["--raw", "-f", &file]).done(), expected);
-    assert_eq!(db.script(&["--raw", "-f", "-"], script.as_bytes()).done(), expected);
+    assert_eq!(uncounted(db.run(&["--raw", "-f", &file]).done()), expected);
+    assert_eq!(uncounted(db.script(&["--raw", "-f", "-"], script.as_bytes()).done()), expected);
     assert_eq!(db.script(&[], b" ; -- nothing").done(), "");
 }
 

@@ -134,7 +134,7 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
                  place where it can"
             }
             ErrorKind::PermissionDenied if !can_lock(directory) => {
-                "not writable, and lock.mdb is not either, which reading needs too; change the \
+                "permission denied, also for lock.mdb, which reading needs too; change the \
                  permissions, or copy it to a directory where it can be written"
             }
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
