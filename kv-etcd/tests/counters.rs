@@ -48,7 +48,7 @@ fn a_conflict_is_counted_once_and_told() {
     let store = EtcdStore::open(&cluster.new_prefix()).unwrap();
     let heard = Collector::default();
     let mut attempts = 0;
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         store
             .write(|tx| {
                 attempts += 1;
@@ -88,7 +88,7 @@ fn an_unknown_outcome_is_counted_and_told() {
     tx.put(b"key", b"").unwrap();
     cluster.pause(0);
     let heard = Collector::default();
-    let done = tracing::subscriber::with_default(heard.clone(), || tx.commit());
+    let done = heard.hears(|| tx.commit());
     cluster.resume(0);
     assert!(done.unwrap_err().is_outcome_unknown());
     let now = store.counters();
@@ -112,7 +112,7 @@ fn a_failover_is_counted_once_and_told() {
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     assert_eq!(store.counters().failovers, Some(0));
     let heard = Collector::default();
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         one.fail(0, Fault::Lost);
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         assert!(one.end_fault());

@@ -90,7 +90,7 @@ fn a_conflict_is_counted_once_and_told() {
     let heard = Collector::default();
     let store = PostgresStore::open(&url).unwrap();
     let mut attempts = 0;
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         store
             .write(|tx| {
                 attempts += 1;
@@ -140,7 +140,7 @@ fn an_unknown_outcome_is_counted_and_told() {
     tx.put(b"key", b"").unwrap();
     server.end(End::Immediate);
     let heard = Collector::default();
-    let done = tracing::subscriber::with_default(heard.clone(), || tx.commit());
+    let done = heard.hears(|| tx.commit());
     assert!(matches!(done, Err(KvError::OutcomeUnknown(_))), "{done:?}");
     let now = store.counters();
     assert_eq!((now.unknown_outcomes, now.commits, now.conflicts), (Some(1), Some(0), Some(0)));
@@ -164,7 +164,7 @@ fn a_failover_is_counted_once_and_told() {
     store.write(|tx| tx.put(b"key", b"")).unwrap();
     assert_eq!(store.counters().failovers, Some(0));
     let heard = Collector::default();
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         one.fail(Way::There, 0, Fault::Lose);
         store.read(|tx| tx.get(b"key").map(drop)).unwrap();
         assert!(one.end_fault());
@@ -187,7 +187,7 @@ fn neither_keys_nor_passwords_are_told() {
     // The server lets everybody in.
     let url = url.replacen('@', ":geheim@", 1);
     let heard = Collector::default();
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         let store = PostgresStore::open(&url).unwrap();
         store.write(|tx| tx.put(b"secret", b"secret")).unwrap();
         let mut tx = store.begin(&TxOptions::writing()).unwrap();

@@ -269,7 +269,7 @@ fn a_closure_that_conflicts_once_is_told() {
         ("a store on a server", Box::new(RemoteDatabase::new(SimulatedServer::new()))),
     ] {
         let heard = Collector::default();
-        tracing::subscriber::with_default(heard.clone(), || conflict_once(&store));
+        heard.hears(|| conflict_once(&store));
         let of_store = |told: Vec<Told>| -> Vec<Told> {
             told.into_iter().filter(|told| told.field("store") == name).collect()
         };
@@ -299,7 +299,7 @@ fn a_closure_that_conflicts_once_is_told() {
 fn the_content_of_keys_and_values_is_not_told() {
     const SECRET: &[u8] = b"secret";
     let heard = Collector::default();
-    tracing::subscriber::with_default(heard.clone(), || {
+    heard.hears(|| {
         let (stores, _dir) = stores();
         for (_, store, has_conflicts) in stores {
             store.write(|tx| tx.put(SECRET, SECRET)).unwrap();

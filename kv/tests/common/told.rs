@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// A span or an event.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +58,15 @@ impl Collector {
         };
         record(&mut told);
         self.0.told.lock().unwrap().push(told);
+    }
+
+    /// Runs a function whose thread tells this collector everything.
+    pub(crate) fn hears<R>(&self, body: impl FnOnce() -> R) -> R {
+        // As long as there is one subscriber alone, `tracing` asks only the thread that comes to a place of
+        // the code first whether that place is heard. This may be a thread of another test.
+        static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Collector::default()));
+        LazyLock::force(&ANOTHER);
+        tracing::subscriber::with_default(self.clone(), body)
     }
 
     pub(crate) fn of(&self, target: &str) -> Vec<Told> {
