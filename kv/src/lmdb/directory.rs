@@ -25,20 +25,23 @@ pub(super) fn make_directory(directory: &Path, readers: Option<Readers>) -> Resu
 
 #[cfg(unix)]
 fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
     let Some(readers) = readers else { return fs::create_dir(directory) };
-    let mut mode = 0o700;
-    loop {
-        fs::DirBuilder::new().mode(mode).create(directory)?;
-        // Which group it has, only the directory itself tells.
-        let wanted = readers.directory_mode(fs::metadata(directory)?.gid());
-        if mode == wanted {
-            return Ok(());
-        }
-        fs::remove_dir(directory)?;
-        mode = wanted;
+    fs::DirBuilder::new().mode(0o700).create(directory)?;
+    // Which group it has, only the directory itself tells.
+    let private = fs::metadata(directory)?;
+    let wanted = readers.directory_mode(private.gid());
+    if wanted == 0o700 {
+        return Ok(());
     }
+    // What the umask leaves of it, only a new directory tells. This one stays where it is: another copy may
+    // be begun in it.
+    let probe = directory.join("permissions.part");
+    fs::DirBuilder::new().mode(wanted).create(&probe)?;
+    let left = fs::metadata(&probe)?.mode() & 0o777;
+    fs::remove_dir(&probe)?;
+    fs::set_permissions(directory, fs::Permissions::from_mode((private.mode() & !0o777) | left))
 }
 
 /// The permissions are those of the directory above.
