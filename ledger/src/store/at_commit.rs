@@ -148,8 +148,7 @@ impl KvTransaction for CommitTransaction {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.limit = timeout;
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     /// A commit has one state.

@@ -496,8 +496,7 @@ impl KvTransaction for BranchingTransaction<'_> {
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.limit = timeout;
-        Ok(())
+        self.deadline.set(timeout)
     }
 
     fn version(&self) -> Option<u64> {
