@@ -35,12 +35,11 @@ impl<'t> NewFile<'t> {
         let name = part.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let failed = |error| cannot(named, &format!("cannot create {name}"), &error);
         let taken = || fs::symlink_metadata(&target).is_ok();
-        let mut mode = 0o600;
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true);
             #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let (file, new) = match options.clone().create_new(true).open(&part) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     match options.open(&part) {
@@ -73,13 +72,7 @@ impl<'t> NewFile<'t> {
             if taken() {
                 return Err(refused(named, exists));
             }
-            // Which group it has, only the file itself tells. It must not be opened to others before that is
-            // known, and only a new one gets the permissions that the umask leaves.
-            let wanted = mode_for(readers, &new.file).map_err(failed)?;
-            if mode != wanted {
-                mode = wanted;
-                continue;
-            }
+            give_permissions(readers, &new).map_err(failed)?;
             return Ok(new);
         }
     }
@@ -127,17 +120,34 @@ impl Drop for NewFile<'_> {
     }
 }
 
-/// The permissions of this new file.
+/// Gives the new file its permissions. Until then, only its owner can read it.
 #[cfg(unix)]
-fn mode_for(readers: Readers, file: &File) -> io::Result<u32> {
-    use std::os::unix::fs::MetadataExt;
-    Ok(readers.file_mode(file.metadata()?.gid()))
+fn give_permissions(readers: Readers, new: &NewFile<'_>) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+
+    // Which group it has, only the file itself tells.
+    let wanted = readers.file_mode(new.file.metadata()?.gid());
+    if wanted == 0o600 {
+        return Ok(());
+    }
+    // What the umask leaves of them, only another new file tells. The lock of this one keeps others from
+    // making it.
+    let mut probe = OsString::from(&new.part);
+    probe.push(".permissions");
+    match fs::remove_file(&probe) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let left = OpenOptions::new().write(true).create_new(true).mode(wanted).open(&probe)?;
+    let left = left.metadata()?.mode() & 0o777;
+    fs::remove_file(&probe)?;
+    new.file.set_permissions(fs::Permissions::from_mode(left))
 }
 
 /// The permissions are those of the folder.
 #[cfg(not(unix))]
-fn mode_for(_: Readers, _: &File) -> io::Result<u32> {
-    Ok(0o600)
+fn give_permissions(_: Readers, _: &NewFile<'_>) -> io::Result<()> {
+    Ok(())
 }
 
 fn refused(path: &Path, reason: impl Into<Box<str>>) -> KvError {
