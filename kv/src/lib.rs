@@ -34,6 +34,7 @@ pub mod xml;
 #[doc(hidden)]
 pub mod __internal {
     pub use crate::contract::with_causes::WithCauses;
+    pub use crate::store_parts::deadline::Deadline;
     pub use crate::store_parts::process::Process;
     pub use crate::store_parts::write_lock::check_can_begin;
 }

@@ -6,19 +6,22 @@ use crate::{KvError, Result};
 
 /// How long a transaction may be used, counted from its beginning. Free unless there is a limit.
 #[derive(Debug)]
-pub(crate) struct Deadline {
+pub struct Deadline {
     begun: Instant,
     limit: Option<Duration>,
 }
 
 impl Deadline {
     /// Starts to count. `None` means unlimited; of zero, no time is left.
-    pub(crate) fn new(limit: Option<Duration>) -> Self {
+    pub fn new(limit: Option<Duration>) -> Self {
         Deadline { begun: Instant::now(), limit }
     }
 
     /// Changes the limit. Fails once the time is over: it stays so.
-    pub(crate) fn set(&mut self, limit: Option<Duration>) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`KvError::Timeout`].
+    pub fn set(&mut self, limit: Option<Duration>) -> Result<()> {
         self.check()?;
         self.limit = limit;
         Ok(())
@@ -31,7 +34,10 @@ impl Deadline {
     }
 
     /// Fails once the time is over.
-    pub(crate) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`KvError::Timeout`].
+    pub fn check(&self) -> Result<()> {
         let Some(limit) = self.limit else { return Ok(()) };
         let open = self.begun.elapsed();
         if open < limit {

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use permazen_kv::__internal::Deadline;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
     Pair, Pending, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 
-use super::deadline::Deadline;
 use crate::page::snapshot::PageSnapshot;
 
 /// The content of a page at a commit as a database that can only be read: [`Page::database_at`](crate::Page::database_at).

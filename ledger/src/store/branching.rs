@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use permazen_kv::__internal::Deadline;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::overlay::MutableView;
@@ -14,7 +15,6 @@ use permazen_kv::{
     Visitor, Watches, Writes,
 };
 
-use super::deadline::Deadline;
 use super::turn::{Permit, Turn, WAIT};
 use super::watched_keys::{Shown, Told, WatchedKeys};
 use crate::commit::time::CommitTime;
