@@ -27,6 +27,8 @@ pub(super) fn make_directory(directory: &Path, readers: Option<Readers>) -> Resu
 fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
+    use crate::store_parts::permissions::left_by_umask;
+
     let Some(readers) = readers else { return fs::create_dir(directory) };
     fs::DirBuilder::new().mode(0o700).create(directory)?;
     // Which group it has, only the directory itself tells.
@@ -35,12 +37,8 @@ fn make(directory: &Path, readers: Option<Readers>) -> io::Result<()> {
     if wanted == 0o700 {
         return Ok(());
     }
-    // What the umask leaves of it, only a new directory tells. This one stays where it is: another copy may
-    // be begun in it.
-    let probe = directory.join("permissions.part");
-    fs::DirBuilder::new().mode(wanted).create(&probe)?;
-    let left = fs::metadata(&probe)?.mode() & 0o777;
-    fs::remove_dir(&probe)?;
+    // It stays where it is: another copy may be begun in it.
+    let left = left_by_umask(wanted, &directory.join("permissions.part"))?;
     fs::set_permissions(directory, fs::Permissions::from_mode((private.mode() & !0o777) | left))
 }
 

@@ -2,8 +2,9 @@
 //! may use: what is counted and told (`counts.rs`, with the spans of `traced.rs`), how long a transaction may be used (`deadline.rs`), why it can only be dropped (`earlier_failure.rs`), who may write
 //! (`write_lock.rs`, with a way to wait without sleep, `awake.rs`, and for transactions of another layer,
 //! `above.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
-//! or open files are the same file (`file_identity.rs`), which directory above a store is missing (`directories.rs`), files that get their names when they are
-//! complete (`new_file.rs`), what the stores on disk have in common
+//! or open files are the same file (`file_identity.rs`), which directory above a store is missing
+//! (`directories.rs`), files that get their names when they are complete (`new_file.rs`), their
+//! permissions (`permissions.rs`), what the stores on disk have in common
 //! (`on_disk.rs`), which process has made something (`process.rs`), and locks that survive a panic
 //! (`lock.rs`).
 
@@ -23,6 +24,8 @@ pub(crate) mod lock;
 pub(crate) mod new_file;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod on_disk;
+#[cfg(all(unix, any(feature = "lmdb", feature = "sqlite", feature = "xml")))]
+pub(crate) mod permissions;
 pub(crate) mod process;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod read_transaction;

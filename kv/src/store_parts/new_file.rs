@@ -123,24 +123,19 @@ impl Drop for NewFile<'_> {
 /// Gives the new file its permissions. Until then, only its owner can read it.
 #[cfg(unix)]
 fn give_permissions(readers: Readers, new: &NewFile<'_>) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use super::permissions::left_by_umask;
 
     // Which group it has, only the file itself tells.
     let wanted = readers.file_mode(new.file.metadata()?.gid());
     if wanted == 0o600 {
         return Ok(());
     }
-    // What the umask leaves of them, only another new file tells. The lock of this one keeps others from
-    // making it.
+    // The lock of this file keeps others from making the probe.
     let mut probe = OsString::from(&new.part);
     probe.push(".permissions");
-    match fs::remove_file(&probe) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let left = OpenOptions::new().write(true).create_new(true).mode(wanted).open(&probe)?;
-    let left = left.metadata()?.mode() & 0o777;
-    fs::remove_file(&probe)?;
+    let left = left_by_umask(wanted, Path::new(&probe))?;
     new.file.set_permissions(fs::Permissions::from_mode(left))
 }
 
