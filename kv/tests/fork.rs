@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+#[path = "common/in_a_child.rs"]
+mod in_a_child;
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{dump, open_or_create, put, reading, role, spawn};
+use in_a_child::holds_in_a_child;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
@@ -23,37 +26,11 @@ use permazen_kv::{
 /// Runs `body` in a child that is forked here, and waits for it. Called in a process without other threads of
 /// this test.
 fn in_a_child(body: impl FnOnce()) {
-    // SAFETY: The child runs `body`, which uses no lock that another thread can hold, and ends.
-    #[allow(unsafe_code)]
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
-        // SAFETY: It ends this process, without what the parent has registered for its end.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::_exit(i32::from(!done))
-        }
-    }
-    let start = Instant::now();
-    loop {
-        let mut status = 0;
-        // SAFETY: It waits for a child of this process, and writes to a number.
-        #[allow(unsafe_code)]
-        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
-        if ended == child {
-            assert_eq!(status, 0, "the child has failed");
-            return;
-        }
-        if start.elapsed() > Duration::from_secs(20) {
-            // SAFETY: It is a child of this process.
-            #[allow(unsafe_code)]
-            unsafe {
-                libc::kill(child, libc::SIGKILL);
-            }
-            panic!("the child hangs");
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let ends = || {
+        body();
+        true
+    };
+    assert!(holds_in_a_child(20, ends), "the child has failed, or it hangs");
 }
 
 fn is_refused<T>(result: Result<T>, path: &Path) {

@@ -1,4 +1,4 @@
-//! A child that is made with `fork` has the memory of its parent, and none of its threads.
+//! What children that are made with `fork` may do with what their parent has open.
 
 use std::io::Write;
 
@@ -7,32 +7,10 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, PageId, Repository};
 
-/// What a child that is made with `fork` says: whether its work held, without a panic and within a
-/// minute.
-fn holds_in_a_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends. A child that waits for what never comes is ended
-    // by the alarm.
-    #[allow(unsafe_code)]
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: It sets a clock of this process.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::alarm(60);
-        }
-        let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: It ends this process, without what the parent has registered for its end.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::_exit(i32::from(!held.unwrap_or(false)))
-        }
-    }
-    let mut status = 0;
-    // SAFETY: It waits for a child of this process, and writes to a number.
-    #[allow(unsafe_code)]
-    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    (ended, status) == (child, 0)
-}
+#[path = "../../../kv/tests/common/in_a_child.rs"]
+mod in_a_child;
+
+use in_a_child::holds_in_a_child;
 
 #[test]
 fn a_forked_child_drops_a_repository() {
@@ -40,7 +18,7 @@ fn a_forked_child_drops_a_repository() {
     let host = LmdbStore::open_or_create(dir.path().join("host")).unwrap();
     let mut repository = Some(Repository::create(host).unwrap());
     let mut page = repository.as_ref().map(|it| it.create_page("test", PageId::ROOT).unwrap());
-    assert!(holds_in_a_child(|| {
+    assert!(holds_in_a_child(60, || {
         drop((page.take(), repository.take()));
         true
     }));
@@ -60,7 +38,7 @@ fn a_forked_child_does_not_wait_for_a_transaction_of_its_parent() {
     for ends_here in [false, true] {
         let mut options = TxOptions::writing();
         options.ends_here = ends_here;
-        assert!(holds_in_a_child(|| is_refused(handle.begin(&options).map(drop))));
+        assert!(holds_in_a_child(60, || is_refused(handle.begin(&options).map(drop))));
     }
     open.rollback();
     handle.begin(&TxOptions::writing()).unwrap().rollback();
@@ -90,18 +68,18 @@ fn a_forked_child_does_not_go_on_with_a_value_of_its_parent() {
                     && text.contains("was forked")
                     && text.starts_with("page 1: ")
             };
-            assert!(holds_in_a_child(|| mine
+            assert!(holds_in_a_child(60, || mine
                 .take()
                 .unwrap()
                 .finish()
                 .is_err_and(|e| is_forked(&e))));
-            assert!(holds_in_a_child(|| {
+            assert!(holds_in_a_child(60, || {
                 let mut writer = mine.take().unwrap();
                 let refused = writer.write_all(b"more").unwrap_err();
                 let inner = refused.get_ref().and_then(|it| it.downcast_ref::<LedgerError>());
                 inner.is_some_and(is_forked)
             }));
-            assert!(holds_in_a_child(|| {
+            assert!(holds_in_a_child(60, || {
                 drop(mine.take());
                 page.write_value(None).is_err_and(|error| is_forked(&error))
             }));

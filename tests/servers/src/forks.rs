@@ -1,35 +1,11 @@
 //! Children that are made with `fork` while a store on a server is open.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use permazen::kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions};
 
-/// What a child that is made with `fork` says: whether its work held, without a panic and within a
-/// minute.
-fn holds_in_a_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: The child does its work, and ends. One that waits for what never comes is ended by
-    // the alarm.
-    #[allow(unsafe_code)]
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: It sets a clock of this process.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::alarm(60);
-        }
-        let held = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
-        // SAFETY: It ends this process, without what the parent has registered for its end.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::_exit(i32::from(!held))
-        }
-    }
-    let mut status = 0;
-    // SAFETY: It waits for a child of this process, and writes to a number.
-    #[allow(unsafe_code)]
-    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    (ended, status) == (child, 0)
-}
+#[path = "../../../kv/tests/common/in_a_child.rs"]
+mod in_a_child;
+
+use in_a_child::holds_in_a_child;
 
 #[track_caller]
 fn is_refused<T>(result: Result<T>) {
@@ -54,7 +30,7 @@ pub fn a_child_leaves_the_store_to_its_parent<S: KvDatabase>(open: impl Fn() -> 
                 writer.as_ref().unwrap().get(b"key").unwrap();
                 reader.get(b"key").unwrap();
             }
-            assert!(holds_in_a_child(|| {
+            assert!(holds_in_a_child(60, || {
                 is_refused(store.begin(&TxOptions::reading()).map(drop));
                 is_refused(store.begin(&TxOptions::writing()).map(drop));
                 is_refused(store.write(|tx| tx.put(b"theirs", b"")));
@@ -78,7 +54,7 @@ pub fn a_child_leaves_the_store_to_its_parent<S: KvDatabase>(open: impl Fn() -> 
             writer.commit().unwrap();
         }
     }
-    assert!(holds_in_a_child(|| {
+    assert!(holds_in_a_child(60, || {
         drop(mine.take());
         let anew = open();
         anew.write(|tx| tx.put(b"theirs", b"")).unwrap();
