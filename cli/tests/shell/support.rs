@@ -172,7 +172,8 @@ pub(crate) fn on_terminal(command: &Command) -> Option<Ran> {
     let words = [command.get_program()].into_iter().chain(command.get_args());
     let line: Vec<_> = words.map(quoted).collect();
     let mut script = Command::new("script");
-    script.args(["-qec", &line.join(" "), "/dev/null"]).stdin(Stdio::null()).env("PAGER", "cat");
+    script.args(["-qec", &format!("exec {}", line.join(" ")), "/dev/null"]).stdin(Stdio::null());
+    script.env("SHELL", "/bin/sh").env("PAGER", "cat");
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => script.env(name, value),

@@ -28,13 +28,16 @@ impl Terminal {
     /// The same with another store; the history is beside the database.
     pub(crate) fn on(db: &Fixture, store: &Path, options: &str, pager: &str) -> Option<Terminal> {
         let program = assert_cmd::cargo::cargo_bin!("permazen").display().to_string();
-        Terminal::runs(db, &format!("'{program}' '{}' {options}", store.display()), pager)
+        // Without `exec`, some shells stay beside the program: Ctrl-C kills them too, and their exit code hides
+        // that of the program.
+        Terminal::runs(db, &format!("exec '{program}' '{}' {options}", store.display()), pager)
     }
 
     /// A terminal on which a line of a shell runs.
     pub(crate) fn runs(db: &Fixture, line: &str, pager: &str) -> Option<Terminal> {
         let mut command = Command::new("script");
-        command.args(["-qec", line, "/dev/null"]).env("TERM", "xterm").env("PAGER", pager);
+        command.args(["-qec", line, "/dev/null"]).env("SHELL", "/bin/sh");
+        command.env("TERM", "xterm").env("PAGER", pager);
         command.env("XDG_STATE_HOME", db.file("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = match command.spawn() {
