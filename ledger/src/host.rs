@@ -10,11 +10,12 @@ use crate::error::{LedgerError, Result};
 use crate::rows::page::Rows;
 use crate::rows::repository::{PageState, page_row};
 
-/// A database for each page of a repository, by the number of the page. Numbers are never used again.
+/// A database for each page of a repository, by the number of the page. Numbers are never used
+/// again.
 ///
-/// With `LmdbPages` (feature `lmdb`), each is an LMDB environment in a directory. A database for each page
-/// lets pages be written at the same time, and damage or the deletion of one does not touch the others.
-/// Many small pages are better off in the one database of their repository.
+/// With `LmdbPages` (feature `lmdb`), each is an LMDB environment in a directory. A database for
+/// each page lets pages be written at the same time, and damage or the deletion of one does not
+/// touch the others. Many small pages are better off in the one database of their repository.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -55,8 +56,8 @@ pub trait PageDatabases: fmt::Debug + Send + Sync {
     /// If it cannot be made or opened.
     fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
 
-    /// Opens the database of a page. `None` if there is none; this must not make one, because the page may have
-    /// been deleted a moment ago. If it is open in this process already, what is
+    /// Opens the database of a page. `None` if there is none; this must not make one, because the
+    /// page may have been deleted a moment ago. If it is open in this process already, what is
     /// opened shares it.
     ///
     /// # Errors
@@ -133,8 +134,8 @@ impl Host {
     /// The database with the rows of a page.
     ///
     /// # Errors
-    /// If it cannot be opened, or it belongs to another page. If it is not there: [`LedgerError::PageGone`] unless the
-    /// page is in use.
+    /// If it cannot be opened, or it belongs to another page. If it is not there:
+    /// [`LedgerError::PageGone`] unless the page is in use.
     pub(crate) fn of_page(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         let Some(Separate { databases, id }) = &self.separate else {
             return Ok(Arc::clone(&self.repository));

@@ -1,9 +1,9 @@
 //! Versioned pages over any sorted transactional byte map.
 //!
 //! A [`Repository`] keeps any number of [pages](Page) in one database, its host. A page is a sorted
-//! map with all of its versions: each transaction makes a commit, and branches and tags name commits.
-//! A branch of a page is a database again ([`Page::database`]), so an object database that is opened
-//! on it has history.
+//! map with all of its versions: each transaction makes a commit, and branches and tags name
+//! commits. A branch of a page is a database again ([`Page::database`]), so an object database that
+//! is opened on it has history.
 //!
 //! The guide page `ledger-format.md` has the format. It is frozen: each later version of this
 //! crate reads what this one writes.

@@ -10,7 +10,8 @@ use permazen_kv::{ErrorFamily, KvDatabase, KvError, Result};
 
 use crate::host::PageDatabases;
 
-/// An LMDB environment for each page, in directories that have the numbers of the pages as their names.
+/// An LMDB environment for each page, in directories that have the numbers of the pages as their
+/// names.
 ///
 /// ```
 /// use permazen_kv::lmdb::LmdbStore;
@@ -40,7 +41,8 @@ impl LmdbPages {
         LmdbPages { directory: directory.into(), options: LmdbStore::builder() }
     }
 
-    /// Opens each environment with these options, for example its size. (Whether one is created is not among them.)
+    /// Opens each environment with these options, for example its size. (Whether one is created is
+    /// not among them.)
     ///
     /// A process with many pages open needs no option for that: its maps begin smaller, and grow
     /// ([`LmdbBuilder::first_map_size`]). Each environment also has a thread, and two files open.

@@ -89,8 +89,8 @@ impl Tree {
     }
 }
 
-/// Whether a tree whose nodes `load` gives has this key. Checks each node as one that comes from the
-/// host.
+/// Whether a tree whose nodes `load` gives has this key. Checks each node as one that comes from
+/// the host.
 ///
 /// # Errors
 /// If a node is damaged.

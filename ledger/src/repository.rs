@@ -33,8 +33,8 @@ pub const MAIN: &str = crate::rows::page::MAIN;
 
 /// Pages in a database, which is the *host*.
 ///
-/// A repository is cheap to clone; clones are the same repository. Several processes can have it open
-/// if they can have the host open.
+/// A repository is cheap to clone; clones are the same repository. Several processes can have it
+/// open if they can have the host open.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -121,35 +121,35 @@ impl RepositoryBuilder {
         self
     }
 
-    /// The longest value in bytes that is given in one piece, in memory: 1 GiB unless set. Where a longer one is asked
-    /// for, by `get`, a scan, a fetch or a merge that looks at it, there is
-    /// [`LedgerError::WholeValueTooLong`](crate::LedgerError::WholeValueTooLong). A few pieces from elsewhere can be a
-    /// value of many terabytes.
+    /// The longest value in bytes that is given in one piece, in memory: 1 GiB unless set. Where a
+    /// longer one is asked for, by `get`, a scan, a fetch or a merge that looks at it, there is
+    /// [`LedgerError::WholeValueTooLong`](crate::LedgerError::WholeValueTooLong). A few pieces from
+    /// elsewhere can be a value of many terabytes.
     #[must_use]
     pub fn longest_whole_value(mut self, bytes: u64) -> Self {
         self.longest_whole = bytes;
         self
     }
 
-    /// Vouches that nobody else has the repository open, and nobody will while this process has. So what
-    /// other processes have left need not be waited for: commits that are not kept go at once, and not
-    /// after two minutes.
+    /// Vouches that nobody else has the repository open, and nobody will while this process has. So
+    /// what other processes have left need not be waited for: commits that are not kept go at once,
+    /// and not after two minutes.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.is_alone = true;
         self
     }
 
-    /// Starts no thread for [`upkeep`](Repository::upkeep), and none that merges heads. The program calls
-    /// it, about every ten seconds.
+    /// Starts no thread for [`upkeep`](Repository::upkeep), and none that merges heads. The program
+    /// calls it, about every ten seconds.
     #[must_use]
     pub fn upkeep_by_hand(mut self) -> Self {
         self.by_hand = true;
         self
     }
 
-    /// Makes commits that do not say on which device they were made. Otherwise each change has the fingerprint
-    /// of the repository, 16 random bytes ([`Origin::Change`](crate::Origin::Change)).
+    /// Makes commits that do not say on which device they were made. Otherwise each change has the
+    /// fingerprint of the repository, 16 random bytes ([`Origin::Change`](crate::Origin::Change)).
     #[must_use]
     pub fn without_device(mut self) -> Self {
         self.tells_no_device = true;
@@ -163,16 +163,16 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Gives each page a database of its own, instead of a part of this one. A repository is opened in the
-    /// way in which it was made.
+    /// Gives each page a database of its own, instead of a part of this one. A repository is opened
+    /// in the way in which it was made.
     #[must_use]
     pub fn page_databases(mut self, pages: Arc<dyn PageDatabases>) -> Self {
         self.pages = Some(pages);
         self
     }
 
-    /// Opens a repository, and makes it if the database is empty. Of several processes that do so at once,
-    /// one makes it, and all open it.
+    /// Opens a repository, and makes it if the database is empty. Of several processes that do so
+    /// at once, one makes it, and all open it.
     ///
     /// # Errors
     /// If the database has other data, or fails.
@@ -212,7 +212,8 @@ impl RepositoryBuilder {
             let (id, is_separate) = rows::identity(&tx)?;
             let device = match self.tells_no_device {
                 true => None,
-                // A repository without it can be read all the same, and `verify` says what is wrong.
+                // A repository without it can be read all the same, and `verify` says what is
+                // wrong.
                 false => rows::device(&tx).ok().and_then(|device| device.first_chunk().copied()),
             };
             (id, is_separate, device.unwrap_or_default())
@@ -269,8 +270,8 @@ impl Repository {
         }
     }
 
-    /// Opens a repository, and makes it if the database is empty. Of several processes that do so at once,
-    /// one makes it, and all open it.
+    /// Opens a repository, and makes it if the database is empty. Of several processes that do so
+    /// at once, one makes it, and all open it.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -314,9 +315,9 @@ impl Repository {
         Self::builder(host).open()
     }
 
-    /// Does for all open pages what a thread does every ten seconds: tells other processes that this one
-    /// lives and what it reads, [collects](Page::collect) where there is much garbage, and merges heads
-    /// that others have made.
+    /// Does for all open pages what a thread does every ten seconds: tells other processes that
+    /// this one lives and what it reads, [collects](Page::collect) where there is much garbage, and
+    /// merges heads that others have made.
     ///
     /// # Errors
     /// The first error, after the rest was done.
@@ -327,8 +328,8 @@ impl Repository {
     /// Makes a page with a random secret.
     ///
     /// # Errors
-    /// If there is such a page, if the name of the ledger is empty or longer than 128 bytes, or if the
-    /// host fails.
+    /// If there is such a page, if the name of the ledger is empty or longer than 128 bytes, or if
+    /// the host fails.
     pub fn create_page(&self, ledger: &str, id: PageId) -> Result<Page> {
         self.create_page_with(ledger, id, Secret::new(random()?))
     }
@@ -398,8 +399,8 @@ impl Repository {
         }
     }
 
-    /// Opens a page. Pages can be open any number of times. A process that opens a page that it does not
-    /// have open writes a row that says so, unless the host cannot be written.
+    /// Opens a page. Pages can be open any number of times. A process that opens a page that it
+    /// does not have open writes a row that says so, unless the host cannot be written.
     ///
     /// # Errors
     /// If there is no such page, or the host fails.
@@ -437,8 +438,8 @@ impl Repository {
         self.opened_or(ledger, id, || self.create_page(ledger, id))
     }
 
-    /// Opens a page, and makes it with this secret if it is not there. So a program can begin on each device in the
-    /// same way.
+    /// Opens a page, and makes it with this secret if it is not there. So a program can begin on
+    /// each device in the same way.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -453,8 +454,8 @@ impl Repository {
     /// ```
     ///
     /// # Errors
-    /// As [`page_or_create`](Repository::page_or_create), and [`LedgerError::InvalidArgument`] if the page is there
-    /// and has another secret.
+    /// As [`page_or_create`](Repository::page_or_create), and [`LedgerError::InvalidArgument`] if
+    /// the page is there and has another secret.
     pub fn page_or_create_with(&self, ledger: &str, id: PageId, secret: Secret) -> Result<Page> {
         let make = || self.create_page_with(ledger, id, secret.clone());
         let page = self.opened_or(ledger, id, make)?;
@@ -519,13 +520,14 @@ impl Repository {
     }
 
     /// Lets a factory say how the heads of branches are merged without being asked, as long as the
-    /// registration is not dropped. If there are several, the first one is asked. Until the first is
-    /// added, the policy of all pages is [`MergePolicy::LastOneWins`](crate::MergePolicy::LastOneWins).
+    /// registration is not dropped. If there are several, the first one is asked. Until the first
+    /// is added, the policy of all pages is
+    /// [`MergePolicy::LastOneWins`](crate::MergePolicy::LastOneWins).
     ///
-    /// Heads are merged on a thread of each page: after a commit of this process at once, after those
-    /// of other processes within ten seconds. [`upkeep_by_hand`](RepositoryBuilder::upkeep_by_hand)
-    /// leaves it to [`upkeep`](Repository::upkeep) and
-    /// [`Page::merge_by_policy`](crate::Page::merge_by_policy).
+    /// Heads are merged on a thread of each page: after a commit of this process at once, after
+    /// those of other processes within ten seconds.
+    /// [`upkeep_by_hand`](RepositoryBuilder::upkeep_by_hand) leaves it to
+    /// [`upkeep`](Repository::upkeep) and [`Page::merge_by_policy`](crate::Page::merge_by_policy).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -563,8 +565,9 @@ impl Repository {
 
     /// Deletes a page with all of its history.
     ///
-    /// It is decided in one transaction; then the rows are removed in slices, next to others who work
-    /// with other pages. If the process ends in between, any process with the repository continues.
+    /// It is decided in one transaction; then the rows are removed in slices, next to others who
+    /// work with other pages. If the process ends in between, any process with the repository
+    /// continues.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -581,9 +584,9 @@ impl Repository {
     /// ```
     ///
     /// # Errors
-    /// If there is no such page, if the host fails, and [`LedgerError::PageInUse`] if a handle of the page
-    /// or of something in it (a database, a snapshot, a watcher) is there, in this process or another.
-    /// Another process closes a page up to ten seconds after its last handle.
+    /// If there is no such page, if the host fails, and [`LedgerError::PageInUse`] if a handle of
+    /// the page or of something in it (a database, a snapshot, a watcher) is there, in this process
+    /// or another. Another process closes a page up to ten seconds after its last handle.
     pub fn delete_page(&self, ledger: &str, id: PageId) -> Result<()> {
         match deletion::begin(self.presence(), (ledger, id), Only::All)? {
             Some(number) => deletion::finish(&self.host, number),

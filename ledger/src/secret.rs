@@ -7,7 +7,8 @@ use siphasher::sip::SipHasher24;
 
 use crate::digest::Digest;
 
-/// The secret of a page: 32 bytes. Copies of a page share it, so that equal contents have equal roots.
+/// The secret of a page: 32 bytes. Copies of a page share it, so that equal contents have equal
+/// roots.
 ///
 /// Whoever knows it can choose keys that give the tree a bad shape. `{:?}` does not show it.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::history::{History, Parent, Place, parents, place};
 
-/// Keeps what merging these heads needs, in any order: everything down to the latest commit that each
-/// path from a head leads through.
+/// Keeps what merging these heads needs, in any order: everything down to the latest commit that
+/// each path from a head leads through.
 ///
 /// The latest commits that two heads have in common are not enough. If there are several, they are
-/// merged with each other. And what leads to a head past such a commit may come from before it: whether
-/// the other head has that too, only the commits in between can tell.
+/// merged with each other. And what leads to a head past such a commit may come from before it:
+/// whether the other head has that too, only the commits in between can tell.
 ///
 /// If the first commit is one of the heads, nothing but that leads to all.
 pub(super) fn keep_for_merges(
@@ -29,11 +29,11 @@ pub(super) fn keep_for_merges(
     }
 }
 
-/// Keeps merges to which nothing leads and which can be the base of others, so that these are not made anew
-/// for each: those of two commits that two others can have in common.
+/// Keeps merges to which nothing leads and which can be the base of others, so that these are not
+/// made anew for each: those of two commits that two others can have in common.
 ///
-/// What two commits have in common leads to them on two ways, so two of its children are kept; or it is
-/// such a merge itself.
+/// What two commits have in common leads to them on two ways, so two of its children are kept; or
+/// it is such a merge itself.
 pub(super) fn keep_bases(history: &History, kept: &mut [bool]) {
     let mut children = vec![0_u32; history.len()];
     for at in (0..history.len()).filter(|at| kept[*at]) {

@@ -1,5 +1,5 @@
-//! What is done for one page: garbage is collected when it is time, what is read is protected, and what was
-//! left behind goes.
+//! What is done for one page: garbage is collected when it is time, what is read is protected, and
+//! what was left behind goes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use crate::rows::counts::Phase;
 use crate::rows::parameters::Retention;
 use crate::rows::references::References;
 
-/// How many milliseconds after a page is opened, and after each other, its commits are read to find those
-/// that are not kept.
+/// How many milliseconds after a page is opened, and after each other, its commits are read to find
+/// those that are not kept.
 pub(super) const FIRST_LOOK: u64 = 60_000;
 pub(super) const LOOKS: u64 = 600_000;
 
@@ -37,8 +37,8 @@ struct Seen {
     next_look: u64,
     /// The number of the next piece when the commits were read last, or the page was seen first.
     next_piece: Option<u64>,
-    /// What named commits when they were read last. `None` if they are to be read again although nothing else is
-    /// named.
+    /// What named commits when they were read last. `None` if they are to be read again although
+    /// nothing else is named.
     names: Option<u64>,
 }
 
@@ -102,7 +102,8 @@ impl Care {
         unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
     }
 
-    /// Removes what this process has left of a page that it has closed. `false` if there can be more.
+    /// Removes what this process has left of a page that it has closed. `false` if there can be
+    /// more.
     pub(super) fn leave(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
         let (page, streams) = (&self.page, &self.page.process.streams);
         if !self.has_left() {

@@ -28,8 +28,8 @@ const SIGN_OF_LIFE: u64 = 10_000;
 /// How many rows with marks a slice writes or removes.
 const MARKS: usize = 16;
 
-/// How often the commits are read again because something else is kept since, before that is decided with the right to
-/// write. It is only computed then, since the commits are read before.
+/// How often the commits are read again because something else is kept since, before that is
+/// decided with the right to write. It is only computed then, since the commits are read before.
 const CHANGES: usize = 10;
 
 /// What a collection has removed.
@@ -146,7 +146,8 @@ impl Collector {
         self.has_waiting
     }
 
-    /// Whether what is kept stays so until something else is named. Pins go, and commits get too old, without that.
+    /// Whether what is kept stays so until something else is named. Pins go, and commits get too
+    /// old, without that.
     pub(super) fn is_lasting(&self) -> bool {
         self.is_lasting
     }
@@ -194,8 +195,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Ends the round of a process that has ended while it marked. No commit goes during such a round, so this
-    /// collection would find only what was garbage before.
+    /// Ends the round of a process that has ended while it marked. No commit goes during such a
+    /// round, so this collection would find only what was garbage before.
     fn end_dead_mark(&mut self) -> Result<()> {
         let is_marking = |counts: &Counts| counts.round.phase == Phase::Marking;
         if !is_marking(&self.page.rows.counts(&*self.page.read()?)?) {
@@ -234,7 +235,8 @@ impl Collector {
     /// Does one slice. `false` once nothing is under way.
     ///
     /// # Errors
-    /// If the host is busy, the next step does the same slice again. Otherwise nothing is under way any more.
+    /// If the host is busy, the next step does the same slice again. Otherwise nothing is under way
+    /// any more.
     pub(crate) fn step(&mut self) -> Result<bool> {
         let mut state = std::mem::replace(&mut self.state, State::Idle);
         match self.slice(&mut state) {
@@ -254,8 +256,8 @@ impl Collector {
         }
     }
 
-    /// Does one slice, and gives what comes next; `None` if that is more of the same. After an error, the state is
-    /// as before.
+    /// Does one slice, and gives what comes next; `None` if that is more of the same. After an
+    /// error, the state is as before.
     fn slice(&mut self, state: &mut State) -> Result<Option<State>> {
         Ok(match state {
             State::Idle => None,
@@ -386,15 +388,16 @@ impl Collector {
         Ok(state)
     }
 
-    /// Whether there is much garbage, reference rows that say what is, or a round that nobody continues.
+    /// Whether there is much garbage, reference rows that say what is, or a round that nobody
+    /// continues.
     fn is_worth_it(&self) -> Result<bool> {
         let counts = self.page.rows.counts(&*self.page.read()?)?;
         let is_idle = counts.round.phase == Phase::Idle && counts.references == References::Off;
         Ok(!is_idle || self.has_much(&counts))
     }
 
-    /// Whether nobody else collects, or whoever did has ended, or has not changed the row for so long
-    /// that it must be relieved.
+    /// Whether nobody else collects, or whoever did has ended, or has not changed the row for so
+    /// long that it must be relieved.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
         let (process, now) = (counts.round.process, self.page.process.now());
         if counts.round.phase == Phase::Idle || !self.page.process.lives(tx, &process)? {
@@ -527,8 +530,8 @@ impl Collector {
         }
         Ok(match is_all {
             false => None,
-            // What has become garbage since another process began its round is still there, and what streams have
-            // kept for that round.
+            // What has become garbage since another process began its round is still there, and
+            // what streams have kept for that round.
             true if self.is_adopted => Some(self.streams()?),
             true => Some(State::Idle),
         })

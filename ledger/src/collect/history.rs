@@ -71,8 +71,8 @@ impl History {
         }
     }
 
-    /// The history of what was found, and of the commits that came meanwhile and that these name, with all that leads
-    /// to them.
+    /// The history of what was found, and of the commits that came meanwhile and that these name,
+    /// with all that leads to them.
     pub(super) fn new(
         page: &OpenPage,
         host: &dyn KvRead,
@@ -96,8 +96,8 @@ impl History {
     }
 
     /// # Errors
-    /// If a commit has no later generation than its parents. Walks by generation would go through its history again
-    /// and again.
+    /// If a commit has no later generation than its parents. Walks by generation would go through
+    /// its history again and again.
     fn of(found: Found, sorted: usize) -> Result<Self> {
         let (commits, named): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut history = History { commits, sorted, pruned: Vec::new() };

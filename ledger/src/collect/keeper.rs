@@ -1,5 +1,5 @@
-//! What a process does for all that it has open, without being asked: renews its lease, protects what is read
-//! for long, and collects garbage.
+//! What a process does for all that it has open, without being asked: renews its lease, protects
+//! what is read for long, and collects garbage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,9 +26,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// The threads that care for the pages of a repository. They end when this is dropped.
 ///
-/// One of them does nothing but tell other processes that this one lives, what it reads and what it has open, and
-/// let what others have committed be merged: a collection or a deletion on the other one can take hours, and what
-/// is read is protected within two minutes or not at all.
+/// One of them does nothing but tell other processes that this one lives, what it reads and what it
+/// has open, and let what others have committed be merged: a collection or a deletion on the other
+/// one can take hours, and what is read is protected within two minutes or not at all.
 pub(crate) struct Keeper {
     inner: Arc<Inner>,
     /// The threads are not wanted: somebody else says when.
@@ -60,8 +60,9 @@ struct Known {
     care: Weak<Care>,
     /// Somebody has this as long as the page is open.
     open: Weak<()>,
-    /// After the page is closed, its rows are still there that this process has left. A page with a database of
-    /// its own has a lease there, which is given back when the page is closed; with it, the rows go.
+    /// After the page is closed, its rows are still there that this process has left. A page with a
+    /// database of its own has a lease there, which is given back when the page is closed; with it,
+    /// the rows go.
     left: Option<Arc<Care>>,
 }
 
@@ -102,9 +103,9 @@ impl Keeper {
         }
     }
 
-    /// Cares for a page as long as somebody has what this gives. If the page is open in this process, or was a
-    /// moment ago, so that something of it is still there, that goes on: there are never two who know different
-    /// things of what is read.
+    /// Cares for a page as long as somebody has what this gives. If the page is open in this
+    /// process, or was a moment ago, so that something of it is still there, that goes on: there
+    /// are never two who know different things of what is read.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -161,7 +162,8 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if !self.made_by.is_this() {
-            // What one of the threads had locked when it was forked stays so. The lease is that of the parent.
+            // What one of the threads had locked when it was forked stays so. The lease is that of
+            // the parent.
             let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(std::mem::take(threads));
             return;
@@ -212,7 +214,8 @@ impl Inner {
         pages.iter().filter_map(there).collect()
     }
 
-    /// Forgets a page that is closed, and in which nothing is left. Who cares for it at the moment is still known.
+    /// Forgets a page that is closed, and in which nothing is left. Who cares for it at the moment
+    /// is still known.
     fn forget(&self, number: u64) {
         if let Some(page) = self.pages().get_mut(&number)
             && !page.is_open()

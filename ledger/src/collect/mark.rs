@@ -30,8 +30,8 @@ const SLICE: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 enum Ahead {
     Node(Digest),
-    /// The part of a value with so many levels of index pieces, its length, and whether it may be at the
-    /// remote alone.
+    /// The part of a value with so many levels of index pieces, its length, and whether it may be
+    /// at the remote alone.
     Value(Digest, u8, u64, bool),
 }
 
@@ -146,7 +146,8 @@ impl Mark {
             Ahead::Value(digest, ..) => (Kind::Index, digest),
         };
         let missing = || LedgerError::missing(kind, digest);
-        // A lazy value comes later, or never. Until it is here, nobody has compared it with what names it.
+        // A lazy value comes later, or never. Until it is here, nobody has compared it with what
+        // names it.
         let is_believed = !matches!(ahead, Ahead::Value(.., true)) || !is_attached;
         let number = match rows.piece_number(host, kind, digest) {
             Err(LedgerError::Integrity { .. }) if !is_believed => return Ok(()),

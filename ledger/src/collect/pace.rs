@@ -11,8 +11,8 @@ const SHORT: Duration = Duration::from_micros(1_500);
 const LEAST: usize = 32;
 const MOST: usize = 1_024;
 
-/// How many rows a slice may change. Each lies at a random place, so the commit writes a page of the host for it, and
-/// how long that takes only the host knows: the slices before tell.
+/// How many rows a slice may change. Each lies at a random place, so the commit writes a page of
+/// the host for it, and how long that takes only the host knows: the slices before tell.
 #[derive(Debug)]
 pub(super) struct Pace {
     rows: usize,

@@ -30,15 +30,17 @@ pub enum KeptCommit {
     ByRuleForBranch(String),
     /// The rule keeps it, because this tag leads to it.
     ByRuleForTag(String),
-    /// This commit is not at the [remote](crate::Page::remote) yet: it is the same one, or was made on it.
+    /// This commit is not at the [remote](crate::Page::remote) yet: it is the same one, or was made
+    /// on it.
     IsUnsynced(CommitId),
     /// The page is being attached to its remote, or detached, and a branch or tag leads to it.
     IsBeingAttached,
-    /// Merging this branch with the others needs it, because the branch left them there or before. Once the
-    /// branch is removed, or stands at a later commit, this is no reason; sometimes the commit then
-    /// stays because it [is where other merges begin](KeptCommit::IsMergeBase).
+    /// Merging this branch with the others needs it, because the branch left them there or before.
+    /// Once the branch is removed, or stands at a later commit, this is no reason; sometimes the
+    /// commit then stays because it [is where other merges begin](KeptCommit::IsMergeBase).
     MergesBranch(String),
-    /// The same holds for a commit on which a transaction of a connection is to commit, or that a receiver has added.
+    /// The same holds for a commit on which a transaction of a connection is to commit, or that a
+    /// receiver has added.
     MergesBase,
     /// It is a merge that nothing leads to, and that other merges begin with.
     IsMergeBase,
@@ -192,8 +194,8 @@ impl Of<'_> {
         }
     }
 
-    /// The branches because of which merging needs the commit: the others alone, of which each has a newer head, do
-    /// not need it.
+    /// The branches because of which merging needs the commit: the others alone, of which each has
+    /// a newer head, do not need it.
     fn merging(&self) -> Vec<KeptCommit> {
         let mut all: Vec<(Option<&String>, Vec<CommitId>)> =
             self.names.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();

@@ -30,7 +30,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Does a part of it, in one transaction of the host. `false` once all is done, or not wanted any more.
+    /// Does a part of it, in one transaction of the host. `false` once all is done, or not wanted
+    /// any more.
     pub(crate) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
         use std::ops::ControlFlow::{Break, Continue};
         let rows = &page.rows;
@@ -92,8 +93,8 @@ impl Build {
     }
 }
 
-/// Removes reference rows of a page that does not keep them, in one transaction of the host. `false` if no
-/// more are left, or they are kept again.
+/// Removes reference rows of a page that does not keep them, in one transaction of the host.
+/// `false` if no more are left, or they are kept again.
 pub(crate) fn clear(page: &OpenPage, options: &TxOptions) -> Result<bool> {
     let mut tx = page.host.begin(options)?;
     page.rows.check_there(&tx)?;

@@ -19,8 +19,8 @@ use crate::rows::retention::Pruned;
 /// How many commits a slice removes or marks at most.
 const SLICE: usize = 128;
 
-/// A commit that is not kept stays for so many milliseconds, because a transaction of another process
-/// may have begun on it.
+/// A commit that is not kept stays for so many milliseconds, because a transaction of another
+/// process may have begun on it.
 const GRACE: u64 = 120_000;
 
 /// A time further ahead than this was not written by this clock.
@@ -39,8 +39,8 @@ pub(super) struct Retire {
     to_keep: VecDeque<CommitId>,
     /// The commits to be removed: the oldest first.
     to_remove: VecDeque<usize>,
-    /// Some commits are not kept, and it is not yet time to remove them. For who is alone it is time as soon as
-    /// they have their rows, so this is about commits without one.
+    /// Some commits are not kept, and it is not yet time to remove them. For who is alone it is
+    /// time as soon as they have their rows, so this is about commits without one.
     pub(super) has_waiting: bool,
     /// No commit is kept for as long as somebody reads it, or until it is old enough.
     pub(super) is_lasting: bool,
@@ -88,8 +88,8 @@ impl Retire {
         Self::decided(page, &page.read()?, found)
     }
 
-    /// Reads all commits, decides with the right to write, and does the first part: so nobody can name something else
-    /// in between. Says how many commits were removed.
+    /// Reads all commits, decides with the right to write, and does the first part: so nobody can
+    /// name something else in between. Says how many commits were removed.
     pub(super) fn at_once(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
         let found = History::read(page)?;
         let tx = page.host.begin(options)?;
@@ -145,8 +145,8 @@ impl Retire {
             match self.history.place(id) {
                 Some(at) if kept[at] => self.to_keep.push_back(*id),
                 Some(at) => {
-                    // Without other processes, the pins of this one say all, so nobody has to wait. The row is
-                    // there for commits that are made before the removal.
+                    // Without other processes, the pins of this one say all, so nobody has to wait.
+                    // The row is there for commits that are made before the removal.
                     if is_alone || *after <= now {
                         due.insert(at);
                     }
@@ -219,8 +219,8 @@ impl Retire {
         let mut slice = all.clone();
         slice.retain(|at| free.contains(&self.history.commit(*at).id));
         let removed = self.remove(page, &mut tx, &slice, &mut counts).and_then(|removed| {
-            // Commits without new pieces count too, since others may need what they have no more. With
-            // reference rows, rows say what may be garbage.
+            // Commits without new pieces count too, since others may need what they have no more.
+            // With reference rows, rows say what may be garbage.
             if counts.references == References::Off {
                 counts.suspects =
                     counts.suspects.saturating_add(removed.pieces + slice.len() as u64);

@@ -45,8 +45,8 @@ fn is_over(state: StreamState, now: &Round) -> bool {
 }
 
 impl Leftovers {
-    /// Gives up the streams of processes without a lease, and those that this process has given up. `None`
-    /// if nothing else is to be done then, unless the rows are to be read in any case.
+    /// Gives up the streams of processes without a lease, and those that this process has given up.
+    /// `None` if nothing else is to be done then, unless the rows are to be read in any case.
     pub(super) fn new(page: &OpenPage, options: &TxOptions, always: bool) -> Result<Option<Self>> {
         page.process.streams.forget_unheld(page.rows.page, page.process.now());
         let (own, streams) = (page.process.id(), page.rows.streams(&*page.read()?)?);
@@ -86,8 +86,8 @@ impl Leftovers {
         Ok(true)
     }
 
-    /// The next rows of streams that are given up or over, how far they were looked for, and whether that is
-    /// all.
+    /// The next rows of streams that are given up or over, how far they were looked for, and
+    /// whether that is all.
     fn find(&self, page: &OpenPage) -> Result<(Vec<StreamedRow>, Option<StreamedRow>, bool)> {
         let host = page.read()?;
         let round = page.rows.counts(&host)?.round;

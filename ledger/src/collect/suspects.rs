@@ -15,8 +15,8 @@ use crate::rows::statuses::Remote;
 const PIECES: usize = 256;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// A piece that is removed has two rows: its own, and that it is a suspect. A child loses a row, and may become a
-/// suspect.
+/// A piece that is removed has two rows: its own, and that it is a suspect. A child loses a row,
+/// and may become a suspect.
 const ROWS_EACH: usize = 2;
 
 /// Pieces that may be garbage, one slice after the other.
@@ -26,7 +26,8 @@ pub(super) struct Suspects {
     after: Option<Digest>,
     /// What came since may be before `after`.
     has_new: bool,
-    /// What is wrong with the first piece that could not be read. It stays, with all that it leads to.
+    /// What is wrong with the first piece that could not be read. It stays, with all that it leads
+    /// to.
     damage: Option<LedgerError>,
     removed: u64,
     pace: Pace,

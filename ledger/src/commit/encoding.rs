@@ -8,7 +8,8 @@ use crate::ids::CommitId;
 /// Author and message together have at most so many bytes.
 pub(crate) const MAX_WORDS_LEN: usize = 4_096;
 
-/// Commits that are made here have smaller generations, so that one and the number of resets are one number.
+/// Commits that are made here have smaller generations, so that one and the number of resets are
+/// one number.
 pub(crate) const GENERATIONS: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
@@ -48,8 +49,8 @@ pub enum Origin {
         /// Why; may be empty.
         message: String,
     },
-    /// A merge of two commits, the one with the smaller ID first. It is a function of these and of its
-    /// contents.
+    /// A merge of two commits, the one with the smaller ID first. It is a function of these and of
+    /// its contents.
     Merge {
         /// The parents.
         parents: [CommitId; 2],

@@ -21,8 +21,8 @@ impl CommitTime {
     /// its parent: another copy takes no other one.
     pub(crate) const FAR: u64 = CommitTime::LIMIT / 2;
 
-    /// The time of a change, after its parent: that of the clock, unless the parent is later. `None` if the parent
-    /// has the last one.
+    /// The time of a change, after its parent: that of the clock, unless the parent is later.
+    /// `None` if the parent has the last one.
     pub(crate) fn after(parent: CommitTime, clock: CommitTime) -> Option<Self> {
         let time = clock.0.max(parent.0.saturating_add(1));
         (time < Self::LIMIT).then_some(CommitTime(time))
@@ -39,7 +39,8 @@ impl CommitTime {
         CommitTime(self.0.saturating_add(1).min(Self::FAR - 1))
     }
 
-    /// As many milliseconds later as `millis` says, with the same counter. The last one if there is none so late.
+    /// As many milliseconds later as `millis` says, with the same counter. The last one if there is
+    /// none so late.
     pub(crate) fn later(self, millis: u64) -> Self {
         let ticks = millis.saturating_mul(1 << COUNTER_BITS);
         CommitTime(self.0.saturating_add(ticks).min(Self::LIMIT - 1))

@@ -7,7 +7,8 @@ use crate::digest::{Digest, Kind};
 use crate::ids::{CommitId, PageId};
 
 impl LedgerError {
-    /// An error of any kind, for who implements a trait of this crate. Running the operation again does not help.
+    /// An error of any kind, for who implements a trait of this crate. Running the operation again
+    /// does not help.
     ///
     /// ```
     /// use permazen_ledger::LedgerError;
@@ -104,7 +105,8 @@ impl LedgerError {
         LedgerError::Exists { page: 0, what: "page", name: format!("{ledger} {id}") }
     }
 
-    /// The same error, if it is about a resolver and does not say which merge it was asked for, with that.
+    /// The same error, if it is about a resolver and does not say which merge it was asked for,
+    /// with that.
     pub(crate) fn of_merge(mut self, of_page: u64, of_commits: &[CommitId]) -> Self {
         if let LedgerError::Resolver { page, commits, .. } = &mut self {
             if *page == 0 {

@@ -1,5 +1,5 @@
-//! What can go wrong in a ledger: `made.rs` makes errors, `family.rs` says what can be done about them and makes
-//! errors of stores of them, `words.rs` has parts of their messages.
+//! What can go wrong in a ledger: `made.rs` makes errors, `family.rs` says what can be done about
+//! them and makes errors of stores of them, `words.rs` has parts of their messages.
 
 mod family;
 mod made;
@@ -90,7 +90,8 @@ pub enum LedgerError {
         /// The digest of its top piece: equal values have equal digests.
         digest: Digest,
     },
-    /// The source of a page has not answered, or not in time. What has come is kept. Fetch again later.
+    /// The source of a page has not answered, or not in time. What has come is kept. Fetch again
+    /// later.
     #[error("no answer from source {name} of page {page}: {reason}; fetch again later")]
     Network {
         /// The number of the page.
@@ -112,8 +113,8 @@ pub enum LedgerError {
         /// Its digest.
         digest: Digest,
     },
-    /// A commit from elsewhere is more than a day ahead of the clock. Set the clock that is wrong, here or where the
-    /// commit was made, and add it again; or add it with
+    /// A commit from elsewhere is more than a day ahead of the clock. Set the clock that is wrong,
+    /// here or where the commit was made, and add it again; or add it with
     /// [`Receiver::taking_commits_ahead`](crate::Receiver::taking_commits_ahead).
     #[error(
         "commit {commit} for page {page} has a time {millis} ms after 1970, more than a day ahead of the clock here: \
@@ -128,8 +129,9 @@ pub enum LedgerError {
         /// Its time.
         millis: u64,
     },
-    /// Nothing can be committed on a commit, because it has the last time or the last generation that there is: a
-    /// clock was far ahead, or it comes from elsewhere. Nothing was changed. Reset the branch to an earlier commit.
+    /// Nothing can be committed on a commit, because it has the last time or the last generation
+    /// that there is: a clock was far ahead, or it comes from elsewhere. Nothing was changed. Reset
+    /// the branch to an earlier commit.
     #[error(
         "nothing can be committed on commit {commit} of page {page}, which has the last {what} that there is: \
          reset the branch to an earlier commit"
@@ -150,8 +152,8 @@ pub enum LedgerError {
         /// The commit.
         commit: CommitId,
     },
-    /// The commit is no longer kept, so what it had is gone. A transaction can be run again; the content
-    /// of a commit that was removed cannot be read any more.
+    /// The commit is no longer kept, so what it had is gone. A transaction can be run again; the
+    /// content of a commit that was removed cannot be read any more.
     #[error(
         "commit {commit} of page {page} is no longer kept: read a newer one, or keep more history"
     )]
@@ -253,8 +255,9 @@ pub enum LedgerError {
     #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
     ValueTooLong,
     /// A value is longer than what is given in one piece
-    /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)), or there is no
-    /// memory for it. Read it in parts, with [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
+    /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)),
+    /// or there is no memory for it. Read it in parts, with
+    /// [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
     /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value).
     #[error(
         "{len} bytes of the value of key {} in commit {commit} of page {page} are not given in one piece, which has at \
@@ -274,15 +277,16 @@ pub enum LedgerError {
         /// How many are given at most.
         max: u64,
     },
-    /// A reference to a value that was written in parts was put on another page than the value, or with
-    /// another handle of the repository. Nothing was changed.
+    /// A reference to a value that was written in parts was put on another page than the value, or
+    /// with another handle of the repository. Nothing was changed.
     #[error("a reference was put on page {page}, and its value was written elsewhere")]
     WrongPage {
         /// The number of the page on which it was put.
         page: u64,
     },
-    /// A value that was written in parts is not there any more: it was given up, the commit that took it
-    /// is no longer kept, or its process did not renew its lease for an hour. Nothing was changed.
+    /// A value that was written in parts is not there any more: it was given up, the commit that
+    /// took it is no longer kept, or its process did not renew its lease for an hour. Nothing was
+    /// changed.
     #[error("a value that was written in parts is no longer there on page {page}: write it again")]
     ValueGone {
         /// The number of the page.
@@ -300,13 +304,15 @@ pub enum LedgerError {
         commit: CommitId,
         /// Why.
         reason: String,
-        /// The oldest commit of the branch onto which it can be squashed: where what is named in the reason leaves
-        /// the branch, or a later commit if more than that forbids the squash. `None` if there is none but the head.
+        /// The oldest commit of the branch onto which it can be squashed: where what is named in
+        /// the reason leaves the branch, or a later commit if more than that forbids the squash.
+        /// `None` if there is none but the head.
         onto: Option<CommitId>,
     },
-    /// Commits are at the remote, and are [marked](crate::PageRemote::mark_synced) as that, but no branch or tag leads
-    /// to them: a branch was squashed, reset or removed while they were brought there. Another copy may have made
-    /// commits on them. After a squash, a merge with these could bring old values back.
+    /// Commits are at the remote, and are [marked](crate::PageRemote::mark_synced) as that, but no
+    /// branch or tag leads to them: a branch was squashed, reset or removed while they were brought
+    /// there. Another copy may have made commits on them. After a squash, a merge with these could
+    /// bring old values back.
     #[error(
         "commit {commit} of page {page} is at the remote, and is marked as that, but no branch or tag leads to it, as \
          after a squash, a reset or a removal; after a squash, merge it into the branch, before a commit that \
@@ -328,8 +334,8 @@ pub enum LedgerError {
         /// The branch.
         branch: String,
     },
-    /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is tried
-    /// again later.
+    /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is
+    /// tried again later.
     #[error("{} were not merged: {reason}", merged(*page, commits))]
     Resolver {
         /// The number of the page; 0 if it is not known.

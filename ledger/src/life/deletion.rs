@@ -1,5 +1,5 @@
-//! Deleting pages: it is decided in one transaction, and then the rows go in slices, or the database of
-//! the page. Any process continues what another one has begun.
+//! Deleting pages: it is decided in one transaction, and then the rows go in slices, or the
+//! database of the page. Any process continues what another one has begun.
 
 use permazen_kv::{KvRead, TxOptions};
 
@@ -25,8 +25,8 @@ pub(crate) enum Only {
     Empty,
 }
 
-/// Decides that a page is deleted, if nobody has it open, and gives its number. `None` if something would
-/// be lost that must not.
+/// Decides that a page is deleted, if nobody has it open, and gives its number. `None` if something
+/// would be lost that must not.
 ///
 /// # Errors
 /// If there is no such page, or it is open.
@@ -54,8 +54,8 @@ pub(crate) fn begin(
         }
         if host.is_separate() {
             if only == Only::Empty {
-                // In one transaction: a process that others took for dead may still write. If the page is
-                // not deleted after this, who opens it takes that back.
+                // In one transaction: a process that others took for dead may still write. If the
+                // page is not deleted after this, who opens it takes that back.
                 let database = host.of_page(number)?;
                 let mut tx = database.begin(&TxOptions::writing())?;
                 if only_here(&tx, &page)?.is_some() {
@@ -77,8 +77,8 @@ pub(crate) fn begin(
     Ok(decided.then_some(number))
 }
 
-/// What a page has that is only here. `None` if nothing is lost with it. Nobody has it open, so what was
-/// streamed and no commit has is garbage.
+/// What a page has that is only here. `None` if nothing is lost with it. Nobody has it open, so
+/// what was streamed and no commit has is garbage.
 pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
     if !page.tags(host)?.is_empty() {
         return Ok(Some(KeptPage::HasTags));
@@ -102,7 +102,8 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
         has_local = !page.is_transient(host, &digest)?;
         Ok(!has_local)
     })?;
-    // What no head leads to is not lost: it is about to be removed, or is a merge that can be made again.
+    // What no head leads to is not lost: it is about to be removed, or is a merge that can be made
+    // again.
     let is_unsynced = has_local || !page.named_unsynced(host)?.is_empty();
     Ok(is_unsynced.then_some(KeptPage::IsUnsynced))
 }
@@ -143,8 +144,8 @@ fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
     Ok(rows::page_row(host, number)?.is_some_and(|row| row.state == PageState::Deleting))
 }
 
-/// Continues what processes have begun and not ended, as long as it is to go on: pages that they deleted, and
-/// pages that they did not complete. Gives the first error, after the rest was done.
+/// Continues what processes have begun and not ended, as long as it is to go on: pages that they
+/// deleted, and pages that they did not complete. Gives the first error, after the rest was done.
 pub(crate) fn finish_all(host: &Host, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let pages = rows::page_rows(&*host.repository.begin(&TxOptions::reading())?)?;
     let mut result = Ok(());

@@ -12,7 +12,8 @@ pub enum KeptPage {
     HasTags,
     /// It has commits, and no remote.
     HasNoRemote,
-    /// What it has is still to be listed for its remote. [`PageRemote::attach`](crate::PageRemote::attach) continues that.
+    /// What it has is still to be listed for its remote.
+    /// [`PageRemote::attach`](crate::PageRemote::attach) continues that.
     IsBeingAttached,
     /// It has branches other than `main`, of which no remote knows.
     HasBranches,

@@ -16,8 +16,8 @@ use crate::rows::repository::{PageRow, PageState, device, page_row};
 
 /// The pages that this process has open, with a row for each.
 ///
-/// A page whose last handle was dropped stays open until the next upkeep, so who opens and closes a page
-/// again and again writes nothing.
+/// A page whose last handle was dropped stays open until the next upkeep, so who opens and closes a
+/// page again and again writes nothing.
 pub(crate) struct Presence {
     host: Arc<Host>,
     process: Arc<Process>,
@@ -137,8 +137,8 @@ impl Presence {
         Ok((process, device))
     }
 
-    /// What is written in the database of the page when it is opened. From here on nobody decides to delete it. What
-    /// somebody has not completed is void.
+    /// What is written in the database of the page when it is opened. From here on nobody decides
+    /// to delete it. What somebody has not completed is void.
     fn begin_life(&self, page: u64, database: &dyn KvDatabase, device: [u8; 24]) -> Result<()> {
         let rows = self.host.rows(page);
         let mut tx = database.begin(&TxOptions::writing())?;
@@ -147,8 +147,8 @@ impl Presence {
         Ok(tx.commit()?)
     }
 
-    /// Closes the pages that have no handles any more. If others have taken the lease of this process,
-    /// says again what it has open.
+    /// Closes the pages that have no handles any more. If others have taken the lease of this
+    /// process, says again what it has open.
     pub(crate) fn keep(&self) -> Result<()> {
         let _writing = self.writing()?;
         // Without a row there is nothing to write.
@@ -199,11 +199,12 @@ impl Presence {
         Ok(())
     }
 
-    /// Runs a function with a transaction in which this process has the page closed, and commits if it
-    /// says so. Nobody opens the page here meanwhile.
+    /// Runs a function with a transaction in which this process has the page closed, and commits if
+    /// it says so. Nobody opens the page here meanwhile.
     ///
     /// # Errors
-    /// If a handle of this process has the page open, or another process has; those of the function.
+    /// If a handle of this process has the page open, or another process has; those of the
+    /// function.
     pub(crate) fn with_closed(
         &self,
         page: u64,
@@ -251,8 +252,9 @@ impl Presence {
         Ok(true)
     }
 
-    /// Closes what processes had open that have ended, and gives this time as that of their end. Takes
-    /// the times away that have no page. `true` if other processes seem to have ended, which is not yet sure.
+    /// Closes what processes had open that have ended, and gives this time as that of their end.
+    /// Takes the times away that have no page. `true` if other processes seem to have ended, which
+    /// is not yet sure.
     pub(crate) fn close_ended(&self) -> Result<bool> {
         let now = self.process.now();
         let is_more = self.process.take_ended(self.repository())?;
@@ -328,8 +330,8 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
     }
 }
 
-/// Nothing protects what is read in a host that this process cannot write: one that is open for reading only, or on
-/// a full disk.
+/// Nothing protects what is read in a host that this process cannot write: one that is open for
+/// reading only, or on a full disk.
 fn unless_read_only(error: LedgerError) -> Result<()> {
     match error {
         LedgerError::Host(

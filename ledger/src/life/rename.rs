@@ -9,11 +9,11 @@ use crate::repository::Repository;
 use crate::rows::repository::{self as rows, PageState};
 
 impl Repository {
-    /// Gives a page that nobody has open another ledger name and ID, in one transaction. The page keeps all
-    /// that it has; its commits and contents do not name it.
+    /// Gives a page that nobody has open another ledger name and ID, in one transaction. The page
+    /// keeps all that it has; its commits and contents do not name it.
     ///
-    /// So a page can be moved aside, for example a damaged one that is to be examined while another takes
-    /// its place.
+    /// So a page can be moved aside, for example a damaged one that is to be examined while another
+    /// takes its place.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -28,8 +28,9 @@ impl Repository {
     /// ```
     ///
     /// # Errors
-    /// If there is no page `from`, if there is a page `to`, if the new name of the ledger is empty or longer
-    /// than 128 bytes, if a process has the page open ([`LedgerError::PageInUse`]), or if the host fails.
+    /// If there is no page `from`, if there is a page `to`, if the new name of the ledger is empty
+    /// or longer than 128 bytes, if a process has the page open ([`LedgerError::PageInUse`]), or if
+    /// the host fails.
     pub fn rename_page(&self, from: (&str, PageId), to: (&str, PageId)) -> Result<()> {
         rows::check_ledger(to.0)?;
         let no_such = || LedgerError::no_page(from.0, &from.1);

@@ -29,8 +29,8 @@ pub struct PageUsage {
 }
 
 impl Repository {
-    /// The pages with the time at which they were closed last: first those that are closed, the least
-    /// recently closed one first, then those that are open.
+    /// The pages with the time at which they were closed last: first those that are closed, the
+    /// least recently closed one first, then those that are open.
     ///
     /// A page is closed within ten seconds after its last handle is dropped, by
     /// [`upkeep`](Repository::upkeep).
@@ -69,11 +69,13 @@ impl Repository {
         Ok(usage.into_iter().map(|(page, _)| page).collect())
     }
 
-    /// Removes a page that nobody has open, if nothing is lost by that, and says whether it was removed.
+    /// Removes a page that nobody has open, if nothing is lost by that, and says whether it was
+    /// removed.
     ///
-    /// Nothing is lost if the page has neither commits nor tags. Nothing is lost either if it is attached to a
-    /// [remote](crate::PageRemote) and all of its commits and pieces are there, it has no tag, no branch but
-    /// `main`, and none that was ever reset, squashed or removed: no remote knows of these.
+    /// Nothing is lost if the page has neither commits nor tags. Nothing is lost either if it is
+    /// attached to a [remote](crate::PageRemote) and all of its commits and pieces are there, it
+    /// has no tag, no branch but `main`, and none that was ever reset, squashed or removed: no
+    /// remote knows of these.
     ///
     /// Of several who evict a page at once, one is told so.
     ///
@@ -88,8 +90,8 @@ impl Repository {
         }
     }
 
-    /// Why a page is not [evicted](Repository::evict). `None` if it would be. Costs a few gets, and a step for
-    /// each piece that is only here and was streamed and not attached.
+    /// Why a page is not [evicted](Repository::evict). `None` if it would be. Costs a few gets, and
+    /// a step for each piece that is only here and was streamed and not attached.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -125,8 +127,8 @@ impl Repository {
         deletion::only_here(&database.begin(&TxOptions::reading())?, &self.host().rows(number))
     }
 
-    /// Removes every page that was closed at least so long ago and can be [evicted](Repository::evict), and
-    /// says which.
+    /// Removes every page that was closed at least so long ago and can be
+    /// [evicted](Repository::evict), and says which.
     ///
     /// # Errors
     /// The first error of a page, after the others were removed.
@@ -149,8 +151,8 @@ impl Repository {
         failed.map(|()| evicted)
     }
 
-    /// Removes the least recently closed page that can be [evicted](Repository::evict), and says which.
-    /// `None` if there is none.
+    /// Removes the least recently closed page that can be [evicted](Repository::evict), and says
+    /// which. `None` if there is none.
     ///
     /// # Errors
     /// If none was removed, the first error of a page.

@@ -1,5 +1,5 @@
-//! The merge of two commits, and the base that their changes are compared with, which can be a merge
-//! itself.
+//! The merge of two commits, and the base that their changes are compared with, which can be a
+//! merge itself.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(super) fn merged(
     found: Relation,
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
-    // A base can be a merge that needs a base. No call is made for each, because they can be as many as
-    // there are commits.
+    // A base can be a merge that needs a base. No call is made for each, because they can be as
+    // many as there are commits.
     let (mut step, mut waiting) = (Step::new(shared, heads, found)?, Vec::new());
     loop {
         match step.next_pair(shared)? {
@@ -101,8 +101,8 @@ impl Step {
         let mut parents = [older_id, newer_id];
         parents.sort();
         let (draft, conflicts) = match self.changes {
-            // A side without changes has nothing of its own but merges. What is said of the content of the
-            // other one is said of the same content here.
+            // A side without changes has nothing of its own but merges. What is said of the content
+            // of the other one is said of the same content here.
             [_, false] => (Draft::unchanged(older.root), older_commit.conflicts),
             [false, true] => (Draft::unchanged(newer.root), newer_commit.conflicts),
             [true, true] => {

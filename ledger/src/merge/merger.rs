@@ -12,8 +12,8 @@ use crate::error::Result;
 ///
 /// An error of its own kind is [`LedgerError::other`](crate::LedgerError::other).
 pub trait Merger {
-    /// Looks at both sides before anything is decided. With all policies, and also where a resolver decides, each
-    /// merger is asked that a merge uses.
+    /// Looks at both sides before anything is decided. With all policies, and also where a resolver
+    /// decides, each merger is asked that a merge uses.
     ///
     /// ```
     /// use permazen_kv::KeySpan;
@@ -55,8 +55,8 @@ pub trait Merger {
         Ok(Resolution::Newer)
     }
 
-    /// Whether [`resolve`](Merger::resolve) looks at values. If not, a [`Conflict`] has none, and values that
-    /// are not here can be merged. If so, one that is not here ends the merge with
+    /// Whether [`resolve`](Merger::resolve) looks at values. If not, a [`Conflict`] has none, and
+    /// values that are not here can be merged. If so, one that is not here ends the merge with
     /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch).
     fn needs_values(&self) -> bool {
         true
@@ -67,9 +67,10 @@ pub trait Merger {
         false
     }
 
-    /// Makes the derived entries anew from the others: `merged` has the entries of the merge, and the
-    /// derived ones as the newer side has them. Whatever it writes is part of the merge. Called once
-    /// for each merge in which both sides have changes, if [`has_derived`](Merger::has_derived).
+    /// Makes the derived entries anew from the others: `merged` has the entries of the merge, and
+    /// the derived ones as the newer side has them. Whatever it writes is part of the merge. Called
+    /// once for each merge in which both sides have changes, if
+    /// [`has_derived`](Merger::has_derived).
     ///
     /// ```
     /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -116,9 +117,10 @@ pub trait Merger {
         Ok(())
     }
 
-    /// The same with both sides of the merge. A merger that has this one needs no [`finish`](Merger::finish), which
-    /// is called otherwise. So what is derived can cost what the changes cost: `sides.changes` gives the entries
-    /// that a side has changed, and `merged` what they have become.
+    /// The same with both sides of the merge. A merger that has this one needs no
+    /// [`finish`](Merger::finish), which is called otherwise. So what is derived can cost what the
+    /// changes cost: `sides.changes` gives the entries that a side has changed, and `merged` what
+    /// they have become.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvWrite};
@@ -185,8 +187,8 @@ pub trait Merger {
 pub enum KeyClass {
     /// Bytes.
     Value,
-    /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is added up. If it has no eight bytes on
-    /// a side, or a side has removed it, it is as any value.
+    /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is
+    /// added up. If it has no eight bytes on a side, or a side has removed it, it is as any value.
     Counter,
     /// Something that can be made anew from the other entries, such as an index. Both sides may
     /// change it, and nobody is asked: [`Merger::finish`] makes it anew. Without

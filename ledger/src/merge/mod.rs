@@ -1,8 +1,9 @@
-//! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and finds the
-//! base that changes are compared with, `strategy.rs` says who decides what comes of the changes:
-//! `merger.rs` decides entry by entry, and `content.rs` makes what it has decided. `heads.rs` merges the
-//! heads of a branch. `squash.rs` makes one commit of several, and `through.rs` finds what forbids that.
-//! `sides.rs` is what a merger can look at, and `whole_ranges.rs` a merger that mixes nothing in some ranges.
+//! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and
+//! finds the base that changes are compared with, `strategy.rs` says who decides what comes of the
+//! changes: `merger.rs` decides entry by entry, and `content.rs` makes what it has decided.
+//! `heads.rs` merges the heads of a branch. `squash.rs` makes one commit of several, and
+//! `through.rs` finds what forbids that. `sides.rs` is what a merger can look at, and
+//! `whole_ranges.rs` a merger that mixes nothing in some ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;
@@ -35,9 +36,9 @@ impl Page {
     /// Merges a commit into a branch, and gives the head of the branch after it.
     ///
     /// If the commit leads to the head, nothing is to be done. If the head leads to the commit, the
-    /// commit becomes the head. Otherwise the merge is a commit with both as its parents. It depends on
-    /// these and on what `merger` decides alone: the same merge in another copy of the page is the
-    /// same commit.
+    /// commit becomes the head. Otherwise the merge is a commit with both as its parents. It
+    /// depends on these and on what `merger` decides alone: the same merge in another copy of the
+    /// page is the same commit.
     ///
     /// Loads what both sides do not share, and gets the commits down to what they have in common.
     ///
@@ -74,16 +75,16 @@ impl Page {
     }
     /// Merges the heads of a branch until there is one, and gives it.
     ///
-    /// The two oldest are merged first, by time and ID, then their merge with the next one, and so on.
-    /// So it depends on the heads and on what `merger` decides alone: the same heads in another copy of
-    /// the page become the same commit.
+    /// The two oldest are merged first, by time and ID, then their merge with the next one, and so
+    /// on. So it depends on the heads and on what `merger` decides alone: the same heads in another
+    /// copy of the page become the same commit.
     ///
-    /// If history or contents are missing that two heads need, others are merged, and then it fails.
-    /// Costs a [`merge`](Page::merge) for each head but one.
+    /// If history or contents are missing that two heads need, others are merged, and then it
+    /// fails. Costs a [`merge`](Page::merge) for each head but one.
     ///
     /// # Errors
-    /// If there is no such branch, others change it again and again, something that a merge needs is
-    /// missing, the merger fails, or the host. What was merged before stays.
+    /// If there is no such branch, others change it again and again, something that a merge needs
+    /// is missing, the merger fails, or the host. What was merged before stays.
     pub fn merge_heads(&self, branch: &str, merger: &mut dyn Merger) -> Result<CommitId> {
         let mut strategy = ByMerger(merger);
         let mut moved = 0;

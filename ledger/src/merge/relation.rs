@@ -62,7 +62,8 @@ struct Reached<'s> {
     loaded: HashMap<CommitId, (u64, Parent)>,
     /// How many of them are not below a common one.
     open: usize,
-    /// A commit that is pruned and not below a common one. What is below it cannot be found any more.
+    /// A commit that is pruned and not below a common one. What is below it cannot be found any
+    /// more.
     missing: Option<CommitId>,
 }
 
@@ -80,8 +81,8 @@ impl<'s> Reached<'s> {
     /// Continues with the parents of a commit.
     ///
     /// # Errors
-    /// If one has no smaller generation: then it may have been passed already, and what leads to both would not be
-    /// found, or be walked through again and again.
+    /// If one has no smaller generation: then it may have been passed already, and what leads to
+    /// both would not be found, or be walked through again and again.
     fn mark_parents(&mut self, id: &CommitId, commit: &Commit, marks: u8) -> Result<()> {
         for parent in commit.parents() {
             let generation = self.add(parent, marks, |shared| shared.parent(parent, id))?;
@@ -123,8 +124,8 @@ impl<'s> Reached<'s> {
         Ok(generation)
     }
 
-    /// The commit with the largest generation, and its marks. It is `None` for the first commit of the
-    /// page, and for one that is pruned.
+    /// The commit with the largest generation, and its marks. It is `None` for the first commit of
+    /// the page, and for one that is pruned.
     fn pop_last(&mut self) -> Option<(CommitId, u8, Option<Commit>)> {
         let ((_, id), marks) = self.marks.pop_last()?;
         let is_open = marks & BELOW == 0;
@@ -188,8 +189,8 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     Ok(found)
 }
 
-/// The commits that lead to `head`, itself included, and do not lead to `onto`, which is not the first commit.
-/// `None` if `onto` does not lead to `head`.
+/// The commits that lead to `head`, itself included, and do not lead to `onto`, which is not the
+/// first commit. `None` if `onto` does not lead to `head`.
 pub(super) fn after(shared: &Shared, onto: &CommitId, head: &CommitId) -> Result<Option<Range>> {
     let mut reached = Reached::new(shared);
     reached.start(onto, BELOW)?;

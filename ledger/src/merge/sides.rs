@@ -31,9 +31,10 @@ pub(crate) fn changes(
     ThreeWayDiff::new(shared, &base, (&older, &newer), span, Direction::Forward)
 }
 
-/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value that is not here,
-/// there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side. Nor are there of one that is
-/// too long to be given in one piece: [`PageSnapshot::read_value`] reads it.
+/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value
+/// that is not here, there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its
+/// side. Nor are there of one that is too long to be given in one piece:
+/// [`PageSnapshot::read_value`] reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SideChange {
@@ -66,8 +67,8 @@ impl SideChange {
     }
 }
 
-/// What a [`Merger`](crate::Merger) can look at: both sides of a merge in which both have changes, and what they
-/// came from.
+/// What a [`Merger`](crate::Merger) can look at: both sides of a merge in which both have changes,
+/// and what they came from.
 #[derive(Clone, Copy)]
 pub struct MergeSides<'m> {
     shared: &'m Arc<Shared>,
@@ -123,8 +124,8 @@ impl<'m> MergeSides<'m> {
         PageSnapshot::new(Arc::clone(self.shared), of.pin.clone(), &of.root)
     }
 
-    /// The entries of a span that at least one side has changed, by their keys. Loads only nodes that the sides do
-    /// not share with what they came from, and one entry at a time.
+    /// The entries of a span that at least one side has changed, by their keys. Loads only nodes
+    /// that the sides do not share with what they came from, and one entry at a time.
     ///
     /// # Errors
     /// If something cannot be loaded, here or when it is asked for the next entry.

@@ -17,28 +17,30 @@ impl Page {
     /// Replaces the commits of a branch after `onto` by one with the content of the head, and gives
     /// that commit, which is then the head. `None` as message keeps that of the head.
     ///
-    /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old commits
-    /// lose their place in the branch; a program that has their IDs can still read them. If the content
-    /// is that of `onto`, the branch is reset to `onto`, and no commit is made. Transactions
-    /// of a linear database that are open on the branch are not disturbed, because its content stays.
-    /// Commits that [retention](Page::set_retention) has removed do not forbid a squash onto the first
-    /// commit.
+    /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old
+    /// commits lose their place in the branch; a program that has their IDs can still read them. If
+    /// the content is that of `onto`, the branch is reset to `onto`, and no commit is made.
+    /// Transactions of a linear database that are open on the branch are not disturbed, because its
+    /// content stays. Commits that [retention](Page::set_retention) has removed do not forbid a
+    /// squash onto the first commit.
     ///
-    /// Nothing else may lead through a commit that is replaced: no other branch, whether it leaves this one there or
-    /// at its head, no tag, no open transaction of a [connection](Page::connect) or
-    /// [branching database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver) has added, no
-    /// copy of the page that has it. Whatever does would have the replaced changes as its own, and a merge with it
-    /// would bring old values back. The error names it, and the commit onto which the branch can be squashed
-    /// instead: where the other one leaves it, or a later commit if more than that forbids the squash.
+    /// Nothing else may lead through a commit that is replaced: no other branch, whether it leaves
+    /// this one there or at its head, no tag, no open transaction of a [connection](Page::connect)
+    /// or [branching database](Page::branching_database), nothing that a
+    /// [`Receiver`](crate::Receiver) has added, no copy of the page that has it. Whatever does
+    /// would have the replaced changes as its own, and a merge with it would bring old values back.
+    /// The error names it, and the commit onto which the branch can be squashed instead: where the
+    /// other one leaves it, or a later commit if more than that forbids the squash.
     ///
-    /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and of changes that
-    /// were made on another device. Give each other copy a branch at the commit that it had last.
-    /// While commits are being sent to a remote or to another copy, nothing says so: set a tag at the newest one
-    /// before they are sent, and remove it once they are [marked](crate::PageRemote::mark_synced). It forbids the
-    /// squash.
+    /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and
+    /// of changes that were made on another device. Give each other copy a branch at the commit
+    /// that it had last. While commits are being sent to a remote or to another copy, nothing says
+    /// so: set a tag at the newest one before they are sent, and remove it once they are
+    /// [marked](crate::PageRemote::mark_synced). It forbids the squash.
     ///
-    /// Gets the commits that are replaced, those that lead to `onto` or to a name and are as new as these, and
-    /// the names of all branches and tags, and writes one transaction. Loads and writes no node.
+    /// Gets the commits that are replaced, those that lead to `onto` or to a name and are as new as
+    /// these, and the names of all branches and tags, and writes one transaction. Loads and writes
+    /// no node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -59,10 +61,10 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if something else leads through a commit
-    /// that would be replaced. If there is no such branch or commit, the branch has
-    /// several heads or is changed at the same time, the message is longer than 4,096 bytes with the
-    /// author, or the host fails. Nothing is changed then.
+    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if something else
+    /// leads through a commit that would be replaced. If there is no such branch or commit, the
+    /// branch has several heads or is changed at the same time, the message is longer than 4,096
+    /// bytes with the author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
         let shared = &self.shared;
         let keeps = shared.open.rows.keeps(&shared.read()?)?;
@@ -110,7 +112,8 @@ impl Page {
         if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
-        // So nothing else names one of the commits since they were checked, and none is at the remote since.
+        // So nothing else names one of the commits since they were checked, and none is at the
+        // remote since.
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {

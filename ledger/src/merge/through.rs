@@ -1,5 +1,5 @@
-//! What leads through commits that a squash would replace: it has their changes as its own then, and a merge
-//! with it would take them a second time.
+//! What leads through commits that a squash would replace: it has their changes as its own then,
+//! and a merge with it would take them a second time.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -33,8 +33,8 @@ impl Name {
     }
 }
 
-/// The commits that a squash would replace: those that lead to a head, and not to the commit after which it
-/// replaces.
+/// The commits that a squash would replace: those that lead to a head, and not to the commit after
+/// which it replaces.
 pub(super) struct Replaced<'s> {
     pub(super) shared: &'s Shared,
     pub(super) branch: &'s str,
@@ -43,10 +43,12 @@ pub(super) struct Replaced<'s> {
 }
 
 impl Replaced<'_> {
-    /// Fails if another name leads through one of them, another copy of the page has one, or one is at the
-    /// remote, where others may have it. `is_cut_off` says that retention has removed commits before them.
+    /// Fails if another name leads through one of them, another copy of the page has one, or one is
+    /// at the remote, where others may have it. `is_cut_off` says that retention has removed
+    /// commits before them.
     ///
-    /// The commit that the error proposes is before none of these, so that a squash onto it is possible.
+    /// The commit that the error proposes is before none of these, so that a squash onto it is
+    /// possible.
     ///
     /// Gets each commit once that leads to a name and is as new as these.
     pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
@@ -142,7 +144,8 @@ impl Replaced<'_> {
         }
     }
 
-    /// The changes that were made on another device: they came from a copy of the page, which has them.
+    /// The changes that were made on another device: they came from a copy of the page, which has
+    /// them.
     fn changes_of_other_devices(&self, host: &dyn KvRead) -> Result<BTreeSet<CommitId>> {
         let Some(here) = self.shared.open.rows.device(host)? else { return Ok(BTreeSet::new()) };
         let is_other = |link: &Link| link.device.is_some_and(|of| of != here && of != [0; 16]);
@@ -164,8 +167,9 @@ impl Replaced<'_> {
         Ok((true, synced))
     }
 
-    /// The oldest commit but the head to which all of these lead and through which each way to the head goes. So
-    /// nothing after it leads to one of them. It is not the first commit if commits before them are gone.
+    /// The oldest commit but the head to which all of these lead and through which each way to the
+    /// head goes. So nothing after it leads to one of them. It is not the first commit if commits
+    /// before them are gone.
     fn before(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
         let mut found = None;
         let mut ahead = BTreeSet::from([(self.range.get(&self.head)?.generation, self.head)]);

@@ -6,11 +6,12 @@ use super::merger::{Conflict, KeyClass, Merger, Resolution};
 use super::sides::MergeSides;
 use crate::error::{LedgerError, Result};
 
-/// Lets another merger decide, and fails where a merge would mix what both sides have made of some ranges of keys:
-/// in the merge, these ranges are as one of the two sides has them. It needs to know nothing of what lies there.
+/// Lets another merger decide, and fails where a merge would mix what both sides have made of some
+/// ranges of keys: in the merge, these ranges are as one of the two sides has them. It needs to
+/// know nothing of what lies there.
 ///
-/// So a merge of an object database does not mix the tables of schemas of two devices that have recorded different
-/// ones:
+/// So a merge of an object database does not mix the tables of schemas of two devices that have
+/// recorded different ones:
 ///
 /// ```
 /// use permazen::layout::TABLES_SPAN;
@@ -24,8 +25,8 @@ use crate::error::{LedgerError, Result};
 /// # drop(merger);
 /// ```
 ///
-/// What both sides have changed in the same way is no hindrance. If one side has all changes of the other one, and
-/// more, the ranges are as that side has them.
+/// What both sides have changed in the same way is no hindrance. If one side has all changes of the
+/// other one, and more, the ranges are as that side has them.
 #[derive(Debug, Clone)]
 pub struct WholeRanges<M> {
     merger: M,
@@ -34,8 +35,8 @@ pub struct WholeRanges<M> {
 }
 
 impl<M: Merger> WholeRanges<M> {
-    /// What a merger decides outside of these ranges. The reason is what the error says: why it is one, and what to
-    /// do.
+    /// What a merger decides outside of these ranges. The reason is what the error says: why it is
+    /// one, and what to do.
     pub fn new(merger: M, ranges: &[KeySpan<'_>], reason: impl Into<String>) -> Self {
         let owned = |span: &KeySpan<'_>| (span.min.to_vec(), span.max.map(<[u8]>::to_vec));
         WholeRanges { merger, spans: ranges.iter().map(owned).collect(), reason: reason.into() }

@@ -21,9 +21,9 @@ pub enum Priority {
     /// They must. So is everything that is put.
     #[default]
     Eager,
-    /// A page that is [attached to a remote](crate::PageRemote) need not have it, if it has more than 512 bytes:
-    /// [`PageSnapshot::fetch`](crate::PageSnapshot::fetch) gets it. [`ValueRef::lazy`](crate::ValueRef::lazy) makes
-    /// such a value.
+    /// A page that is [attached to a remote](crate::PageRemote) need not have it, if it has more
+    /// than 512 bytes: [`PageSnapshot::fetch`](crate::PageSnapshot::fetch) gets it.
+    /// [`ValueRef::lazy`](crate::ValueRef::lazy) makes such a value.
     Lazy,
 }
 
@@ -130,8 +130,8 @@ impl Items {
         self.ends.push((key_end, self.bytes.len(), payload.flags));
     }
 
-    /// Appends an item of a node, whose key is in two parts. The second one and the payload lie side by
-    /// side.
+    /// Appends an item of a node, whose key is in two parts. The second one and the payload lie
+    /// side by side.
     pub(crate) fn push_from(&mut self, prefix: &[u8], item: NodeItem<'_>) {
         self.bytes.reserve(prefix.len() + item.bytes.len());
         self.bytes.extend_from_slice(prefix);

@@ -33,8 +33,8 @@ pub(crate) struct Node {
     items_at: usize,
     /// How many entries it has, or are below it.
     entries: u64,
-    /// The children that were compared with what this node says of them: one bit for each. Empty in a
-    /// leaf.
+    /// The children that were compared with what this node says of them: one bit for each. Empty in
+    /// a leaf.
     known: Box<[AtomicU64]>,
 }
 
@@ -217,7 +217,8 @@ impl Node {
         }
     }
 
-    /// The size of the items up to this one, which is included: what the boundaries of levels count.
+    /// The size of the items up to this one, which is included: what the boundaries of levels
+    /// count.
     pub(crate) fn size_to(&self, at: usize) -> u64 {
         // Without the head of each item, and with its prefix and the constant of an item.
         #[allow(clippy::cast_possible_truncation, reason = "8")]
@@ -232,8 +233,8 @@ impl Node {
         NodeItem::parse(&self.items()[start..self.offset(at)])
     }
 
-    /// The items from this position on, which is below [`len`](Node::len). Reading them one after the
-    /// other is faster than each by its position.
+    /// The items from this position on, which is below [`len`](Node::len). Reading them one after
+    /// the other is faster than each by its position.
     pub(crate) fn items_from(&self, at: usize) -> impl Iterator<Item = NodeItem<'_>> {
         let items = self.items();
         let mut start = at.checked_sub(1).map_or(0, |before| self.offset(before));
@@ -273,7 +274,8 @@ impl Node {
         self.search_in(0..self.len, key)
     }
 
-    /// The same position, which is known to be at least `from`. It is fast if it is close to `from`.
+    /// The same position, which is known to be at least `from`. It is fast if it is close to
+    /// `from`.
     pub(crate) fn search_from(&self, from: usize, key: &[u8]) -> usize {
         let (mut low, mut step) = (from, 1);
         loop {
@@ -313,9 +315,9 @@ impl Node {
         }
     }
 
-    /// How many items from a position on are the same as those of another node from another position
-    /// on, as far as their bytes show it without a look at each: fewer than there are if the prefixes
-    /// of the nodes differ.
+    /// How many items from a position on are the same as those of another node from another
+    /// position on, as far as their bytes show it without a look at each: fewer than there are if
+    /// the prefixes of the nodes differ.
     pub(crate) fn same_items(&self, at: usize, other: &Node, other_at: usize) -> usize {
         if self.prefix() != other.prefix() {
             return 0;
@@ -335,8 +337,8 @@ impl Node {
         &self.bytes[self.items_at..]
     }
 
-    /// Whether the child at this position has been compared with what this node says of it, so that it
-    /// need not be again: both are named by their digests.
+    /// Whether the child at this position has been compared with what this node says of it, so that
+    /// it need not be again: both are named by their digests.
     pub(crate) fn is_known(&self, at: usize) -> bool {
         let word = self.known.get(at / 64).map_or(0, |word| word.load(Relaxed));
         word & 1 << (at % 64) != 0

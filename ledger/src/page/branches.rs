@@ -17,9 +17,9 @@ impl Page {
         Ok(self.shared.state(branch)?.head)
     }
 
-    /// The heads of a branch, the oldest first. A branch has several heads if
-    /// [branching databases](Page::branching_database) have committed at the same time, and they are
-    /// not merged yet.
+    /// The heads of a branch, the oldest first. A branch has several heads if [branching
+    /// databases](Page::branching_database) have committed at the same time, and they are not
+    /// merged yet.
     ///
     /// # Errors
     /// If there is no such branch, or the host fails.
@@ -134,8 +134,8 @@ impl Page {
     /// Gives a commit a tag, which no other commit has then. Writes two rows.
     ///
     /// # Errors
-    /// If the name is empty, has more than 255 bytes or a zero byte, if there is no such commit, or if
-    /// the host fails.
+    /// If the name is empty, has more than 255 bytes or a zero byte, if there is no such commit, or
+    /// if the host fails.
     pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
         let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;

@@ -20,9 +20,9 @@ pub(crate) struct NodeCache {
     pub(crate) longest_whole: u64,
 }
 
-/// Which part of the cache belongs to nodes that were asked for again since they came. The rest is for
-/// nodes that are new: the next commit, merge or reader asks for many of those of the last commit,
-/// while those that it replaced were asked for often.
+/// Which part of the cache belongs to nodes that were asked for again since they came. The rest is
+/// for nodes that are new: the next commit, merge or reader asks for many of those of the last
+/// commit, while those that it replaced were asked for often.
 const HOT: f64 = 0.3;
 
 /// The number of the next cache of this process.

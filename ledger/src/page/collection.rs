@@ -46,13 +46,15 @@ impl Page {
         Ok(tx.commit()?)
     }
 
-    /// Why the page keeps a commit: all reasons there are. None if nothing keeps it, so that it goes with a
-    /// [collection](Page::collect), and none for the first commit, which is always there.
+    /// Why the page keeps a commit: all reasons there are. None if nothing keeps it, so that it
+    /// goes with a [collection](Page::collect), and none for the first commit, which is always
+    /// there.
     ///
-    /// With most rules, old commits stay because an old branch left the others there: merging it needs them. This
-    /// names the branch.
+    /// With most rules, old commits stay because an old branch left the others there: merging it
+    /// needs them. This names the branch.
     ///
-    /// Gets all commits, and computes what merges need once for each branch. Memory: about 64 bytes for each commit.
+    /// Gets all commits, and computes what merges need once for each branch. Memory: about 64 bytes
+    /// for each commit.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -83,15 +85,16 @@ impl Page {
         reasons(&self.shared.open, commit)
     }
 
-    /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts of
-    /// values that no commit leads to. Says how much that was.
+    /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts
+    /// of values that no commit leads to. Says how much that was.
     ///
-    /// It need not be called: while a page is open, a thread does the same where more than a quarter of
-    /// the page may be garbage. Readers and writers go on meanwhile: it works in slices, of which each
-    /// has the right to write for a few milliseconds. A commit goes two minutes after a
-    /// collection has found that it is not kept, because a transaction of another process may have begun on
-    /// it; at once in a repository that was opened [alone](crate::RepositoryBuilder::alone). So the first call may
-    /// only find what a later one removes, in this process or another.
+    /// It need not be called: while a page is open, a thread does the same where more than a
+    /// quarter of the page may be garbage. Readers and writers go on meanwhile: it works in slices,
+    /// of which each has the right to write for a few milliseconds. A commit goes two minutes after
+    /// a collection has found that it is not kept, because a transaction of another process may
+    /// have begun on it; at once in a repository that was opened
+    /// [alone](crate::RepositoryBuilder::alone). So the first call may only find what a later one
+    /// removes, in this process or another.
     ///
     /// Gets all commits, and loads each node once; of chunks only the heads of their rows are read.
     /// Memory: about 64 bytes for each commit, and a few bits for each piece.
@@ -117,15 +120,15 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::Busy`] if another process collects at the moment. If something is damaged, so
-    /// that what is needed cannot be known: then nothing is removed but commits that are not kept. If the
-    /// page is gone, or the host fails. What was removed until then stays removed, and the next
-    /// collection goes on.
+    /// that what is needed cannot be known: then nothing is removed but commits that are not kept.
+    /// If the page is gone, or the host fails. What was removed until then stays removed, and the
+    /// next collection goes on.
     pub fn collect(&self) -> Result<Collected> {
         self.shared.care.collect(WAIT)
     }
 
-    /// Does the next part of a [collection](Page::collect), which takes a few milliseconds. `false` after
-    /// the last part.
+    /// Does the next part of a [collection](Page::collect), which takes a few milliseconds. `false`
+    /// after the last part.
     ///
     /// # Errors
     /// Those of [`collect`](Page::collect).

@@ -76,7 +76,8 @@ pub struct ChangedEntry {
     pub new: Option<EntryValue>,
 }
 
-/// The entries that differ, by their keys, without the bytes of long values. It ends after an error.
+/// The entries that differ, by their keys, without the bytes of long values. It ends after an
+/// error.
 pub struct ChangedEntries {
     diff: Option<Diff<Arc<Protected>>>,
 }
@@ -111,8 +112,8 @@ impl Iterator for ChangedEntries {
 }
 
 impl PageSnapshot {
-    /// The entries with keys in a span. A value that is not here, or is too long to be given in one piece, is
-    /// listed without its bytes; nothing is asked of the [source](Page::set_source).
+    /// The entries with keys in a span. A value that is not here, or is too long to be given in one
+    /// piece, is listed without its bytes; nothing is asked of the [source](Page::set_source).
     ///
     /// # Errors
     /// If the span is none, or a node cannot be loaded.
@@ -124,9 +125,9 @@ impl PageSnapshot {
 }
 
 impl Page {
-    /// The entries of a span that differ between two commits in value or priority, as [`diff`](Page::diff)
-    /// gives them, but without the bytes of values of more than 512 bytes: their digests are compared. So it
-    /// works whether these are here or not.
+    /// The entries of a span that differ between two commits in value or priority, as
+    /// [`diff`](Page::diff) gives them, but without the bytes of values of more than 512 bytes:
+    /// their digests are compared. So it works whether these are here or not.
     ///
     /// # Errors
     /// If one of the commits is not in the page, or the host fails.

@@ -17,7 +17,8 @@ pub struct EntryValue {
     pub len: u64,
     /// The digest of its top piece: equal values have equal digests. `None` for up to 512 bytes.
     pub digest: Option<Digest>,
-    /// The value. `None` if it is not here, was not asked for, or is longer than what is given in one piece
+    /// The value. `None` if it is not here, was not asked for, or is longer than what is given in
+    /// one piece
     /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)).
     pub bytes: Option<Vec<u8>>,
 }

@@ -25,11 +25,12 @@ const ATTEMPTS: usize = 100;
 const STEPS: usize = 64;
 
 impl Shared {
-    /// The commit at this position, on which a head of the branch is to be made. As long as the pin is held, what
-    /// merging that head with the others needs is not removed.
+    /// The commit at this position, on which a head of the branch is to be made. As long as the pin
+    /// is held, what merging that head with the others needs is not removed.
     ///
     /// # Errors
-    /// [`LedgerError::NoCommit`] if it is no head of the branch: then what is between may be about to go.
+    /// [`LedgerError::NoCommit`] if it is no head of the branch: then what is between may be about
+    /// to go.
     pub(crate) fn base(&self, branch: &str, position: &Position) -> Result<(Pin, Option<Commit>)> {
         let id = position.commit;
         self.open.held(Held::Base, |host| {
@@ -40,8 +41,9 @@ impl Shared {
         })
     }
 
-    /// Adds a commit to a branch: in place of its parent if that is a head, as a further head otherwise.
-    /// Waits so long for the right to write to the host. Gives its ID, and how many heads there are then.
+    /// Adds a commit to a branch: in place of its parent if that is a head, as a further head
+    /// otherwise. Waits so long for the right to write to the host. Gives its ID, and how many
+    /// heads there are then.
     ///
     /// # Errors
     /// [`LedgerError::BranchMoved`] if the branch was reset or removed since `base`.
@@ -96,9 +98,10 @@ impl Shared {
         Ok(heads.len() + usize::from(!replaced))
     }
 
-    /// Whether a commit on this base, beside the heads, may need a commit that is about to go: the base, or what
-    /// merging it with the heads needs. If not, nothing that was computed before removes one of these: a commit goes
-    /// a while after it has got a time for that, and whoever takes the time away raises what keeps.
+    /// Whether a commit on this base, beside the heads, may need a commit that is about to go: the
+    /// base, or what merging it with the heads needs. If not, nothing that was computed before
+    /// removes one of these: a commit goes a while after it has got a time for that, and whoever
+    /// takes the time away raises what keeps.
     fn may_need_expiring(
         &self,
         host: &dyn KvRead,
@@ -166,8 +169,8 @@ impl Shared {
         Ok(Attempt::Committed(id))
     }
 
-    /// Makes a commit a head of a branch, in place of those that lead to it. If it leads to one itself,
-    /// nothing is to be done.
+    /// Makes a commit a head of a branch, in place of those that lead to it. If it leads to one
+    /// itself, nothing is to be done.
     pub(crate) fn add_head(self: &Arc<Self>, branch: &str, id: &CommitId) -> Result<()> {
         for _ in 0..ATTEMPTS {
             let found = self.lookout.heads(branch)?;

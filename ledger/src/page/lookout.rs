@@ -34,7 +34,8 @@ pub(crate) trait Onlooker: Any + Send + Sync {
     /// any transaction of the host.
     fn look(&self, heads: &BranchHeads);
 
-    /// The heads could not be read. Who gives that error to somebody reads them again. Called as `look` is.
+    /// The heads could not be read. Who gives that error to somebody reads them again. Called as
+    /// `look` is.
     fn look_failed(&self);
 }
 
@@ -89,7 +90,8 @@ impl Lookout {
         Ok(BranchHeads { heads, resets: self.rows.resets(tx, branch)? })
     }
 
-    /// Adds an onlooker, which has seen the heads itself before. `instead` says which one it replaces.
+    /// Adds an onlooker, which has seen the heads itself before. `instead` says which one it
+    /// replaces.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -117,7 +119,8 @@ impl Lookout {
         Ok(())
     }
 
-    /// Lets the thread look at once, because a branch has changed or an onlooker is not needed any more.
+    /// Lets the thread look at once, because a branch has changed or an onlooker is not needed any
+    /// more.
     pub(crate) fn call(&self) {
         let mut state = self.lock();
         if state.running {
@@ -135,10 +138,11 @@ impl Lookout {
     fn run(&self) {
         let mut seen = None;
         while let Some((onlookers, added)) = self.wait() {
-            // Since a new onlooker has seen the heads, this thread may have seen newer ones, of which
-            // it told the others only.
+            // Since a new onlooker has seen the heads, this thread may have seen newer ones, of
+            // which it told the others only.
             let known = if added { None } else { seen };
-            // A panic of the host must not end the thread, for then nobody would be told anything any more.
+            // A panic of the host must not end the thread, for then nobody would be told anything
+            // any more.
             let looked = catch_unwind(AssertUnwindSafe(|| self.look(&onlookers, known)));
             seen = match looked {
                 Ok(Ok(version)) => version,
@@ -171,8 +175,8 @@ impl Lookout {
         Some((state.onlookers.clone(), added))
     }
 
-    /// Tells the heads, unless the version of the host is the one that was `seen`. What could not be read is read
-    /// again with the next look.
+    /// Tells the heads, unless the version of the host is the one that was `seen`. What could not
+    /// be read is read again with the next look.
     fn look(&self, onlookers: &[Arc<dyn Onlooker>], seen: Option<u64>) -> Result<Option<u64>> {
         let tx = self.host.begin(&TxOptions::reading())?;
         let version = tx.version();

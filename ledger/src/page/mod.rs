@@ -73,8 +73,8 @@ impl fmt::Debug for Page {
 }
 
 impl Page {
-    /// A branch as a database. Each transaction that changes something makes one commit. Transactions
-    /// are serializable.
+    /// A branch as a database. Each transaction that changes something makes one commit.
+    /// Transactions are serializable.
     ///
     /// # Errors
     /// If there is no such branch, it has several heads, or the host fails.
@@ -83,11 +83,11 @@ impl Page {
         Ok(OptimisticDatabase::new(PageStore::new(Arc::clone(&self.shared), branch)))
     }
 
-    /// A branch as a database whose commits never fail because of others: a transaction begins on the
-    /// commit that this handle follows, and its own commit is made on that one. If others have
-    /// committed there meanwhile, the branch has one head more. They become one as the policy of the
-    /// page says ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)), or with
-    /// [`merge_heads`](Page::merge_heads).
+    /// A branch as a database whose commits never fail because of others: a transaction begins on
+    /// the commit that this handle follows, and its own commit is made on that one. If others have
+    /// committed there meanwhile, the branch has one head more. They become one as the policy of
+    /// the page says ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)), or
+    /// with [`merge_heads`](Page::merge_heads).
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -125,8 +125,8 @@ impl Page {
         PageSnapshot::new(Arc::clone(&self.shared), pin, &root)
     }
 
-    /// The content at a commit as a database that can only be read. An object database opens on it without writing,
-    /// with any of the schemas that were recorded in it then.
+    /// The content at a commit as a database that can only be read. An object database opens on it
+    /// without writing, with any of the schemas that were recorded in it then.
     ///
     /// ```
     /// use permazen::{Permazen, PermazenObject};
@@ -197,11 +197,12 @@ impl Page {
 
     /// The entries of a span that differ between two commits, by their keys.
     ///
-    /// Loads only the nodes that both do not share, and the values. [`diff_entries`](Page::diff_entries) needs no
-    /// values, and tells priorities.
+    /// Loads only the nodes that both do not share, and the values.
+    /// [`diff_entries`](Page::diff_entries) needs no values, and tells priorities.
     ///
     /// # Errors
-    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) if a value is not here. If one of them is not in the page, or the host fails.
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) if a value is not here. If one
+    /// of them is not in the page, or the host fails.
     pub fn diff(
         &self,
         old: &CommitId,
@@ -239,15 +240,16 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`](crate::LedgerError::InvalidArgument) if both have more than
-    /// 4,096 bytes together. The function is not called then. Its own errors are in what it returns.
+    /// 4,096 bytes together. The function is not called then. Its own errors are in what it
+    /// returns.
     pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
         check_words(author, message)?;
         let words = Words { author: author.to_owned(), message: message.to_owned() };
         Ok(say(self.shared.name(), words, run))
     }
 
-    /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify) does
-    /// for all pages. Changes nothing.
+    /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify)
+    /// does for all pages. Changes nothing.
     ///
     /// # Errors
     /// If the host fails.

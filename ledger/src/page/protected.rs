@@ -14,8 +14,8 @@ use crate::process::pins::Pin;
 use crate::tree::nodes::Nodes;
 use crate::value::read::Pieces;
 
-/// A page in which these commits are read. This process does not remove them meanwhile; another one does
-/// if it has to take this one for dead.
+/// A page in which these commits are read. This process does not remove them meanwhile; another one
+/// does if it has to take this one for dead.
 #[derive(Clone)]
 pub(crate) struct Protected {
     pub(crate) shared: Arc<Shared>,

@@ -20,16 +20,17 @@ impl Page {
         Ok(rows.counts(&host)?.references == References::Kept)
     }
 
-    /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A page does not,
-    /// unless set.
+    /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A
+    /// page does not, unless set.
     ///
-    /// With these rows, a [collection](Page::collect) looks only at what has become garbage, and not at the whole
-    /// page. But each new inner node costs about 85 more rows, each at a random place of the host. So they pay for
-    /// pages with few commits and much garbage in large values.
+    /// With these rows, a [collection](Page::collect) looks only at what has become garbage, and
+    /// not at the whole page. But each new inner node costs about 85 more rows, each at a random
+    /// place of the host. So they pay for pages with few commits and much garbage in large values.
     ///
-    /// Turning them on writes the rows of all pieces, in slices. It also removes garbage, as a collection does. Turning
-    /// them off removes the rows, in slices. Readers and writers go on meanwhile. If the process ends in between, the
-    /// upkeep of any process that has the page open continues, and so does the next call.
+    /// Turning them on writes the rows of all pieces, in slices. It also removes garbage, as a
+    /// collection does. Turning them off removes the rows, in slices. Readers and writers go on
+    /// meanwhile. If the process ends in between, the upkeep of any process that has the page open
+    /// continues, and so does the next call.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -43,9 +44,10 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::Busy`] if another process collects garbage at the moment, or others turn the rows on and off at
-    /// the same time. If a piece is damaged, so that its rows cannot be known: then nothing of the page is removed
-    /// until this is called with `false`. If the page is gone, or the host fails.
+    /// [`LedgerError::Busy`] if another process collects garbage at the moment, or others turn the
+    /// rows on and off at the same time. If a piece is damaged, so that its rows cannot be known:
+    /// then nothing of the page is removed until this is called with `false`. If the page is gone,
+    /// or the host fails.
     pub fn set_reference_rows(&self, keep: bool) -> Result<()> {
         match keep {
             true => self.keep_references(),

@@ -1,5 +1,5 @@
-//! Asks the source of a page: at most so many pieces at once, so often at once, and for none that somebody
-//! else waits for.
+//! Asks the source of a page: at most so many pieces at once, so often at once, and for none that
+//! somebody else waits for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -47,7 +47,8 @@ pub(super) struct Requests {
 #[derive(Default)]
 struct State {
     source: Option<Source>,
-    /// How often the source was set. What was asked before is not waited for by those who come after.
+    /// How often the source was set. What was asked before is not waited for by those who come
+    /// after.
     changes: u64,
     /// How many requests run, also those for which nobody waits any more.
     running: usize,
@@ -167,8 +168,8 @@ impl Requests {
         self.lock().source.clone()
     }
 
-    /// Takes those of these pieces that nobody else gets. Who asks a former source takes all, and keeps nobody from
-    /// getting them too.
+    /// Takes those of these pieces that nobody else gets. Who asks a former source takes all, and
+    /// keeps nobody from getting them too.
     pub(super) fn claim(
         self: &Arc<Self>,
         wanted: &[(Kind, Digest)],
@@ -185,8 +186,8 @@ impl Requests {
         Claimed { requests: self, changes, pieces }
     }
 
-    /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each answer only so
-    /// long.
+    /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each
+    /// answer only so long.
     ///
     /// # Errors
     /// If one of them did not come.
@@ -237,7 +238,8 @@ impl Source {
         Source { asked, page, number, limit, changes: 0 }
     }
 
-    /// When an answer is late that is asked for now. A limit that is too long for the clock is a long one.
+    /// When an answer is late that is asked for now. A limit that is too long for the clock is a
+    /// long one.
     fn until(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(self.limit).unwrap_or_else(|| now + LONG)
@@ -272,8 +274,8 @@ impl Claimed<'_> {
         drop(Claimed { requests: self.requests, changes: self.changes, pieces: others });
     }
 
-    /// Asks the source for the pieces, and calls `arrived` with those of each answer that have their
-    /// digests.
+    /// Asks the source for the pieces, and calls `arrived` with those of each answer that have
+    /// their digests.
     ///
     /// # Errors
     /// The first thing that went wrong, after what came was given to `arrived`.

@@ -11,11 +11,12 @@ use crate::ids::CommitId;
 const ATTEMPTS: usize = 100;
 
 impl Page {
-    /// Makes a commit on a branch that has the content of another commit of the page, such as an older one, and
-    /// gives it. What was changed since stays in the history. If the head has that content, there is no commit.
+    /// Makes a commit on a branch that has the content of another commit of the page, such as an
+    /// older one, and gives it. What was changed since stays in the history. If the head has that
+    /// content, there is no commit.
     ///
-    /// The commit says what [`with_words`](Page::with_words) says. Transactions that are open on the branch and have
-    /// read what changes with that run again. Loads and writes no node.
+    /// The commit says what [`with_words`](Page::with_words) says. Transactions that are open on
+    /// the branch and have read what changes with that run again. Loads and writes no node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -37,8 +38,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// If there is no such branch or commit, the branch has several heads, others change it again and again, or the
-    /// host fails. The branch is then as it was.
+    /// If there is no such branch or commit, the branch has several heads, others change it again
+    /// and again, or the host fails. The branch is then as it was.
     pub fn restore(&self, branch: &str, to: &CommitId) -> Result<CommitId> {
         let shared = &self.shared;
         let (_pin, root) = shared.pinned_root(to)?;

@@ -27,8 +27,9 @@ use crate::tree::nodes::root;
 
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
 ///
-/// While there is a snapshot, its commit is not removed, not by other processes either, unless this one
-/// looks dead to them for an hour: then what is read is [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
+/// While there is a snapshot, its commit is not removed, not by other processes either, unless this
+/// one looks dead to them for an hour: then what is read is
+/// [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
 #[derive(Clone)]
 pub struct PageSnapshot {
     pub(super) page: Arc<Protected>,
@@ -79,8 +80,8 @@ impl PageSnapshot {
             .map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))
     }
 
-    /// The length of the value of a key in bytes; `None` if there is no such entry. Loads one node of
-    /// each level, and nothing of the value.
+    /// The length of the value of a key in bytes; `None` if there is no such entry. Loads one node
+    /// of each level, and nothing of the value.
     ///
     /// # Errors
     /// If a node cannot be loaded, or is damaged.
@@ -88,8 +89,8 @@ impl PageSnapshot {
         Ok(self.read_value(key)?.map(|value| value.value_len()))
     }
 
-    /// Whether copies of the page must have the value of a key; `None` if there is no such entry. Loads one
-    /// node of each level.
+    /// Whether copies of the page must have the value of a key; `None` if there is no such entry.
+    /// Loads one node of each level.
     ///
     /// # Errors
     /// If a node cannot be loaded, or is damaged.
@@ -121,8 +122,9 @@ impl PageSnapshot {
     /// ```
     ///
     /// # Errors
-    /// If a node cannot be loaded, or is damaged. Reading is [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch)
-    /// where a part of the value is not here.
+    /// If a node cannot be loaded, or is damaged. Reading is
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) where a part of the value is not
+    /// here.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
         let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));

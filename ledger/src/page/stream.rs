@@ -34,12 +34,13 @@ const PORTION: usize = 1 << 18;
 /// How long a transaction waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// After a failure that may pass, the next attempt comes after the first pause; each further pause is
-/// twice as long, up to the longest.
+/// After a failure that may pass, the next attempt comes after the first pause; each further pause
+/// is twice as long, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// With these bytes all references of the process begin. They are random, so no value begins with them.
+/// With these bytes all references of the process begin. They are random, so no value begins with
+/// them.
 static MARK: OnceLock<[u8; 16]> = OnceLock::new();
 
 fn mark() -> Result<[u8; 16]> {
@@ -54,8 +55,8 @@ fn mark() -> Result<[u8; 16]> {
 
 /// A value that was written in parts, for transactions to take.
 ///
-/// [`as_bytes`](ValueRef::as_bytes) is put in place of the value. The value stays while there is a clone
-/// of this, and for an hour after that.
+/// [`as_bytes`](ValueRef::as_bytes) is put in place of the value. The value stays while there is a
+/// clone of this, and for an hour after that.
 #[derive(Clone)]
 pub struct ValueRef {
     bytes: [u8; 40],
@@ -70,17 +71,18 @@ impl fmt::Debug for ValueRef {
 }
 
 impl ValueRef {
-    /// What a transaction on a branch of the page puts. The commit has the value in its place, under
-    /// each key with these bytes; the transaction itself reads these bytes until then.
+    /// What a transaction on a branch of the page puts. The commit has the value in its place,
+    /// under each key with these bytes; the transaction itself reads these bytes until then.
     ///
-    /// They mean something in this process only, and to this handle of the repository. On another page,
-    /// the commit is [`LedgerError::WrongPage`]; in any other store, they are stored as they are.
+    /// They mean something in this process only, and to this handle of the repository. On another
+    /// page, the commit is [`LedgerError::WrongPage`]; in any other store, they are stored as they
+    /// are.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same value, which will be [lazy](Priority::Lazy) where this is put. So pages elsewhere need not
-    /// have it. A transaction that puts any value under the key again makes it eager.
+    /// The same value, which will be [lazy](Priority::Lazy) where this is put. So pages elsewhere
+    /// need not have it. A transaction that puts any value under the key again makes it eager.
     ///
     /// ```
     /// use std::io::Write;
@@ -113,14 +115,14 @@ impl ValueRef {
     }
 }
 
-/// Writes a value in parts. [`finish`](ValueWriter::finish) ends it; without that, the value is given
-/// up when this is dropped, and the collector removes what was stored of it.
+/// Writes a value in parts. [`finish`](ValueWriter::finish) ends it; without that, the value is
+/// given up when this is dropped, and the collector removes what was stored of it.
 ///
-/// Holds at most about 3 MiB, whatever the length. A thread stores each MiB in a transaction of the host of
-/// its own, while the next MiB is written here; so others write in between. An error of it comes with a later
-/// write, or at the end. `flush` does nothing. Errors of the page are inside of those of [`std::io`]; after one
-/// that is [retryable](LedgerError::is_retryable), the same bytes can be written again. Dropping this waits for
-/// what is being stored.
+/// Holds at most about 3 MiB, whatever the length. A thread stores each MiB in a transaction of the
+/// host of its own, while the next MiB is written here; so others write in between. An error of it
+/// comes with a later write, or at the end. `flush` does nothing. Errors of the page are inside of
+/// those of [`std::io`]; after one that is [retryable](LedgerError::is_retryable), the same bytes
+/// can be written again. Dropping this waits for what is being stored.
 ///
 /// Within a `write` closure of the host, what needs the host is refused with
 /// [`KvError::WithinWrite`] at once; the same bytes can be written again after it. Dropping this
@@ -179,9 +181,9 @@ impl fmt::Debug for ValueWriter {
 impl Page {
     /// Begins a value that is written in parts, of this length if it is known.
     ///
-    /// When it is finished, transactions on branches of the page can take it, also together with other
-    /// changes, also under several keys. The result is the same as if they had put the whole value.
-    /// Write the value before the transaction that takes it begins.
+    /// When it is finished, transactions on branches of the page can take it, also together with
+    /// other changes, also under several keys. The result is the same as if they had put the whole
+    /// value. Write the value before the transaction that takes it begins.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -211,8 +213,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no random
-    /// bytes, or in a child of a fork. Nothing is stored yet, and the host not asked.
+    /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no
+    /// random bytes, or in a child of a fork. Nothing is stored yet, and the host not asked.
     pub fn write_value(&self, len: Option<u64>) -> Result<ValueWriter> {
         if len.is_some_and(|len| len > MAX_VALUE_LEN) {
             return Err(LedgerError::ValueTooLong);
@@ -236,12 +238,13 @@ impl Page {
 }
 
 impl ValueWriter {
-    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit. Waits for
-    /// the right to write to the host for up to 30 seconds.
+    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit.
+    /// Waits for the right to write to the host for up to 30 seconds.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if it has another length than was declared,
-    /// [`LedgerError::ValueGone`] if it could not be written, or the host fails. The value is given up then.
+    /// [`LedgerError::ValueGone`] if it could not be written, or the host fails. The value is given
+    /// up then.
     pub fn finish(mut self) -> Result<ValueRef> {
         self.check()?;
         if let Some(declared) = self.declared
@@ -309,7 +312,8 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Lets a thread store the first pieces of those that are not stored, once it has stored those before.
+    /// Lets a thread store the first pieces of those that are not stored, once it has stored those
+    /// before.
     fn send(&mut self) -> Result<()> {
         self.arrive()?;
         // The other thread does not know of what this one is within.
@@ -379,7 +383,8 @@ impl ValueWriter {
 }
 
 impl Shared {
-    /// Stores pieces of a value of which some are stored already. While others hold the host, tries again.
+    /// Stores pieces of a value of which some are stored already. While others hold the host, tries
+    /// again.
     fn store_when_free(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
         let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -493,8 +498,8 @@ impl Shared {
         LedgerError::ValueGone { page: self.page() }
     }
 
-    /// The value that was written in parts and has this reference, and its priority. `None` if the bytes
-    /// are no reference.
+    /// The value that was written in parts and has this reference, and its priority. `None` if the
+    /// bytes are no reference.
     pub(crate) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
         let Some(rest) = MARK.get().and_then(|mark| bytes.strip_prefix(mark)) else {
             return Ok(None);

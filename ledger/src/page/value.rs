@@ -13,8 +13,8 @@ use crate::value::reference::Reference;
 
 /// Reads a value from any position, and holds one chunk of at most 64 KiB of it.
 ///
-/// Loads the chunks that it reads from, and the index pieces above them. Each read gives bytes of one
-/// chunk. Errors of the page are inside of those of [`std::io`].
+/// Loads the chunks that it reads from, and the index pieces above them. Each read gives bytes of
+/// one chunk. Errors of the page are inside of those of [`std::io`].
 pub struct ValueReader {
     page: Arc<Protected>,
     /// `None` if the value lies in its leaf.

@@ -83,14 +83,15 @@ impl Shared {
         }
     }
 
-    /// The error about a value of which so many bytes are not given in one piece. Where it lies, says
-    /// [`absent`](Shared::absent).
+    /// The error about a value of which so many bytes are not given in one piece. Where it lies,
+    /// says [`absent`](Shared::absent).
     fn too_long(&self, len: u64, max: u64) -> LedgerError {
         let (page, commit, key) = (self.page(), CommitId::FIRST, Box::default());
         LedgerError::WholeValueTooLong { page, commit, key, len, max }
     }
 
-    /// Adds bytes that have come to what will have so many. What a length says is not believed before.
+    /// Adds bytes that have come to what will have so many. What a length says is not believed
+    /// before.
     pub(super) fn append(&self, value: &mut Vec<u8>, bytes: &[u8], len: u64) -> Result<()> {
         let max = value.len() as u64;
         value.try_reserve(bytes.len()).map_err(|_| self.too_long(len, max))?;

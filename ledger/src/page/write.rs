@@ -91,7 +91,8 @@ impl Shared {
             let value = (value, Priority::Eager);
             self.put_new(&mut edits.puts, key, value, &mut pieces, &mut streamed)
         };
-        // In the order of their keys. A counter that was put and then adjusted has the adjusted value.
+        // In the order of their keys. A counter that was put and then adjusted has the adjusted
+        // value.
         let mut adjusted = self.adjusted(nodes, base, writes)?.into_iter().peekable();
         for (key, value) in &writes.puts {
             while let Some((before, new)) = adjusted.next_if(|(adjusted, _)| adjusted < key) {
@@ -276,8 +277,8 @@ impl Shared {
         Ok(Attempt::Committed(id))
     }
 
-    /// Makes a later commit the head of a branch in place of `base`. `false` if others have changed the
-    /// branch.
+    /// Makes a later commit the head of a branch in place of `base`. `false` if others have changed
+    /// the branch.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
         let mut tx = self.open.host.begin(&TxOptions::writing())?;
         self.open.rows.check_there(&tx)?;
@@ -350,8 +351,8 @@ impl Shared {
         for value in draft.streamed.values() {
             written += self.take(tx, value, id, &counts)?;
         }
-        // It only tells the collector how much may be garbage once the commit goes, so the greatest number stands for
-        // more.
+        // It only tells the collector how much may be garbage once the commit goes, so the greatest
+        // number stands for more.
         let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
         if counts.references.are_written() {
@@ -368,8 +369,8 @@ impl Shared {
         self.cache.insert_new(&draft.nodes);
     }
 
-    /// Commits to the host what only names a commit that was here before. If the host does not know how that has
-    /// ended, nobody does: the row of the commit says nothing of it.
+    /// Commits to the host what only names a commit that was here before. If the host does not know
+    /// how that has ended, nobody does: the row of the commit says nothing of it.
     pub(crate) fn end_without_new(
         &self,
         tx: Box<dyn KvTransaction + Send + '_>,
@@ -383,8 +384,8 @@ impl Shared {
         })
     }
 
-    /// Commits to the host what makes a commit. If the host does not know how that has ended, the row of the commit
-    /// says.
+    /// Commits to the host what makes a commit. If the host does not know how that has ended, the
+    /// row of the commit says.
     pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)

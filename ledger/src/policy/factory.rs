@@ -14,8 +14,9 @@ use crate::merge::merger::{LastOneWins, Merger};
 /// It is not stored with the page: all copies of a page must be given the same one, or they make
 /// different merges, which are merged again.
 ///
-/// All of them know keys and values, and none knows objects: also the default, by which the last one wins. For an
-/// object database, give the factory a merger that is [`WholeRanges`](crate::WholeRanges) over its tables of schemas.
+/// All of them know keys and values, and none knows objects: also the default, by which the last
+/// one wins. For an object database, give the factory a merger that is
+/// [`WholeRanges`](crate::WholeRanges) over its tables of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MergePolicy {
@@ -43,8 +44,8 @@ impl MergePolicy {
 /// How long a resolver has for a merge, and what happens after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
-    /// From the call of the resolver until it is done. `None` means without limit; the page stays open
-    /// as long, and its other heads wait.
+    /// From the call of the resolver until it is done. `None` means without limit; the page stays
+    /// open as long, and its other heads wait.
     pub limit: Option<Duration>,
     /// What happens after that.
     pub fallback: Fallback,
@@ -78,8 +79,8 @@ pub trait MergeFactory: Send + Sync {
     /// The policy of a page. Asked when the page is opened, and when the factory takes over.
     fn policy(&self, ledger: &str, page: &PageId) -> MergePolicy;
 
-    /// A resolver of a page, for the policies that need one. Asked with the policy, and again after a
-    /// resolver has failed.
+    /// A resolver of a page, for the policies that need one. Asked with the policy, and again after
+    /// a resolver has failed.
     ///
     /// # Errors
     /// Its errors leave the heads as they are. It is asked again later.
@@ -95,8 +96,8 @@ pub trait MergeFactory: Send + Sync {
         TimeLimit::default()
     }
 
-    /// A merger for a merge of a page. With all policies, it says which keys are counters or derived,
-    /// and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
+    /// A merger for a merge of a page. With all policies, it says which keys are counters or
+    /// derived, and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
     fn merger(&self, ledger: &str, page: &PageId) -> Box<dyn Merger> {
         let _ = (ledger, page);
         Box::new(LastOneWins)

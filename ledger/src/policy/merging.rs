@@ -87,8 +87,8 @@ struct BranchMerging {
     merges: Backoff,
     /// How often the policy had changed when they were merged last.
     changes: u64,
-    /// The heads of which something is missing that each pair needs, and how often the page had begun to keep
-    /// something by then: commits that come raise that.
+    /// The heads of which something is missing that each pair needs, and how often the page had
+    /// begun to keep something by then: commits that come raise that.
     missing: Option<(Vec<CommitId>, u64)>,
 }
 
@@ -483,7 +483,8 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
                 }
                 continue;
             }
-            // What fails is tried again, or waits for another commit. The heads say that it is not done.
+            // What fails is tried again, or waits for another commit. The heads say that it is not
+            // done.
             result => result.unwrap_or(None),
         };
         let now = open.shared.open.process.now();

@@ -72,8 +72,9 @@ impl Merges {
 
 /// A factory says how pages are merged, until this is dropped.
 ///
-/// Then the next one takes over, and all open pages are asked for again. If there is none, pages that are
-/// open are merged as before, and pages that are opened later are not merged until there is one.
+/// Then the next one takes over, and all open pages are asked for again. If there is none, pages
+/// that are open are merged as before, and pages that are opened later are not merged until there
+/// is one.
 #[must_use = "dropping it takes the factory away"]
 pub struct MergeFactoryRegistration {
     merges: Arc<Merges>,

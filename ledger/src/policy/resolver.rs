@@ -22,20 +22,21 @@ use crate::tree::three_way::ThreeWayDiff;
 
 /// Decides about merges of a page: a program, or a person that it asks.
 ///
-/// It must decide the same whenever it is asked the same, or copies of a page that merge the same heads
-/// differ.
+/// It must decide the same whenever it is asked the same, or copies of a page that merge the same
+/// heads differ.
 pub trait Resolver: Send + Sync {
-    /// Decides about one merge. `left` is the newer head, and the merge begins as this one; `right` is
-    /// the older head, and `common` what both came from. The merge is made when
-    /// [`done`](MergeResult::done) was called on `result`, here or by somebody who has a clone of it.
+    /// Decides about one merge. `left` is the newer head, and the merge begins as this one; `right`
+    /// is the older head, and `common` what both came from. The merge is made when
+    /// [`done`](MergeResult::done) was called on `result`, here or by somebody who has a clone of
+    /// it.
     ///
-    /// Called on a thread of its own, one call at a time for each page, without any lock and outside of
-    /// any transaction of the host.
+    /// Called on a thread of its own, one call at a time for each page, without any lock and
+    /// outside of any transaction of the host.
     ///
     /// # Errors
-    /// After an error or a panic, or if the last clone of `result` is dropped before `done`, the heads
-    /// stay as they are. The merge is tried again later with another resolver, which the factory is
-    /// asked for.
+    /// After an error or a panic, or if the last clone of `result` is dropped before `done`, the
+    /// heads stay as they are. The merge is tried again later with another resolver, which the
+    /// factory is asked for.
     fn resolve(
         &self,
         left: &PageSnapshot,
@@ -210,8 +211,8 @@ impl fmt::Debug for MergeResult {
     }
 }
 
-/// All methods fail with [`LedgerError::MergeEnded`] after the merge has ended: it is done, its time is
-/// over, the policy of the page has changed, or a call could not be.
+/// All methods fail with [`LedgerError::MergeEnded`] after the merge has ended: it is done, its
+/// time is over, the policy of the page has changed, or a call could not be.
 impl MergeResult {
     /// The entries that a side has changed, from this key on, by their keys. What is
     /// [derived](KeyClass::Derived) is not among them.
@@ -243,14 +244,15 @@ impl MergeResult {
         Ok(SideChanges { merge, page, diff, merger, conflicts, failed: false })
     }
 
-    /// Says what an entry becomes. The last call for a key counts. The key need not be one that a side
-    /// has changed.
+    /// Says what an entry becomes. The last call for a key counts. The key need not be one that a
+    /// side has changed.
     ///
     /// # Errors
-    /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the key,
-    /// [`LedgerError::KeyTooLong`], and what a commit would say of a reference: [`LedgerError::WrongPage`],
-    /// [`LedgerError::ValueGone`]. These end the merge: the heads stay as they are, and it is tried
-    /// again later. [`LedgerError::MergeEnded`] if the merge has ended, or a node cannot be loaded.
+    /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the
+    /// key, [`LedgerError::KeyTooLong`], and what a commit would say of a reference:
+    /// [`LedgerError::WrongPage`], [`LedgerError::ValueGone`]. These end the merge: the heads stay
+    /// as they are, and it is tried again later. [`LedgerError::MergeEnded`] if the merge has
+    /// ended, or a node cannot be loaded.
     pub fn set(&self, key: &[u8], becomes: Merged<'_>) -> Result<()> {
         let merge = &self.merge;
         merge.check_open(&merge.lock())?;
@@ -282,8 +284,8 @@ impl MergeResult {
         Ok(())
     }
 
-    /// Takes all changes of the right side that are no conflicts, also removed entries, except for keys
-    /// that were or will be [set](MergeResult::set).
+    /// Takes all changes of the right side that are no conflicts, also removed entries, except for
+    /// keys that were or will be [set](MergeResult::set).
     ///
     /// # Errors
     /// If the merge has ended.
@@ -313,8 +315,8 @@ impl MergeResult {
     }
 }
 
-/// What [`MergeResult::changes`] and [`MergeResult::conflicts`] give, one entry after the other. An error
-/// ends it.
+/// What [`MergeResult::changes`] and [`MergeResult::conflicts`] give, one entry after the other. An
+/// error ends it.
 pub struct SideChanges {
     merge: Arc<OpenMerge>,
     page: Protected,

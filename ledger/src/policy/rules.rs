@@ -34,8 +34,8 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// What a factory says. An error of its resolver is met again when one is needed. `None` if it panics: then it is
-    /// to be asked again.
+    /// What a factory says. An error of its resolver is met again when one is needed. `None` if it
+    /// panics: then it is to be asked again.
     pub(super) fn of(factory: Factory, ledger: &Arc<str>, page: PageId) -> Option<Self> {
         catch_unwind(AssertUnwindSafe(|| Self::said(factory, ledger, page))).ok()
     }
@@ -67,7 +67,8 @@ impl Rules {
         self.resolver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A resolver: the present one, or a new one of the factory, which is the present one from then on.
+    /// A resolver: the present one, or a new one of the factory, which is the present one from then
+    /// on.
     pub(super) fn resolver(&self) -> Result<Arc<dyn Resolver>> {
         let present = self.slot().clone();
         match (present, &self.factory) {

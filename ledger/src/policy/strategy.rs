@@ -67,8 +67,8 @@ impl Running {
         }
     }
 
-    /// Begins a call, with the rules that were read after so many changes. One that was late is not waited
-    /// for.
+    /// Begins a call, with the rules that were read after so many changes. One that was late is not
+    /// waited for.
     pub(super) fn begin(
         &self,
         merge: &Arc<OpenMerge>,

@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Tells the time to a repository. Tests can have their own.
 ///
-/// Commits take their times from it, and leases end by it. When it jumps forward, what another process began to
-/// read less than a minute before can be gone
-/// ([`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired)); nothing else is possible.
+/// Commits take their times from it, and leases end by it. When it jumps forward, what another
+/// process began to read less than a minute before can be gone
+/// ([`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired)); nothing else is
+/// possible.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present time.
     fn now(&self) -> SystemTime;

@@ -24,15 +24,15 @@ const RENEWAL: Duration = Duration::from_secs(10 * 60);
 /// A lease that ends later than this cannot be right, whatever the clock of its process says.
 const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// A lease that has ended is believed after so long. The clock may have jumped, or all processes may have slept:
-/// then they renew their leases meanwhile.
+/// A lease that has ended is believed after so long. The clock may have jumped, or all processes
+/// may have slept: then they renew their leases meanwhile.
 const BELIEVED: Duration = Duration::from_secs(60);
 
 /// A clock that is set back by no more than this still gives later times to later commits.
 const SET_BACK: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A change that is ahead of the clock because of its parent takes those of other branches with it by no more than
-/// this.
+/// A change that is ahead of the clock because of its parent takes those of other branches with it
+/// by no more than this.
 const PULL: Duration = Duration::from_secs(5 * 60);
 
 /// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
@@ -96,17 +96,19 @@ impl Process {
         millis(self.clock.now())
     }
 
-    /// The time of the next change, after its parent: later than that of each one before, also where both are made
-    /// within a millisecond or the clock was set back. Else it would be left to chance which of two changes on two
-    /// branches is the later one. `None` if the parent has the last time.
+    /// The time of the next change, after its parent: later than that of each one before, also
+    /// where both are made within a millisecond or the clock was set back. Else it would be left to
+    /// chance which of two changes on two branches is the later one. `None` if the parent has the
+    /// last time.
     ///
-    /// A parent that is ahead of the clock, because it was made elsewhere, takes the changes of other branches
-    /// and pages at most [`PULL`] ahead.
+    /// A parent that is ahead of the clock, because it was made elsewhere, takes the changes of
+    /// other branches and pages at most [`PULL`] ahead.
     pub(crate) fn time_after(&self, parent: CommitTime) -> Option<CommitTime> {
         let now = CommitTime::at(self.clock.now());
         let next = |last: u64| {
             let last = CommitTime::from_bits(last);
-            // A clock that went back by more than this was wrong before, and its times do not count.
+            // A clock that went back by more than this was wrong before, and its times do not
+            // count.
             let clock = match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
                 true => now,
                 false => now.max(last.next()),
@@ -122,8 +124,9 @@ impl Process {
         next(last.unwrap_or_default()).1
     }
 
-    /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if there
-    /// is none. If others have taken it, because it was not renewed, the process has another ID.
+    /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if
+    /// there is none. If others have taken it, because it was not renewed, the process has another
+    /// ID.
     pub(crate) fn sign(&self, tx: &mut dyn KvWrite) -> Result<ProcessId> {
         let now = self.now();
         let mut state = self.lock();
@@ -152,7 +155,8 @@ impl Process {
     pub(crate) fn renew(&self, host: &dyn KvDatabase) -> Result<()> {
         let now = self.now();
         let id = match *self.lock() {
-            // A clock that was set back makes the end of the lease one that others do not believe for long.
+            // A clock that was set back makes the end of the lease one that others do not believe
+            // for long.
             State { id, leased: Some(leased), .. }
                 if now >= leased.saturating_add(len(RENEWAL)) || now < leased =>
             {
@@ -220,7 +224,8 @@ impl Process {
         now >= seen.saturating_add(len(patience))
     }
 
-    /// Takes the leases that have ended. `true` if some seem to have ended, and are not yet believed to have.
+    /// Takes the leases that have ended. `true` if some seem to have ended, and are not yet
+    /// believed to have.
     pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<bool> {
         let own = self.id();
         let mut ended = rows::leases(&host.begin(&TxOptions::reading())?)?;

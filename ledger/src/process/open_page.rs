@@ -82,7 +82,8 @@ impl OpenPage {
         Ok(self.host.begin(&TxOptions::reading())?)
     }
 
-    /// What `find` finds in a transaction, and a pin of the commit that it names, which must be there.
+    /// What `find` finds in a transaction, and a pin of the commit that it names, which must be
+    /// there.
     pub(crate) fn pinned<T>(
         self: &Arc<Self>,
         find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
@@ -143,8 +144,9 @@ impl OpenPage {
         result
     }
 
-    /// The pins that are to be written. One of a commit that is not there protects nothing: it was removed, and who
-    /// reads it is told so; or it comes from elsewhere, and is about to be written.
+    /// The pins that are to be written. One of a commit that is not there protects nothing: it was
+    /// removed, and who reads it is told so; or it comes from elsewhere, and is about to be
+    /// written.
     fn due_pins(&self, host: &dyn KvRead, process: &ProcessId) -> Result<Vec<PinRow>> {
         let mut due = Vec::new();
         for pin in self.pins.due(process, self.process.now(), || self.process.streams.number()) {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::process::{Held, PinRow};
 
-/// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use for
-/// two minutes, so none that was of use when it was pinned.
+/// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use
+/// for two minutes, so none that was of use when it was pinned.
 const IN_MEMORY: u64 = 60_000;
 
 /// Pins, each of which is counted.
@@ -77,14 +77,14 @@ impl Pins {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often this process has begun to remove commits. Asked before the commit that is to be pinned
-    /// is read.
+    /// How often this process has begun to remove commits. Asked before the commit that is to be
+    /// pinned is read.
     pub(super) fn removals(&self) -> u64 {
         self.lock().removals
     }
 
-    /// Pins a commit that was there after `removals`. `None` if commits have been removed since, perhaps
-    /// this one: read it again.
+    /// Pins a commit that was there after `removals`. `None` if commits have been removed since,
+    /// perhaps this one: read it again.
     pub(super) fn pin(
         self: &Arc<Self>,
         (commit, held): (CommitId, Held),
@@ -111,8 +111,8 @@ impl Pins {
         self.lock().commits.keys().copied().collect()
     }
 
-    /// Begins to remove those of these commits that are not pinned, and gives them. Until the end of
-    /// [`end_removal`](Pins::end_removal), nobody can pin them.
+    /// Begins to remove those of these commits that are not pinned, and gives them. Until the end
+    /// of [`end_removal`](Pins::end_removal), nobody can pin them.
     pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Vec<CommitId> {
         let mut state = self.lock();
         state.removals += 1;
@@ -134,7 +134,8 @@ impl Pins {
         self.removed.notify_all();
     }
 
-    /// The pins that are old enough for a row and have none of this process, each with a new number.
+    /// The pins that are old enough for a row and have none of this process, each with a new
+    /// number.
     pub(super) fn due(
         &self,
         process: &ProcessId,

@@ -8,8 +8,8 @@ use crate::ids::CommitId;
 use crate::rows::process::StreamId;
 use crate::value::reference::Reference;
 
-/// How many milliseconds a value stays after its last reference has gone. A transaction that has put it
-/// may still be open.
+/// How many milliseconds a value stays after its last reference has gone. A transaction that has
+/// put it may still be open.
 const UNHELD: u64 = 60 * 60 * 1_000;
 
 /// A value that was written.
@@ -54,8 +54,8 @@ pub(crate) struct Streams {
 #[derive(Debug, Default)]
 struct State {
     values: HashMap<(u64, u64), Value>,
-    /// The pages in which something may be stored of a value, each with how often values were begun and given
-    /// up there.
+    /// The pages in which something may be stored of a value, each with how often values were begun
+    /// and given up there.
     pages: HashMap<u64, u64>,
 }
 
@@ -83,7 +83,8 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that nothing else has that this process holds or has held, in any page of any repository.
+    /// A number that nothing else has that this process holds or has held, in any page of any
+    /// repository.
     pub(crate) fn number(&self) -> u64 {
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
@@ -129,13 +130,14 @@ impl Streams {
         self.lock().values.contains_key(&(page, number))
     }
 
-    /// A number that changes when a value of a page is begun or given up. `None` if nothing of any is stored.
+    /// A number that changes when a value of a page is begun or given up. `None` if nothing of any
+    /// is stored.
     pub(crate) fn changes(&self, page: u64) -> Option<u64> {
         self.lock().pages.get(&page).copied()
     }
 
-    /// Notes that nothing is stored of the values of a page that were given up, as long as the number is this
-    /// one; with `None`, that the page is gone.
+    /// Notes that nothing is stored of the values of a page that were given up, as long as the
+    /// number is this one; with `None`, that the page is gone.
     pub(crate) fn forget(&self, page: u64, changes: Option<u64>) {
         let mut state = self.lock();
         if changes.is_none() {

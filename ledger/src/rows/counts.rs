@@ -47,8 +47,8 @@ pub(crate) struct Round {
     pub(crate) process: ProcessId,
     /// The first number of a piece that the round keeps.
     pub(crate) kept: u64,
-    /// Where the collector is, or, in phase [`Phase::Idle`], up to which piece reference rows are built. `None`
-    /// at the beginning.
+    /// Where the collector is, or, in phase [`Phase::Idle`], up to which piece reference rows are
+    /// built. `None` at the beginning.
     pub(crate) reached: Option<Digest>,
 }
 
@@ -75,8 +75,8 @@ impl Round {
 }
 
 impl Counts {
-    /// Whether the row of a piece that is needed again must be written again, because the round that
-    /// runs may remove it.
+    /// Whether the row of a piece that is needed again must be written again, because the round
+    /// that runs may remove it.
     pub(crate) fn renews(&self, number: u64) -> bool {
         self.round.phase != Phase::Idle && number < self.round.kept
     }
@@ -191,8 +191,8 @@ impl Rows {
         [&[MARKS][..], &round.to_be_bytes(), &part.to_be_bytes()].concat()
     }
 
-    /// Puts the marks of a round from part `from` on, at most `most` parts. The next part, `None` after
-    /// the last one.
+    /// Puts the marks of a round from part `from` on, at most `most` parts. The next part, `None`
+    /// after the last one.
     pub(crate) fn put_marks(
         &self,
         host: &mut dyn KvWrite,

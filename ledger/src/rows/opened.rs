@@ -62,7 +62,8 @@ pub(crate) fn opened(host: &dyn KvRead) -> Result<Vec<(u64, ProcessId)>> {
     Ok(pages)
 }
 
-/// When a page was closed last, in milliseconds since 1970. `None` if it is open, or was never opened.
+/// When a page was closed last, in milliseconds since 1970. `None` if it is open, or was never
+/// opened.
 pub(crate) fn closed(host: &dyn KvRead, page: u64) -> Result<Option<u64>> {
     let key = of_page(CLOSED, page);
     let Some(value) = get(host, &key)? else { return Ok(None) };
@@ -93,7 +94,8 @@ impl Rows {
         Ok(host.get(&self.stored(&[LIFE]))?.is_some())
     }
 
-    /// The fingerprint of the device on which the page was opened for the first time. `None` if it never was.
+    /// The fingerprint of the device on which the page was opened for the first time. `None` if it
+    /// never was.
     pub(crate) fn device(&self, host: &dyn KvRead) -> Result<Option<[u8; 16]>> {
         let Some(life) = self.get(host, &[LIFE])? else { return Ok(None) };
         match life.split_first_chunk() {

@@ -168,8 +168,8 @@ impl Rows {
         Ok(())
     }
 
-    /// The keys of rows with these first bytes, at most so many, as the host has them, each with its first byte.
-    /// `false` if there are more.
+    /// The keys of rows with these first bytes, at most so many, as the host has them, each with
+    /// its first byte. `false` if there are more.
     pub(super) fn some_keys(
         &self,
         host: &dyn KvRead,
@@ -209,7 +209,8 @@ impl Rows {
         Ok(heads)
     }
 
-    /// Fails if the branch that the page was made with has lost its head. Nothing would be kept for it.
+    /// Fails if the branch that the page was made with has lost its head. Nothing would be kept for
+    /// it.
     pub(crate) fn check_main(&self, host: &dyn KvRead) -> Result<()> {
         if self.heads(host, MAIN)?.is_empty() && self.resets(host, MAIN)? == 0 {
             let found = "there is no head of the branch main, which was never removed";

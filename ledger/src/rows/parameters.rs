@@ -87,7 +87,8 @@ const GOING: u8 = 2;
 const FLAGS: usize = 4 + 32;
 
 impl Rows {
-    /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this first.
+    /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this
+    /// first.
     pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
         match self.get(host, &[PARAMETERS])? {
             Some(value) if value.get(FLAGS).is_none_or(|flags| flags & GOING == 0) => Ok(()),
@@ -132,7 +133,8 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Says that the page is deleted, in a way that can be taken back. Nobody writes its rows after that.
+    /// Says that the page is deleted, in a way that can be taken back. Nobody writes its rows after
+    /// that.
     pub(crate) fn put_going(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         if let Some(flags) = value.get_mut(FLAGS) {
@@ -171,8 +173,8 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Removes at most so many rows of a page that is deleted, the parameters last. `false` if nothing
-    /// is left.
+    /// Removes at most so many rows of a page that is deleted, the parameters last. `false` if
+    /// nothing is left.
     pub(crate) fn remove_some(&self, host: &mut dyn KvWrite, at_most: usize) -> Result<bool> {
         let (begin, end) = self.all();
         let here = self.stored(&[PARAMETERS]);

@@ -97,8 +97,8 @@ impl Rows {
         sealed::unknown((self.page, key), "kind", kind, "1 to 3")
     }
 
-    /// The error about a piece of another kind than this one. Its row has a checksum, so whoever has named it so is
-    /// wrong.
+    /// The error about a piece of another kind than this one. Its row has a checksum, so whoever
+    /// has named it so is wrong.
     fn other_kind(&self, digest: &Digest, found: u8, kind: Kind) -> LedgerError {
         match known_kind(found) {
             Some(found) => {
@@ -130,8 +130,8 @@ impl Rows {
         })
     }
 
-    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none. A row that
-    /// has another piece is damaged; what was put there before can be read again then.
+    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none.
+    /// A row that has another piece is damaged; what was put there before can be read again then.
     pub(crate) fn add_piece(
         &self,
         host: &mut dyn KvWrite,
@@ -250,7 +250,8 @@ mod tests {
 
     use super::*;
 
-    /// Otherwise it would be one of the first again, and a round would take the piece for an old one.
+    /// Otherwise it would be one of the first again, and a round would take the piece for an old
+    /// one.
     #[test]
     fn a_number_is_used_once() {
         let host = MemoryStore::new();

@@ -26,7 +26,8 @@ pub(crate) struct PinRow {
 pub(crate) enum Held {
     /// Somebody reads it.
     Read,
-    /// A head of a branch is to be made on it, so what merging that one with the others needs stays too.
+    /// A head of a branch is to be made on it, so what merging that one with the others needs stays
+    /// too.
     Base,
 }
 
@@ -89,7 +90,8 @@ pub(crate) enum Hold {
     Stream(StreamId, StreamState),
 }
 
-/// How the values of the rows begin: before a commit, alone, before a commit and a round, before a commit.
+/// How the values of the rows begin: before a commit, alone, before a commit and a round, before a
+/// commit.
 const PIN: u8 = 0;
 const OPEN: u8 = 1;
 const ATTACHED: u8 = 2;

@@ -1,5 +1,5 @@
-//! The rows that say which pieces lead to a piece, and those of pieces that may be garbage. Only pages that
-//! keep reference rows have them.
+//! The rows that say which pieces lead to a piece, and those of pieces that may be garbage. Only
+//! pages that keep reference rows have them.
 
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
@@ -22,7 +22,8 @@ pub(crate) enum References {
     /// It does not. Rows that are there are left over.
     #[default]
     Off,
-    /// What is new gets its rows, and what was there before gets them in slices. Nothing is removed.
+    /// What is new gets its rows, and what was there before gets them in slices. Nothing is
+    /// removed.
     Building,
     /// Each piece and each commit has its rows.
     Kept,
@@ -154,8 +155,8 @@ impl Rows {
     ) -> Result<()> {
         for row in references {
             self.remove(host, &row.key())?;
-            // Most of what an old node leads to is in the node that has replaced it, too. To look for that
-            // is cheaper than a row that is written and removed.
+            // Most of what an old node leads to is in the node that has replaced it, too. To look
+            // for that is cheaper than a row that is written and removed.
             if !self.is_needed(host, &row.to)? {
                 self.put_suspect(host, &row.to)?;
             }
@@ -163,7 +164,8 @@ impl Rows {
         Ok(())
     }
 
-    /// What a piece leads to, after its bytes were compared with its digest. `None` if it is not here.
+    /// What a piece leads to, after its bytes were compared with its digest. `None` if it is not
+    /// here.
     ///
     /// # Errors
     /// If the piece is damaged, or the host fails.
@@ -255,8 +257,8 @@ impl Rows {
         Ok(false)
     }
 
-    /// Removes reference rows, and those of pieces that may be garbage: at most so many. `false` if there
-    /// are more.
+    /// Removes reference rows, and those of pieces that may be garbage: at most so many. `false` if
+    /// there are more.
     pub(crate) fn clear_references(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
         let (keys, is_all) = self.some_keys(host, &[REFERENCE, SUSPECT], most)?;
         keys.iter().try_for_each(|(_, key)| host.remove(key))?;

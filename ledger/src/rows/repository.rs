@@ -71,8 +71,8 @@ pub(crate) fn content(host: &dyn KvRead) -> Result<Content> {
     }
 }
 
-/// Makes a repository with this ID, on a device with this fingerprint. Its pages lie under prefixes, or
-/// have databases of their own.
+/// Makes a repository with this ID, on a device with this fingerprint. Its pages lie under
+/// prefixes, or have databases of their own.
 pub(crate) fn create(
     host: &mut dyn KvWrite,
     (id, is_separate): ([u8; 16], bool),
@@ -250,8 +250,8 @@ pub(crate) fn page_rows(host: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
     Ok(pages)
 }
 
-/// Calls a function with each row whose key begins like this: the rest of the key, and the value. The
-/// function gives `None` if the row is not what it should be.
+/// Calls a function with each row whose key begins like this: the rest of the key, and the value.
+/// The function gives `None` if the row is not what it should be.
 pub(super) fn each(
     host: &dyn KvRead,
     begin: &[u8],
@@ -273,8 +273,8 @@ pub(crate) fn device(host: &dyn KvRead) -> Result<[u8; 24]> {
     value.ok_or_else(|| sealed::damaged(NO_PAGE, &[DEVICE], "it is no device"))
 }
 
-/// Begins an epoch of the device. What a page was in an earlier one does not count for the same page
-/// in this one.
+/// Begins an epoch of the device. What a page was in an earlier one does not count for the same
+/// page in this one.
 pub(crate) fn raise_epoch(host: &mut dyn KvWrite) -> Result<()> {
     let mut device = device(host)?;
     if let Some(epoch) = device.last_chunk_mut() {

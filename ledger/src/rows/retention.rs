@@ -106,8 +106,9 @@ impl Rows {
         Ok(host.get(&self.stored(&expiring_key(id)))?.is_some())
     }
 
-    /// Notes that something begins to keep an older commit: who has computed what is kept does it again, and if the
-    /// commit and those before it have waited to go, they wait anew when nothing keeps them any more.
+    /// Notes that something begins to keep an older commit: who has computed what is kept does it
+    /// again, and if the commit and those before it have waited to go, they wait anew when nothing
+    /// keeps them any more.
     pub(crate) fn keep(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
         self.raise_keeps(host)?;
         let mut ahead = vec![*id];
@@ -136,8 +137,8 @@ impl Rows {
         self.remove(host, &commit_key(id))
     }
 
-    /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID, the
-    /// commit, and how many pieces had no row before it.
+    /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID,
+    /// the commit, and how many pieces had no row before it.
     pub(crate) fn visit_commits(
         &self,
         host: &dyn KvRead,

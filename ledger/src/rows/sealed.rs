@@ -9,8 +9,8 @@ use crate::error::{LedgerError, Result};
 /// How many bytes a checksum has.
 pub(crate) const LEN: usize = 4;
 
-/// The checksum of a row: of its page (0 for a row of the repository), its key without the prefix of
-/// the page, and its value.
+/// The checksum of a row: of its page (0 for a row of the repository), its key without the prefix
+/// of the page, and its value.
 pub(crate) fn checksum(page: u64, key: &[u8], value: &[u8]) -> [u8; LEN] {
     static HASHER: LazyLock<blake3::Hasher> =
         LazyLock::new(|| blake3::Hasher::new_derive_key("permazen ledger 1: row"));

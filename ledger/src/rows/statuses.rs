@@ -78,8 +78,8 @@ impl Written {
         Written { has_remote: false, has_streamed: None }
     }
 
-    /// A piece that this process has made. If it had a row before, a stream may have put it, which has it no
-    /// longer alone once a commit has it.
+    /// A piece that this process has made. If it had a row before, a stream may have put it, which
+    /// has it no longer alone once a commit has it.
     pub(crate) fn piece(
         &mut self,
         (rows, host): (&Rows, &mut dyn KvWrite),
@@ -252,7 +252,8 @@ impl Rows {
         Ok(is_there)
     }
 
-    /// Calls `each` with the pieces after this one that are not at the remote yet, until it is `false`.
+    /// Calls `each` with the pieces after this one that are not at the remote yet, until it is
+    /// `false`.
     pub(crate) fn visit_local(
         &self,
         host: &dyn KvRead,
@@ -288,7 +289,8 @@ impl Rows {
         Ok(true)
     }
 
-    /// Removes rows that say what is not at the remote yet, at most so many. `false` if there are more.
+    /// Removes rows that say what is not at the remote yet, at most so many. `false` if there are
+    /// more.
     pub(crate) fn remove_statuses(
         &self,
         host: &mut dyn KvWrite,

@@ -118,7 +118,8 @@ impl Rows {
         self.put(host, &row.key(), vec![u8::from(row.is_written)])
     }
 
-    /// Removes the row of a piece of a stream. `None` if it is not there, otherwise the row as it was.
+    /// Removes the row of a piece of a stream. `None` if it is not there, otherwise the row as it
+    /// was.
     pub(crate) fn remove_streamed(
         &self,
         host: &mut dyn KvWrite,

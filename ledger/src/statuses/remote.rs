@@ -37,8 +37,9 @@ pub enum RemoteState {
 
 /// A page beside its remote: what is not there yet. For code that brings it there.
 ///
-/// A page that is attached to a remote keeps account of what is only here. What is there can go from here, so
-/// [retention](Page::set_retention) and [eviction](crate::Repository::evict) leave what is only here alone.
+/// A page that is attached to a remote keeps account of what is only here. What is there can go
+/// from here, so [retention](Page::set_retention) and [eviction](crate::Repository::evict) leave
+/// what is only here alone.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -102,9 +103,9 @@ impl PageRemote {
 
     /// Attaches the page to a remote that has nothing of it yet. Nothing changes if it is attached.
     ///
-    /// Gives each commit and each piece a row. That takes any number of short transactions, in between of which
-    /// others write. If the process ends before the last one, whoever attaches the page continues there. Several
-    /// can do it at the same time.
+    /// Gives each commit and each piece a row. That takes any number of short transactions, in
+    /// between of which others write. If the process ends before the last one, whoever attaches the
+    /// page continues there. Several can do it at the same time.
     ///
     /// # Errors
     /// If the page is gone, or the host fails. What was done until then stays.
@@ -113,8 +114,8 @@ impl PageRemote {
         Ok(())
     }
 
-    /// Does the next part of [`attach`](PageRemote::attach): for at most 256 commits and pieces. `false` after
-    /// the last part.
+    /// Does the next part of [`attach`](PageRemote::attach): for at most 256 commits and pieces.
+    /// `false` after the last part.
     ///
     /// # Errors
     /// Those of [`attach`](PageRemote::attach).
@@ -153,12 +154,15 @@ impl PageRemote {
         Ok(next != Remote::Attached)
     }
 
-    /// Detaches the page from its remote: everything counts as only here again, also what is at the remote.
+    /// Detaches the page from its remote: everything counts as only here again, also what is at the
+    /// remote.
     ///
-    /// Before, everything that is only at the remote must be fetched: without a remote, what is not here is missing.
+    /// Before, everything that is only at the remote must be fetched: without a remote, what is not
+    /// here is missing.
     ///
     /// Takes the rows away in slices. If the process ends in between, the page is in the state
-    /// [`Attaching`](RemoteState::Attaching), and either can be continued. [Notes](PageRemote::note) stay.
+    /// [`Attaching`](RemoteState::Attaching), and either can be continued.
+    /// [Notes](PageRemote::note) stay.
     ///
     /// # Errors
     /// If the page is gone, or the host fails.
@@ -167,7 +171,8 @@ impl PageRemote {
         Ok(())
     }
 
-    /// Does the next part of [`detach`](PageRemote::detach): for at most 256 rows. `false` after the last part.
+    /// Does the next part of [`detach`](PageRemote::detach): for at most 256 rows. `false` after
+    /// the last part.
     ///
     /// # Errors
     /// Those of [`detach`](PageRemote::detach).

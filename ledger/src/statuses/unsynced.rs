@@ -29,8 +29,9 @@ pub struct LocalPiece {
 }
 
 impl PageRemote {
-    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation: each after its
-    /// parents. What no head or tag leads to is about to be removed, or is a merge that others can be made on.
+    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation:
+    /// each after its parents. What no head or tag leads to is about to be removed, or is a merge
+    /// that others can be made on.
     ///
     /// Gets two rows for each of them; 40 bytes of memory for each.
     ///
@@ -43,8 +44,9 @@ impl PageRemote {
         Ok(found.into_iter().map(|(generation, id)| UnsyncedCommit { id, generation }).collect())
     }
 
-    /// The pieces that are not at the remote yet, by their digests: at most so many after this one. Pieces of
-    /// values that no commit has are not among them; what nothing leads to any more is, until it is collected.
+    /// The pieces that are not at the remote yet, by their digests: at most so many after this one.
+    /// Pieces of values that no commit has are not among them; what nothing leads to any more is,
+    /// until it is collected.
     ///
     /// Gets two rows for each.
     ///
@@ -88,7 +90,8 @@ impl PageRemote {
         }
     }
 
-    /// The bytes of a commit, whose digest is its ID. `None` if it is not here, or is the first one.
+    /// The bytes of a commit, whose digest is its ID. `None` if it is not here, or is the first
+    /// one.
     ///
     /// # Errors
     /// If other bytes are in its place, the page is gone, or the host fails.
@@ -100,25 +103,27 @@ impl PageRemote {
         Ok(commit.map(|commit| commit.to_bytes()))
     }
 
-    /// Notes that commits and pieces are at the remote, and puts notes, all in one transaction. A note with an
-    /// empty value is removed. Commits and pieces that are not here any more, or are marked, stay as they are.
+    /// Notes that commits and pieces are at the remote, and puts notes, all in one transaction. A
+    /// note with an empty value is removed. Commits and pieces that are not here any more, or are
+    /// marked, stay as they are.
     ///
-    /// What a commit leads to must be at the remote before it: its parents, which is checked, and its pieces, which
-    /// is not.
+    /// What a commit leads to must be at the remote before it: its parents, which is checked, and
+    /// its pieces, which is not.
     ///
-    /// Gets two rows for each commit that is not at the remote yet, if a branch was ever squashed, reset or removed:
-    /// then mark many commits at once.
+    /// Gets two rows for each commit that is not at the remote yet, if a branch was ever squashed,
+    /// reset or removed: then mark many commits at once.
     ///
     /// # Errors
-    /// [`LedgerError::LeftBehind`] if no branch or tag leads to one of the commits that were not marked yet, because a
-    /// branch was squashed, reset or removed while they were brought to the remote. All is noted then, as without
-    /// the error, and the same call again succeeds. After a squash, merge the commit into the branch
-    /// ([`Page::merge`](crate::Page::merge)), and receive it before if it is not here any more. A tag at the newest commit
-    /// until it is marked keeps a squash from coming in between.
+    /// [`LedgerError::LeftBehind`] if no branch or tag leads to one of the commits that were not
+    /// marked yet, because a branch was squashed, reset or removed while they were brought to the
+    /// remote. All is noted then, as without the error, and the same call again succeeds. After a
+    /// squash, merge the commit into the branch ([`Page::merge`](crate::Page::merge)), and receive
+    /// it before if it is not here any more. A tag at the newest commit until it is marked keeps a
+    /// squash from coming in between.
     ///
-    /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, if a parent of a commit is not at
-    /// the remote, or if the name of a note is empty or longer than 255 bytes. If the page is gone, or the host
-    /// fails. Nothing is changed after these.
+    /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, if a parent of a
+    /// commit is not at the remote, or if the name of a note is empty or longer than 255 bytes. If
+    /// the page is gone, or the host fails. Nothing is changed after these.
     pub fn mark_synced(
         &self,
         commits: &[CommitId],

@@ -13,7 +13,8 @@ use permazen_kv::{
 
 use crate::page::snapshot::PageSnapshot;
 
-/// The content of a page at a commit as a database that can only be read: [`Page::database_at`](crate::Page::database_at).
+/// The content of a page at a commit as a database that can only be read:
+/// [`Page::database_at`](crate::Page::database_at).
 ///
 /// The commit is not removed while this is there. Clones are the same database.
 #[derive(Clone)]

@@ -30,15 +30,15 @@ use crate::watch::follow::{Position, Step};
 /// A branch as a database that lets the branch have several heads:
 /// [`Page::branching_database`](crate::Page::branching_database).
 ///
-/// A handle follows one path through the branch. It begins at the oldest head; after a commit of its
-/// own it stands there; and it moves along commits that others make on that one, such as merges. So
-/// what is written through a handle does not vanish for that handle. It never jumps to another head,
-/// unless the branch is reset, or history ends on the way.
+/// A handle follows one path through the branch. It begins at the oldest head; after a commit of
+/// its own it stands there; and it moves along commits that others make on that one, such as
+/// merges. So what is written through a handle does not vanish for that handle. It never jumps to
+/// another head, unless the branch is reset, or history ends on the way.
 ///
-/// Transactions that write through one handle take turns, so among themselves they are serializable.
-/// Those of several handles do not wait for each other, and a merge can undo what one of them has
-/// written. While a transaction that writes is open, the handle stays where it is. Clones are the same
-/// handle.
+/// Transactions that write through one handle take turns, so among themselves they are
+/// serializable. Those of several handles do not wait for each other, and a merge can undo what one
+/// of them has written. While a transaction that writes is open, the handle stays where it is.
+/// Clones are the same handle.
 #[derive(Clone)]
 pub struct BranchingDatabase {
     handle: Arc<Handle>,
@@ -115,8 +115,8 @@ impl BranchingDatabase {
         })
     }
 
-    /// The commit at which the handle stands: that of its last transaction. While keys are watched through it, it
-    /// also goes along by itself when nothing is written through it.
+    /// The commit at which the handle stands: that of its last transaction. While keys are watched
+    /// through it, it also goes along by itself when nothing is written through it.
     pub fn commit(&self) -> CommitId {
         self.handle.place().position.commit
     }
@@ -127,8 +127,8 @@ impl Handle {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes along the commits that are new, and gives the state there, and the place. A transaction that writes
-    /// makes the handle stay.
+    /// Goes along the commits that are new, and gives the state there, and the place. A transaction
+    /// that writes makes the handle stay.
     fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, Place)> {
         for _ in 0..ATTEMPTS {
             let before = *self.place();
@@ -211,8 +211,8 @@ impl Handle {
         Ok(())
     }
 
-    /// What the handle shows. `None` if the branch is gone or the host fails. The handle goes along the
-    /// commits that are new, so that the next look does not read them again.
+    /// What the handle shows. `None` if the branch is gone or the host fails. The handle goes along
+    /// the commits that are new, so that the next look does not read them again.
     fn shown(&self) -> Option<Shown> {
         self.begin(false).ok().map(|(_, state, place)| (place.moves, state.root))
     }
@@ -312,8 +312,8 @@ impl BranchingDatabase {
         PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)
     }
 
-    /// Goes along the commits that are new, unless a transaction writes. Gives how often the handle has gone to the
-    /// first head instead, because no path led to a head.
+    /// Goes along the commits that are new, unless a transaction writes. Gives how often the handle
+    /// has gone to the first head instead, because no path led to a head.
     pub(crate) fn advance(&self) -> LedgerResult<(Position, u64)> {
         let place = self.handle.begin(false)?.2;
         Ok((place.position, place.jumps))
@@ -370,8 +370,8 @@ impl KvDatabase for BranchingDatabase {
         Ok(statistics)
     }
 
-    /// The transactions and commits of this handle, and how long those of the database below have waited. There are
-    /// no conflicts.
+    /// The transactions and commits of this handle, and how long those of the database below have
+    /// waited. There are no conflicts.
     fn counters(&self) -> Counters {
         let mut counters = self.handle.shared.open.host.counters().of_store_below();
         counters.begun = Some(self.handle.begun.load(Relaxed));

@@ -18,12 +18,12 @@ use crate::watch::{Connected, Watcher};
 /// How long a transaction waits for watchers, unless set.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// A client of a branch that can have several heads: a [`BranchingDatabase`] with watchers that follow the
-/// same path. [`Page::connect`] makes one.
+/// A client of a branch that can have several heads: a [`BranchingDatabase`] with watchers that
+/// follow the same path. [`Page::connect`] makes one.
 ///
-/// A transaction begins when the watchers of the connection have dealt with what they were told. While it
-/// is open, they are told nothing newer than its base, and snapshots are of the base. So what a client has
-/// seen is what its transaction begins with.
+/// A transaction begins when the watchers of the connection have dealt with what they were told.
+/// While it is open, they are told nothing newer than its base, and snapshots are of the base. So
+/// what a client has seen is what its transaction begins with.
 pub struct Connection {
     handle: BranchingDatabase,
     unanswered: Arc<Unanswered>,
@@ -75,12 +75,12 @@ impl Connection {
         self
     }
 
-    /// Starts a transaction. Its commit never fails because of others. It makes a further head if they
-    /// have committed meanwhile.
+    /// Starts a transaction. Its commit never fails because of others. It makes a further head if
+    /// they have committed meanwhile.
     ///
-    /// Waits until the watchers of this connection have dealt with what they were told, but no longer
-    /// than [`with_wait`](Connection::with_wait) says; then it starts without. Within a function that is
-    /// told something it does not wait at all.
+    /// Waits until the watchers of this connection have dealt with what they were told, but no
+    /// longer than [`with_wait`](Connection::with_wait) says; then it starts without. Within a
+    /// function that is told something it does not wait at all.
     ///
     /// # Errors
     /// [`LedgerError::TransactionInProgress`] if there is one on this connection, which is not
@@ -114,8 +114,9 @@ impl Connection {
         self.handle.snapshot()
     }
 
-    /// Watches what the connection sees: the watcher tells what changes from here on in the entries whose
-    /// keys start with `prefix`, by this connection or by others, as soon as the connection gets there.
+    /// Watches what the connection sees: the watcher tells what changes from here on in the entries
+    /// whose keys start with `prefix`, by this connection or by others, as soon as the connection
+    /// gets there.
     ///
     /// # Errors
     /// If the branch was removed, the system gives no thread, or the host fails.

@@ -11,8 +11,8 @@ use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
 
-/// A transaction on a branch that has the right to write to the host until it ends. All pages of the
-/// repository wait.
+/// A transaction on a branch that has the right to write to the host until it ends. All pages of
+/// the repository wait.
 pub(super) struct HeldTransaction<'s> {
     pub(super) shared: &'s Shared,
     pub(super) branch: &'s str,

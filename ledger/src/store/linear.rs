@@ -49,7 +49,8 @@ impl PageStore {
         Ok(self.shared.state(&self.branch)?)
     }
 
-    /// The branch as it is when somebody commits, who knew it: if it is gone, others have removed it.
+    /// The branch as it is when somebody commits, who knew it: if it is gone, others have removed
+    /// it.
     fn present(&self) -> Result<(PageSnapshot, BranchState)> {
         self.now().map_err(|error| match LedgerError::from(error) {
             LedgerError::NoSuch { .. } => {
@@ -134,7 +135,8 @@ impl AtomicKvStore for PageStore {
                     return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
                 }
                 Ok(Attempt::Moved) => {}
-                // A host that finds only now that others have written at the same time. Nothing was changed.
+                // A host that finds only now that others have written at the same time. Nothing was
+                // changed.
                 Err(LedgerError::Host(error)) if error.is_retryable() && begin.elapsed() < wait => {
                 }
                 Err(error) => return Err(error.into()),

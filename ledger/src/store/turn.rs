@@ -41,8 +41,9 @@ impl Turn {
     /// commits.
     ///
     /// # Errors
-    /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`] at once if
-    /// the turn is that of a thread that only the parent of this process has, otherwise retryable.
+    /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`]
+    /// at once if the turn is that of a thread that only the parent of this process has, otherwise
+    /// retryable.
     pub(super) fn take(
         self: &Arc<Self>,
         options: &TxOptions,

@@ -44,7 +44,8 @@ impl Told {
     }
 }
 
-/// Finds what a database shows, from the heads of its branch. `None` if the branch is gone or the host fails.
+/// Finds what a database shows, from the heads of its branch. `None` if the branch is gone or the
+/// host fails.
 pub(super) type FindShown = dyn Fn(&BranchHeads) -> Option<Shown> + Send + Sync;
 
 /// The watches of a database on a branch.
@@ -101,7 +102,8 @@ impl Onlooker for WatchedKeys {
         for attempt in 0..ATTEMPTS {
             let told = *self.told.lock();
             let changes = match told {
-                // The database itself has committed since the heads were read, and has told of that.
+                // The database itself has committed since the heads were read, and has told of
+                // that.
                 Some((number, _)) if number > now.0 => return,
                 Some((_, old)) if old == now.1 => Some(Writes::default()),
                 Some((_, old)) if attempt + 1 < ATTEMPTS => {
@@ -109,13 +111,15 @@ impl Onlooker for WatchedKeys {
                 }
                 _ => None,
             };
-            // What cannot be compared may have changed: a watch is told too often rather than never.
+            // What cannot be compared may have changed: a watch is told too often rather than
+            // never.
             let changes = changes.unwrap_or_else(everything);
             let mut known = self.told.lock();
-            // With a commit of the database itself in between, the changes are not those that nobody was told of.
+            // With a commit of the database itself in between, the changes are not those that
+            // nobody was told of.
             if *known == told || attempt + 1 == ATTEMPTS {
-                // Whoever watches after the commit of the database itself must not be told of it. So it is found
-                // here, before that commit ends, who watches.
+                // Whoever watches after the commit of the database itself must not be told of it.
+                // So it is found here, before that commit ends, who watches.
                 let written = self.watches.take_written(&changes);
                 if known.is_none_or(|(number, _)| number < now.0) {
                     *known = Some(now);

@@ -2,8 +2,8 @@
 
 use crate::secret::{BoundaryHash, Secret};
 
-/// Decides where a level is cut. What it says depends on its arguments alone. If a group is not cut,
-/// neither is one with the same last item that has no greater size and no more items.
+/// Decides where a level is cut. What it says depends on its arguments alone. If a group is not
+/// cut, neither is one with the same last item that has no greater size and no more items.
 pub(crate) trait Boundaries {
     /// Whether a node ends with this item.
     fn cuts(&self, level: u8, key: &[&[u8]], group: Group) -> bool;

@@ -142,8 +142,8 @@ impl<N: Nodes + Clone> Diff<N> {
         self.new.step();
     }
 
-    /// Steps over entries that lie in the same way in both leaves, up to the last ones of a leaf. Returns
-    /// false if there are none.
+    /// Steps over entries that lie in the same way in both leaves, up to the last ones of a leaf.
+    /// Returns false if there are none.
     fn skip_run(&mut self) -> bool {
         if self.direction == Direction::Reverse {
             return false;

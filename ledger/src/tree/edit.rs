@@ -17,7 +17,8 @@ use crate::node::view::{Node, SplitKey};
 pub(crate) struct Edits {
     /// What goes, by ascending keys. They do not overlap.
     pub(crate) drops: Vec<Drop>,
-    /// What comes or replaces what is there, by ascending keys. It stays, even in a range that goes.
+    /// What comes or replaces what is there, by ascending keys. It stays, even in a range that
+    /// goes.
     pub(crate) puts: Items,
 }
 
@@ -75,8 +76,8 @@ impl Edited {
 
 /// The tree with this root and these changes.
 ///
-/// Loads the nodes that the changes touch and those above them, and one more node of a level for each
-/// place where the boundaries move.
+/// Loads the nodes that the changes touch and those above them, and one more node of a level for
+/// each place where the boundaries move.
 ///
 /// # Errors
 /// If a node cannot be loaded, or is damaged.
@@ -156,8 +157,8 @@ struct LevelEdit<'e, N, B> {
     put: usize,
     /// The old nodes that go, as changes of the level above.
     drops: Vec<Drop>,
-    /// The last keys of the first and the last old node that went since the writer met the boundaries
-    /// of the old level.
+    /// The last keys of the first and the last old node that went since the writer met the
+    /// boundaries of the old level.
     run: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -271,8 +272,8 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         let mut at = 0;
         while at < node.len() {
             let key = node.key(at);
-            // Also before an item that is put again: after the last one, the range that goes on after
-            // the node is looked for.
+            // Also before an item that is put again: after the last one, the range that goes on
+            // after the node is looked for.
             while drops.get(self.drop).is_some_and(|drop| drop.ends_before(key)) {
                 self.drop += 1;
             }

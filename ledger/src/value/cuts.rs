@@ -13,8 +13,8 @@ use crate::secret::{BoundaryHash, Gear, Secret};
 
 /// Where a check of cuts gets the parts of values, and what it tells.
 pub(crate) trait Parts {
-    /// An index piece with this level, which `from` refers to. `None` if there is none: then cuts before it
-    /// cannot be told.
+    /// An index piece with this level, which `from` refers to. `None` if there is none: then cuts
+    /// before it cannot be told.
     fn index(
         &mut self,
         part: &Part,
@@ -30,7 +30,8 @@ pub(crate) trait Parts {
     fn wrong(&mut self, kind: Kind, part: &Part) -> Result<()>;
 }
 
-/// What comes after a part of a value: with the part, it decides whether the part ends where the rule cuts.
+/// What comes after a part of a value: with the part, it decides whether the part ends where the
+/// rule cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct After {
     /// How many bytes, at most as many as a chunk has.
@@ -50,12 +51,12 @@ impl After {
     }
 }
 
-/// A place at which a part was: what it refers to, the level of an index piece, whether it is a top piece,
-/// and what comes after it, if that is known.
+/// A place at which a part was: what it refers to, the level of an index piece, whether it is a top
+/// piece, and what comes after it, if that is known.
 type Place = (Digest, u64, u8, bool, Option<After>);
 
-/// Compares cuts with the rule. The index pieces that it has seen are remembered, each with what comes after
-/// it, about 100 bytes for each.
+/// Compares cuts with the rule. The index pieces that it has seen are remembered, each with what
+/// comes after it, about 100 bytes for each.
 #[derive(Debug)]
 pub(crate) struct CutCheck {
     /// Without it, cuts are not compared.
@@ -199,7 +200,8 @@ fn is_cut(gear: &Gear, chunk: &[u8], after: After) -> bool {
         0 if chunk.len() <= MIN_CHUNK => true,
         left if left > 0 && chunk.len() < MIN_CHUNK => false,
         left => {
-            // Whether there is a cut depends on the byte after it, and bytes are looked at in pairs.
+            // Whether there is a cut depends on the byte after it, and bytes are looked at in
+            // pairs.
             let source = [chunk, &after.first[..left.min(2)]].concat();
             cut(gear, &source) == chunk.len()
         }

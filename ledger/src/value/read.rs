@@ -83,8 +83,8 @@ impl<P: Pieces> ValueReader<P> {
         Ok(reader)
     }
 
-    /// The next bytes of the value: the rest of a chunk. `None` at the end. Loads no index piece that the
-    /// chunk does not need.
+    /// The next bytes of the value: the rest of a chunk. `None` at the end. Loads no index piece
+    /// that the chunk does not need.
     ///
     /// # Errors
     /// If a piece cannot be loaded, or is damaged.

@@ -15,7 +15,8 @@ const MEAN_CHUNK: usize = 16_384;
 const MASK_SHORT: u64 = 0x0000_d90f_0353_0000;
 const MASK_LONG: u64 = 0x0000_d903_0353_0000;
 
-/// The length of the first chunk of these bytes, which are the rest of a value or more than a chunk has.
+/// The length of the first chunk of these bytes, which are the rest of a value or more than a chunk
+/// has.
 pub(super) fn cut(gear: &Gear, bytes: &[u8]) -> usize {
     let (_, len) = fastcdc::v2020::cut_gear(
         bytes,

@@ -117,8 +117,8 @@ fn chunks_are_cut_by_the_rule_of_the_format() {
     }
 }
 
-/// The rule of the format for index pieces, written again from its text: the digest of the top piece,
-/// and how many levels there are.
+/// The rule of the format for index pieces, written again from its text: the digest of the top
+/// piece, and how many levels there are.
 fn top(secret: &Secret, chunks: &[Vec<u8>]) -> (Digest, u8) {
     let part = |chunk: &Vec<u8>| (chunk.len() as u64, Kind::Chunk.digest(chunk));
     let mut parts: Vec<_> = chunks.iter().map(part).collect();

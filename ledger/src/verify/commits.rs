@@ -125,8 +125,8 @@ impl Graph {
         self.tags.push((row.to_vec(), commit));
     }
 
-    /// How many rows there are each of which something has begun to keep an older commit for: the tags, and
-    /// the branches other than `main`.
+    /// How many rows there are each of which something has begun to keep an older commit for: the
+    /// tags, and the branches other than `main`.
     pub(super) fn kept(&self, main: &str) -> u64 {
         let branches: BTreeSet<_> = self.heads.iter().map(|(_, branch, _)| &branch[..]).collect();
         (self.tags.len() + branches.iter().filter(|branch| **branch != main).count()) as u64
@@ -162,7 +162,8 @@ impl Graph {
         self.place(id).map(|(_, generation)| generation)
     }
 
-    /// The commits of a set that are parents of commits which are not in it, each with one of these.
+    /// The commits of a set that are parents of commits which are not in it, each with one of
+    /// these.
     pub(super) fn below_others(&self, set: &BTreeSet<CommitId>) -> BTreeMap<CommitId, CommitId> {
         let mut below = BTreeMap::new();
         for (id, facts) in self.commits.iter().filter(|(id, _)| !set.contains(id)) {
@@ -196,8 +197,9 @@ impl Graph {
         Children(all)
     }
 
-    /// Whether a commit leads to another one, which is not itself. Goes down from the one and up from the other
-    /// at the same time, until one of them comes to an end: a branch that was made long ago has few commits.
+    /// Whether a commit leads to another one, which is not itself. Goes down from the one and up
+    /// from the other at the same time, until one of them comes to an end: a branch that was made
+    /// long ago has few commits.
     fn leads_to(&self, ancestor: &CommitId, commit: &CommitId, children: &Children<'_>) -> bool {
         let (Some((_, least)), Some((_, most))) = (self.place(ancestor), self.place(commit)) else {
             return false;

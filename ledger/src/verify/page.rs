@@ -42,8 +42,8 @@ pub(crate) fn verify(page: &Shared) -> Result<Verification> {
     Ok(report)
 }
 
-/// Checks all rows of a page, in one transaction of its host, and compares them with the device of the
-/// repository.
+/// Checks all rows of a page, in one transaction of its host, and compares them with the device of
+/// the repository.
 ///
 /// # Errors
 /// Those of the host.
@@ -56,8 +56,8 @@ pub(super) fn check(
     let page = rows.page;
     let at = (page, &PARAMETERS_KEY[..]);
     let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
-    // An eviction that was not completed leaves the flag in a database of its own. Who opens the page takes
-    // it away.
+    // An eviction that was not completed leaves the flag in a database of its own. Who opens the
+    // page takes it away.
     let is_half_evicted = || Ok::<_, LedgerError>(rows.is_separate() && rows.is_going(host)?);
     if let Some(None) = parameters
         && !is_half_evicted()?
@@ -111,8 +111,8 @@ fn visit(
     Ok(())
 }
 
-/// Checks all rows but those of pieces by themselves. Gives the commits, the pieces of streams, and how many
-/// reference rows there are.
+/// Checks all rows but those of pieces by themselves. Gives the commits, the pieces of streams, and
+/// how many reference rows there are.
 fn check_small(
     (host, device): (&dyn KvRead, Option<[u8; 24]>),
     rows: &Rows,

@@ -82,7 +82,8 @@ impl<'h> Pieces<'h> {
         Ok(Some(Bytes::from(row.bytes.into_owned())))
     }
 
-    /// The same for a piece of a value that need not be here. `None` without a finding if it is not.
+    /// The same for a piece of a value that need not be here. `None` without a finding if it is
+    /// not.
     pub(super) fn load_if_here(
         &mut self,
         kind: Kind,

@@ -14,8 +14,8 @@ use crate::rows::inspect::{PieceRow, commit_key, piece_key};
 use crate::rows::page::Rows;
 use crate::rows::references::{ReferenceKind, ReferenceRow, References, children};
 
-/// Compares the reference rows of a page with its pieces and commits: each of these has its rows, and there
-/// are no others.
+/// Compares the reference rows of a page with its pieces and commits: each of these has its rows,
+/// and there are no others.
 pub(super) struct CheckReferences<'h> {
     host: &'h dyn KvRead,
     rows: &'h Rows,
@@ -98,7 +98,8 @@ impl<'h> CheckReferences<'h> {
         children.iter().try_for_each(|row| self.expect(row, report))
     }
 
-    /// Whether what a row names as its source leads to the piece. What sources lead to is remembered.
+    /// Whether what a row names as its source leads to the piece. What sources lead to is
+    /// remembered.
     fn is_right(
         &self,
         row: &ReferenceRow,
@@ -113,7 +114,8 @@ impl<'h> CheckReferences<'h> {
             Entry::Vacant(unknown) => {
                 let rows = match self.rows.children_of(self.host, &row.from) {
                     Ok(children) => Some(children.unwrap_or_default()),
-                    // What is wrong with it is found with the others, and what it leads to is not known.
+                    // What is wrong with it is found with the others, and what it leads to is not
+                    // known.
                     Err(error) if error.is_unreadable() => None,
                     Err(error) => return Err(error),
                 };

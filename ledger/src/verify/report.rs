@@ -32,8 +32,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What [`Repository::verify`](crate::Repository::verify) and [`Page::verify`](crate::Page::verify) have
-/// read and found.
+/// What [`Repository::verify`](crate::Repository::verify) and [`Page::verify`](crate::Page::verify)
+/// have read and found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verification {

@@ -19,10 +19,10 @@ use crate::rows::repository::{NO_PAGE, PageState, device};
 impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
     ///
-    /// What is wrong is in the [`Verification`], in words. Reads everything in one transaction of the
-    /// host, so what others do meanwhile is no finding. Each node is loaded once, each part of a long value
-    /// once for each list of parts in which it is. Memory: about 100 bytes and
-    /// two keys for each node, 100 bytes for each commit, 50 bytes for each other piece.
+    /// What is wrong is in the [`Verification`], in words. Reads everything in one transaction of
+    /// the host, so what others do meanwhile is no finding. Each node is loaded once, each part of
+    /// a long value once for each list of parts in which it is. Memory: about 100 bytes and two
+    /// keys for each node, 100 bytes for each commit, 50 bytes for each other piece.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -58,7 +58,8 @@ impl Repository {
     }
 }
 
-/// Checks the rows of the repository, and gives the numbers of its pages that are not being deleted.
+/// Checks the rows of the repository, and gives the numbers of its pages that are not being
+/// deleted.
 fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
     let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), BTreeSet::new());

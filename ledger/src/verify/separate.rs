@@ -10,8 +10,8 @@ use crate::rows::inspect_repository::{by_number_key, has_page_row};
 use crate::rows::repository::{NO_PAGE, PageState, device, page_row};
 use crate::rows::separate::OWN_KEY;
 
-/// Checks a page that was in use when the rows of the repository were read. What is wrong with its database
-/// is a finding, so that the other pages are checked too.
+/// Checks a page that was in use when the rows of the repository were read. What is wrong with its
+/// database is a finding, so that the other pages are checked too.
 ///
 /// # Errors
 /// Those of the database of the repository, and those of any database that may be over in a moment.
@@ -20,7 +20,8 @@ pub(super) fn check(host: &Host, number: u64, report: &mut Verification) -> Resu
     let read = (|| {
         let database = host.of_page(number)?;
         let transaction = database.begin(&TxOptions::reading())?;
-        // Read after the page, which can have been opened for the first time since the check has begun.
+        // Read after the page, which can have been opened for the first time since the check has
+        // begun.
         let device = match device(&host.repository.begin(&TxOptions::reading())?) {
             Ok(device) => Some(device),
             Err(LedgerError::Host(error)) => return Err(error.into()),
@@ -85,8 +86,8 @@ pub(super) fn check_others(host: &Host, report: &mut Verification) -> Result<()>
     if others.is_empty() {
         return Ok(());
     }
-    // A page is made after its row, and its row goes after it. So one without a row that is still there after
-    // that is not being deleted.
+    // A page is made after its row, and its row goes after it. So one without a row that is still
+    // there after that is not being deleted.
     let still = host.databases().unwrap_or_default();
     for number in others.iter().filter(|number| still.contains(number)) {
         let found = "no row, and a database for it";

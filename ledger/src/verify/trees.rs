@@ -68,7 +68,8 @@ impl<'h> Trees<'h> {
         Ok(())
     }
 
-    /// Goes into a node that was not seen, if it has this level. So no path is longer than there are levels.
+    /// Goes into a node that was not seen, if it has this level. So no path is longer than there
+    /// are levels.
     fn node(
         &mut self,
         digest: &Digest,

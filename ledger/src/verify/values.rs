@@ -14,8 +14,8 @@ use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part};
 use crate::value::reference::Reference;
 
-/// Goes through values. An index piece is loaded once for what comes after it, whatever refers to it, and a
-/// chunk once for each time that an index piece with it is loaded.
+/// Goes through values. An index piece is loaded once for what comes after it, whatever refers to
+/// it, and a chunk once for each time that an index piece with it is loaded.
 pub(super) struct Values {
     /// Those that have to be here, and those that need not.
     needed: CutCheck,

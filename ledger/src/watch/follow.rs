@@ -66,8 +66,9 @@ impl Position {
     }
 }
 
-/// The commits that lead to the heads and have a later generation than this, each with its parents and after them.
-/// Those are left out that are no longer kept, with what came before them: no path leads through them any more.
+/// The commits that lead to the heads and have a later generation than this, each with its parents
+/// and after them. Those are left out that are no longer kept, with what came before them: no path
+/// leads through them any more.
 fn newer(
     shared: &Shared,
     heads: &BranchHeads,

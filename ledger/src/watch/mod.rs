@@ -1,6 +1,6 @@
 //! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
-//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `held.rs` keeps what is to be
-//! compared, `unanswered.rs` knows what a connection has to wait for.
+//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `held.rs` keeps
+//! what is to be compared, `unanswered.rs` knows what a connection has to wait for.
 
 pub(crate) mod follow;
 mod held;
@@ -47,8 +47,8 @@ impl Page {
     /// start with `prefix`, whoever changes it.
     ///
     /// Commits of other handles and processes are seen within 100 ms, unless
-    /// [`set_watch_interval`](Page::set_watch_interval) says otherwise: while there are watchers, one
-    /// thread of the page asks the host for its version.
+    /// [`set_watch_interval`](Page::set_watch_interval) says otherwise: while there are watchers,
+    /// one thread of the page asks the host for its version.
     ///
     /// # Errors
     /// If there is no such branch, the system gives no thread, or the host fails.
@@ -60,8 +60,8 @@ impl Page {
         Watcher::new(&self.shared, (branch, prefix), position, None)
     }
 
-    /// How often the host is asked for commits of others while somebody watches the page: every 100 ms
-    /// unless set.
+    /// How often the host is asked for commits of others while somebody watches the page: every 100
+    /// ms unless set.
     pub fn set_watch_interval(&self, interval: Duration) {
         self.shared.lookout.set_interval(interval);
     }
@@ -72,8 +72,9 @@ impl Page {
 /// It follows one path through the branch: from the oldest head along the commits that were made on
 /// it, and through merges. A commit is never divided between two notifications that are not parts
 /// of each other; several commits may be in one. A watcher that nobody asks for the next one costs
-/// nothing but its place: it keeps commits, not contents. Once nobody has asked for ten minutes, it keeps
-/// nothing: if what it has told last is gone when somebody asks again, it says so ([`Notification::lost`]).
+/// nothing but its place: it keeps commits, not contents. Once nobody has asked for ten minutes, it
+/// keeps nothing: if what it has told last is gone when somebody asks again, it says so
+/// ([`Notification::lost`]).
 ///
 /// ```
 /// use std::time::Duration;
@@ -176,17 +177,17 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// The next notification. Waits for at most `timeout` until there is one; `None` if there is none
-    /// by then. Asking for the next one means that the former one was dealt with.
+    /// The next notification. Waits for at most `timeout` until there is one; `None` if there is
+    /// none by then. Asking for the next one means that the former one was dealt with.
     ///
-    /// Gets the commits since the last one from the host, then loads what the two trees do not share
-    /// below the prefix.
+    /// Gets the commits since the last one from the host, then loads what the two trees do not
+    /// share below the prefix.
     ///
     /// # Errors
-    /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be computed,
-    /// nothing is told, and they are computed again a moment later; after three such times in a row it is the
-    /// error. After an error the watcher continues where it was; what it has told in parts begins
-    /// again.
+    /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be
+    /// computed, nothing is told, and they are computed again a moment later; after three such
+    /// times in a row it is the error. After an error the watcher continues where it was; what it
+    /// has told in parts begins again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
         let mut asked = self.asked()?;
         let told = self.next_kept(&mut asked, timeout);
@@ -222,7 +223,8 @@ impl Watcher {
                 }
                 return Ok(Some(notification));
             }
-            // The thread only says that it has looked: what it has seen can be older than what was told.
+            // The thread only says that it has looked: what it has seen can be older than what was
+            // told.
             let heads = self.shared.lookout.heads(&self.news.branch)?;
             let advanced = self.advance(asked, &heads);
             match advanced {
@@ -417,8 +419,8 @@ impl Onlooker for News {
         self.found.notify_all();
     }
 
-    /// The watcher looks itself, and gives the error to who waits: else nobody would hear of it before the wait is
-    /// over.
+    /// The watcher looks itself, and gives the error to who waits: else nobody would hear of it
+    /// before the wait is over.
     fn look_failed(&self) {
         self.lock().looked = true;
         self.found.notify_all();

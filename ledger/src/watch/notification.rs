@@ -36,9 +36,9 @@ pub struct Notification {
     /// The branch was reset, or its history is gone: what was told before does not lead to this
     /// commit. The differences are exact all the same.
     pub moved: bool,
-    /// Nobody has asked the watcher for more than ten minutes, and what it has told last is no longer kept.
-    /// So it cannot say what differs: there are no updates, and what is below the prefix is to be read anew
-    /// from the snapshot of `commit`.
+    /// Nobody has asked the watcher for more than ten minutes, and what it has told last is no
+    /// longer kept. So it cannot say what differs: there are no updates, and what is below the
+    /// prefix is to be read anew from the snapshot of `commit`.
     pub lost: bool,
 }
 
@@ -58,8 +58,8 @@ pub struct Update {
 pub enum NewValue {
     /// The value.
     Whole(Vec<u8>),
-    /// A value of more than 64 KiB, or one that is not here. [`PageSnapshot::read_value`](crate::PageSnapshot::read_value)
-    /// reads it.
+    /// A value of more than 64 KiB, or one that is not here.
+    /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value) reads it.
     Long {
         /// Its length in bytes.
         len: u64,

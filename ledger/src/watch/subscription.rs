@@ -52,9 +52,10 @@ impl Drop for Subscription {
 }
 
 impl Watcher {
-    /// Calls `told` with each notification, and with the errors of [`next`](Watcher::next), of which
-    /// there is at most one in a second, on a thread of its own: one call at a time, without any lock and outside of any transaction of the
-    /// host. So a call may read and write the page, and a slow one holds up nobody.
+    /// Calls `told` with each notification, and with the errors of [`next`](Watcher::next), of
+    /// which there is at most one in a second, on a thread of its own: one call at a time, without
+    /// any lock and outside of any transaction of the host. So a call may read and write the page,
+    /// and a slow one holds up nobody.
     ///
     /// Dropping the subscription ends it; a call that is running is finished.
     ///

@@ -208,7 +208,8 @@ fn much_garbage_is_collected_without_being_asked() {
     let all = pieces();
     put(0..5, 2);
     put(0..5, 3);
-    // The commit before goes, and with it five chunks and a node or two would be garbage: less than a quarter.
+    // The commit before goes, and with it five chunks and a node or two would be garbage: less than
+    // a quarter.
     clock.0.fetch_add(660_000, Ordering::Relaxed);
     while commits() > 2 {
         std::thread::sleep(Duration::from_millis(5));
@@ -225,8 +226,8 @@ fn much_garbage_is_collected_without_being_asked() {
     assert!(page.verify().unwrap().is_clean());
 }
 
-/// A page that is closed and opened again while a thread that works on the page as it was is about to remove
-/// a commit.
+/// A page that is closed and opened again while a thread that works on the page as it was is about
+/// to remove a commit.
 #[test]
 fn what_is_read_on_a_page_that_was_opened_again_is_not_removed() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));

@@ -17,8 +17,8 @@ use crate::source::ObjectSource;
 use crate::value::read::ValueReader;
 use crate::value::reference::Reference;
 
-/// How often is fetched what a collection has removed meanwhile: a piece was here that nothing led to before. What was
-/// fetched stays.
+/// How often is fetched what a collection has removed meanwhile: a piece was here that nothing led
+/// to before. What was fetched stays.
 const ATTEMPTS: usize = 100;
 
 /// A value, and which part of it is wanted.
@@ -54,9 +54,9 @@ impl Entry {
 }
 
 impl Page {
-    /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take. Holds for all
-    /// handles of the page in this process, as long as there is one. Whoever fetches then asks this one for
-    /// what a former source has not answered.
+    /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take.
+    /// Holds for all handles of the page in this process, as long as there is one. Whoever fetches
+    /// then asks this one for what a former source has not answered.
     pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.page());
         self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));
@@ -92,37 +92,40 @@ impl PageSnapshot {
         }
     }
 
-    /// A part of a value: at most `max` bytes from `offset` on. `None` if there is no such entry. Never asks the
-    /// [source](Page::set_source).
+    /// A part of a value: at most `max` bytes from `offset` on. `None` if there is no such entry.
+    /// Never asks the [source](Page::set_source).
     ///
-    /// An offset below 0 counts from the end. Outside of the value there are no bytes. If `max` is below 0, it
-    /// ends with the value. Loads the chunks of the part and the index pieces above them.
+    /// An offset below 0 counts from the end. Outside of the value there are no bytes. If `max` is
+    /// below 0, it ends with the value. Loads the chunks of the part and the index pieces above
+    /// them.
     ///
     /// # Errors
-    /// [`LedgerError::NeedsFetch`] if a piece of this part is not here. If something cannot be loaded, or is
-    /// damaged.
+    /// [`LedgerError::NeedsFetch`] if a piece of this part is not here. If something cannot be
+    /// loaded, or is damaged.
     pub fn get_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.entry(key)? else { return Ok(None) };
         self.read_part(&entry, entry.part(offset, max)).map(Some)
     }
 
-    /// The value of a key; `None` if there is no such entry. What is not here of a lazy value is got from the
-    /// [source](Page::set_source) of the page, and stays. Without a source this is the same as
-    /// [`get`](permazen_kv::KvRead::get).
+    /// The value of a key; `None` if there is no such entry. What is not here of a lazy value is
+    /// got from the [source](Page::set_source) of the page, and stays. Without a source this is the
+    /// same as [`get`](permazen_kv::KvRead::get).
     ///
-    /// Asks for nothing that is here, for nothing that another thread is getting, for at most 32 pieces at once,
-    /// and at most five times at once.
+    /// Asks for nothing that is here, for nothing that another thread is getting, for at most 32
+    /// pieces at once, and at most five times at once.
     ///
     /// # Errors
-    /// [`LedgerError::Network`] if an answer does not come in time; what has come stays, so that fetching again
-    /// gets the rest. [`LedgerError::NotAtRemote`] if the source does not have a piece, and
-    /// [`LedgerError::Integrity`] if it sends something else. Those of [`get`](permazen_kv::KvRead::get).
+    /// [`LedgerError::Network`] if an answer does not come in time; what has come stays, so that
+    /// fetching again gets the rest. [`LedgerError::NotAtRemote`] if the source does not have a
+    /// piece, and [`LedgerError::Integrity`] if it sends something else. Those of
+    /// [`get`](permazen_kv::KvRead::get).
     pub fn fetch(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.fetch_partial(key, 0, -1)
     }
 
-    /// A part of a value, as [`get_partial`](PageSnapshot::get_partial) gives it. What is not here of this part
-    /// is got as [`fetch`](PageSnapshot::fetch) does: its chunks and the index pieces above them, no others.
+    /// A part of a value, as [`get_partial`](PageSnapshot::get_partial) gives it. What is not here
+    /// of this part is got as [`fetch`](PageSnapshot::fetch) does: its chunks and the index pieces
+    /// above them, no others.
     ///
     /// # Errors
     /// Those of [`fetch`](PageSnapshot::fetch).

@@ -87,8 +87,8 @@ impl PartOfValue<'_> {
         gone.map(drop).map_err(|error| Pieces::explain(self.page, error))
     }
 
-    /// Calls `each` with the pieces of the part, those of one piece together and after it, until it is
-    /// `false`. Says whether it never was.
+    /// Calls `each` with the pieces of the part, those of one piece together and after it, until it
+    /// is `false`. Says whether it never was.
     fn go(&self, each: &mut dyn FnMut(&[Wanted]) -> Result<bool>) -> Result<bool> {
         let Reference { top, levels, len } = self.value;
         let part = Part { len, digest: top };
@@ -96,8 +96,8 @@ impl PartOfValue<'_> {
         Ok(each(&[wanted])? && self.below(&wanted, 0, &mut HashSet::new(), each)?)
     }
 
-    /// The same for the pieces below one that is here, which begins at this position. What is in the part as a whole
-    /// is gone through once, however often the value has it.
+    /// The same for the pieces below one that is here, which begins at this position. What is in
+    /// the part as a whole is gone through once, however often the value has it.
     fn below(
         &self,
         above: &Wanted,
@@ -207,7 +207,8 @@ impl PartOfValue<'_> {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// Writes pieces, unless the commit is gone. If others have written at the same time, does it again.
+    /// Writes pieces, unless the commit is gone. If others have written at the same time, does it
+    /// again.
     fn write(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
         let begun = Instant::now();
         loop {

@@ -1,7 +1,7 @@
 //! Takes commits that were made elsewhere.
 //!
-//! `wanted.rs` says what is missing, `tree.rs` makes the tree of a commit from what came and what is here, `values.rs`
-//! takes its values.
+//! `wanted.rs` says what is missing, `tree.rs` makes the tree of a commit from what came and what
+//! is here, `values.rs` takes its values.
 
 mod tree;
 mod values;
@@ -50,20 +50,20 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 /// Commits from elsewhere have smaller generations. So there is room for 2³² changes after each.
 const MAX_GENERATION: u64 = GENERATIONS - (1 << 32);
 
-/// A change that is ahead of the clock and has this time or a later one must be the next tick after its parent. So
-/// there is room for nearly 2⁶² ticks after each commit that comes.
+/// A change that is ahead of the clock and has this time or a later one must be the next tick after
+/// its parent. So there is room for nearly 2⁶² ticks after each commit that comes.
 const FAR: u64 = CommitTime::FAR;
 
 /// How long a commit waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Takes commits that were made elsewhere, on a page with the same secret: each after its parents, with its nodes
-/// and the values that it must have. [`Page::receive`] begins.
+/// Takes commits that were made elsewhere, on a page with the same secret: each after its parents,
+/// with its nodes and the values that it must have. [`Page::receive`] begins.
 ///
-/// What comes is compared with digests, IDs and the rules of the format, so the other side need not be trusted
-/// with more than the content. Pieces stay in memory until a commit has them, so a commit needs about as much
-/// memory as is new in it. The commits that were added are not removed as long as this is there: give them a
-/// branch or a tag before it is dropped.
+/// What comes is compared with digests, IDs and the rules of the format, so the other side need not
+/// be trusted with more than the content. Pieces stay in memory until a commit has them, so a
+/// commit needs about as much memory as is new in it. The commits that were added are not removed
+/// as long as this is there: give them a branch or a tag before it is dropped.
 pub struct Receiver {
     page: Arc<Shared>,
     merging: Arc<PageMerging>,
@@ -75,7 +75,8 @@ pub struct Receiver {
     parts: HashMap<Digest, (Kind, Bytes)>,
     pruned: HashMap<CommitId, Pruned>,
     pins: Vec<Pin>,
-    /// How far was looked for what a commit needs, with its parents, which nobody removes meanwhile.
+    /// How far was looked for what a commit needs, with its parents, which nobody removes
+    /// meanwhile.
     begun: Mutex<Option<(CommitId, Vec<Parent>, Search)>>,
 }
 
@@ -115,8 +116,9 @@ impl Parent {
 }
 
 impl Page {
-    /// Begins to receive commits that were made elsewhere. If they come from the remote of the page,
-    /// [`PageRemote::receive`](crate::PageRemote::receive) does the same, and they count as synced.
+    /// Begins to receive commits that were made elsewhere. If they come from the remote of the
+    /// page, [`PageRemote::receive`](crate::PageRemote::receive) does the same, and they count as
+    /// synced.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -154,8 +156,8 @@ impl Page {
         Receiver::new(Arc::clone(&self.shared), Arc::clone(&self.merging), false)
     }
 
-    /// Generation and time of a commit that is no longer kept, if it is a parent of one that is; for
-    /// [`Receiver::add_pruned`] elsewhere.
+    /// Generation and time of a commit that is no longer kept, if it is a parent of one that is;
+    /// for [`Receiver::add_pruned`] elsewhere.
     ///
     /// # Errors
     /// If the page is gone, or the host fails.
@@ -187,15 +189,17 @@ impl Receiver {
     }
 
     /// Also takes commits whose time is more than a day ahead of the clock here, which are
-    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) tells which these were.
+    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) tells
+    /// which these were.
     ///
-    /// A change under a wrong clock can be brought to other copies this way. It wins over all changes until the
-    /// clocks get there, where the later one wins, and what is made on it is one tick later, so it needs this, too.
-    /// If no other copy has the change yet, it is better to give it the right time where it was made: set the clock,
-    /// and [squash](Page::squash) the branch onto the commit before it.
+    /// A change under a wrong clock can be brought to other copies this way. It wins over all
+    /// changes until the clocks get there, where the later one wins, and what is made on it is one
+    /// tick later, so it needs this, too. If no other copy has the change yet, it is better to give
+    /// it the right time where it was made: set the clock, and [squash](Page::squash) the branch
+    /// onto the commit before it.
     ///
-    /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is the next tick after
-    /// that of the parent.
+    /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is
+    /// the next tick after that of the parent.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -239,8 +243,9 @@ impl Receiver {
         self
     }
 
-    /// The commits that were added although they are more than a day ahead of the clock, in the order in which they
-    /// came. Empty unless it is [told to take them](Receiver::taking_commits_ahead).
+    /// The commits that were added although they are more than a day ahead of the clock, in the
+    /// order in which they came. Empty unless it is [told to take
+    /// them](Receiver::taking_commits_ahead).
     pub fn commits_ahead(&self) -> &[CommitId] {
         &self.ahead
     }
@@ -252,8 +257,8 @@ impl Receiver {
     /// Takes a piece, and gives its digest. Nothing is stored before a commit has it.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] if it cannot be such a piece, [`LedgerError::InvalidArgument`] for
-    /// [`Kind::Commit`].
+    /// [`LedgerError::Integrity`] if it cannot be such a piece, [`LedgerError::InvalidArgument`]
+    /// for [`Kind::Commit`].
     pub fn add_piece(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = kind.digest(&bytes);
         let page = self.page.page();
@@ -284,8 +289,8 @@ impl Receiver {
     }
 
     /// Notes that a commit is no longer kept elsewhere, with its generation and time
-    /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it either:
-    /// history ends there.
+    /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it
+    /// either: history ends there.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if no commit can have them: they are 0 or 2⁶³ or more.
@@ -299,14 +304,15 @@ impl Receiver {
         Ok(())
     }
 
-    /// The next pieces that must come before this commit can be added, at most 1,024; none if all have come.
-    /// Pieces that lie below one that is wanted are not known yet, so ask again when these have come.
+    /// The next pieces that must come before this commit can be added, at most 1,024; none if all
+    /// have come. Pieces that lie below one that is wanted are not known yet, so ask again when
+    /// these have come.
     ///
     /// Lazy values are not wanted on a page that is attached to a remote.
     ///
     /// # Errors
-    /// If these bytes are no commit, if a parent is not here, if something that came does not fit together, or
-    /// if the host fails.
+    /// If these bytes are no commit, if a parent is not here, if something that came does not fit
+    /// together, or if the host fails.
     pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
         let id = Commit::id(commit);
         let commit = Commit::checked(self.page.page(), &id, commit)?;
@@ -367,20 +373,23 @@ impl Receiver {
         wanted.map_err(|error| self.explained(parents, error))
     }
 
-    /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here already, nothing
-    /// changes but that it stays if it was about to go. One transaction of the host.
+    /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here
+    /// already, nothing changes but that it stays if it was about to go. One transaction of the
+    /// host.
     ///
-    /// It becomes no head: [`add_head`](Receiver::add_head), [`Page::create_branch`] and [`Page::set_tag`] can
-    /// name it.
+    /// It becomes no head: [`add_head`](Receiver::add_head), [`Page::create_branch`] and
+    /// [`Page::set_tag`] can name it.
     ///
     /// # Errors
-    /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit cannot be: its
-    ///   generation, its time, the way in which its tree or a value is cut.
-    /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is not.
-    /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the receiver
-    ///   [takes these](Receiver::taking_commits_ahead).
-    /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead of the clock and
-    ///   its time is 2⁶² ticks or more and not the next one after that of its parent.
+    /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit
+    ///   cannot be: its generation, its time, the way in which its tree or a value is cut.
+    /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is
+    ///   not.
+    /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the
+    ///   receiver [takes these](Receiver::taking_commits_ahead).
+    /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead
+    ///   of the clock and its time is 2⁶² ticks or more and not the next one after that of its
+    ///   parent.
     /// - If the page is gone, or the host fails.
     ///
     /// Nothing is changed then, and it can be added again.
@@ -424,12 +433,13 @@ impl Receiver {
         time.as_millis() > millis(self.page.open.process.clock.now()).saturating_add(DAY)
     }
 
-    /// Makes a commit that is here a head of a branch, in place of those that lead to it. If it leads to one
-    /// itself, nothing changes. [Policies](crate::MergePolicy) then merge heads as always.
+    /// Makes a commit that is here a head of a branch, in place of those that lead to it. If it
+    /// leads to one itself, nothing changes. [Policies](crate::MergePolicy) then merge heads as
+    /// always.
     ///
     /// # Errors
-    /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if history ends before it says what
-    /// leads to what, or if the host fails.
+    /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if history ends before it
+    /// says what leads to what, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)?;
         self.merging.call(Trigger::Others);
@@ -490,8 +500,8 @@ impl Receiver {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
-        // From there, only ticks lead on, of which a history has fewer than generations. A pruned parent has the time
-        // that the other side says.
+        // From there, only ticks lead on, of which a history has fewer than generations. A pruned
+        // parent has the time that the other side says.
         let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
         let is_far = commit.time.to_bits() >= FAR && !is_tick;
         if is_ahead && (is_far || time.to_bits() >= FAR + GENERATIONS) {
@@ -637,8 +647,8 @@ impl Receiver {
             let what = format!("page {} was detached from its remote meanwhile", rows.page);
             return Err(LedgerError::InvalidArgument(what));
         }
-        // If a parent is not at the remote as far as this page knows, neither is the commit. Before all have
-        // their rows, that is not known of a parent without one.
+        // If a parent is not at the remote as far as this page knows, neither is the commit. Before
+        // all have their rows, that is not known of a parent without one.
         let mut from_remote = self.from_remote && rows.remote(&tx)? == Remote::Attached;
         for (parent, known) in commit.parents().iter().zip(parents) {
             let here = rows.commit(&tx, parent)?;

@@ -121,8 +121,8 @@ impl<'a> Tree<'a> {
         Ok(false)
     }
 
-    /// The tree, made anew from what it has other than its first parent. So it is as every page with this
-    /// secret makes it.
+    /// The tree, made anew from what it has other than its first parent. So it is as every page
+    /// with this secret makes it.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] if it is another one.

@@ -46,8 +46,8 @@ impl Piece {
     }
 }
 
-/// The pieces of values that were visited. A value can have one of them more often than there are bytes in
-/// memory, and each is visited once for what refers to it.
+/// The pieces of values that were visited. A value can have one of them more often than there are
+/// bytes in memory, and each is visited once for what refers to it.
 #[derive(Debug, Default)]
 pub(super) struct Visited(HashSet<Piece>);
 
@@ -90,7 +90,8 @@ impl<'a> NewPieces<'a> {
     /// Adds the pieces of a value that have come.
     ///
     /// # Errors
-    /// If what is here or has come is no such piece, or is not cut as the secret says, as far as that can be told.
+    /// If what is here or has come is no such piece, or is not cut as the secret says, as far as
+    /// that can be told.
     pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
         self.go_through(value, true)
     }
@@ -112,7 +113,8 @@ struct OfValue<'n, 'a> {
 }
 
 impl OfValue<'_, '_> {
-    /// The bytes of a piece, which is added if it has come. `None` if it is not here and need not be.
+    /// The bytes of a piece, which is added if it has come. `None` if it is not here and need not
+    /// be.
     fn piece(&mut self, kind: Kind, part: &Part) -> Result<Option<Bytes>> {
         match self.new.from.piece(kind, &part.digest) {
             Err(LedgerError::Missing { .. }) if self.can_be_absent => Ok(None),

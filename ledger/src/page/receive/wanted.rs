@@ -13,8 +13,8 @@ use crate::page::whole::reference;
 use crate::tree::nodes::{child, root};
 use crate::value::read::Pieces;
 
-/// How far was looked for what is not here. It begins with the roots of trees. What has been passed is not looked
-/// at again, so a commit that comes in many portions is gone through once.
+/// How far was looked for what is not here. It begins with the roots of trees. What has been passed
+/// is not looked at again, so a commit that comes in many portions is gone through once.
 #[derive(Default)]
 pub(super) struct Search {
     /// What is not here, and what is below things that are.
@@ -37,8 +37,8 @@ impl Search {
         Search { ahead, ..Search::default() }
     }
 
-    /// The next pieces that are not here, at most so many. Does not enter what a parent has. Lazy values need not
-    /// be here if nothing `needs_lazy` ones.
+    /// The next pieces that are not here, at most so many. Does not enter what a parent has. Lazy
+    /// values need not be here if nothing `needs_lazy` ones.
     ///
     /// # Errors
     /// If something is not what leads to it says, or the host fails.

@@ -28,8 +28,8 @@ enum Change {
     Remove,
 }
 
-/// A tree of entries with keys of 8 bytes and values of 24: with the 8 bytes that the format adds, items of
-/// 40.
+/// A tree of entries with keys of 8 bytes and values of 24: with the 8 bytes that the format adds,
+/// items of 40.
 struct Tree {
     boundaries: ByHash,
     nodes: Counted,
@@ -206,8 +206,8 @@ fn a_removed_range_loads_and_makes_the_nodes_at_its_edges() {
         loads.push(tree.nodes.loads());
         made.push(edited.nodes.len() as u64);
     }
-    // 300 leaves or more lie in each range. Two nodes of each of three levels are at its edges; it takes some more
-    // until the cuts are the old ones again.
+    // 300 leaves or more lie in each range. Two nodes of each of three levels are at its edges; it
+    // takes some more until the cuts are the old ones again.
     for (counts, mean) in [(&loads, 12.0), (&made, 9.0)] {
         let sum = counts.iter().sum::<u64>() as f64;
         assert!(sum / 50.0 <= mean && counts.iter().all(|count| *count <= 30), "{counts:?}");

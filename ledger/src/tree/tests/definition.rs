@@ -1,5 +1,5 @@
-//! The tree as the description of the format defines it, worked out anew: which bytes its nodes have and
-//! where levels are cut. It shares no code with the crate.
+//! The tree as the description of the format defines it, worked out anew: which bytes its nodes
+//! have and where levels are cut. It shares no code with the crate.
 
 use permazen_kv::Direction;
 use rand::rngs::StdRng;

@@ -1,5 +1,5 @@
-//! Long histories of random operations against the tree that is built from scratch, with the cuts of the
-//! format and with artificial ones.
+//! Long histories of random operations against the tree that is built from scratch, with the cuts
+//! of the format and with artificial ones.
 //!
 //! `PERMAZEN_TREE_OPERATIONS` sets how many operations there are with each kind of cuts (10,000).
 

@@ -1,7 +1,7 @@
 //! Insertions into trees whose items all have one size.
 //!
-//! `PERMAZEN_TREE_ITEMS` sets how many items the trees have at most (3,000), and with it how many are
-//! inserted.
+//! `PERMAZEN_TREE_ITEMS` sets how many items the trees have at most (3,000), and with it how many
+//! are inserted.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
