@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::script::{self, Script};
 use crate::session::{Options, Session};
-use crate::{args, run_command};
+use crate::{command_line, run_command};
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -67,7 +67,8 @@ impl Burning {
 
     fn run_to(&self, words: &[&str], to: Box<dyn Write + Send>) -> Result<Answer, Failure> {
         let words = ["permazen", "memory:"].iter().chain(words).map(OsString::from);
-        let args = args::parse(&words.collect::<Vec<_>>()).unwrap();
+        let line = command_line::parse(&words.collect::<Vec<_>>()).unwrap();
+        let args = line.args;
         let interrupt = Interrupt::deaf();
         let session = Session::over(
             Options::of(&args).unwrap(),
@@ -78,8 +79,8 @@ impl Burning {
         );
         let mut out = Output::to(to, interrupt);
         out.choose(args.format());
-        let answer = match &args.command {
-            Some(command) => run_command(command, &session, &mut out),
+        let answer = match &line.command {
+            Some(command) => run_command(&**command, &session, &mut out),
             None => {
                 let script = Script::read(script::sources(&args).unwrap().unwrap()).unwrap();
                 script::run(&script, args.each, &session, &mut out)

@@ -21,6 +21,7 @@
 )]
 
 mod args;
+mod command_line;
 mod commands;
 mod failure;
 #[cfg(test)]
@@ -42,29 +43,28 @@ use std::sync::Arc;
 
 use permazen::encoding::EncodingRegistry;
 
-use args::{Args, Generate};
-use commands::{Command, Compact, Context};
+use args::Generate;
+use command_line::CommandLine;
+use commands::{Command, Context, Unopened};
 use failure::{Answer, Exit, Failure};
 use interrupt::Interrupt;
 use output::{Format, Output};
 use script::{Ids, Script};
-use session::Session;
-
-/// What is said at the end of a dry run.
-const ONLY_TRIED: &str = "this was only tried: nothing is changed";
+use session::{ONLY_TRIED, Session};
 
 /// Runs the shell with the arguments of this process, and says how the process should end. Fields
 /// whose encodings are not in `encodings` are shown as bytes.
 pub fn run(encodings: Arc<EncodingRegistry>) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let exit = match args::parse(&arguments) {
-        Ok(args) => run_with(&args, encodings),
+    let exit = match command_line::parse(&arguments) {
+        Ok(line) => run_with(&line, encodings),
         Err(usage) => usage.print(),
     };
     exit.into()
 }
 
-fn run_with(args: &Args, encodings: Arc<EncodingRegistry>) -> Exit {
+fn run_with(line: &CommandLine, encodings: Arc<EncodingRegistry>) -> Exit {
+    let args = &line.args;
     if args.format() == Some(Format::Json) {
         output::use_json();
     }
@@ -76,27 +76,29 @@ fn run_with(args: &Args, encodings: Arc<EncodingRegistry>) -> Exit {
         }
     };
     let mut out = Output::new(args.format(), interrupt.clone());
-    let answer = answer(args, encodings, interrupt, &mut out);
+    let answer = answer(line, encodings, interrupt, &mut out);
     out.end(answer)
 }
 
 fn answer(
-    args: &Args,
+    line: &CommandLine,
     encodings: Arc<EncodingRegistry>,
     interrupt: Interrupt,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
+    let CommandLine { args, command } = line;
     if let Some(what) = args.generate {
         return generate(what, out);
     }
-    if let (Some(Command::Check(check)), Some(database)) = (&args.command, &args.database) {
-        return check.run_alone(database, args, encodings, &interrupt, out);
-    }
-    if let (Some(Command::Compact(_)), Some(database)) = (&args.command, &args.database) {
-        return Compact::run_alone(database, args, &interrupt, out);
-    }
-    if let Some(command) = &args.command {
-        return run_command(command, &Session::open(args, encodings, interrupt)?, out);
+    if let Some(command) = command {
+        if let Some(database) = &args.database {
+            let (encodings, interrupt) = (encodings.clone(), &interrupt);
+            let mut unopened = Unopened { database, args, encodings, interrupt, out };
+            if let Some(answer) = command.run_unopened(&mut unopened) {
+                return answer;
+            }
+        }
+        return run_command(&**command, &Session::open(args, encodings, interrupt)?, out);
     }
     if args.prompt {
         let session = Session::open(args, encodings, interrupt)?;
@@ -123,10 +125,14 @@ fn answer(
     }
 }
 
-fn run_command(command: &Command, session: &Session, out: &mut Output) -> Result<Answer, Failure> {
+fn run_command(
+    command: &dyn Command,
+    session: &Session,
+    out: &mut Output,
+) -> Result<Answer, Failure> {
     let _working = session.interrupt.work();
     let ids = &mut Ids::default();
-    let answer = command.run(&mut Context { session, out, transaction: None, ids })?;
+    let answer = command.run(&mut Context { session, out, transaction: None, ids, asks: None })?;
     session.interrupt.check_unless_done()?;
     if session.options.dry_run && command.place().edits() {
         output::note(ONLY_TRIED);
@@ -136,7 +142,7 @@ fn run_command(command: &Command, session: &Session, out: &mut Output) -> Result
 
 /// Prints what is made from the definition of the command line.
 fn generate(what: Generate, out: &mut Output) -> Result<Answer, Failure> {
-    let mut command = args::definition();
+    let mut command = command_line::definition();
     let mut text = Vec::new();
     match what.shell() {
         Some(shell) => clap_complete::generate(shell, &mut command, "permazen", &mut text),

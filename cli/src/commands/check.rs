@@ -1,7 +1,6 @@
 //! `check`: what the program `jsck` does, on the open database.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::OsStr;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +11,7 @@ use permazen::encoding::EncodingRegistry;
 use permazen::kv::KvError;
 use permazen_jsck::program::{self, CheckArgs, Committed, Host, Subject};
 
-use super::{Context, Place};
-use crate::args::Args;
+use super::{Asks, Command, Context, Place, Unopened};
 use crate::failure::{Answer, Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
@@ -30,13 +28,12 @@ pub(crate) struct Check {
     args: Box<CheckArgs>,
 }
 
-impl Check {
-    /// Checks the database of the session. `asks`: who asks, if not the check itself.
-    pub(crate) fn run(
-        &self,
-        context: &mut Context<'_, '_>,
-        asks: Option<&mut Asks<'_>>,
-    ) -> Result<Answer, Failure> {
+impl Command for Check {
+    fn place(&self) -> Place {
+        Place::Alone { edits: self.args.changes() }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         if self.args.changes() && !session.options.dry_run && !session.options.write {
             return Err(Failure::new("this changes the database, which needs --write"));
@@ -47,7 +44,7 @@ impl Check {
             encodings: Arc::clone(session.database().encodings()),
             wait: session.options.wait,
             interrupt: session.interrupt.clone(),
-            asks: asks.map(RefCell::new),
+            asks: context.asks.as_deref_mut().map(RefCell::new),
             is_unknown: Cell::new(false),
             out: &out,
         };
@@ -55,34 +52,39 @@ impl Check {
         host.answer(program::check(&args, subject, &host, &mut Report(&out)))
     }
 
-    /// Checks a database that is not open yet, so that it can also be said why one cannot be opened.
-    pub(crate) fn run_alone(
-        &self,
-        database: &OsStr,
-        args: &Args,
-        encodings: Arc<EncodingRegistry>,
-        interrupt: &Interrupt,
-        out: &mut Output,
-    ) -> Result<Answer, Failure> {
+    /// So it can also be said why a database cannot be opened.
+    fn run_unopened(&self, unopened: &mut Unopened<'_>) -> Option<Result<Answer, Failure>> {
+        Some(self.open_and_check(unopened))
+    }
+
+    fn asks(&self) -> bool {
+        true
+    }
+}
+
+impl Check {
+    fn open_and_check(&self, unopened: &mut Unopened<'_>) -> Result<Answer, Failure> {
+        let args = unopened.args;
         if self.args.changes() && !args.dry_run && !args.write {
             return Err(Failure::new("this changes the database, which needs --write"));
         }
-        secrets::refuse(database)?;
-        let mut check = self.with(args.yes, args.dry_run, out.is_json());
+        secrets::refuse(unopened.database)?;
+        let mut check = self.with(args.yes, args.dry_run, unopened.out.is_json());
         if let Some(kind) = args.kind {
             check.be_of_kind(kind.of_store());
         }
-        let out = RefCell::new(out);
-        let (wait, interrupt) = (args.wait, interrupt.clone());
-        let is_unknown = Cell::new(false);
-        let host = Shell { encodings, wait, interrupt, asks: None, is_unknown, out: &out };
+        let out = RefCell::new(&mut *unopened.out);
+        let host = Shell {
+            encodings: Arc::clone(&unopened.encodings),
+            wait: args.wait,
+            interrupt: unopened.interrupt.clone(),
+            asks: None,
+            is_unknown: Cell::new(false),
+            out: &out,
+        };
         let _working = host.interrupt.work();
-        let subject = Subject::Named(database);
+        let subject = Subject::Named(unopened.database);
         host.answer(program::check(&check, subject, &host, &mut Report(&out)))
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Alone { edits: self.args.changes() }
     }
 
     /// The options, with those that stand before the command.
@@ -94,9 +96,6 @@ impl Check {
         args
     }
 }
-
-/// Asks a question: yes or no.
-pub(crate) type Asks<'a> = dyn FnMut(&str, &mut Output) -> Result<bool, Failure> + 'a;
 
 /// The shell as the host of a check.
 struct Shell<'s, 'o, 'a> {

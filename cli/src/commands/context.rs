@@ -1,8 +1,14 @@
 //! What a command works with.
 
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use permazen::encoding::EncodingRegistry;
 use permazen::object::Transaction;
 
+use crate::args::Args;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::script::Ids;
 use crate::session::Session;
@@ -17,6 +23,24 @@ pub(crate) struct Context<'c, 't> {
     pub(crate) transaction: Option<&'c Transaction<'t>>,
     /// The IDs of new objects.
     pub(crate) ids: &'c mut Ids,
+    /// How the prompt asks a question.
+    pub(crate) asks: Option<&'c mut Asks<'c>>,
+}
+
+/// Asks a question: yes or no.
+pub(crate) type Asks<'a> = dyn FnMut(&str, &mut Output) -> Result<bool, Failure> + 'a;
+
+/// What a command works with that opens the database itself, or not at all.
+pub(crate) struct Unopened<'u> {
+    /// The name of the database.
+    pub(crate) database: &'u OsStr,
+    /// What the command line says.
+    pub(crate) args: &'u Args,
+    pub(crate) encodings: Arc<EncodingRegistry>,
+    /// Ctrl-C.
+    pub(crate) interrupt: &'u Interrupt,
+    /// Where the answer goes.
+    pub(crate) out: &'u mut Output,
 }
 
 impl Context<'_, '_> {

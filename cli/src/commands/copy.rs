@@ -12,11 +12,10 @@ use permazen::open::{Opening, StoreKind};
 use serde_json::json;
 
 use super::kv::remove_span;
-use super::progress::Progress;
-use super::{Context, Place, file};
+use super::{Command, Context, Place, file};
 use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{Output, Progress};
 use crate::secrets;
 use crate::session::{Session, in_the_way, warn_of};
 
@@ -34,8 +33,12 @@ pub(crate) struct Copy {
     force: bool,
 }
 
-impl Copy {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Copy {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         secrets::refuse(&self.target)?;
         not_tried(session, "copy")?;
@@ -78,11 +81,9 @@ impl Copy {
         )?;
         Ok(Answer::Yes)
     }
+}
 
-    pub(crate) fn place(&self) -> Place {
-        Place::Alone { edits: false }
-    }
-
+impl Copy {
     fn must_force(&self, path: &Path) -> Result<(), Failure> {
         if self.force {
             return Ok(());
@@ -174,8 +175,12 @@ pub(crate) struct Backup {
     target: PathBuf,
 }
 
-impl Backup {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Backup {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         not_tried(session, "backup")?;
         file::refuse_own(&self.target, &self.target, session)?;
@@ -192,10 +197,6 @@ impl Backup {
             &json!({ "type": "written", "file": path, "bytes": bytes }),
         )?;
         Ok(Answer::Yes)
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Alone { edits: false }
     }
 }
 

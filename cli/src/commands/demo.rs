@@ -6,7 +6,7 @@ use permazen::kv::{Capabilities, KvDatabase};
 use permazen::object_xml::ObjectXmlReader;
 use serde_json::json;
 
-use super::Context;
+use super::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// The star, the planets and the moons, with the IDs that the demonstration of Permazen for Java has.
@@ -51,8 +51,12 @@ fn parts() -> Vec<String> {
     objects.chunks(FEW).map(|some| format!("{head}{}{tail}", some.concat())).collect()
 }
 
-impl Demo {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Demo {
+    fn place(&self) -> Place {
+        Place::Inside { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let mut count = 0;
         for part in documents(context.session.store().capabilities()) {
             count += context.write(|transaction| {

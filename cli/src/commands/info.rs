@@ -7,7 +7,7 @@ use permazen::schema::read_usable_schemas;
 use serde_json::{Map, Value, json};
 
 use super::kv::read_pairs;
-use super::{Context, Place};
+use super::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 
@@ -47,8 +47,12 @@ fn counted(counters: &Counters) -> Vec<Line> {
     lines.into_iter().flatten().collect()
 }
 
-impl Info {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Info {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let store = session.store();
         let mut lines: Vec<Line> = vec![("Database", "kind", store.kind().to_string().into())];
@@ -133,10 +137,6 @@ impl Info {
             problems.iter().for_each(|problem| out.say(format_args!("  Problem: {problem}")));
         }
         Ok(Answer::yes_if(problems.is_empty()))
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Alone { edits: false }
     }
 }
 

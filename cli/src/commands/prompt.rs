@@ -1,6 +1,9 @@
 //! The commands about the transaction of the prompt: `begin`, `diff`, `commit`, `rollback` and `replay`.
 //! The prompt runs them.
 
+use super::{Command, Context, Place, PromptTask};
+use crate::failure::{Answer, Failure};
+
 /// What is said about them elsewhere.
 pub(crate) const ONLY_AT_THE_PROMPT: &str = "this is for the prompt, where changes wait for `commit`; \
     a script is a transaction that is committed at its end";
@@ -9,22 +12,72 @@ pub(crate) const ONLY_AT_THE_PROMPT: &str = "this is for the prompt, where chang
 #[derive(Debug, clap::Args)]
 pub(crate) struct Begin {}
 
+impl Command for Begin {
+    fn place(&self) -> Place {
+        Place::AtPrompt(PromptTask::Begin)
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Err(Failure::new(ONLY_AT_THE_PROMPT))
+    }
+}
+
 /// At the prompt: show the changes that are not committed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {}
+
+impl Command for Diff {
+    fn place(&self) -> Place {
+        Place::AtPrompt(PromptTask::Diff)
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Err(Failure::new(ONLY_AT_THE_PROMPT))
+    }
+}
 
 /// At the prompt: commit the changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Commit {
     /// Do not ask
     #[arg(long)]
-    pub(crate) yes: bool,
+    yes: bool,
+}
+
+impl Command for Commit {
+    fn place(&self) -> Place {
+        Place::AtPrompt(PromptTask::Commit { yes: self.yes })
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Err(Failure::new(ONLY_AT_THE_PROMPT))
+    }
 }
 
 /// At the prompt: give up the changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rollback {}
 
+impl Command for Rollback {
+    fn place(&self) -> Place {
+        Place::AtPrompt(PromptTask::Rollback)
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Err(Failure::new(ONLY_AT_THE_PROMPT))
+    }
+}
+
 /// At the prompt: run the statements of the transaction again, on what is committed now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Replay {}
+
+impl Command for Replay {
+    fn place(&self) -> Place {
+        Place::AtPrompt(PromptTask::Replay)
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Err(Failure::new(ONLY_AT_THE_PROMPT))
+    }
+}

@@ -7,7 +7,7 @@ use permazen::encoding::Encodable;
 use permazen::encoding::time::Instant;
 use serde_json::json;
 
-use super::Context;
+use super::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::Format;
 
@@ -18,8 +18,12 @@ pub(crate) struct ChooseFormat {
     format: Option<Format>,
 }
 
-impl ChooseFormat {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for ChooseFormat {
+    fn place(&self) -> Place {
+        Place::Anywhere
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         context.out.choose(self.format);
         Ok(Answer::Yes)
     }
@@ -33,8 +37,12 @@ pub(crate) struct Echo {
     words: Vec<String>,
 }
 
-impl Echo {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Echo {
+    fn place(&self) -> Place {
+        Place::Anywhere
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let text = self.words.join(" ");
         context.out.done(&text, &json!({ "type": "echo", "text": text }))?;
         Ok(Answer::Yes)
@@ -45,8 +53,12 @@ impl Echo {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Date {}
 
-impl Date {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Date {
+    fn place(&self) -> Place {
+        Place::Anywhere
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let now = Instant::now().to_text();
         context.out.done(&now, &json!({ "type": "date", "date": now }))?;
         Ok(Answer::Yes)
@@ -66,8 +78,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-impl Sleep {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Sleep {
+    fn place(&self) -> Place {
+        Place::Anywhere
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         context.out.flush();
         let begun = time::Instant::now();
         while let Some(left) = self.seconds.checked_sub(begun.elapsed()) {
@@ -80,14 +96,29 @@ impl Sleep {
 
 /// End the script or leave the prompt. What comes after it in a script is not run.
 #[derive(Debug, clap::Args)]
+#[command(alias = "quit")]
 pub(crate) struct Leave {
     /// The exit code
     code: Option<u8>,
 }
 
+impl Command for Leave {
+    fn place(&self) -> Place {
+        Place::Anywhere
+    }
+
+    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+        Ok(self.answer())
+    }
+
+    fn ends_with(&self) -> Option<Answer> {
+        Some(self.answer())
+    }
+}
+
 impl Leave {
     /// Without a code, the program has that of the answers before.
-    pub(crate) fn run(&self) -> Answer {
+    fn answer(&self) -> Answer {
         self.code.map_or(Answer::Yes, Answer::Leave)
     }
 }

@@ -9,9 +9,9 @@ use permazen_query::Cell;
 
 use super::kv::read_pairs;
 use super::list::{self, number, text};
-use super::progress::Progress;
-use super::{Context, Place};
+use super::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
+use crate::output::Progress;
 
 /// Say how many pairs and bytes there are: of meta-data, and of each type, field and index.
 ///
@@ -28,8 +28,12 @@ pub(crate) struct Stats {
     pages: bool,
 }
 
-impl Stats {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Stats {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         let sizes = read_pairs(session, |kv| {
             let usable = read_usable_schemas(kv, session.database().encodings())?;
@@ -64,10 +68,6 @@ impl Stats {
         let columns: Vec<_> = columns.into_iter().chain(["#page_bytes", "#fill"]).collect();
         list::show(&columns, out, rows(&sizes, Some(&spaces)))?;
         Ok(Answer::Yes)
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Alone { edits: false }
     }
 }
 

@@ -12,7 +12,7 @@ use permazen_query::text::quoted_name;
 use serde_json::{Value, json};
 
 use super::list::{self, number, text};
-use super::{Context, Place};
+use super::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::{Format, Output};
 use crate::session::Session;
@@ -25,8 +25,12 @@ pub(crate) struct Types {
     no_counts: bool,
 }
 
-impl Types {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Types {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let catalog = session.catalog(transaction);
@@ -52,10 +56,6 @@ impl Types {
             Ok(session.perhaps_lacking(Answer::Yes))
         })
     }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Inside { edits: false }
-    }
 }
 
 /// Show an object type: its fields, indexes, who refers to it, and how many objects it has.
@@ -68,8 +68,12 @@ pub(crate) struct Type {
     no_counts: bool,
 }
 
-impl Type {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Type {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let format = context.out.format().unwrap_or(Format::Table);
         if matches!(format, Format::Csv | Format::Raw | Format::Xml) {
@@ -92,10 +96,19 @@ impl Type {
         })
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::Inside { edits: false }
+    fn candidates(session: &Session) -> Vec<String> {
+        // A Ctrl-C from before is not for this.
+        let _working = session.interrupt.work();
+        let Ok(transaction) = session.begin_reading() else { return Vec::new() };
+        let catalog = session.catalog(&transaction);
+        // A name with a blank would have to be in quotes.
+        let names = catalog.types().iter().map(|entry| entry.name.to_string());
+        let is_plain = |name: &String| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        names.filter(is_plain).collect()
     }
+}
 
+impl Type {
     /// The type of that name. If there is none, a statement would fail in the same way.
     fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c TypeEntry, Failure> {
         if let Some(entry) = catalog.type_named(&self.name) {

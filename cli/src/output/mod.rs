@@ -6,6 +6,7 @@ mod format;
 mod json;
 mod lines;
 mod pager;
+mod progress;
 mod sink;
 mod stderr;
 mod stdout;
@@ -15,5 +16,6 @@ mod writer;
 
 pub(crate) use format::Format;
 pub(crate) use json::SCHEMA;
+pub(crate) use progress::Progress;
 pub(crate) use stderr::{ask, failure, note, note_now, use_json};
 pub(crate) use stdout::Output;

@@ -6,24 +6,24 @@ use permazen_query::{ChangeCounts, Changes};
 
 use super::pending::Pending;
 use super::work::{Work, must_be_replayed};
-use crate::commands::{Command, in_words};
+use crate::commands::{Context, PromptTask, in_words};
 use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::script::{Script, Source, run_piece};
-use crate::{ONLY_TRIED, interrupt::Interrupt};
+use crate::session::ONLY_TRIED;
 
 const WAIT: &str = "the changes still wait for `commit`";
 
 impl Work<'_, '_> {
-    /// Runs a command about the transaction.
-    pub(super) fn for_prompt(&mut self, command: &Command) -> Result<(), Failure> {
-        match command {
-            Command::Begin(_) => self.begin(),
-            Command::Diff(_) => self.diff(),
-            Command::Commit(commit) => self.commit(commit.yes),
-            Command::Rollback(_) => self.rollback(),
-            Command::Replay(_) => self.replay(),
-            _ => Ok(()),
+    /// Does what a command about the transaction says.
+    pub(super) fn do_task(&mut self, task: PromptTask) -> Result<(), Failure> {
+        match task {
+            PromptTask::Begin => self.begin(),
+            PromptTask::Diff => self.diff(),
+            PromptTask::Commit { yes } => self.commit(yes),
+            PromptTask::Rollback => self.rollback(),
+            PromptTask::Replay => self.replay(),
         }
     }
 
@@ -188,8 +188,9 @@ impl Work<'_, '_> {
             for piece in script.pieces() {
                 let transaction = Some(&open.transaction);
                 let (session, out) = (self.session, &mut *self.out);
+                let context = &mut Context { session, out, transaction, ids, asks: None };
                 // The transaction that is not complete goes with its changes.
-                run_piece(piece, transaction, ids, &script, session, out)
+                run_piece(piece, &script, context)
                     .and_then(|_| session.interrupt.check())
                     .map_err(|failure| {
                         failure
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn ctrl_c_just_before_the_commit_keeps_the_transaction() {
         let words = ["permazen", "memory:", "--write", "--prompt"].map(std::ffi::OsString::from);
-        let args = crate::args::parse(&words).unwrap();
+        let args = crate::command_line::parse(&words).unwrap().args;
         let interrupt = Interrupt::deaf();
         let session = Session::open(&args, Arc::default(), interrupt.clone()).unwrap();
         let database = session.optimistic();

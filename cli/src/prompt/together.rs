@@ -72,7 +72,7 @@ pub(super) fn are_whole(text: &str) -> bool {
 fn statements(text: &str) -> Option<usize> {
     let script = Script::read(vec![Source { name: None, text: text.to_owned() }]).ok()?;
     let last = script.pieces().last()?;
-    matches!(last.kind, PieceKind::Statement { .. }).then_some(script.pieces().len())
+    matches!(last.kind, PieceKind::Statement(_)).then_some(script.pieces().len())
 }
 
 #[cfg(test)]

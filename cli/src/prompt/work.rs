@@ -4,12 +4,10 @@ use std::time::Instant;
 
 use permazen::object::Transaction;
 use permazen::open::StoreKind;
-use permazen_query::syntax::StatementKind;
 
 use super::lines::{Lines, Typed};
 use super::pending::{Edit, Open, Pending, Shared, Version};
-use crate::commands::check::Asks;
-use crate::commands::{Command, Context, Place, migrate};
+use crate::commands::{Asks, Context, Place};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
 use crate::script::{
@@ -94,25 +92,22 @@ impl<'d> Work<'_, 'd> {
 
     fn piece(&mut self, piece: &Piece, script: &Script) -> Result<Then, Failure> {
         if let PieceKind::Command(command) = &piece.kind
-            && command.leaves()
+            && let Some(answer) = command.ends_with()
         {
-            let Command::Exit(exit) = &**command else { return Ok(Then::Continue) };
-            return self.leave(exit.run());
+            return self.leave(answer);
         }
         let session = self.session;
         let _working = session.interrupt.work();
         // What a statement answers is for the exit code of a script.
-        let _: Answer = match (&piece.kind, piece.place()) {
-            (PieceKind::Command(command), _) if command.is_for_prompt() => {
-                self.for_prompt(command)?;
+        let _: Answer = match piece.place() {
+            Place::AtPrompt(task) => {
+                self.do_task(task)?;
                 Answer::Yes
             }
-            (_, Place::Alone { edits }) => self.alone(piece, script, edits)?,
-            (_, Place::Inside { edits: false }) => self.read(piece, script)?,
-            (_, Place::Inside { edits: true }) if migrate::is_migration(script.text(piece)) => {
-                self.migrate(piece, script)?
-            }
-            (_, Place::Inside { edits: true }) => self.edit(piece, script)?,
+            Place::Alone { edits } => self.alone(piece, script, edits)?,
+            Place::Anywhere | Place::Inside { edits: false } => self.read(piece, script)?,
+            Place::Inside { edits: true } if piece.is_migration() => self.migrate(piece, script)?,
+            Place::Inside { edits: true } => self.edit(piece, script)?,
         };
         session.interrupt.check_unless_done()?;
         Ok(Then::Continue)
@@ -121,19 +116,16 @@ impl<'d> Work<'_, 'd> {
     /// Runs what has transactions of its own.
     fn alone(&mut self, piece: &Piece, script: &Script, edits: bool) -> Result<Answer, Failure> {
         self.refuse_if_pending(edits)?;
-        let (session, ids) = (self.session, &mut Ids::default());
-        if let PieceKind::Command(command) = &piece.kind
-            && let Command::Check(check) = &**command
-        {
-            let (lines, out) = (&mut *self.lines, &mut *self.out);
-            let asks: &mut Asks<'_> =
-                &mut |question, out| Ok(lines.agrees(question, out)? == Some(true));
-            return check.run(&mut Context { session, out, transaction: None, ids }, Some(asks));
-        }
-        if edits && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
+        let asks = matches!(&piece.kind, PieceKind::Command(command) if command.asks());
+        if edits && !asks && !self.is_wanted("this is committed at once; continue? [y/N] ")? {
             return Ok(Answer::No);
         }
-        run_piece(piece, None, ids, script, session, self.out)
+        let (session, ids) = (self.session, &mut Ids::default());
+        let (lines, out) = (&mut *self.lines, &mut *self.out);
+        let asks: &mut Asks<'_> =
+            &mut |question, out| Ok(lines.agrees(question, out)? == Some(true));
+        let context = &mut Context { session, out, transaction: None, ids, asks: Some(asks) };
+        run_piece(piece, script, context)
     }
 
     /// Changes of others than the transaction that is open are refused; what reads says what it sees.
@@ -158,17 +150,20 @@ impl<'d> Work<'_, 'd> {
         let pending = shared.pending_now();
         let ids = &mut Ids::default();
         let Some(open) = &pending.transaction else {
-            if pending.must_be_replayed() && reads(piece) {
+            if pending.must_be_replayed() && piece.place().reads() {
                 output::note(SEES_COMMITTED);
             }
-            let transaction = session.begin_reading()?;
-            return run_piece(piece, Some(&transaction), ids, script, session, self.out);
+            let (transaction, out) = (&session.begin_reading()?, &mut *self.out);
+            let transaction = Some(transaction);
+            let context = &mut Context { session, out, transaction, ids, asks: None };
+            return run_piece(piece, script, context);
         };
         let mut run = |transaction: &Transaction<'_>| {
-            run_piece(piece, Some(transaction), ids, script, session, self.out)
+            let (transaction, out) = (Some(transaction), &mut *self.out);
+            run_piece(piece, script, &mut Context { session, out, transaction, ids, asks: None })
         };
         // To look at a plan changes nothing, so it cannot be in conflict with anybody.
-        match is_explanation(script.text(piece)) {
+        match piece.is_explanation() {
             true => open.transaction.untracked(run),
             false => run(&open.transaction),
         }
@@ -189,7 +184,9 @@ impl<'d> Work<'_, 'd> {
             None => transaction.insert(self.open()?),
         };
         let before = ids.changed();
-        let done = run_piece(piece, Some(&open.transaction), ids, script, session, self.out);
+        let (transaction, out) = (Some(&open.transaction), &mut *self.out);
+        let context = &mut Context { session, out, transaction, ids, asks: None };
+        let done = run_piece(piece, script, context);
         match &done {
             Ok(_) => {
                 // If Ctrl-C has come, that was too late.
@@ -264,24 +261,10 @@ impl<'d> Work<'_, 'd> {
 
 const SEES_COMMITTED: &str = "this sees what is committed, not the changes that wait for `commit`";
 
-/// Whether what is run sees something of the database.
-fn reads(piece: &Piece) -> bool {
-    match &piece.kind {
-        PieceKind::Statement { .. } => true,
-        PieceKind::Command(command) => command.reads(),
-        PieceKind::Help(_) => false,
-    }
-}
-
 /// Why nothing can be changed or committed.
 pub(super) fn must_be_replayed() -> Failure {
     Failure::new(
         "the transaction of these changes was given up: `replay` runs its statements again on what is \
          committed now, `rollback` forgets them",
     )
-}
-
-fn is_explanation(text: &str) -> bool {
-    let statement = permazen_query::parse(text);
-    statement.is_ok_and(|statement| matches!(statement.kind, StatementKind::Explain(_)))
 }

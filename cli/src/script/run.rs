@@ -5,12 +5,11 @@ use std::time::Instant;
 use permazen::object::Transaction;
 
 use super::{Ids, Piece, PieceKind, Script};
-use crate::commands::prompt::ONLY_AT_THE_PROMPT;
-use crate::commands::{Context, Place, migrate};
+use crate::commands::{Context, ONLY_AT_THE_PROMPT, Place};
 use crate::failure::{Answer, Exit, Failure};
 use crate::output::{self, Output};
-use crate::session::Session;
-use crate::{ONLY_TRIED, statement};
+use crate::session::{ONLY_TRIED, Session};
+use crate::statement;
 
 /// What is said if the output cannot be written after the commit.
 const COMMITTED: &str = "what the script changes is committed";
@@ -32,9 +31,7 @@ pub(crate) fn run(
     }
     let answer = match script.pieces() {
         // Alone, it need not be one transaction.
-        [piece] if migrate::is_migration(script.text(piece)) => {
-            run_migration(piece, script, session, out)?
-        }
+        [piece] if piece.is_migration() => run_migration(piece, script, session, out)?,
         _ if each => run_each(script, session, out)?,
         _ => run_whole(script, session, out)?,
     };
@@ -57,7 +54,7 @@ fn allow(script: &Script, each: bool, session: &Session) -> Result<(), Failure> 
     {
         return refuse(piece, "this changes the database, which needs --write");
     }
-    let for_prompt = |piece: &&Piece| matches!(&piece.kind, PieceKind::Command(command) if command.is_for_prompt());
+    let for_prompt = |piece: &&Piece| matches!(piece.place(), Place::AtPrompt(_));
     if let Some(piece) = script.pieces().iter().find(for_prompt) {
         return refuse(piece, ONLY_AT_THE_PROMPT);
     }
@@ -87,9 +84,10 @@ pub(crate) fn run_migration(
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
+    let PieceKind::Statement(statement) = &piece.kind else { return Ok(Answer::Yes) };
     let _working = session.interrupt.work();
     let locate = |mistake| script.mistake(piece, mistake);
-    migrate::in_batches(script.text(piece), &locate, session, out)
+    statement::migrate(statement, &locate, session, out)
 }
 
 /// Runs a script as one transaction.
@@ -207,7 +205,9 @@ fn attempt(
         } else if transaction.is_none() {
             transaction = Some(if edits { session.begin()? } else { session.begin_reading()? });
         }
-        let ran = run_piece(piece, transaction.as_ref(), ids, script, session, out);
+        let transaction = transaction.as_ref();
+        let context = &mut Context { session, out, transaction, ids, asks: None };
+        let ran = run_piece(piece, script, context);
         answer = answer.max(ran.map_err(|failure| script.placed(piece, failure))?);
         if piece.place() == (Place::Alone { edits: true }) && !session.options.dry_run {
             *committed += 1;
@@ -240,24 +240,24 @@ fn attempt(
 /// Runs a piece in a transaction; one that is alone needs none.
 pub(crate) fn run_piece(
     piece: &Piece,
-    transaction: Option<&Transaction<'_>>,
-    ids: &mut Ids,
     script: &Script,
-    session: &Session,
-    out: &mut Output,
+    context: &mut Context<'_, '_>,
 ) -> Result<Answer, Failure> {
+    let session = context.session;
     let result = match &piece.kind {
-        PieceKind::Statement { .. } => {
-            let text = script.text(piece);
+        PieceKind::Statement(statement) => {
             let locate = |mistake| script.mistake(piece, mistake);
-            match transaction {
-                Some(transaction) => statement::run(transaction, text, &locate, ids, session, out),
+            match context.transaction {
+                Some(transaction) => {
+                    let (ids, out) = (&mut *context.ids, &mut *context.out);
+                    statement::run(transaction, statement, &locate, ids, session, out)
+                }
                 None => Err(Failure::new("there is no transaction")),
             }
         }
-        PieceKind::Command(command) => command.run(&mut Context { session, out, transaction, ids }),
+        PieceKind::Command(command) => command.run(context),
         PieceKind::Help(text) => {
-            text.lines().for_each(|line| out.say(line));
+            text.lines().for_each(|line| context.out.say(line));
             Ok(Answer::Yes)
         }
     };

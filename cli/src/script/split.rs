@@ -10,7 +10,7 @@ use permazen_query::syntax::{Span, Statement, StatementKind};
 use permazen_query::{Mistake, parse_first};
 
 use super::words::words;
-use crate::commands::{Command, Line, Place};
+use crate::commands::{Command, Line, Named, Place};
 use crate::failure::{Exit, Failure};
 
 /// A text with statements and commands.
@@ -40,13 +40,10 @@ pub(crate) struct Piece {
 /// What a piece is.
 #[derive(Debug)]
 pub(crate) enum PieceKind {
-    /// A statement. It is parsed again when it is run, so that long scripts take no memory.
-    Statement {
-        /// Whether it changes objects.
-        edits: bool,
-    },
+    /// A statement.
+    Statement(Box<Statement>),
     /// A command.
-    Command(Box<Command>),
+    Command(Box<dyn Command>),
     /// Help for a command: a text to be shown.
     Help(String),
 }
@@ -66,9 +63,10 @@ impl Script {
                 let rest = text.get(begin..).unwrap_or_default();
                 let (kind, length) = piece(rest).map_err(|m| fail(shifted(m, begin)))?;
                 at = begin + length;
-                let leaves = matches!(&kind, PieceKind::Command(command) if command.leaves());
+                let ends =
+                    matches!(&kind, PieceKind::Command(command) if command.ends_with().is_some());
                 pieces.push(Piece { source: index, span: Span::new(begin, at), kind });
-                if leaves {
+                if ends {
                     return Ok(Script { sources, pieces });
                 }
             }
@@ -113,15 +111,32 @@ impl Piece {
     /// Where it runs, and whether it changes something.
     pub(crate) fn place(&self) -> Place {
         match &self.kind {
-            PieceKind::Statement { edits } => Place::Inside { edits: *edits },
+            PieceKind::Statement(statement) => Place::Inside { edits: edits(statement) },
             PieceKind::Command(command) => command.place(),
-            PieceKind::Help(_) => Place::Inside { edits: false },
+            PieceKind::Help(_) => Place::Anywhere,
+        }
+    }
+
+    /// Whether it moves objects to another schema.
+    pub(crate) fn is_migration(&self) -> bool {
+        matches!(self.statement(), Some(StatementKind::Migrate(_)))
+    }
+
+    /// Whether it says how a statement would be run.
+    pub(crate) fn is_explanation(&self) -> bool {
+        matches!(self.statement(), Some(StatementKind::Explain(_)))
+    }
+
+    fn statement(&self) -> Option<&StatementKind> {
+        match &self.kind {
+            PieceKind::Statement(statement) => Some(&statement.kind),
+            PieceKind::Command(_) | PieceKind::Help(_) => None,
         }
     }
 }
 
 /// Whether a statement changes objects.
-pub(crate) fn edits(statement: &Statement) -> bool {
+fn edits(statement: &Statement) -> bool {
     use StatementKind::{Create, Delete, Migrate, Set};
     matches!(statement.kind, Create(_) | Delete(_) | Migrate(_) | Set(_))
 }
@@ -161,7 +176,7 @@ fn piece(text: &str) -> Result<(PieceKind, usize), Mistake> {
     let word = text.get(..word_end).unwrap_or_default();
     if begins_statement(word) {
         let (statement, length) = parse_first(text)?;
-        return Ok((PieceKind::Statement { edits: edits(&statement) }, length));
+        return Ok((PieceKind::Statement(Box::new(statement)), length));
     }
     let (words, length) =
         words(text).map_err(|(at, what)| Mistake::new(Span::new(at, at + 1), what))?;
@@ -203,7 +218,7 @@ fn no_command(words: &[String], text: &str, length: usize) -> Mistake {
 fn command(words: &[String], text: &str, length: usize) -> Result<PieceKind, Mistake> {
     use clap::error::ErrorKind;
     let error = match Line::try_parse_from(words) {
-        Ok(Line { command }) => return Ok(PieceKind::Command(Box::new(command))),
+        Ok(Line { command: Named(command) }) => return Ok(PieceKind::Command(command)),
         Err(error) => error,
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {

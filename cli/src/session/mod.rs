@@ -25,6 +25,9 @@ pub(crate) use open::warn_of;
 use crate::failure::{Answer, Failure};
 use crate::interrupt::Interrupt;
 
+/// What is said at the end of a dry run.
+pub(crate) const ONLY_TRIED: &str = "this was only tried: nothing is changed";
+
 /// An open database.
 pub(crate) struct Session {
     store: Arc<OpenStore>,

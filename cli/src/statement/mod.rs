@@ -3,12 +3,15 @@
 mod choose_format;
 mod edit;
 mod explain;
+mod migrate;
 mod schemas;
 mod xml;
 
 use permazen::object::Transaction;
-use permazen_query::syntax::StatementKind;
+use permazen_query::syntax::{Statement, StatementKind};
 use permazen_query::{Mistake, QueryError, Rows};
+
+pub(crate) use migrate::migrate;
 
 use choose_format::choose_format;
 
@@ -17,22 +20,21 @@ use crate::output::{self, Format, Output};
 use crate::script::Ids;
 use crate::session::Session;
 
-/// Runs the statement `text` in a transaction. If it fails or is stopped by Ctrl-C, it has changed
+/// Runs a statement in a transaction. If it fails or is stopped by Ctrl-C, it has changed
 /// nothing, and the transaction can continue. `locate` says where a mistake is. `ids` are those of new
 /// objects: they stay the same if the statements of a transaction are run again.
 pub(crate) fn run(
     transaction: &Transaction<'_>,
-    text: &str,
+    statement: &Statement,
     locate: &dyn Fn(Mistake) -> Failure,
     ids: &mut Ids,
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
-    let statement = permazen_query::parse(text).map_err(locate)?;
-    let format = choose_format(&statement, out.format())?;
+    let format = choose_format(statement, out.format())?;
     let catalog = session.catalog(transaction);
     let parameters = session.parameters(transaction)?;
-    let checked = permazen_query::check(&statement, &catalog, &parameters)
+    let checked = permazen_query::check(statement, &catalog, &parameters)
         .map_err(|mistake| but_damaged(locate(mistake), session))?;
     let failed = |error| match error {
         QueryError::Mistake(mistake) => locate(mistake),
@@ -46,7 +48,7 @@ pub(crate) fn run(
         return edit::edit(transaction, &checked, format, &failed, ids, session, out);
     }
     let ran = match format {
-        Format::Xml => xml::write(transaction, &statement, &checked, session, out)?,
+        Format::Xml => xml::write(transaction, statement, &checked, session, out)?,
         format => {
             let limits = session.limits();
             let is_export = matches!(statement.kind, StatementKind::Export(_));

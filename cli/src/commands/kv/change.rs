@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::{Bounds, remove_span};
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// Set the value of a key.
@@ -16,8 +16,12 @@ pub(crate) struct Put {
     value: Bytes,
 }
 
-impl Put {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Put {
+    fn place(&self) -> Place {
+        Place::Alone { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         context.session.write_pairs(|kv| Ok(kv.put(&self.key.0, &self.value.0)?))?;
         if context.out.is_json() {
             let (key, value) = (self.key.to_string(), self.value.to_string());
@@ -46,8 +50,12 @@ pub(crate) struct Remove {
     to_end: bool,
 }
 
-impl Remove {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Remove {
+    fn place(&self) -> Place {
+        Place::Alone { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let removed = session.write_pairs(|kv| match (&self.prefix, &self.key) {
             (Some(prefix), _) => {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::bytes::Bytes;
 use super::read_pairs;
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::session::Session;
 
@@ -23,8 +23,12 @@ pub(crate) struct Decode {
     key: Vec<Bytes>,
 }
 
-impl Decode {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Decode {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let key: Vec<u8> = self.key.iter().flat_map(|part| part.0.iter().copied()).collect();
         let Context { session, out, .. } = context;
         read_pairs(session, |kv| {

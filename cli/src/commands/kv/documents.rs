@@ -7,8 +7,8 @@ use permazen::kv::xml::{self, Style, XmlError};
 use serde_json::json;
 
 use super::{Range, read_pairs, remove_span};
-use crate::commands::Context;
 use crate::commands::file::{self, file_text};
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// Write the pairs of a range to an XML file, in the format of `kvsave` of Permazen for Java.
@@ -23,8 +23,12 @@ pub(crate) struct Dump {
     indent: bool,
 }
 
-impl Dump {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Dump {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let bounds = self.range.bounds()?;
         let style = if self.indent { Style::Indented } else { Style::Plain };
         let Context { session, out, .. } = context;
@@ -56,8 +60,12 @@ pub(crate) struct Load {
     replace_all: bool,
 }
 
-impl Load {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Load {
+    fn place(&self) -> Place {
+        Place::Alone { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = session.write_pairs(|kv| {
             let input = file::read(&self.file, session)?;

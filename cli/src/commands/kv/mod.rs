@@ -8,66 +8,25 @@ mod documents;
 mod pairs;
 mod read;
 
-use clap::Subcommand;
 use permazen::kv::{Direction, KeySpan, KvRead, KvTransaction, key};
 
-use super::{Context, Place};
-use crate::failure::{Answer, Failure};
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::session::Session;
 
 pub(crate) use bytes::Bytes;
-pub(crate) use decode::in_words;
+pub(crate) use change::{Put, Remove};
+pub(crate) use decode::{Decode, in_words};
+pub(crate) use documents::{Dump, Load};
+pub(crate) use pairs::Pairs;
+pub(crate) use read::{Get, Scan};
 
 /// Read and change the pairs of the key/value store, whatever they mean.
 ///
 /// Bytes are written in hex (1000fa) or as ASCII text in quotes ("abc\x00"). All of these commands
 /// also work on databases that are damaged or are no Permazen databases.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Kv {
-    #[command(subcommand)]
-    command: KvCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum KvCommand {
-    Get(read::Get),
-    Scan(read::Scan),
-    Put(change::Put),
-    Remove(change::Remove),
-    Dump(documents::Dump),
-    Load(documents::Load),
-    Decode(decode::Decode),
-    Pairs(pairs::Pairs),
-}
-
-impl Kv {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
-        match &self.command {
-            KvCommand::Get(get) => get.run(context),
-            KvCommand::Scan(scan) => scan.run(context),
-            KvCommand::Put(put) => put.run(context),
-            KvCommand::Remove(remove) => remove.run(context),
-            KvCommand::Dump(dump) => dump.run(context),
-            KvCommand::Load(load) => load.run(context),
-            KvCommand::Decode(decode) => decode.run(context),
-            KvCommand::Pairs(pairs) => pairs.run(context),
-        }
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        match &self.command {
-            KvCommand::Get(_)
-            | KvCommand::Scan(_)
-            | KvCommand::Dump(_)
-            | KvCommand::Decode(_)
-            | KvCommand::Pairs(_) => Place::Alone { edits: false },
-            KvCommand::Put(_) | KvCommand::Remove(_) | KvCommand::Load(_) => {
-                Place::Alone { edits: true }
-            }
-        }
-    }
-}
+pub(crate) struct Kv {}
 
 /// A range of keys, for reading.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use permazen_query::Cell;
 
 use super::decode::Known;
 use super::read_pairs;
-use crate::commands::Context;
 use crate::commands::list::{self, text};
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// List the pairs of an object: its own, and its entries in indexes.
@@ -40,8 +40,12 @@ struct Pair {
     words: Option<String>,
 }
 
-impl Pairs {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Pairs {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         let pairs = read_pairs(session, |kv| {
             let known = Known::of(kv, session)?;
@@ -74,7 +78,9 @@ impl Pairs {
         list::show(&["key", "value", "words"], out, rows)?;
         Ok(Answer::yes_if(exists && whole))
     }
+}
 
+impl Pairs {
     /// The pairs whose keys begin with the ID.
     fn own(&self, kv: &dyn KvRead) -> Result<Vec<OwnPair>, Failure> {
         let end = key::after_prefix(self.object.as_bytes());

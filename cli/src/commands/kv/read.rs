@@ -6,7 +6,7 @@ use serde_json::json;
 use super::bytes::{Bytes, CString, Listing};
 use super::decode::Known;
 use super::{Range, read_pairs};
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::{Format, Output};
 
@@ -20,8 +20,12 @@ pub(crate) struct Get {
     quoted: bool,
 }
 
-impl Get {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Get {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let value =
             read_pairs(context.session, |kv| Ok(kv.get(&self.key.0)?.map(|v| v.into_owned())))?;
         let raw = context.out.format() == Some(Format::Raw);
@@ -64,8 +68,12 @@ pub(crate) struct Scan {
     words: bool,
 }
 
-impl Scan {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Scan {
+    fn place(&self) -> Place {
+        Place::Alone { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let bounds = self.range.bounds()?;
         let direction = if self.reverse { Direction::Reverse } else { Direction::Forward };
         let Context { session, out, .. } = context;
@@ -92,7 +100,9 @@ impl Scan {
         }
         Ok(Answer::Yes)
     }
+}
 
+impl Scan {
     fn show(
         &self,
         key: &[u8],

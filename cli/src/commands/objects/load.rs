@@ -14,7 +14,7 @@ use serde_json::json;
 use super::from_json;
 use crate::commands::file::{self, file_text};
 use crate::commands::kv::remove_span;
-use crate::commands::{Context, Place};
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output;
 use crate::session::Session;
@@ -39,8 +39,15 @@ pub(crate) struct Load {
     allow_unresolved: bool,
 }
 
-impl Load {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Load {
+    fn place(&self) -> Place {
+        match self.replace_all {
+            true => Place::Alone { edits: true },
+            false => Place::Inside { edits: true },
+        }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let empty_is_json = context.out.is_json();
         let open = || file::read(&self.file, session);
@@ -83,14 +90,9 @@ impl Load {
         context.out.done(format_args!("Read {count} object(s) from \"{file}\""), &line)?;
         Ok(Answer::Yes)
     }
+}
 
-    pub(crate) fn place(&self) -> Place {
-        match self.replace_all {
-            true => Place::Alone { edits: true },
-            false => Place::Inside { edits: true },
-        }
-    }
-
+impl Load {
     /// Removes the pairs of all objects, and reads the file. No delete action applies.
     fn replace_all(
         &self,

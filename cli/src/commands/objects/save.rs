@@ -10,10 +10,10 @@ use permazen_query::{Checked, Limits};
 use serde_json::json;
 
 use crate::commands::file::{self, file_text};
-use crate::commands::progress::Progress;
 use crate::commands::schema::named;
-use crate::commands::{Context, Place};
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
+use crate::output::Progress;
 use crate::session::Session;
 
 /// Write objects to an XML file, in the format of `save` of Permazen for Java.
@@ -57,8 +57,12 @@ pub(crate) struct Save {
     default_schema: Option<String>,
 }
 
-impl Save {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Save {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = context.read(|transaction, out| {
             let writer = self.writer(transaction)?;
@@ -90,11 +94,9 @@ impl Save {
         }
         Ok(Answer::Yes)
     }
+}
 
-    pub(crate) fn place(&self) -> Place {
-        Place::Inside { edits: false }
-    }
-
+impl Save {
     fn writer(&self, transaction: &Transaction<'_>) -> Result<ObjectXmlWriter, Failure> {
         let mut writer = ObjectXmlWriter::new();
         if self.plain {

@@ -6,7 +6,7 @@ use permazen::object::Transaction;
 use serde_json::json;
 
 use super::{encodings, named};
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Output};
 
@@ -24,8 +24,12 @@ pub(crate) struct Add {
     custom_encodings: bool,
 }
 
-impl Add {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Add {
+    fn place(&self) -> Place {
+        Place::Inside { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         let models = self.files.iter().map(|file| named::read(file, session));
         let models: Vec<_> = models.collect::<Result<_, _>>()?;
@@ -65,8 +69,12 @@ pub(crate) struct Remove {
     schema: String,
 }
 
-impl Remove {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Remove {
+    fn place(&self) -> Place {
+        Place::Inside { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let removed = context.write(|transaction| {
             let Some(schema) = named::recorded(transaction, &self.schema)? else { return Ok(None) };
             transaction.remove_schema(schema.id)?;
@@ -92,8 +100,12 @@ impl Remove {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Gc {}
 
-impl Gc {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Gc {
+    fn place(&self) -> Place {
+        Place::Inside { edits: true }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let removed = context.write(|transaction| Ok(remove_unused(transaction)?))?;
         let out: &mut Output = context.out;
         for (number, id) in &removed {

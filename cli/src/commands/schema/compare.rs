@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::effects::effects;
 use super::named::Named;
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 
@@ -27,8 +27,12 @@ pub(crate) struct Compare {
     effects: bool,
 }
 
-impl Compare {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Compare {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let old = Named::find(transaction, &self.old, session)?;

@@ -1,7 +1,7 @@
 //! `schema list`.
 
-use crate::commands::Context;
 use crate::commands::list::{self, number, text};
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// List the recorded schemas, with the number of their object types and objects.
@@ -14,8 +14,12 @@ pub(crate) struct List {
     no_counts: bool,
 }
 
-impl List {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for List {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let bundle = transaction.bundle();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::named;
 use super::rust::structs;
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// Print Rust structs with which a program has this schema.
@@ -21,8 +21,12 @@ pub(crate) struct Rust {
     storage_ids: bool,
 }
 
-impl Rust {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Rust {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let schema = context.read(|transaction, _| {
             named::recorded_or_newest(transaction, self.schema.as_deref())
         })?;

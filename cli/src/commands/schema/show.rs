@@ -4,7 +4,7 @@ use permazen::schema::{SchemaModel, XmlForm};
 use serde_json::json;
 
 use super::named;
-use crate::commands::Context;
+use crate::commands::{Command, Context, Place};
 use crate::failure::{Answer, Failure};
 
 /// Show recorded schemas as XML.
@@ -17,8 +17,12 @@ pub(crate) struct Show {
     no_storage_ids: bool,
 }
 
-impl Show {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Show {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let form = XmlForm { storage_ids: !self.no_storage_ids, pretty: true };
         context.read(|transaction, out| {
             let schemas = match &self.schema {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::compare;
 use super::named::{self, Named};
 use super::show::expected_form;
-use crate::commands::{Context, file};
+use crate::commands::{Command, Context, Place, file};
 use crate::failure::{Answer, Failure};
 use crate::output::Output;
 use crate::session::Session;
@@ -39,8 +39,12 @@ pub(crate) struct Verify {
     storage_ids: bool,
 }
 
-impl Verify {
-    pub(super) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+impl Command for Verify {
+    fn place(&self) -> Place {
+        Place::Inside { edits: false }
+    }
+
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let schema = named::recorded_or_newest(transaction, self.schema.as_deref())?;
@@ -60,7 +64,9 @@ impl Verify {
             Ok(session.perhaps_lacking(answer))
         })
     }
+}
 
+impl Verify {
     fn is_expected(
         &self,
         schema: &Named,

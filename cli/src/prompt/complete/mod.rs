@@ -1,10 +1,9 @@
 //! What could be typed next: commands, words of the language, names, IDs and values.
 //!
-//! `tokens.rs` cuts what is typed into pieces, `statement.rs` and `command.rs` say what could follow,
+//! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a statement,
 //! and `values.rs` reads IDs and values, in a transaction of its own and at most [`MOST_STEPS`] of
 //! them.
 
-mod command;
 mod statement;
 mod tokens;
 mod values;
@@ -12,6 +11,7 @@ mod values;
 use permazen_query::parse::{begins_statement, words};
 use permazen_query::text::is_hidden;
 
+use crate::commands;
 use crate::session::Session;
 
 use tokens::tokens;
@@ -38,7 +38,7 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
     }
     let mut start = last.map_or(text.len(), |token| token.start);
     let candidates = match before.first() {
-        None => statements().map(str::to_owned).chain(command::names()).collect(),
+        None => statements().chain(commands::names()).map(str::to_owned).collect(),
         Some(first) if begins_statement(first.text) => {
             // A Ctrl-C from before is not for this.
             let _working = session.interrupt.work();
@@ -52,7 +52,7 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
             let blank = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
             start = blank.max(first.start);
             let words = text.get(first.start..start).unwrap_or_default();
-            command::candidates(words, text.get(start..).unwrap_or_default(), session)
+            commands::candidates(words, text.get(start..).unwrap_or_default(), session)
         }
     };
     let typed = text.get(start..).unwrap_or_default();

@@ -4,20 +4,13 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use permazen::object::{Error, NotMigrated};
-use permazen_query::syntax::StatementKind;
+use permazen_query::syntax::Statement;
 use permazen_query::{Mistake, QueryError};
 use serde_json::json;
 
-use super::progress::Progress;
 use crate::failure::{Answer, Exit, Failure, HOW_TO_LOSE};
-use crate::output::{self, Output};
+use crate::output::{self, Output, Progress};
 use crate::session::Session;
-
-/// Whether the text is a `migrate` statement.
-pub(crate) fn is_migration(text: &str) -> bool {
-    let statement = permazen_query::parse(text);
-    statement.is_ok_and(|statement| matches!(statement.kind, StatementKind::Migrate(_)))
-}
 
 /// Adds what was moved before it failed.
 fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
@@ -30,20 +23,19 @@ fn but_moved(failure: Failure, moved: u64, session: &Session) -> Failure {
 
 /// Moves objects in batches, each in a transaction of its own. What was moved stays so, whatever
 /// happens to the rest; the same statement continues with that.
-pub(crate) fn in_batches(
-    text: &str,
+pub(crate) fn migrate(
+    statement: &Statement,
     locate: &dyn Fn(Mistake) -> Failure,
     session: &Session,
     out: &mut Output,
 ) -> Result<Answer, Failure> {
-    let statement = permazen_query::parse(text).map_err(locate)?;
     let progress = Progress::of("objects");
     let (moved, mut in_the_way) = (Cell::new(0), None);
     let mut run = {
         let transaction = session.begin_reading()?;
         let catalog = session.catalog(&transaction);
         let parameters = session.parameters(&transaction)?;
-        let checked = permazen_query::check(&statement, &catalog, &parameters).map_err(locate)?;
+        let checked = permazen_query::check(statement, &catalog, &parameters).map_err(locate)?;
         let limits = session.limits();
         let plan = permazen_query::plan(&transaction, &checked);
         if let Some(why) = plan.iter().find_map(|plan| plan.scanned_without_index()) {

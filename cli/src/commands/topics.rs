@@ -1,28 +1,15 @@
-//! `help`: commands and statements, with examples.
-
-use clap::CommandFactory;
-use serde_json::json;
-
-use super::{Context, Line};
-use crate::failure::{Answer, Failure};
-
-/// Say what there is, or what a command or a statement does.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Help {
-    /// The command or the first word of the statement; several for a command within another one
-    words: Vec<String>,
-}
+//! Help for the statements of the language, with examples.
 
 /// Help for a statement, or for what statements consist of.
-struct Topic {
-    word: &'static str,
-    summary: &'static str,
+pub(super) struct Topic {
+    pub(super) word: &'static str,
+    pub(super) summary: &'static str,
     text: &'static str,
     examples: &'static [&'static str],
 }
 
 /// The examples are for the database of persons and pets that the guide uses; a test runs them.
-const TOPICS: &[Topic] = &[
+pub(super) const TOPICS: &[Topic] = &[
     Topic {
         word: "find",
         summary: "list objects",
@@ -145,84 +132,19 @@ const WITH: &[(&str, &[&str])] = &[
 ];
 
 /// What is said of a word of the language.
-fn topic(word: &str) -> Option<&'static Topic> {
+pub(super) fn topic(word: &str) -> Option<&'static Topic> {
     let with = WITH.iter().find(|(_, words)| words.contains(&word));
     let word = with.map_or(word, |(statement, _)| statement);
     let part = || PARTS.iter().find(|(words, _)| words.contains(&word)).map(|(_, topic)| topic);
     TOPICS.iter().find(|topic| topic.word == word).or_else(part)
 }
 
-impl Help {
-    pub(crate) fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
-        let text = self.text()?;
-        let out = &mut *context.out;
-        if out.is_json() {
-            out.json(&json!({ "type": "help", "text": text }))?;
-        } else {
-            out.paged(|out| text.lines().for_each(|line| out.say(line)));
-        }
-        Ok(Answer::Yes)
-    }
-
-    fn text(&self) -> Result<String, Failure> {
-        let mut command = Line::command();
-        let Some(word) = self.words.first() else { return Ok(overview(&command)) };
-        if let Some(topic) = topic(word) {
-            return Ok(topic.text());
-        }
-        for word in &self.words {
-            let Some(inner) = command.find_subcommand(word) else {
-                let known = command.get_subcommands().map(clap::Command::get_name);
-                let statements = TOPICS.iter().map(|topic| topic.word);
-                let known: Vec<_> = known.chain(statements).collect();
-                let words = permazen_query::parse::words().filter(|word| topic(word).is_some());
-                let mut names = known.clone();
-                words.for_each(|word| names.push(word));
-                if let Some(near) = permazen_query::nearest(word, names) {
-                    let message =
-                        format!("{word}: there is no such command (did you mean `{near}`?)");
-                    return Err(Failure { nearest: Some(near), ..Failure::new(message) });
-                }
-                let message =
-                    format!("{word}: there is no such command; there are {}", known.join(", "));
-                return Err(Failure::new(message));
-            };
-            command = inner.clone();
-        }
-        command = command.bin_name(self.words.join(" "));
-        Ok(command.render_long_help().to_string())
-    }
-}
-
 impl Topic {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let examples: String =
             self.examples.iter().map(|example| format!("    {example}\n")).collect();
         format!("{}: {}\n\n{}\n\nExamples:\n{examples}", self.word, self.summary, self.text)
     }
-}
-
-/// All statements and commands, a line each.
-fn overview(commands: &clap::Command) -> String {
-    let about = |command: &clap::Command| {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        (command.get_name().to_owned(), about)
-    };
-    let statements = TOPICS.iter().map(|topic| (topic.word.to_owned(), topic.summary.to_owned()));
-    let statements: Vec<_> = statements.collect();
-    let commands: Vec<_> = commands.get_subcommands().map(about).collect();
-    let mut text = String::new();
-    for (title, entries) in [("Statements", statements), ("Commands", commands)] {
-        text.push_str(&format!("{title}:\n"));
-        for (name, about) in entries {
-            text.push_str(&format!("  {name:8}  {about}\n"));
-        }
-        text.push('\n');
-    }
-    text.push_str(
-        "`help WORD` says more. A statement in a script ends with ; and a command with its line.\n",
-    );
-    text
 }
 
 #[cfg(test)]

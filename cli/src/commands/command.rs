@@ -1,0 +1,90 @@
+//! What each command of the shell says of itself.
+
+use std::fmt::Debug;
+
+use super::{Context, Unopened};
+use crate::failure::{Answer, Failure};
+use crate::session::Session;
+
+/// A command with its arguments.
+pub(crate) trait Command: Debug {
+    /// Where it runs, and whether it changes something.
+    fn place(&self) -> Place;
+
+    /// Runs it on an open database.
+    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure>;
+
+    /// Runs it on a database that the program does not have open; `None` if it needs an open one.
+    /// Only a command that the command line names can run so.
+    fn run_unopened(&self, _unopened: &mut Unopened<'_>) -> Option<Result<Answer, Failure>> {
+        None
+    }
+
+    /// Whether it asks at the prompt before it changes something. Otherwise the prompt asks.
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// With which answer it ends a script and the prompt; `None` if these go on.
+    fn ends_with(&self) -> Option<Answer> {
+        None
+    }
+
+    /// What the tab key offers for its arguments that are no options.
+    fn candidates(_session: &Session) -> Vec<String>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
+}
+
+/// Where a command of a script runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Anywhere: it does not look at the database.
+    Anywhere,
+    /// It reads and changes only in the transaction of the script.
+    Inside {
+        /// Whether it changes something.
+        edits: bool,
+    },
+    /// It has transactions of its own, or none. A script that also has edits refuses it unless each
+    /// statement is a transaction of its own.
+    Alone {
+        /// Whether it changes the database, so that it needs `--write`.
+        edits: bool,
+    },
+    /// At the prompt only, which does this.
+    AtPrompt(PromptTask),
+}
+
+/// What a command does with the transaction of the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PromptTask {
+    Begin,
+    Diff,
+    Commit {
+        /// Whether nothing is asked before.
+        yes: bool,
+    },
+    Rollback,
+    Replay,
+}
+
+impl Place {
+    /// Whether it changes the database.
+    pub(crate) fn edits(self) -> bool {
+        matches!(self, Place::Inside { edits: true } | Place::Alone { edits: true })
+    }
+
+    /// Whether it sees something of the database.
+    pub(crate) fn reads(self) -> bool {
+        matches!(self, Place::Inside { .. } | Place::Alone { .. })
+    }
+
+    /// Whether it has transactions of its own.
+    pub(crate) fn is_alone(self) -> bool {
+        matches!(self, Place::Alone { .. })
+    }
+}
