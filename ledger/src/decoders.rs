@@ -1,5 +1,5 @@
-//! The decoders, for whoever feeds them arbitrary bytes. Each gives the encoding of what it has
-//! decoded, and `None` for what it refuses.
+//! The decoders, for fuzzing. Each decodes the bytes and returns the encoding of the result, or
+//! `None` if it refuses them.
 
 use bytes::Bytes;
 
@@ -44,13 +44,13 @@ pub fn commit(bytes: &[u8]) -> Option<Vec<u8>> {
     Commit::parse(bytes).ok().map(|commit| commit.to_bytes())
 }
 
-/// What a leaf has of a long value.
+/// A reference of a leaf to a long value.
 pub fn reference(bytes: &[u8]) -> Option<Vec<u8>> {
     Reference::parse(bytes).ok().map(|reference| reference.to_bytes().to_vec())
 }
 
-/// A row with its checksum made right. The key is without the prefix of the page, which is 0 for a
-/// row of the repository.
+/// A row with a correct checksum. The key is without the prefix of the page. `page` is 0 for a row
+/// of the repository.
 pub fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
     let mut row = row.to_vec();
     let at = checksum_at(key, row.len().saturating_sub(LEN));
@@ -61,8 +61,8 @@ pub fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
     row
 }
 
-/// The key of a row of a page, whose checksum is made right. A key that says nothing of its own is
-/// given back.
+/// Decodes the row of a page after its checksum was corrected, and returns the key that it encodes
+/// to. A key without content of its own is returned as it is.
 pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
     Some(match page_row(page, key, &sealed(page, key, row)).ok()? {
         PageRow::Head { branch, head } => head_key(branch, &head.id),
@@ -75,8 +75,7 @@ pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The key of a row of a repository, whose checksum is made right. A key that says nothing of its
-/// own is given back.
+/// Decodes the row of a repository in the same way.
 pub fn repository_key(key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
     Some(match repository_row(key, &sealed(NO_PAGE, key, row)).ok()? {
         RepositoryRow::ByName { ledger, page, .. } => by_name_key(&ledger, &page),

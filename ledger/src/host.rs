@@ -50,21 +50,22 @@ use crate::rows::repository::{PageState, page_row};
 /// # Ok::<(), permazen_ledger::LedgerError>(())
 /// ```
 pub trait PageDatabases: fmt::Debug + Send + Sync {
-    /// Makes an empty database for a page, and opens it. If there is one, opens that.
+    /// Makes an empty database for a page, and opens it. An existing one is opened.
     ///
     /// # Errors
     /// If it cannot be made or opened.
     fn make(&self, page: u64) -> permazen_kv::Result<Arc<dyn KvDatabase>>;
 
-    /// Opens the database of a page. `None` if there is none; this must not make one, because the
-    /// page may have been deleted a moment ago. If it is open in this process already, what is
-    /// opened shares it.
+    /// Opens the database of a page. `None` if there is none: it must not be created, because the
+    /// page may have been deleted a moment ago. If this process has it open already, both handles
+    /// share it.
     ///
     /// # Errors
     /// If it cannot be opened.
     fn open(&self, page: u64) -> permazen_kv::Result<Option<Arc<dyn KvDatabase>>>;
 
-    /// Removes the database of a page, if there is one. This process does not have it open.
+    /// Removes the database of a page, if there is one. Called when this process does not have it
+    /// open.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -77,10 +78,11 @@ pub trait PageDatabases: fmt::Debug + Send + Sync {
     fn list(&self) -> permazen_kv::Result<Vec<u64>>;
 }
 
-/// Locks what is held by threads that wait for the right to write to this host.
+/// Locks a mutex whose holder may wait for the write lock of this host.
 ///
 /// # Errors
-/// If the host says that this thread, or this process, would wait for what never comes.
+/// If the host reports that waiting would never end: this thread is within a write of the host, or
+/// the process was forked.
 pub(crate) fn lock_before<'m, T>(
     host: &dyn KvDatabase,
     mutex: &'m Mutex<T>,
@@ -157,7 +159,8 @@ impl Host {
         self.separate.as_ref().map_or(Ok(Vec::new()), |separate| Ok(separate.databases.list()?))
     }
 
-    /// Makes the database of a page, if pages have such, and says in it what it is.
+    /// Makes the database of a page, if pages have their own, and writes the row that names the
+    /// page.
     pub(crate) fn make(&self, page: u64) -> Result<Arc<dyn KvDatabase>> {
         let Some(Separate { databases, id }) = &self.separate else {
             return Ok(Arc::clone(&self.repository));
@@ -169,10 +172,10 @@ impl Host {
         Ok(database)
     }
 
-    /// Removes the database of a page. Who has it open is told that the page is gone.
+    /// Removes the database of a page. Processes that have it open get [`LedgerError::PageGone`].
     pub(crate) fn remove(&self, page: u64) -> Result<()> {
         let Some(Separate { databases, .. }) = &self.separate else { return Ok(()) };
-        // A database that is not there, or is damaged, tells nobody.
+        // A missing or damaged database needs no mark: nothing is read from it any more.
         if let Ok(database) = self.of_page(page) {
             let mut tx = database.begin(&TxOptions::writing())?;
             self.rows(page).put_gone(&mut tx)?;

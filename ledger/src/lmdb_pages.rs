@@ -41,8 +41,8 @@ impl LmdbPages {
         LmdbPages { directory: directory.into(), options: LmdbStore::builder() }
     }
 
-    /// Opens each environment with these options, for example its size. (Whether one is created is
-    /// not among them.)
+    /// Opens each environment with these options, for example its size. The option to create one is
+    /// ignored.
     ///
     /// A process with many pages open needs no option for that: its maps begin smaller, and grow
     /// ([`LmdbBuilder::first_map_size`]). Each environment also has a thread, and two files open.

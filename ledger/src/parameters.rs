@@ -1,4 +1,4 @@
-//! Trees with other parameters than those of the format, for the benchmark that chooses them.
+//! Trees with other parameters than those of the format, for the benchmark of these parameters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl<F: Fn(&Digest) -> Vec<u8>> Nodes for Loaded<F> {
 }
 
 impl Tree {
-    /// A tree without entries, whose nodes have about so many bytes.
+    /// A tree without entries, whose nodes will have about `mean` bytes.
     pub fn new(mean: u64) -> Self {
         let boundaries = ByHash::with_mean(&Secret::new([0; 32]), mean);
         Tree { boundaries, root: Node::empty().0, nodes: HashMap::new() }
@@ -61,7 +61,7 @@ impl Tree {
         levels
     }
 
-    /// Puts entries, whose keys ascend, and gives the new nodes.
+    /// Puts entries, whose keys ascend, and returns the new nodes.
     ///
     /// # Errors
     /// Never, for trees in memory.

@@ -16,7 +16,7 @@ impl PageId {
     }
 }
 
-/// As many random bytes.
+/// `N` random bytes.
 ///
 /// # Errors
 /// If the operating system gives none.

@@ -73,10 +73,10 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// How many bytes of nodes are kept in memory unless set.
+/// The size of the node cache in bytes, unless set.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// The longest value that is given in one piece unless set: 1 GiB.
+/// The limit for whole values, unless set: 1 GiB.
 const LONGEST_WHOLE: u64 = 1 << 30;
 
 /// How a repository is opened.
@@ -114,26 +114,27 @@ impl fmt::Debug for RepositoryBuilder {
 }
 
 impl RepositoryBuilder {
-    /// How many bytes of nodes all pages together keep in memory: 64 MiB unless set.
+    /// The size of the node cache of all pages together, in bytes: 64 MiB unless set.
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = bytes;
         self
     }
 
-    /// The longest value in bytes that is given in one piece, in memory: 1 GiB unless set. Where a
-    /// longer one is asked for, by `get`, a scan, a fetch or a merge that looks at it, there is
-    /// [`LedgerError::WholeValueTooLong`](crate::LedgerError::WholeValueTooLong). A few pieces from
-    /// elsewhere can be a value of many terabytes.
+    /// The limit for whole values: the longest value in bytes that is returned in one piece, in
+    /// memory. 1 GiB unless set. Where a longer one would be returned, by `get`, a scan, a fetch or
+    /// a merge that reads it, the error is
+    /// [`LedgerError::WholeValueTooLong`](crate::LedgerError::WholeValueTooLong). The limit exists
+    /// because a few received pieces can encode a value of many terabytes.
     #[must_use]
     pub fn longest_whole_value(mut self, bytes: u64) -> Self {
         self.longest_whole = bytes;
         self
     }
 
-    /// Vouches that nobody else has the repository open, and nobody will while this process has. So
-    /// what other processes have left need not be waited for: commits that are not kept go at once,
-    /// and not after two minutes.
+    /// Promises that no other process has the repository open, or will open it while this process
+    /// has. So commits that are not kept are removed at once, and not after a grace time of two
+    /// minutes.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.is_alone = true;
@@ -141,7 +142,7 @@ impl RepositoryBuilder {
     }
 
     /// Starts no thread for [`upkeep`](Repository::upkeep), and none that merges heads. The program
-    /// calls it, about every ten seconds.
+    /// must call it, about every ten seconds.
     #[must_use]
     pub fn upkeep_by_hand(mut self) -> Self {
         self.by_hand = true;
@@ -171,8 +172,8 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Opens a repository, and makes it if the database is empty. Of several processes that do so
-    /// at once, one makes it, and all open it.
+    /// Opens a repository, and creates it if the database is empty. Of several processes that do so
+    /// at once, one creates it, and all open it.
     ///
     /// # Errors
     /// If the database has other data, or fails.
@@ -212,8 +213,7 @@ impl RepositoryBuilder {
             let (id, is_separate) = rows::identity(&tx)?;
             let device = match self.tells_no_device {
                 true => None,
-                // A repository without it can be read all the same, and `verify` says what is
-                // wrong.
+                // A repository with a damaged device can still be read; `verify` reports the row.
                 false => rows::device(&tx).ok().and_then(|device| device.first_chunk().copied()),
             };
             (id, is_separate, device.unwrap_or_default())
@@ -250,7 +250,7 @@ fn no_repository(found: Content) -> LedgerError {
 }
 
 impl Repository {
-    /// Says how a repository is opened in this database.
+    /// Sets how a repository is opened in this database.
     pub fn builder(host: impl KvDatabase + 'static) -> RepositoryBuilder {
         Self::shared_builder(Arc::new(host))
     }
@@ -270,8 +270,8 @@ impl Repository {
         }
     }
 
-    /// Opens a repository, and makes it if the database is empty. Of several processes that do so
-    /// at once, one makes it, and all open it.
+    /// Opens a repository, and creates it if the database is empty. Of several processes that do so
+    /// at once, one creates it, and all open it.
     ///
     /// ```
     /// use permazen_kv::lmdb::LmdbStore;
@@ -315,9 +315,9 @@ impl Repository {
         Self::builder(host).open()
     }
 
-    /// Does for all open pages what a thread does every ten seconds: tells other processes that
-    /// this one lives and what it reads, [collects](Page::collect) where there is much garbage, and
-    /// merges heads that others have made.
+    /// Maintains all open pages, as threads do every ten seconds: renews the lease and writes the
+    /// pins of this process, [collects](Page::collect) where there is much garbage, and merges
+    /// heads that other processes have made.
     ///
     /// # Errors
     /// The first error, after the rest was done.
@@ -350,7 +350,7 @@ impl Repository {
                 if there.is_none_or(|there| there.state != PageState::Deleting) {
                     return Err(LedgerError::page_exists(ledger, &id));
                 }
-                // The page of this name is deleted. Its name is free after that.
+                // A page of this name is being deleted. Its name is free after that.
                 drop(tx);
                 deletion::finish(&self.host, number)?;
                 continue;
@@ -366,7 +366,7 @@ impl Repository {
         }
     }
 
-    /// Makes a page with a database of its own. It gets its name when all is there.
+    /// Makes a page with a database of its own. It gets its name when it is complete.
     fn make_separate(&self, row: PageRow, parameters: &Parameters) -> Result<Page> {
         let mut tx = self.repository().begin(&TxOptions::writing())?;
         let making = PageState::Making(self.process.sign(&mut tx)?);
@@ -383,7 +383,7 @@ impl Repository {
             let what = "others took this process for dead while it made a page".to_owned();
             return Err(LedgerError::Busy { what });
         }
-        // Another process can have made a page of this name.
+        // Another process may have made a page of this name meanwhile.
         let result = match rows::page(&tx, &row.ledger, &row.id)? {
             Some(_) => Err(LedgerError::page_exists(&row.ledger, &row.id)),
             None => made,
@@ -410,16 +410,16 @@ impl Repository {
         loop {
             let asked = number()?.ok_or_else(no_such)?;
             match self.page_of(asked) {
-                // It was deleted meanwhile.
+                // The page was deleted meanwhile.
                 Err(LedgerError::PageGone { .. }) => return Err(no_such()),
-                // It was renamed meanwhile. What is open keeps its name.
+                // The page was renamed meanwhile, so another one may have this name.
                 Ok(_) if number()? != Some(asked) => {}
                 page => return page,
             }
         }
     }
 
-    /// Opens a page, and makes it if it is not there.
+    /// Opens a page, and creates it if it does not exist.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -438,8 +438,8 @@ impl Repository {
         self.opened_or(ledger, id, || self.create_page(ledger, id))
     }
 
-    /// Opens a page, and makes it with this secret if it is not there. So a program can begin on
-    /// each device in the same way.
+    /// Opens a page, and creates it with this secret if it does not exist. So a program can begin
+    /// on each device in the same way.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -455,7 +455,7 @@ impl Repository {
     ///
     /// # Errors
     /// As [`page_or_create`](Repository::page_or_create), and [`LedgerError::InvalidArgument`] if
-    /// the page is there and has another secret.
+    /// the page exists and has another secret.
     pub fn page_or_create_with(&self, ledger: &str, id: PageId, secret: Secret) -> Result<Page> {
         let make = || self.create_page_with(ledger, id, secret.clone());
         let page = self.opened_or(ledger, id, make)?;
@@ -475,7 +475,7 @@ impl Repository {
                 opened => return opened,
             }
             match make() {
-                // Another process was faster, or has deleted it at once.
+                // Another process has created the page first, or has deleted it at once.
                 Err(LedgerError::Exists { .. } | LedgerError::PageGone { .. }) => {}
                 created => return created,
             }
@@ -494,7 +494,7 @@ impl Repository {
         let is_new = known.is_none();
         let merging = known.unwrap_or_else(|| self.merges.add(&shared, (&ledger, id)));
         self.pages.add(number, &shared, &merging);
-        // Whoever is asked may open pages.
+        // Released before the factory is called, which may open pages.
         drop(opening);
         if is_new {
             merging.begin();
@@ -510,7 +510,7 @@ impl Repository {
         let parameters = rows.parameters(&database.begin(&TxOptions::reading())?)?;
         let parameters = parameters.ok_or(LedgerError::PageGone { page: number })?;
         let process = match self.host.is_separate() {
-            // The leases lie where the pins are.
+            // The lease lies in the database that has the pins.
             true => OpenedBy::Own(Arc::new(self.process.again()?)),
             false => OpenedBy::Repository(Arc::clone(&self.process)),
         };
@@ -519,9 +519,9 @@ impl Repository {
         Ok(Arc::new(Shared::new(care, cache, &parameters, (keeper, here))))
     }
 
-    /// Lets a factory say how the heads of branches are merged without being asked, as long as the
-    /// registration is not dropped. If there are several, the first one is asked. Until the first
-    /// is added, the policy of all pages is
+    /// Adds a factory that chooses how the heads of branches are merged automatically, until the
+    /// registration is dropped. If there are several, the first one is used. Until the first is
+    /// added, the policy of all pages is
     /// [`MergePolicy::LastOneWins`](crate::MergePolicy::LastOneWins).
     ///
     /// Heads are merged on a thread of each page: after a commit of this process at once, after
@@ -553,7 +553,7 @@ impl Repository {
         self.merges.register(factory)
     }
 
-    /// The pages with the names of their ledgers, in the order in which they were made.
+    /// The pages with the names of their ledgers, in the order in which they were created.
     ///
     /// # Errors
     /// If the host fails.
@@ -565,8 +565,8 @@ impl Repository {
 
     /// Deletes a page with all of its history.
     ///
-    /// It is decided in one transaction; then the rows are removed in slices, next to others who
-    /// work with other pages. If the process ends in between, any process with the repository
+    /// One transaction decides it; then the rows are removed in slices, so that other pages can be
+    /// written in between. If the process ends in between, any process with the repository
     /// continues.
     ///
     /// ```
@@ -585,7 +585,7 @@ impl Repository {
     ///
     /// # Errors
     /// If there is no such page, if the host fails, and [`LedgerError::PageInUse`] if a handle of
-    /// the page or of something in it (a database, a snapshot, a watcher) is there, in this process
+    /// the page or of something in it (a database, a snapshot, a watcher) exists, in this process
     /// or another. Another process closes a page up to ten seconds after its last handle.
     pub fn delete_page(&self, ledger: &str, id: PageId) -> Result<()> {
         match deletion::begin(self.presence(), (ledger, id), Only::All)? {
@@ -608,7 +608,7 @@ impl Repository {
     }
 }
 
-/// Puts the rows that each page has from the beginning.
+/// Writes the first rows of a page.
 fn put_new(host: &mut dyn KvWrite, page: &Rows, parameters: &Parameters) -> Result<()> {
     page.put_parameters(host, parameters)?;
     page.put_counts(host, &Counts::default())?;

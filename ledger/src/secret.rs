@@ -1,4 +1,4 @@
-//! What decides where the contents of a page are cut.
+//! The secret of a page, from which the cuts of trees and values are derived.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -10,7 +10,8 @@ use crate::digest::Digest;
 /// The secret of a page: 32 bytes. Copies of a page share it, so that equal contents have equal
 /// roots.
 ///
-/// Whoever knows it can choose keys that give the tree a bad shape. `{:?}` does not show it.
+/// An attacker that knows it can choose keys that give the tree a bad shape. `{:?}` does not show
+/// it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 

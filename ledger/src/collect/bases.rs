@@ -1,17 +1,17 @@
-//! What merges need of the history of a page.
+//! Which commits merges will need: the merge bases of all heads, and the history down to them.
 
 use std::collections::{BTreeSet, HashSet};
 
 use super::history::{History, Parent, Place, parents, place};
 
-/// Keeps what merging these heads needs, in any order: everything down to the latest commit that
-/// each path from a head leads through.
+/// Adds to the keep set what merging these heads needs, in any order: everything down to the latest
+/// commit that lies on every path from a head to the first commit.
 ///
-/// The latest commits that two heads have in common are not enough. If there are several, they are
-/// merged with each other. And what leads to a head past such a commit may come from before it:
-/// whether the other head has that too, only the commits in between can tell.
+/// The merge bases of two heads are not enough. If there are several, they are merged with each
+/// other. And an ancestor of one head that is not a descendant of such a base may also be an
+/// ancestor of the other head: only the commits in between can tell.
 ///
-/// If the first commit is one of the heads, nothing but that leads to all.
+/// If the first commit is one of the heads, it is their only common ancestor.
 pub(super) fn keep_for_merges(
     history: &History,
     heads: &BTreeSet<usize>,
@@ -19,7 +19,8 @@ pub(super) fn keep_for_merges(
     kept: &mut [bool],
 ) {
     let mut ahead: BTreeSet<Place> = heads.iter().map(|at| place(history, *at)).collect();
-    // Parents come after their children, so all that is left leads to all heads once it is one.
+    // Parents come after their children, so a commit that is left alone is an ancestor of all
+    // heads.
     while let Some((_, _, at)) = ahead.pop_last() {
         kept[at] = true;
         if ahead.is_empty() && !with_first {
@@ -29,11 +30,11 @@ pub(super) fn keep_for_merges(
     }
 }
 
-/// Keeps merges to which nothing leads and which can be the base of others, so that these are not
-/// made anew for each: those of two commits that two others can have in common.
+/// Adds to the keep set merges that are no ancestor of a head but can be the base of other merges,
+/// so that these need not make them again: merges of two commits that can both be common ancestors.
 ///
-/// What two commits have in common leads to them on two ways, so two of its children are kept; or
-/// it is such a merge itself.
+/// A merge base is reached by two paths, so two of its children are kept; or it is such a merge
+/// itself.
 pub(super) fn keep_bases(history: &History, kept: &mut [bool]) {
     let mut children = vec![0_u32; history.len()];
     for at in (0..history.len()).filter(|at| kept[*at]) {

@@ -1,5 +1,5 @@
-//! What is done for one page: garbage is collected when it is time, what is read is protected, and
-//! what was left behind goes.
+//! Maintenance of one page: collects garbage when it is due, writes the pins of this process, and
+//! removes what streams and closed pages have left.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use crate::rows::counts::Phase;
 use crate::rows::parameters::Retention;
 use crate::rows::references::References;
 
-/// How many milliseconds after a page is opened, and after each other, its commits are read to find
-/// those that are not kept.
+/// How many milliseconds after a page is opened its commits are read to compute the keep set, and
+/// how many milliseconds later they are read again.
 pub(super) const FIRST_LOOK: u64 = 60_000;
 pub(super) const LOOKS: u64 = 600_000;
 
@@ -30,15 +30,16 @@ pub(crate) struct Care {
     seen: Mutex<Seen>,
 }
 
-/// What was seen of a page.
+/// What the last pass over a page has seen.
 #[derive(Debug)]
 struct Seen {
-    /// When the commits are to be read next.
+    /// When the keep set is due to be computed again.
     next_look: u64,
-    /// The number of the next piece when the commits were read last, or the page was seen first.
+    /// The number of the next piece when the keep set was computed last, or when the page was
+    /// opened.
     next_piece: Option<u64>,
-    /// What named commits when they were read last. `None` if they are to be read again although
-    /// nothing else is named.
+    /// A hash of the refs when the keep set was computed last. `None` if it must be computed again
+    /// even if the refs are the same.
     names: Option<u64>,
 }
 
@@ -59,15 +60,16 @@ impl Care {
         Ok(lock_before(&*self.page.host, &self.collector)?)
     }
 
-    /// Collects all garbage that there is.
+    /// Collects all garbage, and waits for the end.
     pub(crate) fn collect(&self, wait: Duration) -> Result<Collected> {
         let mut collector = self.collector()?;
         collector.set_wait(wait);
-        // What is under way may have begun before the newest garbage was made.
+        // A collection that is under way may have begun before the newest garbage was made, so it
+        // is ended first, and a new one runs after it.
         loop {
             match collector.step() {
                 Ok(true) => {}
-                // Another process may have taken it over, and have ended it since.
+                // Another process may have taken the round over and have ended it since.
                 Ok(false) | Err(LedgerError::Busy { .. }) => break,
                 Err(error) => return Err(error),
             }
@@ -89,21 +91,21 @@ impl Care {
         collector.step()
     }
 
-    /// Does what is to be done, and asks before each slice whether to go on.
+    /// Runs the maintenance that is due. Asks `goes_on` before each slice.
     pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
         let cleared = there.and_then(|()| self.clear_streams(goes_on));
         unless_done(cleared.and_then(|()| self.collect_if_due(goes_on)))
     }
 
-    /// Tells other processes that this one lives and what it reads.
+    /// Renews the lease, and writes the pins, so that other processes keep what this one reads.
     pub(super) fn protect(&self) -> Result<()> {
         let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
         unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
     }
 
-    /// Removes what this process has left of a page that it has closed. `false` if there can be
-    /// more.
+    /// Removes the rows that this process has left in a page that it has closed. Returns `false` if
+    /// there may be more.
     pub(super) fn leave(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
         let (page, streams) = (&self.page, &self.page.process.streams);
         if !self.has_left() {
@@ -124,7 +126,7 @@ impl Care {
         Ok(goes_on() && !self.has_left())
     }
 
-    /// Whether something of this process may be in the page that only this process removes.
+    /// Whether the page may have rows that only this process removes.
     pub(super) fn has_left(&self) -> bool {
         let streams = &self.page.process.streams;
         self.page.pins.have_left() || streams.changes(self.page.rows.page).is_some()
@@ -138,14 +140,15 @@ impl Care {
     }
 
     fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        // Whoever collects at the moment needs no help.
+        // Another thread holds the collector, so it is collecting.
         let Ok(mut collector) = self.collector.try_lock() else { return Ok(()) };
         collector.set_wait(WAIT);
         if collector.is_idle() {
             if collector.failed().is_some() || !self.is_due(&mut collector)? {
                 return Ok(());
             }
-            // Before the commits are read: what is named since is looked at again.
+            // Hashed before the commits are read, so that a ref that is set meanwhile makes the
+            // next pass due.
             let names = Some(self.names()?);
             collector.start(Pieces::IfMuch)?;
             let next_piece = Some(self.page.rows.counts(&self.page.read()?)?.next);
@@ -157,7 +160,7 @@ impl Care {
             if !goes_on() {
                 return Ok(());
             }
-            // Who is asked to collect goes on with it.
+            // If the collector is taken, `Page::collect` was called, and continues this collection.
             let Ok(mut collector) = self.collector.try_lock() else { break Ok(()) };
             match collector.step() {
                 Ok(true) => {}
@@ -171,12 +174,12 @@ impl Care {
                 Err(error) => break Err(error),
             }
         };
-        // In a minute more is to be done.
+        // Commits wait for their grace time, or the collection has failed: look again in a minute.
         self.seen().names = None;
         result
     }
 
-    /// Whether there is garbage, or there may be commits that are not kept.
+    /// Whether there is enough garbage, or the keep set may have become smaller.
     fn is_due(&self, collector: &mut Collector) -> Result<bool> {
         let (host, now) = (self.page.read()?, self.page.process.now());
         let counts = self.page.rows.counts(&host)?;
@@ -194,19 +197,19 @@ impl Care {
         }
         let is_idle = counts.round.phase == Phase::Idle;
         if !is_idle {
-            // A round that nobody continues ends only when somebody takes over.
+            // A round of another process runs. It ends here only if that process has stopped.
             return collector.can_take_over(&host, &counts);
         }
         if collector.has_much(&counts) {
             return Ok(true);
         }
         drop(host);
-        // With so much that is new, so much can have become too old.
+        // The page has grown by a quarter, so as much of its history may have become too old.
         let has_grown = counts.next.saturating_sub(next_piece).saturating_mul(4) > counts.pieces;
         Ok((now >= next_look || has_grown) && names != Some(self.names()?))
     }
 
-    /// A number that changes when commits may have lost what keeps them.
+    /// A hash that changes when commits may have left the keep set.
     fn names(&self) -> Result<u64> {
         let (host, rows) = (self.page.read()?, &self.page.rows);
         let mut names = DefaultHasher::new();
@@ -215,7 +218,8 @@ impl Care {
         for (branch, heads) in rows.branches(&host)? {
             rows.resets(&host, &branch)?.hash(&mut names);
             branch.hash(&mut names);
-            // With each commit another one can be too old.
+            // With a rule that counts commits or their age, each new commit can push another one
+            // out.
             if retention != Retention::All {
                 heads.iter().for_each(|head| head.id.hash(&mut names));
             }
@@ -229,7 +233,8 @@ fn unless_done(result: Result<()>) -> Result<()> {
     match result {
         // Another process does it.
         Err(LedgerError::Busy { .. }) => Ok(()),
-        // There is nothing to care for. Who uses the page is told so.
+        // The page was deleted: nothing is left to maintain. Callers that use the page get this
+        // error.
         Err(LedgerError::PageGone { .. }) => Ok(()),
         result => result,
     }

@@ -1,4 +1,4 @@
-//! Collects the garbage of a page, one slice after the other.
+//! Collects the garbage of a page in slices: prunes commits, then marks and sweeps pieces.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,17 +19,19 @@ use crate::process::open_page::OpenPage;
 use crate::rows::counts::{Counts, Phase, Round};
 use crate::rows::references::References;
 
-/// A collector whose row has not changed for so many milliseconds is relieved.
+/// After this many milliseconds without a change of the row of a round, another process takes it
+/// over.
 const RELIEVED: u64 = 60_000;
 
-/// While nothing is removed, the row of a collector changes after so many milliseconds.
+/// While a round removes nothing, its row is written at this interval in milliseconds, so that
+/// other processes see that it runs.
 const SIGN_OF_LIFE: u64 = 10_000;
 
-/// How many rows with marks a slice writes or removes.
+/// The most rows with marks that a slice writes or removes.
 const MARKS: usize = 16;
 
-/// How often the commits are read again because something else is kept since, before that is
-/// decided with the right to write. It is only computed then, since the commits are read before.
+/// How often the keep set is computed again because it has changed meanwhile. After that, it is
+/// computed while this process holds the write lock of the host; the commits are read before.
 const CHANGES: usize = 10;
 
 /// What a collection has removed.
@@ -42,15 +44,15 @@ pub struct Collected {
     pub pieces: u64,
 }
 
-/// After so many milliseconds even a little garbage is collected.
+/// After this many milliseconds, even a little garbage is collected.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-/// When pieces are removed after the commits that are not kept.
+/// Whether pieces are collected after commits were pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pieces {
     /// Now.
     All,
-    /// If there may be much garbage: that needs all nodes.
+    /// If there may be much garbage, because marking reads all nodes.
     IfMuch,
 }
 
@@ -62,39 +64,39 @@ pub(crate) struct Collector {
     pieces: Pieces,
     round: u64,
     collected: Collected,
-    /// When the row was written last.
+    /// When the row of the round was written last.
     written: u64,
     /// When a round was begun last, or the page was opened.
     begun: u64,
     /// The round of another process, and when it was seen first.
     other: Option<(Counts, u64)>,
-    /// Why this process begins no further round by itself.
+    /// Why the last round failed. Maintenance begins no further round then.
     failed: Option<String>,
-    /// The round was begun by another process, so another one follows.
+    /// The round was begun by another process, so this process runs its own after it.
     is_adopted: bool,
     has_waiting: bool,
     is_lasting: bool,
-    /// How each transaction that writes begins.
+    /// The options of each writing transaction.
     options: TxOptions,
 }
 
 #[derive(Debug)]
 enum State {
     Idle,
-    /// Reference rows that were turned off are removed.
+    /// Removes reference rows of a page that no longer keeps them.
     ClearReferences,
-    /// What was there before gets its reference rows.
+    /// Writes the reference rows of pieces that are older than the option.
     Build(Build),
-    /// Commits are removed.
+    /// Removes commits that are not in the keep set.
     Retire(Box<Retire>, Turn),
-    /// The commits are done. What streams have left is removed.
+    /// Removes what streams have left.
     Streams(Leftovers),
-    /// A round is to begin, or, with reference rows, what they say is to be removed.
+    /// Begins a round; with reference rows, continues with the suspects instead.
     Begin,
-    /// What nothing leads to is removed, as the reference rows say.
+    /// Removes pieces that are unreachable by the reference rows.
     Suspects(Suspects),
     Mark(Box<Mark>),
-    /// Marks are written: the bytes, the next part.
+    /// Writes the marks: the set, its bytes, the next part.
     Keep(RoaringTreemap, Vec<u8>, u32),
     Sweep(Box<Sweep>),
     Clear,
@@ -107,12 +109,12 @@ impl State {
     }
 }
 
-/// Which turn it is at the commits.
+/// How often the commits were read in this collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Turn {
-    /// How often something else was kept meanwhile.
+    /// How often the keep set has changed before commits could be removed.
     changes: usize,
-    /// The commits that are not kept got their rows in the turn before.
+    /// The pass before has given the commits their rows with a grace time.
     is_second: bool,
 }
 
@@ -141,18 +143,18 @@ impl Collector {
         self.options = TxOptions::writing().with_wait(wait);
     }
 
-    /// Whether commits that are not kept have to wait before they can be removed.
+    /// Whether commits that are not kept still wait for their grace time.
     pub(crate) fn has_waiting(&self) -> bool {
         self.has_waiting
     }
 
-    /// Whether what is kept stays so until something else is named. Pins go, and commits get too
-    /// old, without that.
+    /// Whether the keep set can shrink only if refs change. Pins and the age of commits can shrink
+    /// it too.
     pub(super) fn is_lasting(&self) -> bool {
         self.is_lasting
     }
 
-    /// Whether there may be so much garbage that it is collected without being asked.
+    /// Whether there may be so much garbage that maintenance collects it.
     pub(super) fn has_much(&self, counts: &Counts) -> bool {
         let is_much = counts.suspects.saturating_mul(4) > counts.pieces;
         let is_late = self.page.process.now() >= self.begun.saturating_add(DAY);
@@ -164,17 +166,17 @@ impl Collector {
         matches!(self.state, State::Idle)
     }
 
-    /// Why the last round has ended before its time.
+    /// Why the last round was given up.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// What was removed since this was asked last.
+    /// Returns what was removed since the last call.
     pub(crate) fn take_collected(&mut self) -> Collected {
         std::mem::take(&mut self.collected)
     }
 
-    /// Begins to remove commits, and then pieces.
+    /// Begins a collection: first commits, then pieces.
     pub(super) fn start(&mut self, pieces: Pieces) -> Result<()> {
         if self.is_idle() {
             self.pieces = pieces;
@@ -195,8 +197,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Ends the round of a process that has ended while it marked. No commit goes during such a
-    /// round, so this collection would find only what was garbage before.
+    /// Ends the round of a process that stopped while it marked. No commit is pruned during such a
+    /// round, so this collection would find only older garbage.
     fn end_dead_mark(&mut self) -> Result<()> {
         let is_marking = |counts: &Counts| counts.round.phase == Phase::Marking;
         if !is_marking(&self.page.rows.counts(&*self.page.read()?)?) {
@@ -214,7 +216,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Reads all commits, to remove those that are not kept.
+    /// Reads all commits, to prune those that are not in the keep set.
     fn commits(&mut self) -> Result<State> {
         self.turn(Turn::default())
     }
@@ -235,8 +237,8 @@ impl Collector {
     /// Does one slice. `false` once nothing is under way.
     ///
     /// # Errors
-    /// If the host is busy, the next step does the same slice again. Otherwise nothing is under way
-    /// any more.
+    /// If the host is busy, the next step repeats the slice. After any other error, the collection
+    /// is over.
     pub(crate) fn step(&mut self) -> Result<bool> {
         let mut state = std::mem::replace(&mut self.state, State::Idle);
         match self.slice(&mut state) {
@@ -256,8 +258,8 @@ impl Collector {
         }
     }
 
-    /// Does one slice, and gives what comes next; `None` if that is more of the same. After an
-    /// error, the state is as before.
+    /// Does one slice, and returns the next state; `None` for more of the same. An error changes no
+    /// state.
     fn slice(&mut self, state: &mut State) -> Result<Option<State>> {
         Ok(match state {
             State::Idle => None,
@@ -295,7 +297,7 @@ impl Collector {
         })
     }
 
-    /// After damage, this process does not try again by itself.
+    /// Notes damage, so that maintenance does not try again.
     fn note_damage(&mut self, step: Result<bool>) -> Result<bool> {
         step.inspect_err(|error| {
             if error.is_unreadable() {
@@ -311,7 +313,8 @@ impl Collector {
                 None
             }
             Retired::Changed => Some(self.turn(Turn { changes: turn.changes + 1, ..turn })?),
-            // Who is alone does not wait.
+            // With exclusive access, commits need no grace time: a second pass removes those that
+            // just got their rows.
             Retired::All if self.page.process.is_alone && retire.has_waiting && !turn.is_second => {
                 Some(self.turn(Turn { is_second: true, ..turn })?)
             }
@@ -331,7 +334,7 @@ impl Collector {
         Ok(tx)
     }
 
-    /// Begins a round, or continues that of a process that does not.
+    /// Begins a round, or takes over that of a process that has stopped.
     fn begin(&mut self) -> Result<State> {
         if self.pieces == Pieces::IfMuch && !self.is_worth_it()? {
             return Ok(State::Idle);
@@ -353,7 +356,7 @@ impl Collector {
         let marks = match counts.round.phase {
             Phase::Sweeping => {
                 match page.rows.marks(&tx, counts.round.number) {
-                    // They are found anew.
+                    // The marks are damaged, so a new round finds them again.
                     Err(error) if error.is_damage() => None,
                     bytes => RoaringTreemap::deserialize_from(&*bytes?).ok(),
                 }
@@ -388,22 +391,22 @@ impl Collector {
         Ok(state)
     }
 
-    /// Whether there is much garbage, reference rows that say what is, or a round that nobody
-    /// continues.
+    /// Whether there is much garbage, reference rows that tell which pieces are, or an unfinished
+    /// round.
     fn is_worth_it(&self) -> Result<bool> {
         let counts = self.page.rows.counts(&*self.page.read()?)?;
         let is_idle = counts.round.phase == Phase::Idle && counts.references == References::Off;
         Ok(!is_idle || self.has_much(&counts))
     }
 
-    /// Whether nobody else collects, or whoever did has ended, or has not changed the row for so
-    /// long that it must be relieved.
+    /// Whether this process may run the round: none runs, its process has ended, or its row has not
+    /// changed for [`RELIEVED`] milliseconds.
     pub(super) fn can_take_over(&mut self, tx: &dyn KvRead, counts: &Counts) -> Result<bool> {
         let (process, now) = (counts.round.process, self.page.process.now());
         if counts.round.phase == Phase::Idle || !self.page.process.lives(tx, &process)? {
             return Ok(true);
         }
-        // What this process has begun it has given up.
+        // An unfinished round of this process was given up after an error.
         if process == self.page.process.id() {
             return Ok(true);
         }
@@ -425,7 +428,7 @@ impl Collector {
         LedgerError::Busy { what }
     }
 
-    /// The counts, if this process still collects.
+    /// The counts, if this process still runs the round.
     fn own(&self, tx: &dyn KvRead) -> Result<Counts> {
         let counts = self.page.rows.counts(tx)?;
         if counts.round.number != self.round || counts.round.process != self.page.process.id() {
@@ -447,7 +450,7 @@ impl Collector {
         }
         let marks = std::mem::take(&mut mark.marks);
         let mut bytes = Vec::with_capacity(marks.serialized_size());
-        // A list of bytes takes everything.
+        // Writing to a `Vec` cannot fail.
         let _ = marks.serialize_into(&mut bytes);
         Ok(Some(State::Keep(marks, bytes, 0)))
     }
@@ -525,19 +528,19 @@ impl Collector {
         tx.commit()?;
         self.written = self.page.process.now();
         if is_all {
-            // All that a round reads could be read.
+            // The round has read all nodes, so the damage that stopped an earlier one is gone.
             self.failed = None;
         }
         Ok(match is_all {
             false => None,
-            // What has become garbage since another process began its round is still there, and
-            // what streams have kept for that round.
+            // The adopted round has spared what became garbage after it began, and what streams
+            // kept: another round follows.
             true if self.is_adopted => Some(self.streams()?),
             true => Some(State::Idle),
         })
     }
 
-    /// Ends a round that cannot read what it needs. What was removed until then was garbage.
+    /// Ends a round that cannot read what it needs. The pieces removed so far were garbage.
     fn give_up(&mut self) -> Result<()> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;

@@ -1,4 +1,4 @@
-//! The graph of the commits of a page, in as little memory as possible.
+//! The graph of the commits of a page, compact in memory.
 
 use std::ops::ControlFlow;
 
@@ -17,16 +17,16 @@ const PORTION: usize = 4_096;
 /// A parent that is not stored: the first commit.
 const FIRST: u32 = u32::MAX;
 
-/// A parent that is pruned: its place in the list of these.
+/// A parent that is pruned: this bit, and its index in the list of pruned parents.
 const PRUNED: u32 = 1 << 31;
 
 /// The commits of a page: about 64 bytes for each.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// In ascending order, but for those that came while the others were read.
+    /// Sorted by ID, except for those at the end that were made while the others were read.
     commits: Vec<Known>,
     sorted: usize,
-    /// The parents that are not here.
+    /// Parents that were pruned.
     pruned: Vec<CommitId>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Known {
     pub(super) id: CommitId,
     pub(super) generation: u64,
     pub(super) time: CommitTime,
-    /// How many pieces had no row before the commit.
+    /// How many pieces the commit was the first to write.
     pub(super) pieces: u32,
     parents: [u32; 2],
 }
@@ -43,9 +43,9 @@ pub(super) struct Known {
 /// A parent of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Parent {
-    /// Its place in the history.
+    /// Its index in the history.
     Here(usize),
-    /// Its place in the list of pruned parents.
+    /// Its index in the list of pruned parents.
     Pruned(usize),
 }
 
@@ -71,8 +71,8 @@ impl History {
         }
     }
 
-    /// The history of what was found, and of the commits that came meanwhile and that these name,
-    /// with all that leads to them.
+    /// The history of the commits that were read, of those that refs have begun to name meanwhile,
+    /// and of the ancestors of these.
     pub(super) fn new(
         page: &OpenPage,
         host: &dyn KvRead,
@@ -88,7 +88,7 @@ impl History {
             }
             if let Some(commit) = page.rows.commit(host, &id)? {
                 ahead.extend(commit.parents());
-                // It was made a moment ago, so it is kept, and nobody asks for its pieces.
+                // It was made a moment ago, so it is kept, and its number of pieces is not needed.
                 found.push(known(id, &commit, 0));
             }
         }
@@ -96,8 +96,8 @@ impl History {
     }
 
     /// # Errors
-    /// If a commit has no later generation than its parents. Walks by generation would go through
-    /// its history again and again.
+    /// If a commit has no later generation than its parents. A walk by generation would visit its
+    /// history again and again.
     fn of(found: Found, sorted: usize) -> Result<Self> {
         let (commits, named): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut history = History { commits, sorted, pruned: Vec::new() };
@@ -132,7 +132,7 @@ impl History {
         Ok(history)
     }
 
-    /// Gives each pruned parent one place, however many commits name it.
+    /// Gives each pruned parent one index, however many commits name it.
     fn name_pruned_once(&mut self) -> Result<()> {
         let mut once = self.pruned.clone();
         once.sort_unstable();
@@ -158,7 +158,7 @@ impl History {
         &self.commits[at]
     }
 
-    /// The place of a commit. `None` if it is not here.
+    /// The index of a commit. `None` if it is not stored here.
     pub(super) fn place(&self, id: &CommitId) -> Option<usize> {
         match self.commits[..self.sorted].binary_search_by_key(id, |known| known.id) {
             Ok(at) => Some(at),
@@ -182,13 +182,13 @@ impl History {
         })
     }
 
-    /// A parent that is not here.
+    /// The ID of a pruned parent.
     pub(super) fn pruned(&self, at: usize) -> CommitId {
         self.pruned[at]
     }
 }
 
-/// A place as it is kept.
+/// An index in 31 bits.
 fn place_of(place: usize) -> Result<u32> {
     u32::try_from(place).ok().filter(|place| *place < PRUNED).ok_or_else(|| {
         let what = "a page with 2³¹ commits or more cannot be collected: squash its branches";
@@ -206,7 +206,7 @@ fn known(id: CommitId, commit: &Commit, pieces: u32) -> (Known, [CommitId; 2]) {
     (Known { id, generation, time, pieces, parents: [FIRST; 2] }, parents)
 }
 
-/// The parents of a commit that are here.
+/// The parents of a commit that are stored here.
 pub(super) fn parents(history: &History, at: usize) -> impl Iterator<Item = usize> {
     history.parents(at).filter_map(|parent| match parent {
         Parent::Here(at) => Some(at),
@@ -214,7 +214,7 @@ pub(super) fn parents(history: &History, at: usize) -> impl Iterator<Item = usiz
     })
 }
 
-/// A commit in the order of walks: parents are before their children.
+/// The key by which walks order commits: generation, ID, index. Parents come before their children.
 pub(super) type Place = (u64, CommitId, usize);
 
 pub(super) fn place(history: &History, at: usize) -> Place {

@@ -1,5 +1,5 @@
-//! What a process does for all that it has open, without being asked: renews its lease, protects
-//! what is read for long, and collects garbage.
+//! Maintenance of all pages that a process has open: renews its lease, writes its pins, and
+//! collects garbage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,37 +17,37 @@ use crate::life::presence::Presence;
 use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
 
-/// How often the threads look. Tests cannot wait for so long.
+/// The interval of the threads. It is short in unit tests, which would wait too long otherwise.
 const INTERVAL: Duration =
     if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(10) };
 
-/// How soon the threads try again what has failed, if that can help.
+/// How soon the threads repeat what has failed with a retryable error.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The threads that care for the pages of a repository. They end when this is dropped.
+/// The maintenance threads of a repository. They end when this is dropped.
 ///
-/// One of them does nothing but tell other processes that this one lives, what it reads and what it
-/// has open, and let what others have committed be merged: a collection or a deletion on the other
-/// one can take hours, and what is read is protected within two minutes or not at all.
+/// One thread only renews the lease, writes the pins and the open pages, and starts merges of heads
+/// that other processes have made. The other one collects and deletes, which can take hours. They
+/// are two because a pin protects its commit only if it is written within two minutes.
 pub(crate) struct Keeper {
     inner: Arc<Inner>,
-    /// The threads are not wanted: somebody else says when.
+    /// No threads: the program calls [`Maintenance::maintain`].
     by_hand: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// The process that has the threads. One that is forked from it has none of them.
+    /// The process that has the threads. A child that is forked from it does not have them.
     made_by: kv::Process,
 }
 
-/// What a thread does now and then.
+/// What a thread does in each interval.
 type Work = fn(&Inner) -> Result<()>;
 
-/// What else is to be done now and then.
+/// Further work for each interval.
 pub(crate) type Also = dyn Fn() -> Result<()> + Send + Sync;
 
 struct Inner {
     presence: Arc<Presence>,
     process: Arc<Process>,
-    /// When others that have ended are looked for next.
+    /// When to look next for processes that have ended.
     next_look: AtomicU64,
     also: Box<Also>,
     pages: Mutex<HashMap<u64, Known>>,
@@ -58,11 +58,11 @@ struct Inner {
 /// A page that is open, or was.
 struct Known {
     care: Weak<Care>,
-    /// Somebody has this as long as the page is open.
+    /// The handles of the page hold this, so it is alive while the page is open.
     open: Weak<()>,
-    /// After the page is closed, its rows are still there that this process has left. A page with a
-    /// database of its own has a lease there, which is given back when the page is closed; with it,
-    /// the rows go.
+    /// Keeps a closed page known until the rows that this process has left in it are removed.
+    /// `None` for a page with a database of its own: its lease lies there and is given back when
+    /// the page is closed, and the rows are removed with the lease.
     left: Option<Arc<Care>>,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// A keeper that does something `also` that does not take long.
+    /// Also runs `also` in each interval, which must not take long.
     pub(crate) fn new(
         presence: Arc<Presence>,
         process: Arc<Process>,
@@ -103,9 +103,9 @@ impl Keeper {
         }
     }
 
-    /// Cares for a page as long as somebody has what this gives. If the page is open in this
-    /// process, or was a moment ago, so that something of it is still there, that goes on: there
-    /// are never two who know different things of what is read.
+    /// Maintains a page as long as the caller holds the returned values. If the page is open in
+    /// this process, or was closed a moment ago and still has rows, returns what is known of it:
+    /// there are never two sets of pins for one page.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -150,7 +150,7 @@ impl Keeper {
         &self.inner.presence
     }
 
-    /// Does at once what the thread does now and then. Gives the first error.
+    /// Does at once what the threads do in each interval. Returns the first error.
     pub(crate) fn keep(&self) -> Result<()> {
         let Inner { presence, also, .. } = &*self.inner;
         let mut result = presence.keep().and(self.inner.protect());
@@ -162,8 +162,8 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if !self.made_by.is_this() {
-            // What one of the threads had locked when it was forked stays so. The lease is that of
-            // the parent.
+            // In a child of a fork, what a thread had locked stays locked, and joining it would
+            // never end. The lease is that of the parent.
             let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(std::mem::take(threads));
             return;
@@ -171,12 +171,12 @@ impl Drop for Keeper {
         *self.inner.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.inner.over.notify_all();
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // The thread itself cannot wait for its end.
+            // A thread that drops the last handle cannot join itself.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }
         }
-        // Without it, others wait for the end of the lease.
+        // If this fails, other processes wait for the end of the lease.
         let _ = self.inner.presence.leave();
     }
 }
@@ -194,7 +194,8 @@ impl Inner {
             if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                 return;
             }
-            // Who asks for a collection gets the error.
+            // `Page::collect` returns other errors to its caller; the thread tries again at the
+            // next interval.
             pause = match work(self) {
                 Err(error) if error.is_retryable() => RETRY,
                 _ => INTERVAL,
@@ -214,8 +215,8 @@ impl Inner {
         pages.iter().filter_map(there).collect()
     }
 
-    /// Forgets a page that is closed, and in which nothing is left. Who cares for it at the moment
-    /// is still known.
+    /// Forgets a closed page in which no rows are left. A call that maintains it at the moment
+    /// holds it itself.
     fn forget(&self, number: u64) {
         if let Some(page) = self.pages().get_mut(&number)
             && !page.is_open()
@@ -225,7 +226,7 @@ impl Inner {
         }
     }
 
-    /// Tells other processes that this one lives and what it reads.
+    /// Renews the lease, and writes the pins of all pages.
     fn protect(&self) -> Result<()> {
         let mut result = self.process.renew(&*self.presence.host().repository);
         for (_, page, _) in self.all_pages() {
@@ -234,21 +235,21 @@ impl Inner {
         result
     }
 
-    /// What others wait for: it must not wait for the rest.
+    /// The urgent work: other processes wait for it.
     fn attend(&self) -> Result<()> {
         let mut result = self.protect();
         result = result.and(self.presence.keep());
         result.and((self.also)())
     }
 
-    /// What can take long.
+    /// The work that can take long.
     fn work(&self) -> Result<()> {
         let (mut result, now) = (Ok(()), self.process.now());
         let goes_on = || !self.is_over();
         if now >= self.next_look.load(Ordering::Relaxed) {
             self.next_look.store(now.saturating_add(LOOKS), Ordering::Relaxed);
             match self.presence.close_ended() {
-                // A lease that seems to have ended is believed after a minute.
+                // A lease that seems to have ended counts as ended only after a minute.
                 Ok(true) => self.next_look.store(now.saturating_add(FIRST_LOOK), Ordering::Relaxed),
                 Ok(false) => {}
                 Err(error) => result = result.and(Err(error)),

@@ -1,4 +1,4 @@
-//! Which commits of a page are kept.
+//! The keep set of a page.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,8 @@ use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
 use crate::rows::statuses::Remote;
 
-/// For each commit of the history whether it is kept at this time, in milliseconds since 1970.
+/// Computes the keep set: for each commit of the history whether it is kept at time `now`, in
+/// milliseconds since 1970.
 pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: u64) -> Vec<bool> {
     let mut kept = match retention {
         Retention::All => reached(history, names),
@@ -34,7 +35,7 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
     }
     keep_unsynced(history, names, &mut kept);
     let heads: Vec<_> = names.heads().chain(&names.bases).collect();
-    // The first commit has no row, so it has no place.
+    // The first commit has no row, so it is not in the history.
     let with_first = heads.contains(&&CommitId::FIRST);
     let heads = heads.into_iter().filter_map(|id| history.place(id));
     keep_for_merges(history, &heads.collect(), with_first, &mut kept);
@@ -42,11 +43,13 @@ pub(super) fn kept(history: &History, names: &Names, retention: Retention, now: 
     kept
 }
 
-/// Keeps what is not at the remote yet and a head or a tag leads back to, and what it was made on.
+/// Keeps the commits that are not at the remote yet and are reachable from a head or a tag, and
+/// their parents.
 fn keep_unsynced(history: &History, names: &Names, kept: &mut [bool]) {
     match names.remote {
         Remote::None => {}
-        // Not all have their rows yet.
+        // While the page is being attached, some unsynced commits have no row yet, so all reachable
+        // ones are kept.
         Remote::Attaching(_) => {
             let reached = reached(history, names);
             kept.iter_mut().zip(reached).for_each(|(kept, reached)| *kept |= reached);
@@ -62,7 +65,7 @@ fn keep_unsynced(history: &History, names: &Names, kept: &mut [bool]) {
     }
 }
 
-/// What a head or a tag leads back to.
+/// Marks the commits that are reachable from a head or a tag.
 pub(super) fn reached(history: &History, names: &Names) -> Vec<bool> {
     let mut reached = vec![false; history.len()];
     let mut ahead: Vec<usize> = names.lasting().filter_map(|id| history.place(id)).collect();
@@ -85,7 +88,7 @@ pub(super) fn last(history: &History, heads: &[CommitId], count: u64, kept: &mut
     }
 }
 
-/// How many of the children of each commit are here, and of each pruned parent.
+/// How many children of each commit, and of each pruned parent, are stored here.
 #[derive(Debug)]
 pub(super) struct Children {
     here: Vec<u32>,
@@ -115,7 +118,7 @@ impl Children {
         }
     }
 
-    /// Notes that children have gone.
+    /// Records that children were removed.
     pub(super) fn lose(&mut self, lost: BTreeMap<Parent, u32>) {
         for (parent, lost) in lost {
             match parent {

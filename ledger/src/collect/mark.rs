@@ -1,4 +1,4 @@
-//! Finds the pieces that commits lead to.
+//! Marks the pieces that are reachable from commits.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use crate::rows::streams::StreamedRow;
 use crate::value::index::Index;
 use crate::value::reference::Reference;
 
-/// How many commits are read at once.
+/// How many commits are read in one slice.
 const COMMITS: usize = 256;
 
-/// A slice ends after so many pieces, or so long.
+/// A slice ends after this number of pieces, or after this time.
 const PIECES: usize = 4_096;
 const SLICE: Duration = Duration::from_millis(4);
 
-/// A piece that something leads to.
+/// A reachable piece that is still to be visited.
 #[derive(Debug)]
 enum Ahead {
     Node(Digest),
-    /// The part of a value with so many levels of index pieces, its length, and whether it may be
-    /// at the remote alone.
+    /// A part of a value: its digest, its levels of index pieces, its length, and whether it may be
+    /// at the remote only.
     Value(Digest, u8, u64, bool),
 }
 
@@ -44,7 +44,7 @@ enum Streamed {
     All,
 }
 
-/// The numbers of the pieces that commits lead to, as far as they are found.
+/// The numbers of the reachable pieces that were found so far.
 #[derive(Debug, Default)]
 pub(super) struct Mark {
     pub(super) marks: RoaringTreemap,
@@ -62,7 +62,7 @@ impl Mark {
 
     fn go_on(&mut self, page: &OpenPage) -> Result<bool> {
         let (host, begin) = (page.read()?, Instant::now());
-        // What is lazy may be missing then.
+        // On an attached page, pieces of lazy values may be absent.
         let is_attached = page.rows.remote(&host)? == Remote::Attached;
         if !matches!(self.streamed, Streamed::All) {
             self.add_streamed(&page.rows, &host)?;
@@ -76,7 +76,7 @@ impl Mark {
             if let Some(ahead) = self.ahead.pop()
                 && let Err(error) = self.enter(&page.rows, &host, &ahead, is_attached)
             {
-                // It may be read again.
+                // The error may be retryable, so the piece is visited again.
                 self.ahead.push(ahead);
                 return Err(error);
             }
@@ -132,7 +132,7 @@ impl Mark {
         Ok(count > 0)
     }
 
-    /// Marks a piece, and adds what it leads to, unless that was done before.
+    /// Marks a piece, and adds its children, unless it is marked already.
     fn enter(
         &mut self,
         rows: &Rows,
@@ -146,14 +146,14 @@ impl Mark {
             Ahead::Value(digest, ..) => (Kind::Index, digest),
         };
         let missing = || LedgerError::missing(kind, digest);
-        // A lazy value comes later, or never. Until it is here, nobody has compared it with what
-        // names it.
+        // A lazy value may be fetched later or never. Before a fetch, no check has compared it with
+        // the leaf that names it, so a mismatch is no damage.
         let is_believed = !matches!(ahead, Ahead::Value(.., true)) || !is_attached;
         let number = match rows.piece_number(host, kind, digest) {
             Err(LedgerError::Integrity { .. }) if !is_believed => return Ok(()),
             number => match number? {
                 Some(number) => number,
-                // What is not at the remote yet was here.
+                // A piece that is not at the remote yet was stored here, so it is missing.
                 None if !is_believed && !rows.is_local(host, digest)? => return Ok(()),
                 None => return Err(missing()),
             },
@@ -167,7 +167,7 @@ impl Mark {
             Ahead::Node(digest) => self.add_children(&Node::checked(&digest, bytes)?, &digest)?,
             Ahead::Value(digest, levels, len, can_be_absent) => {
                 let index = match Index::checked(&digest, bytes.clone(), levels - 1, len) {
-                    // The piece is right, and is another one than it was said to be.
+                    // The piece is intact: the leaf names another piece than it should.
                     Err(_) if !is_believed && kind.digest(&bytes) == digest => return Ok(()),
                     index => index?,
                 };
@@ -177,7 +177,8 @@ impl Mark {
                 self.ahead.extend(parts);
             }
         }
-        // Last: what is marked is not entered again, and an error must change nothing.
+        // Marked last: a marked piece is not visited again, and an error before must change
+        // nothing.
         self.marks.insert(number);
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! The collector: removes commits that are not kept, and pieces that no commit leads to.
+//! The garbage collector: removes commits that are not in the keep set, and unreachable pieces.
 //!
-//! `history.rs` has the graph of commits, `names.rs` what names them, `kept.rs` says which of them
-//! are kept, `bases.rs` which of these merges need, and `reasons.rs` why one is kept; `retire.rs`
-//! removes the others, `streams.rs` what values leave that were written in parts. `mark.rs` finds
-//! the pieces that commits lead to, `sweep.rs` removes the others. On a page that keeps reference
-//! rows, `suspects.rs` removes what nothing leads to; `references.rs` gives it these rows, or takes
-//! them away. `collector.rs` does one slice after the other, `pace.rs` says how large it may be,
-//! `care.rs` when, `keeper.rs` has the threads.
+//! `history.rs` has the graph of commits, `names.rs` the refs; `kept.rs` computes the keep set,
+//! `bases.rs` adds what merges need, and `reasons.rs` tells why a commit is in it. `retire.rs`
+//! removes the other commits, `streams.rs` what streams have left. `mark.rs` finds the reachable
+//! pieces, `sweep.rs` removes the others. On a page with reference rows, `suspects.rs` removes
+//! unreachable pieces; `references.rs` writes and removes these rows. `collector.rs` runs one slice
+//! after the other, `pace.rs` chooses their size, `care.rs` decides when a page is collected,
+//! `keeper.rs` has the threads.
 
 mod bases;
 pub(crate) mod care;

@@ -1,4 +1,4 @@
-//! What names the commits of a page.
+//! The refs of a page: branches, tags, pins, and what is not at the remote yet.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,15 @@ use crate::process::open_page::OpenPage;
 use crate::rows::process::{Held, leases};
 use crate::rows::statuses::Remote;
 
-/// What names commits.
+/// What keeps commits from being garbage.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// The branches with their heads.
     pub(super) branches: Vec<(String, Vec<CommitId>)>,
     pub(super) tags: Vec<(String, CommitId)>,
-    /// What is being read.
+    /// The commits that snapshots, transactions and watchers read.
     pub(super) pins: Vec<CommitId>,
-    /// What a transaction is about to make a head on.
+    /// The commits on which a transaction is about to make a head.
     pub(super) bases: Vec<CommitId>,
     pub(super) remote: Remote,
     /// The commits that are not at the remote yet, once the page is attached to one.

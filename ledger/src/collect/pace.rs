@@ -1,8 +1,8 @@
-//! How much a slice changes.
+//! How many rows a slice changes.
 
 use std::time::Duration;
 
-/// A slice, with its commit, should hold the right to write for less than 5 ms.
+/// A slice, with its commit, should hold the write lock of the host for less than 5 ms.
 const LONG: Duration = Duration::from_millis(3);
 
 /// After a slice that takes less, the next one may change more.
@@ -11,8 +11,9 @@ const SHORT: Duration = Duration::from_micros(1_500);
 const LEAST: usize = 32;
 const MOST: usize = 1_024;
 
-/// How many rows a slice may change. Each lies at a random place, so the commit writes a page of
-/// the host for it, and how long that takes only the host knows: the slices before tell.
+/// How many rows a slice may change. Each row lies at a random place, so the commit writes a page
+/// of the host for it. How long that takes depends on the host, so it is learned from earlier
+/// slices.
 #[derive(Debug)]
 pub(super) struct Pace {
     rows: usize,
@@ -25,12 +26,12 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// After so many rows, a slice ends.
+    /// The number of rows after which a slice ends.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// A slice has changed so many rows, and has taken so long with its commit.
+    /// Learns from a slice: how many rows it has changed, and how long it took with its commit.
     pub(super) fn note(&mut self, changed: usize, took: Duration) {
         if took > LONG {
             self.rows = (self.rows / 2).max(LEAST);

@@ -23,26 +23,28 @@ pub enum KeptCommit {
     HasTag(String),
     /// A snapshot, transaction or watcher reads it, in this process or another one.
     IsRead,
-    /// A transaction of a connection or branching database is to commit on it, or a
-    /// [`Receiver`](crate::Receiver) that is still there has added it.
+    /// A transaction of a connection or branching database is about to commit on it, or a live
+    /// [`Receiver`](crate::Receiver) has added it.
     IsBase,
-    /// The [rule](crate::Page::set_retention) keeps it, because this branch leads to it.
+    /// The [rule](crate::Page::set_retention) keeps it, because it is reachable from this branch.
     ByRuleForBranch(String),
-    /// The rule keeps it, because this tag leads to it.
+    /// The rule keeps it, because it is reachable from this tag.
     ByRuleForTag(String),
-    /// This commit is not at the [remote](crate::Page::remote) yet: it is the same one, or was made
-    /// on it.
+    /// This commit is not at the [remote](crate::Page::remote) yet. It is the kept commit itself,
+    /// or a child of it.
     IsUnsynced(CommitId),
-    /// The page is being attached to its remote, or detached, and a branch or tag leads to it.
+    /// The page is being attached to its remote, or detached, and the commit is reachable from a
+    /// branch or tag.
     IsBeingAttached,
-    /// Merging this branch with the others needs it, because the branch left them there or before.
-    /// Once the branch is removed, or stands at a later commit, this is no reason; sometimes the
-    /// commit then stays because it [is where other merges begin](KeptCommit::IsMergeBase).
+    /// Merging this branch with the others needs it, because the branch forked from them there or
+    /// before. Once the branch is removed, or stands at a later commit, this reason is gone;
+    /// sometimes the commit then stays because it [is a base of other
+    /// merges](KeptCommit::IsMergeBase).
     MergesBranch(String),
     /// The same holds for a commit on which a transaction of a connection is to commit, or that a
     /// receiver has added.
     MergesBase,
-    /// It is a merge that nothing leads to, and that other merges begin with.
+    /// It is a merge that is reachable from no head, and that is the base of other merges.
     IsMergeBase,
 }
 
@@ -76,10 +78,10 @@ impl fmt::Display for KeptCommit {
     }
 }
 
-/// Why a commit is kept: all reasons. None if it is not.
+/// All reasons why a commit is kept. Empty if it is not.
 pub(crate) fn reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>> {
     if *id == CommitId::FIRST {
-        // It has no row, so nothing has to keep it.
+        // The first commit has no row, so it is never removed.
         return page.rows.check_there(&page.read()?).map(|()| Vec::new());
     }
     let (found, host) = (History::read(page)?, page.read()?);
@@ -105,7 +107,7 @@ pub(crate) fn reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>>
     Ok(found)
 }
 
-/// A commit beside all others.
+/// One commit in its history.
 struct Of<'h> {
     history: &'h History,
     names: &'h Names,
@@ -125,7 +127,7 @@ impl Of<'_> {
         found
     }
 
-    /// For each commit whether this one leads to it.
+    /// For each commit whether this one is an ancestor of it, or is it.
     fn leads_to(&self) -> Vec<bool> {
         let mut order: Vec<_> = (0..self.history.len()).map(|at| place(self.history, at)).collect();
         order.sort_unstable();
@@ -174,7 +176,7 @@ impl Of<'_> {
             Remote::None => None,
             Remote::Attaching(_) => is_named(&leads()).then_some(KeptCommit::IsBeingAttached),
             Remote::Attached => {
-                // What no branch or tag leads to keeps neither itself nor what it was made on.
+                // An unsynced commit that is unreachable keeps neither itself nor its parents.
                 let reached = reached(self.history, self.names);
                 let unsynced = self.names.unsynced.iter().filter_map(|id| {
                     let place = self.history.place(id).filter(|place| reached[*place])?;
@@ -194,8 +196,8 @@ impl Of<'_> {
         }
     }
 
-    /// The branches because of which merging needs the commit: the others alone, of which each has
-    /// a newer head, do not need it.
+    /// The branches for which merging needs the commit: those with newer heads do not need it
+    /// without them.
     fn merging(&self) -> Vec<KeptCommit> {
         let mut all: Vec<(Option<&String>, Vec<CommitId>)> =
             self.names.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();

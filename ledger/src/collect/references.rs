@@ -1,4 +1,4 @@
-//! Gives a page reference rows, and takes them away.
+//! Writes the reference rows of a page, and removes them.
 
 use std::time::{Duration, Instant};
 
@@ -10,33 +10,34 @@ use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 use crate::rows::references::{References, roots};
 
-/// A slice reads at most so many commits or pieces, and stops after so long.
+/// A slice reads at most this number of commits or pieces, and stops after this time.
 const READS: usize = 256;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// A slice removes at most so many rows.
+/// The most rows that a slice removes.
 const REMOVALS: usize = 1_024;
 
-/// Gives what was there before its reference rows: commits first, then pieces by their digests.
+/// Writes the reference rows of what is older than the option: of commits first, then of pieces by
+/// their digests.
 ///
 /// Each slice begins where the row with the counts says, so any process can continue.
 #[derive(Debug, Default)]
 pub(crate) struct Build {
     /// The last commit that has its rows.
     reached: Option<CommitId>,
-    /// All commits have them.
+    /// All commits have their rows.
     has_commits: bool,
     pace: Pace,
 }
 
 impl Build {
-    /// Does a part of it, in one transaction of the host. `false` once all is done, or not wanted
-    /// any more.
+    /// Does a part of the work, in one transaction of the host. Returns `false` once all is done,
+    /// or the page keeps no reference rows any more.
     pub(crate) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
         use std::ops::ControlFlow::{Break, Continue};
         let rows = &page.rows;
         let mut tx = page.host.begin(options)?;
-        // Who waits for the right to write holds up nobody.
+        // Timed after the begin: a transaction that waits for the write lock does not block others.
         let begin = Instant::now();
         rows.check_there(&tx)?;
         let mut counts = rows.counts(&tx)?;
@@ -44,7 +45,7 @@ impl Build {
             return Ok(false);
         }
         let mut reached = counts.round.reached;
-        // Whoever has given pieces their rows has given them to all commits before.
+        // A process that has reached the pieces has written the rows of all commits before.
         if reached.is_none() && !self.has_commits {
             let mut found = Vec::new();
             rows.visit_commits(&tx, self.reached.as_ref(), |id, commit, _| {
@@ -70,7 +71,7 @@ impl Build {
             let children = rows.children_of(&tx, &digest)?.unwrap_or_default();
             rows.put_references(&mut tx, &children)?;
             changed += children.len() + 1;
-            // What leads to it may come after it and give it a row then.
+            // A later piece may refer to it and write its row then, so it is only a suspect.
             if !rows.is_needed(&tx, &digest)? {
                 rows.put_suspect(&mut tx, &digest)?;
             }
@@ -94,7 +95,7 @@ impl Build {
 }
 
 /// Removes reference rows of a page that does not keep them, in one transaction of the host.
-/// `false` if no more are left, or they are kept again.
+/// Returns `false` if none are left, or the page keeps them again.
 pub(crate) fn clear(page: &OpenPage, options: &TxOptions) -> Result<bool> {
     let mut tx = page.host.begin(options)?;
     page.rows.check_there(&tx)?;

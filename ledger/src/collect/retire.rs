@@ -1,4 +1,4 @@
-//! Removes the commits of a page that are not kept.
+//! Prunes the commits of a page that are not in the keep set.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -16,14 +16,14 @@ use crate::rows::process::{lease, leases};
 use crate::rows::references::{References, roots};
 use crate::rows::retention::Pruned;
 
-/// How many commits a slice removes or marks at most.
+/// The most commits that a slice removes or marks.
 const SLICE: usize = 128;
 
-/// A commit that is not kept stays for so many milliseconds, because a transaction of another
-/// process may have begun on it.
+/// The grace time: a commit that is not kept stays for this many milliseconds, because a
+/// transaction of another process may have begun on it.
 const GRACE: u64 = 120_000;
 
-/// A time further ahead than this was not written by this clock.
+/// An end of a grace time that lies further ahead than this was written under a wrong clock.
 const TOO_FAR: u64 = 180_000;
 
 /// What is left to do.
@@ -31,18 +31,18 @@ const TOO_FAR: u64 = 180_000;
 pub(super) struct Retire {
     history: History,
     children: Children,
-    /// What kept when the rest was computed. Nothing is removed if it has changed.
+    /// The version of the keep set that was computed. Nothing is removed if it has changed.
     keeps: u64,
-    /// Commits that are not kept and have no row, or a wrong one.
+    /// Commits that are not kept, and whose grace time has no row yet, or a wrong one.
     to_mark: VecDeque<CommitId>,
-    /// Commits that have a row and are kept.
+    /// Commits that are kept, and have a row with a grace time.
     to_keep: VecDeque<CommitId>,
-    /// The commits to be removed: the oldest first.
+    /// The commits to remove, the oldest first.
     to_remove: VecDeque<usize>,
-    /// Some commits are not kept, and it is not yet time to remove them. For who is alone it is
-    /// time as soon as they have their rows, so this is about commits without one.
+    /// Some commits wait for the end of their grace time. With exclusive access they can be removed
+    /// as soon as they have rows, so then it counts commits without one.
     pub(super) has_waiting: bool,
-    /// No commit is kept for as long as somebody reads it, or until it is old enough.
+    /// No commit is kept only by a pin or by its age.
     pub(super) is_lasting: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<(
         let mut tx = page.host.begin(options)?;
         page.rows.check_there(&tx)?;
         for pin in dead.drain(..dead.len().min(SLICE)) {
-            // A lease that is lost is never found again, but one can be written late.
+            // A lost lease never comes back, but a process can write its first lease late.
             if lease(&tx, &pin.process)?.is_none() {
                 page.rows.remove_pin(&mut tx, &pin.process, pin.number)?;
             }
@@ -73,23 +73,24 @@ pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<(
 /// How a slice ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retired {
-    /// There is more to do. So many commits were removed.
+    /// There is more to do. This number of commits was removed.
     More(u64),
     /// Nothing is left to do.
     All,
-    /// Something else is kept since. Begin again.
+    /// The keep set has changed. Begin again.
     Changed,
 }
 
 impl Retire {
-    /// Reads all commits, and decides.
+    /// Reads all commits, and computes the keep set.
     pub(super) fn new(page: &OpenPage) -> Result<Self> {
         let found = History::read(page)?;
         Self::decided(page, &page.read()?, found)
     }
 
-    /// Reads all commits, decides with the right to write, and does the first part: so nobody can
-    /// name something else in between. Says how many commits were removed.
+    /// Reads all commits, computes the keep set while it holds the write lock of the host, and does
+    /// the first slice, so that no ref can change in between. Returns how many commits were
+    /// removed.
     pub(super) fn at_once(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
         let found = History::read(page)?;
         let tx = page.host.begin(options)?;
@@ -108,7 +109,7 @@ impl Retire {
         let rows = &page.rows;
         let (keeps, expiring) = (rows.keeps(host)?, rows.expiring(host)?);
         let mut retention = Retention::All;
-        // Without it, the page is being deleted.
+        // Without parameters, the page is being deleted.
         if let Some(parameters) = rows.parameters(host)? {
             rows.check_main(host)?;
             retention = parameters.retention;
@@ -145,8 +146,9 @@ impl Retire {
             match self.history.place(id) {
                 Some(at) if kept[at] => self.to_keep.push_back(*id),
                 Some(at) => {
-                    // Without other processes, the pins of this one say all, so nobody has to wait.
-                    // The row is there for commits that are made before the removal.
+                    // Without other processes, the pins of this one are complete, so no grace time
+                    // is needed. The row is still written, for commits that are made on it before
+                    // the removal.
                     if is_alone || *after <= now {
                         due.insert(at);
                     }
@@ -154,7 +156,7 @@ impl Retire {
                         marked.insert(at);
                     }
                 }
-                // The commit is gone, and so is the row.
+                // The commit was removed, so its row is removed too.
                 None => self.to_keep.push_back(*id),
             }
         }
@@ -177,7 +179,7 @@ impl Retire {
         self.to_mark.is_empty() && self.to_keep.is_empty() && self.to_remove.is_empty()
     }
 
-    /// Does a part of it, in one transaction of the host. An error changes nothing.
+    /// Does a slice in one transaction of the host. An error changes nothing.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<Retired> {
         if self.is_done() {
             return Ok(Retired::All);
@@ -193,7 +195,7 @@ impl Retire {
         mut tx: Box<dyn KvTransaction + Send + '_>,
     ) -> Result<Retired> {
         let mut counts = page.rows.counts(&tx)?;
-        // While another process marks, no commit goes, and none while its reference rows are built.
+        // No commit is removed while another process marks, or while reference rows are built.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
             return Ok(Retired::All);
         }
@@ -204,7 +206,8 @@ impl Retire {
             let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
             put_times(page, &mut tx, &keep, &mark)?;
             if !keep.is_empty() {
-                // What has no time is removed by nobody who has computed before this what is kept.
+                // These commits lost their grace time. A process that computed the keep set before
+                // this must not remove them, so its version is made stale.
                 page.rows.raise_keeps(&mut tx)?;
             }
             tx.commit()?;
@@ -219,14 +222,14 @@ impl Retire {
         let mut slice = all.clone();
         slice.retain(|at| free.contains(&self.history.commit(*at).id));
         let removed = self.remove(page, &mut tx, &slice, &mut counts).and_then(|removed| {
-            // Commits without new pieces count too, since others may need what they have no more.
-            // With reference rows, rows say what may be garbage.
+            // Commits that wrote no pieces count too: they may have been the last to reach pieces
+            // of others. With reference rows, suspects are rows instead of this count.
             if counts.references == References::Off {
                 counts.suspects =
                     counts.suspects.saturating_add(removed.pieces + slice.len() as u64);
             }
             page.rows.put_counts(&mut tx, &counts)?;
-            // Another process that has computed what is kept does it again.
+            // Another process that has computed the keep set computes it again.
             page.rows.raise_keeps(&mut tx)?;
             tx.commit()?;
             Ok(removed)
@@ -247,7 +250,7 @@ impl Retire {
         counts: &mut Counts,
     ) -> Result<Removed> {
         let mut removed = Removed::default();
-        // The pruned parents whose last children go.
+        // The pruned parents that lose their last child.
         let mut over = BTreeSet::new();
         for at in slice {
             let commit = self.history.commit(*at);
@@ -275,7 +278,7 @@ impl Retire {
             page.rows.remove_unsynced(tx, &commit.id, counts)?;
         }
         for id in over {
-            // Of a parent that is here, or goes in this slice, there is no such row.
+            // A parent that is stored here, or is removed in this slice, has no such row.
             page.rows.remove_pruned(tx, &id)?;
         }
         for at in slice {
@@ -293,18 +296,18 @@ impl Retire {
 /// What a slice has removed.
 #[derive(Debug, Default)]
 struct Removed {
-    /// How many pieces had no row before these commits.
+    /// How many pieces these commits were the first to write.
     pieces: u64,
     /// How many children their parents have lost.
     children: BTreeMap<Parent, u32>,
 }
 
-/// The first of what is left, for one slice.
+/// The first items, for one slice.
 fn first<T: Clone>(of: &VecDeque<T>) -> Vec<T> {
     of.iter().take(SLICE).cloned().collect()
 }
 
-/// Takes the times away after which commits may go, and gives other commits such.
+/// Removes the grace times of commits that are kept again, and gives other commits theirs.
 fn put_times(
     page: &OpenPage,
     tx: &mut dyn KvWrite,

@@ -1,4 +1,5 @@
-//! Removes what values that were written in parts leave: rows that say which pieces they have.
+//! Removes the rows that streams leave: values that were written in parts have rows for their
+//! pieces.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,24 +13,24 @@ use crate::rows::counts::Round;
 use crate::rows::process::{StreamId, StreamState, lease};
 use crate::rows::streams::StreamedRow;
 
-/// A slice reads and removes at most so many rows.
+/// The most rows that a slice reads, and that it removes.
 const READS: usize = 4_096;
 const REMOVALS: usize = 256;
 
 /// What is left to do.
 #[derive(Debug)]
 pub(super) struct Leftovers {
-    /// Streams that commits have taken. Their rows go when those of their pieces are gone.
+    /// Streams that commits have attached. Their rows are removed after those of their pieces.
     over: Vec<StreamId>,
-    /// The last row that is done.
+    /// The last row that was handled.
     reached: Option<StreamedRow>,
-    /// How often something was given up before this was begun.
+    /// The value of `OpenPage::leftovers` when this began.
     before: u64,
     /// All rows were read.
     is_read: bool,
 }
 
-/// Whether nobody wants a stream any more: its process has no lease, or has given it up.
+/// Whether a stream is abandoned: its process has no lease, or has given it up.
 fn is_lost(page: &OpenPage, host: &dyn KvRead, stream: &StreamId) -> Result<bool> {
     if stream.process == page.process.id() {
         return Ok(!page.process.streams.has(page.rows.page, stream.number));
@@ -45,8 +46,9 @@ fn is_over(state: StreamState, now: &Round) -> bool {
 }
 
 impl Leftovers {
-    /// Gives up the streams of processes without a lease, and those that this process has given up.
-    /// `None` if nothing else is to be done then, unless the rows are to be read in any case.
+    /// Gives up the streams of processes without a lease, and those that this process has
+    /// abandoned. Returns `None` if no rows are left to remove, unless `always` asks to read them
+    /// in any case.
     pub(super) fn new(page: &OpenPage, options: &TxOptions, always: bool) -> Result<Option<Self>> {
         page.process.streams.forget_unheld(page.rows.page, page.process.now());
         let (own, streams) = (page.process.id(), page.rows.streams(&*page.read()?)?);
@@ -72,7 +74,7 @@ impl Leftovers {
         Ok(is_needed.then_some(Leftovers { over, reached: None, before, is_read: false }))
     }
 
-    /// Does a part of it. `false` once all is done.
+    /// Does a slice. Returns `false` once all is done.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
         if self.is_read {
             self.end(page, options)?;
@@ -86,8 +88,8 @@ impl Leftovers {
         Ok(true)
     }
 
-    /// The next rows of streams that are given up or over, how far they were looked for, and
-    /// whether that is all.
+    /// The next rows of streams that are given up or over, the last row that was read, and whether
+    /// that was the last one.
     fn find(&self, page: &OpenPage) -> Result<(Vec<StreamedRow>, Option<StreamedRow>, bool)> {
         let host = page.read()?;
         let round = page.rows.counts(&host)?.round;
@@ -107,18 +109,20 @@ impl Leftovers {
         Ok((found, reached, is_all))
     }
 
-    /// Removes the rows of streams that commits have taken, of which nothing else is left.
+    /// Removes the rows of attached streams whose pieces have no rows left.
     fn end(&self, page: &OpenPage, options: &TxOptions) -> Result<()> {
         for slice in self.over.chunks(REMOVALS) {
             let mut tx = page.host.begin(options)?;
             page.rows.check_there(&tx)?;
             for stream in slice {
-                // What was over stays over, and no stream with a commit gets another piece.
+                // A stream that is over stays over, and an attached stream gets no further piece,
+                // so no check is needed.
                 page.rows.remove_stream(&mut tx, stream)?;
             }
             tx.commit()?;
         }
-        // If a stream was given up since, its rows may lie before those that were read.
+        // If a stream was given up meanwhile, its rows may lie before those that were read: then
+        // the counter stays, and the next pass reads again.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         let _ = page.leftovers.compare_exchange(self.before, 0, done, failed);
         Ok(())
@@ -136,18 +140,19 @@ fn give_up(page: &OpenPage, streams: &[StreamId], options: &TxOptions) -> Result
             page.rows.remove_stream(&mut tx, stream)?;
         }
     }
-    // Before the commit, since a failure may hide that it was made.
+    // Counted before the commit, because a commit that seems to fail may have been made.
     page.leftovers.fetch_add(1, Ordering::AcqRel);
     Ok(tx.commit()?)
 }
 
-/// Removes rows of pieces, and notes what may be garbage then.
+/// Removes rows of pieces, and records which pieces may be garbage then.
 fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<()> {
     let mut tx = page.host.begin(options)?;
     page.rows.check_there(&tx)?;
     let mut counts = page.rows.counts(&tx)?;
     let (mut written, mut found) = (0, false);
-    // Of each stream whether its rows go, whether a commit has taken it, and whether that is here.
+    // For each stream: whether its rows are removed, whether a commit has attached it, and whether
+    // that commit is stored here.
     let mut streams = BTreeMap::new();
     for row in rows {
         let (goes, is_taken, has_commit) = match streams.get(&row.stream) {
@@ -170,7 +175,7 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
         }
         let removed = page.rows.remove_streamed(&mut tx, row)?;
         if is_taken && removed.is_some() {
-            // Also if the commit is gone: later ones may have the value.
+            // Also if that commit was removed: later ones may have the value.
             page.rows.settle_streamed(&mut tx, &row.digest)?;
         }
         if removed.is_some() && counts.references.are_written() {
@@ -179,7 +184,8 @@ fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<
         match removed {
             Some(_) if has_commit => {}
             Some(row) if row.is_written => written += 1,
-            // It was garbage that only the stream has kept, or has a commit.
+            // The stream has only found the piece: a commit has it, or it was garbage that the
+            // stream has kept.
             Some(_) => found = true,
             None => {}
         }

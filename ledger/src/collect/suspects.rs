@@ -1,4 +1,4 @@
-//! Removes pieces that nothing leads to, as reference rows say.
+//! Removes unreachable pieces, by the reference rows.
 
 use std::time::{Duration, Instant};
 
@@ -11,42 +11,43 @@ use crate::process::open_page::OpenPage;
 use crate::rows::references::References;
 use crate::rows::statuses::Remote;
 
-/// A slice looks at so many pieces at most, and stops after so long, or as its pace says.
+/// A slice visits at most this number of pieces, and stops after this time, or when its pace says
+/// so.
 const PIECES: usize = 256;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// A piece that is removed has two rows: its own, and that it is a suspect. A child loses a row,
+/// A removed piece has two rows: its own, and the one that makes it a suspect. A child loses a row,
 /// and may become a suspect.
 const ROWS_EACH: usize = 2;
 
 /// Pieces that may be garbage, one slice after the other.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    /// Up to this piece all that could be removed was removed. `None` at the beginning.
+    /// The last suspect that was visited. `None` at the beginning.
     after: Option<Digest>,
-    /// What came since may be before `after`.
+    /// New suspects may lie before `after`.
     has_new: bool,
-    /// What is wrong with the first piece that could not be read. It stays, with all that it leads
-    /// to.
+    /// The error of the first piece that could not be read. It stays, with everything below it.
     damage: Option<LedgerError>,
     removed: u64,
     pace: Pace,
 }
 
 impl Suspects {
-    /// How many pieces were removed since this was asked last.
+    /// Returns how many pieces were removed since the last call.
     pub(super) fn take_removed(&mut self) -> u64 {
         std::mem::take(&mut self.removed)
     }
 
-    /// Does a part of it, in one transaction of the host. `false` once nothing more can be removed.
+    /// Does a slice in one transaction of the host. Returns `false` once nothing more can be
+    /// removed.
     ///
     /// # Errors
-    /// At the end, what is wrong with the first piece that is damaged.
+    /// At the end, the error of the first damaged piece.
     pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<bool> {
         let rows = &page.rows;
         let mut tx = page.host.begin(options)?;
-        // Who waits for the right to write holds up nobody.
+        // Timed after the begin: a transaction that waits for the write lock does not block others.
         let begin = Instant::now();
         rows.check_there(&tx)?;
         let mut counts = rows.counts(&tx)?;

@@ -13,10 +13,10 @@ use crate::process::open_page::OpenPage;
 use crate::rows::counts::Counts;
 use crate::rows::statuses::Remote;
 
-/// A slice reads at most so many rows.
+/// The most rows that a slice reads.
 const ROWS: usize = 16_384;
 
-/// A slice stops removing after so long, or as its pace says.
+/// A slice stops removing after this time, or when its pace says so.
 const LONGEST: Duration = Duration::from_millis(3);
 
 /// Where a sweep is.
@@ -25,17 +25,17 @@ pub(super) struct Sweep {
     pub(super) marks: RoaringTreemap,
     /// The pieces with a number below this are removed if they have no mark.
     pub(super) kept: u64,
-    /// The last piece that is done.
+    /// The last piece that was handled.
     pub(super) reached: Option<Digest>,
     pub(super) pace: Pace,
 }
 
-/// Pieces without a mark, and how far they were looked for.
+/// Pieces without a mark, and the last piece that was read.
 #[derive(Debug)]
 pub(super) struct Garbage {
     pieces: Vec<Digest>,
     pub(super) reached: Option<Digest>,
-    /// There are no more.
+    /// No pieces follow.
     pub(super) is_last: bool,
 }
 
@@ -50,7 +50,7 @@ impl Sweep {
         number < self.kept && !self.marks.contains(number)
     }
 
-    /// Looks for the next pieces without a mark.
+    /// Finds the next pieces without a mark.
     pub(super) fn find(&self, page: &OpenPage) -> Result<Garbage> {
         let mut garbage = Garbage { pieces: Vec::new(), reached: self.reached, is_last: true };
         let mut count = 0;
@@ -69,7 +69,7 @@ impl Sweep {
         Ok(garbage)
     }
 
-    /// Removes what was found, as far as the time allows, and says how much that was.
+    /// Removes the garbage that was found, as far as the time allows. Returns the number of pieces.
     pub(super) fn remove(
         &self,
         page: &OpenPage,
@@ -81,7 +81,8 @@ impl Sweep {
         let has_streamed = page.rows.has_streamed(tx)?;
         let has_remote = page.rows.remote(tx)? != Remote::None;
         for (at, digest) in garbage.pieces.iter().enumerate() {
-            // It may have been written again since, with another number, or removed by others.
+            // The piece may have been written again since, with another number, or removed by
+            // another process.
             let number = page.rows.number_of(tx, digest)?;
             if number.is_some_and(|number| self.is_garbage(number))
                 && !(has_streamed && page.rows.is_streamed(tx, digest)?)
@@ -101,7 +102,7 @@ impl Sweep {
         Ok(removed)
     }
 
-    /// Notes that this is done.
+    /// Moves on after these pieces.
     pub(super) fn advance(&mut self, garbage: &Garbage) {
         self.reached = garbage.reached;
     }

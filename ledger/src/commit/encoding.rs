@@ -5,18 +5,18 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result, row};
 use crate::ids::CommitId;
 
-/// Author and message together have at most so many bytes.
+/// The most bytes that author and message have together.
 pub(crate) const MAX_WORDS_LEN: usize = 4_096;
 
-/// Commits that are made here have smaller generations, so that one and the number of resets are
-/// one number.
+/// Commits that are made here have smaller generations, so that a generation and a number of resets
+/// fit into one `u64`.
 pub(crate) const GENERATIONS: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
 const CHANGE: u8 = 1;
 const CONFLICTS: u8 = 2;
 
-/// A commit: a state of a page, and the states that it came from.
+/// A commit: a state of a page, and its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Commit {
@@ -44,9 +44,9 @@ pub enum Origin {
         salt: [u8; 16],
         /// The device on which it was made; zeros if that is not said.
         device: [u8; 16],
-        /// Who made it; may be empty.
+        /// The author; may be empty.
         author: String,
-        /// Why; may be empty.
+        /// The message; may be empty.
         message: String,
     },
     /// A merge of two commits, the one with the smaller ID first. It is a function of these and of
@@ -104,7 +104,7 @@ impl Commit {
     /// The commit of this page with these bytes and this ID.
     ///
     /// # Errors
-    /// If they are not those of this commit, or those of a later version.
+    /// If they are not the bytes of this commit, or a later version has written them.
     pub(crate) fn checked(page: u64, id: &CommitId, bytes: &[u8]) -> Result<Self> {
         let found = Commit::id(bytes);
         if found != *id {
@@ -187,7 +187,7 @@ impl Commit {
     }
 }
 
-/// Why bytes are no commit of this version.
+/// Why a commit cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// What is wrong with them.

@@ -28,25 +28,25 @@ impl CommitTime {
         (time < Self::LIMIT).then_some(CommitTime(time))
     }
 
-    /// This point in time, with counter 0. The format has it so that one after the last millisecond
-    /// before [`FAR`](Self::FAR) counts as that one.
+    /// This point in time, with counter 0. The format says that a time after the last millisecond
+    /// before [`FAR`](Self::FAR) counts as that millisecond.
     pub(crate) fn at(time: SystemTime) -> Self {
         CommitTime(millis(time).min((Self::FAR >> COUNTER_BITS) - 1) << COUNTER_BITS)
     }
 
-    /// The next time that a clock can give. From the last one on, it is that one.
+    /// The next time that a clock can give; after the last one, the last one.
     pub(crate) fn next(self) -> Self {
         CommitTime(self.0.saturating_add(1).min(Self::FAR - 1))
     }
 
-    /// As many milliseconds later as `millis` says, with the same counter. The last one if there is
-    /// none so late.
+    /// This time plus `millis` milliseconds, with the same counter; at most the last time that
+    /// there is.
     pub(crate) fn later(self, millis: u64) -> Self {
         let ticks = millis.saturating_mul(1 << COUNTER_BITS);
         CommitTime(self.0.saturating_add(ticks).min(Self::LIMIT - 1))
     }
 
-    /// As a number, for whoever sends it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.
+    /// As a number, to send it elsewhere: milliseconds since 1970 ‖ 16 bits of counter.
     pub fn to_bits(self) -> u64 {
         self.0
     }

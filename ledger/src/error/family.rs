@@ -1,4 +1,4 @@
-//! What can be done about an error, and the error of a store that it is.
+//! The family of an error, and the conversion from and to errors of stores.
 
 use permazen_kv::{ErrorFamily, KvError};
 
@@ -25,7 +25,7 @@ impl LedgerError {
         }
     }
 
-    /// What to do about it. Errors of the host say so themselves.
+    /// The family of the error. An error of the host has its own.
     fn family(&self) -> ErrorFamily {
         match self {
             LedgerError::BranchMoved { .. }
@@ -70,7 +70,7 @@ impl LedgerError {
     }
 }
 
-/// There and back is the same error.
+/// A ledger error that was converted to a `KvError` converts back to itself.
 impl From<KvError> for LedgerError {
     fn from(error: KvError) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! Makes errors that are needed in several places.
+//! Constructors of errors that several places need.
 
 use std::error::Error;
 
@@ -7,8 +7,7 @@ use crate::digest::{Digest, Kind};
 use crate::ids::{CommitId, PageId};
 
 impl LedgerError {
-    /// An error of any kind, for who implements a trait of this crate. Running the operation again
-    /// does not help.
+    /// An error of any kind, for implementations of the traits of this crate. It is not retryable.
     ///
     /// ```
     /// use permazen_ledger::LedgerError;
@@ -21,7 +20,7 @@ impl LedgerError {
         LedgerError::Other { source: error.into(), retryable: false }
     }
 
-    /// The same, and it can help to run the operation again.
+    /// The same as a retryable error.
     ///
     /// ```
     /// use permazen_ledger::LedgerError;
@@ -33,7 +32,7 @@ impl LedgerError {
         LedgerError::Other { source: error.into(), retryable: true }
     }
 
-    /// The error about a piece or commit, which does not say where it was needed.
+    /// The error about a damaged piece or commit, without where it was needed.
     pub(crate) fn integrity(
         kind: Kind,
         digest: &Digest,
@@ -44,7 +43,7 @@ impl LedgerError {
         LedgerError::Integrity { kind, digest: *digest, expected, found, needed_by }
     }
 
-    /// The error about bytes that have another digest.
+    /// The error about bytes with another digest than they should have.
     pub(crate) fn other_digest(kind: Kind, digest: &Digest, found: &Digest) -> Self {
         Self::integrity(
             kind,
@@ -59,7 +58,7 @@ impl LedgerError {
         Self::integrity(kind, digest, format!("the one encoding of a {kind}"), found)
     }
 
-    /// The error about a piece that is not there, which does not say where it was needed.
+    /// The error about a missing piece, without where it was needed.
     pub(crate) fn missing(kind: Kind, digest: &Digest) -> Self {
         LedgerError::Missing { kind, digest: *digest, needed_by: Box::default() }
     }
@@ -75,7 +74,7 @@ impl LedgerError {
         LedgerError::UnknownFormat { page, row: row.into(), what, found: found.into(), known }
     }
 
-    /// The same error, if it is about a piece or commit, with what is known of who needed it.
+    /// Adds where the piece or commit was needed, if the error is about one.
     pub(crate) fn needed(mut self, note: impl FnOnce(&mut NeededBy)) -> Self {
         if let LedgerError::Integrity { needed_by, .. } | LedgerError::Missing { needed_by, .. } =
             &mut self
@@ -105,8 +104,7 @@ impl LedgerError {
         LedgerError::Exists { page: 0, what: "page", name: format!("{ledger} {id}") }
     }
 
-    /// The same error, if it is about a resolver and does not say which merge it was asked for,
-    /// with that.
+    /// Adds page and commits of the merge to an error of a resolver that lacks them.
     pub(crate) fn of_merge(mut self, of_page: u64, of_commits: &[CommitId]) -> Self {
         if let LedgerError::Resolver { page, commits, .. } = &mut self {
             if *page == 0 {

@@ -1,5 +1,5 @@
-//! What can go wrong in a ledger: `made.rs` makes errors, `family.rs` says what can be done about
-//! them and makes errors of stores of them, `words.rs` has parts of their messages.
+//! What can go wrong in a ledger: `made.rs` constructs errors, `family.rs` classifies them and
+//! converts them to errors of stores, `words.rs` formats parts of their messages.
 
 mod family;
 mod made;
@@ -72,7 +72,8 @@ pub enum LedgerError {
         /// Where it was needed.
         needed_by: Box<NeededBy>,
     },
-    /// A lazy value is not here, and what was called does not get it. Nothing was asked of anybody.
+    /// A lazy value is not stored here, and the called function does not fetch. No source was
+    /// asked.
     #[error(
         "the value of key {} in commit {commit} of page {page}, {len} bytes with digest {digest}, is not here: fetch it \
          (PageSnapshot::fetch)",
@@ -90,8 +91,8 @@ pub enum LedgerError {
         /// The digest of its top piece: equal values have equal digests.
         digest: Digest,
     },
-    /// The source of a page has not answered, or not in time. What has come is kept. Fetch again
-    /// later.
+    /// The source of a page has not answered, or not in time. Pieces that have arrived are kept.
+    /// Fetch again later.
     #[error("no answer from source {name} of page {page}: {reason}; fetch again later")]
     Network {
         /// The number of the page.
@@ -141,7 +142,7 @@ pub enum LedgerError {
         page: u64,
         /// The commit.
         commit: CommitId,
-        /// What it has the last one of.
+        /// Whether it has the last `time` or the last `generation`.
         what: &'static str,
     },
     /// The commit is not in the repository.
@@ -152,8 +153,8 @@ pub enum LedgerError {
         /// The commit.
         commit: CommitId,
     },
-    /// The commit is no longer kept, so what it had is gone. A transaction can be run again; the
-    /// content of a commit that was removed cannot be read any more.
+    /// The commit is no longer kept, so its content may be gone. A transaction can be run again;
+    /// the content of a commit that was removed cannot be read any more.
     #[error(
         "commit {commit} of page {page} is no longer kept: read a newer one, or keep more history"
     )]
@@ -163,7 +164,7 @@ pub enum LedgerError {
         /// The commit.
         commit: CommitId,
     },
-    /// History was removed before it could tell what two commits have in common.
+    /// History was removed, so the merge base of two commits cannot be found.
     #[error(
         "history of page {page} ends at commit {commit}, which is no longer kept here: if another copy of the page still \
          has it, receive it from there; otherwise keep what one side has (Page::reset, Page::restore)"
@@ -174,7 +175,7 @@ pub enum LedgerError {
         /// The commit that was removed.
         commit: CommitId,
     },
-    /// Somebody else does what can be done once at a time. Run it again later.
+    /// Another thread or process does the same, and only one can at a time. Run it again later.
     #[error("{what}; try again later")]
     Busy {
         /// What.
@@ -196,7 +197,7 @@ pub enum LedgerError {
         /// The number of the page.
         page: u64,
     },
-    /// A page cannot be deleted while a handle of it is there. Nothing was changed.
+    /// A page cannot be deleted while a handle of it exists. Nothing was changed.
     #[error(
         "page {page} is open: drop its handles, databases, snapshots and watchers first; another process closes a page \
          up to ten seconds after that"
@@ -254,7 +255,7 @@ pub enum LedgerError {
     /// A value is too long; nothing was changed.
     #[error("a value of a page has at most 2⁴⁸ − 1 bytes")]
     ValueTooLong,
-    /// A value is longer than what is given in one piece
+    /// A value is longer than the limit for whole values
     /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)),
     /// or there is no memory for it. Read it in parts, with
     /// [`PageSnapshot::get_partial`](crate::PageSnapshot::get_partial) or
@@ -272,9 +273,9 @@ pub enum LedgerError {
         commit: CommitId,
         /// The key.
         key: Box<[u8]>,
-        /// How many bytes of the value were asked for.
+        /// How many bytes of the value were requested.
         len: u64,
-        /// How many are given at most.
+        /// The most bytes that are returned in one piece.
         max: u64,
     },
     /// A reference to a value that was written in parts was put on another page than the value, or
@@ -284,9 +285,9 @@ pub enum LedgerError {
         /// The number of the page on which it was put.
         page: u64,
     },
-    /// A value that was written in parts is not there any more: it was given up, the commit that
-    /// took it is no longer kept, or its process did not renew its lease for an hour. Nothing was
-    /// changed.
+    /// A value that was written in parts no longer exists: it was given up, the commit that
+    /// attached it is no longer kept, or its process did not renew its lease for an hour. Nothing
+    /// was changed.
     #[error("a value that was written in parts is no longer there on page {page}: write it again")]
     ValueGone {
         /// The number of the page.
@@ -304,15 +305,15 @@ pub enum LedgerError {
         commit: CommitId,
         /// Why.
         reason: String,
-        /// The oldest commit of the branch onto which it can be squashed: where what is named in
-        /// the reason leaves the branch, or a later commit if more than that forbids the squash.
-        /// `None` if there is none but the head.
+        /// The oldest commit of the branch onto which it can be squashed: where the ref that the
+        /// reason names forks from the branch, or a later commit if more refs forbid the squash.
+        /// `None` if only the head is left.
         onto: Option<CommitId>,
     },
-    /// Commits are at the remote, and are [marked](crate::PageRemote::mark_synced) as that, but no
-    /// branch or tag leads to them: a branch was squashed, reset or removed while they were brought
-    /// there. Another copy may have made commits on them. After a squash, a merge with these could
-    /// bring old values back.
+    /// Commits were uploaded to the remote, and are [marked](crate::PageRemote::mark_synced) so,
+    /// but are reachable from no branch or tag: a branch was squashed, reset or removed meanwhile.
+    /// Another copy may have made commits on them. After a squash, a merge with these could bring
+    /// old values back.
     #[error(
         "commit {commit} of page {page} is at the remote, and is marked as that, but no branch or tag leads to it, as \
          after a squash, a reset or a removal; after a squash, merge it into the branch, before a commit that \
@@ -324,7 +325,7 @@ pub enum LedgerError {
         /// The newest of them.
         commit: CommitId,
     },
-    /// There is a transaction on the connection. It is not disturbed.
+    /// The connection has a transaction, which stays as it is.
     #[error(
         "there is a transaction on this connection with branch {branch} of page {page}; end it first"
     )]
@@ -334,18 +335,18 @@ pub enum LedgerError {
         /// The branch.
         branch: String,
     },
-    /// A merge was decided by nobody, because its resolver has failed. The heads stay, and it is
+    /// A merge was not made, because its resolver has failed. The heads stay, and the merge is
     /// tried again later.
     #[error("{} were not merged: {reason}", merged(*page, commits))]
     Resolver {
         /// The number of the page; 0 if it is not known.
         page: u64,
-        /// The commits that were to be merged: the older one last. None if they are not known.
+        /// The commits that were to be merged, the older one last. Empty if they are not known.
         commits: Vec<CommitId>,
-        /// What has happened to the resolver.
+        /// How the resolver has failed.
         reason: String,
     },
-    /// A resolver decides about a merge that has ended.
+    /// A call about a merge that has ended.
     #[error("the merge of {} has ended: {reason}", merged(*page, commits))]
     MergeEnded {
         /// The number of the page.
@@ -387,20 +388,20 @@ pub enum LedgerError {
         row: Box<str>,
         /// What this version does not know.
         what: &'static str,
-        /// What the row has of it.
+        /// The value in the row.
         found: u64,
         /// What this version knows.
         known: &'static str,
     },
-    /// Two commits are not merged, because a [`Merger`](crate::Merger) refuses it:
-    /// [`WholeRanges`](crate::WholeRanges). Nothing was changed.
+    /// Two commits were not merged, because a [`Merger`](crate::Merger) such as
+    /// [`WholeRanges`](crate::WholeRanges) refuses it. Nothing was changed.
     #[error("{} cannot be merged because of key {}: {reason}", merged(*page, commits), start(key))]
     CannotMerge {
         /// The number of the page.
         page: u64,
         /// The commits that were to be merged: the older one last.
         commits: Vec<CommitId>,
-        /// A key that both sides cannot keep.
+        /// A key that both sides have changed.
         key: Box<[u8]>,
         /// Why, and what to do.
         reason: String,

@@ -1,19 +1,19 @@
-//! Who needed what is damaged or not there.
+//! Where a damaged or missing piece was needed.
 
 use std::fmt;
 
 use super::words::{of, start};
 use crate::ids::CommitId;
 
-/// Where something was needed that is damaged or not there.
+/// Where a damaged or missing piece or commit was needed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NeededBy {
     /// The number of the page.
     pub page: u64,
-    /// The commits that were read, if any were. At least one of them leads to it.
+    /// The commits that were read, if any. It is reachable from at least one of them.
     pub commits: Vec<CommitId>,
-    /// The key that was read, if it was one.
+    /// The key that was read, if any.
     pub key: Option<Vec<u8>>,
 }
 

@@ -1,11 +1,11 @@
-//! Parts of messages.
+//! Formats parts of error messages.
 
 use permazen_kv::Hex;
 
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
 
-/// The page with a number, in words.
+/// The page with this number, or the repository.
 pub(super) fn of(page: u64) -> String {
     match page {
         0 => "the repository".to_owned(),
@@ -13,7 +13,7 @@ pub(super) fn of(page: u64) -> String {
     }
 }
 
-/// In which page something is, if it is in one.
+/// " in page 7", or nothing for the repository.
 pub(super) fn within(page: u64) -> String {
     match page {
         0 => String::new(),

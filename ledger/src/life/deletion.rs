@@ -1,5 +1,5 @@
-//! Deleting pages: it is decided in one transaction, and then the rows go in slices, or the
-//! database of the page. Any process continues what another one has begun.
+//! Deletes pages: one transaction decides it, then the rows are removed in slices, or the database
+//! of the page is removed. Any process continues what another one has begun.
 
 use permazen_kv::{KvRead, TxOptions};
 
@@ -13,20 +13,20 @@ use crate::rows::process::lease;
 use crate::rows::repository::{self as rows, PageRow, PageState};
 use crate::rows::statuses::Remote;
 
-/// How many rows one transaction removes. Each is at most 80 KiB, and most are below 4 KiB.
+/// How many rows one transaction removes. A row has at most 80 KiB, and most have less than 4 KiB.
 const SLICE: usize = 1_024;
 
-/// Which pages go.
+/// Which pages may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Only {
     /// Any.
     All,
-    /// Those without anything that is only here.
+    /// Only pages whose removal loses nothing.
     Empty,
 }
 
-/// Decides that a page is deleted, if nobody has it open, and gives its number. `None` if something
-/// would be lost that must not.
+/// Decides to delete a page that no process has open, and returns its number. Returns `None` if
+/// something would be lost.
 ///
 /// # Errors
 /// If there is no such page, or it is open.
@@ -44,7 +44,7 @@ pub(crate) fn begin(
         let row = rows::page_row(tx, number)?.ok_or_else(no_such)?;
         match row.state {
             PageState::InUse => {}
-            // Another process has begun. Only one evicts it.
+            // Another process has begun, and only one call may report the eviction.
             PageState::Deleting if only == Only::Empty => return Err(no_such()),
             PageState::Deleting => return Ok(true),
             PageState::Making(_) => {
@@ -54,8 +54,9 @@ pub(crate) fn begin(
         }
         if host.is_separate() {
             if only == Only::Empty {
-                // In one transaction: a process that others took for dead may still write. If the
-                // page is not deleted after this, who opens it takes that back.
+                // Checked and marked in one transaction of the page's database, because a process
+                // whose lease was taken may still write there. If this process stops before the
+                // deletion is decided below, the next one that opens the page removes the mark.
                 let database = host.of_page(number)?;
                 let mut tx = database.begin(&TxOptions::writing())?;
                 if only_here(&tx, &page)?.is_some() {
@@ -77,8 +78,8 @@ pub(crate) fn begin(
     Ok(decided.then_some(number))
 }
 
-/// What a page has that is only here. `None` if nothing is lost with it. Nobody has it open, so
-/// what was streamed and no commit has is garbage.
+/// What would be lost with a page. `None` if nothing would. No process has it open, so streams
+/// without a commit are garbage.
 pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
     if !page.tags(host)?.is_empty() {
         return Ok(Some(KeptPage::HasTags));
@@ -90,7 +91,7 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
         Remote::None => return Ok(Some(KeptPage::HasNoRemote)),
     }
     page.check_main(host)?;
-    // No remote knows of other branches, and of what a branch has left.
+    // The remote has no other branches, and no commits that a branch has left.
     if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
         return Ok(Some(KeptPage::HasBranches));
     }
@@ -102,18 +103,17 @@ pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPag
         has_local = !page.is_transient(host, &digest)?;
         Ok(!has_local)
     })?;
-    // What no head leads to is not lost: it is about to be removed, or is a merge that can be made
-    // again.
+    // Unreachable commits are no loss: they are garbage, or merges that can be made again.
     let is_unsynced = has_local || !page.named_unsynced(host)?.is_empty();
     Ok(is_unsynced.then_some(KeptPage::IsUnsynced))
 }
 
-/// Removes the rows of a page for which that was decided.
+/// Removes the rows of a page whose deletion was decided.
 pub(crate) fn finish(host: &Host, number: u64) -> Result<()> {
     finish_while(host, number, &|| true)
 }
 
-/// The same in slices, before each of which it is asked whether to go on.
+/// The same; asks `goes_on` before each slice.
 fn finish_while(host: &Host, number: u64, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let page = host.rows(number);
     while goes_on() {
@@ -144,8 +144,8 @@ fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
     Ok(rows::page_row(host, number)?.is_some_and(|row| row.state == PageState::Deleting))
 }
 
-/// Continues what processes have begun and not ended, as long as it is to go on: pages that they
-/// deleted, and pages that they did not complete. Gives the first error, after the rest was done.
+/// Finishes what other processes have begun: deletions, and pages that were never completed. Asks
+/// `goes_on` in between. Returns the first error, after the rest was done.
 pub(crate) fn finish_all(host: &Host, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let pages = rows::page_rows(&*host.repository.begin(&TxOptions::reading())?)?;
     let mut result = Ok(());
@@ -167,7 +167,7 @@ pub(crate) fn finish_all(host: &Host, goes_on: &dyn Fn() -> bool) -> Result<()> 
     result
 }
 
-/// Decides that a page is deleted that a process did not complete, if that has ended.
+/// Decides to delete a page whose creating process has ended before it completed the page.
 fn give_up(host: &Host, (number, row): (u64, &PageRow), process: &ProcessId) -> Result<bool> {
     let mut tx = host.repository.begin(&TxOptions::writing())?;
     let is_same = rows::page_row(&tx, number)?.as_ref() == Some(row);

@@ -6,18 +6,18 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeptPage {
-    /// A process has it open, or has not told yet that it is closed.
+    /// A process has it open, or has not recorded yet that it is closed.
     IsOpen,
-    /// It has tags, of which no remote knows.
+    /// It has tags, which no remote has.
     HasTags,
     /// It has commits, and no remote.
     HasNoRemote,
-    /// What it has is still to be listed for its remote.
-    /// [`PageRemote::attach`](crate::PageRemote::attach) continues that.
+    /// It is being attached to its remote. [`PageRemote::attach`](crate::PageRemote::attach)
+    /// continues that.
     IsBeingAttached,
-    /// It has branches other than `main`, of which no remote knows.
+    /// It has branches other than `main`, which no remote has.
     HasBranches,
-    /// A branch of it was reset, squashed or removed, of which no remote knows.
+    /// A branch of it was reset, squashed or removed, which no remote records.
     WasReset,
     /// Commits or pieces of it are not at its remote.
     IsUnsynced,

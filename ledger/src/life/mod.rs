@@ -1,8 +1,8 @@
-//! The life of a page: it is opened and closed, deleted or evicted.
+//! The lifecycle of a page: opened, closed, deleted, evicted, renamed.
 //!
-//! `presence.rs` says which pages this process has open, `deletion.rs` removes pages that nobody
-//! has open, `usage.rs` says when pages were used last, and evicts those that lose nothing,
-//! `kept.rs` why one is not evicted, `rename.rs` gives a page another name.
+//! `presence.rs` records which pages this process has open, `deletion.rs` deletes closed pages,
+//! `usage.rs` lists when pages were used last and evicts them, `kept.rs` tells why a page is not
+//! evicted, `rename.rs` gives a page another name.
 
 pub(crate) mod deletion;
 pub(crate) mod kept;

@@ -1,4 +1,4 @@
-//! Which pages this process has open. Others do not delete them.
+//! Records in the repository which pages this process has open, so that others do not delete them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,25 +14,25 @@ use crate::rows::opened as rows;
 use crate::rows::process::{lease, remove_lease};
 use crate::rows::repository::{PageRow, PageState, device, page_row};
 
-/// The pages that this process has open, with a row for each.
+/// The pages that this process has open, each with a row in the repository.
 ///
-/// A page whose last handle was dropped stays open until the next upkeep, so who opens and closes a
-/// page again and again writes nothing.
+/// A page whose last handle was dropped stays open until the next maintenance, so a program that
+/// opens and closes a page again and again writes nothing.
 pub(crate) struct Presence {
     host: Arc<Host>,
     process: Arc<Process>,
-    /// Nobody who has this waits for anything.
+    /// Held only for a moment, never while waiting.
     pages: Mutex<HashMap<u64, Open>>,
-    /// Who has this writes which pages are open. That may wait for the host.
+    /// Held while the rows are written, which may wait for the host.
     writing: Mutex<()>,
 }
 
 /// A page that is open, or was until a moment ago.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// How often it is open.
+    /// The number of handles.
     count: usize,
-    /// In whose name the row is. `None` if the host cannot be written, so that there is none.
+    /// The process ID in the row. `None` if there is no row because the host cannot be written.
     named: Option<ProcessId>,
     /// The milliseconds at which the last handle was dropped.
     closed: u64,
@@ -93,7 +93,7 @@ impl Presence {
     /// Opens a page.
     ///
     /// # Errors
-    /// If it was deleted or somebody is about to do that, or the host fails.
+    /// If it was deleted or is being deleted, or the host fails.
     pub(crate) fn open(self: &Arc<Self>, page: u64, database: &dyn KvDatabase) -> Result<Here> {
         if let Some(here) = self.open_again(page) {
             return Ok(here);
@@ -114,7 +114,7 @@ impl Presence {
             && self.host.is_separate()
             && let Err(error) = self.begin_life(page, database, device)
         {
-            // If it is not open otherwise, the next upkeep removes the row.
+            // Without handles, the next maintenance removes the row again.
             unless_read_only(error)?;
         }
         let mut pages = self.pages();
@@ -122,7 +122,7 @@ impl Presence {
         Ok(Here { presence: Arc::clone(self), page })
     }
 
-    /// Says that the page is open. Gives in whose name, and the device.
+    /// Writes the row that the page is open. Returns the process ID in it, and the device.
     fn write(&self, page: u64) -> Result<(ProcessId, [u8; 24])> {
         let mut tx = self.repository().begin(&TxOptions::writing())?;
         in_use(&tx, page)?;
@@ -137,8 +137,8 @@ impl Presence {
         Ok((process, device))
     }
 
-    /// What is written in the database of the page when it is opened. From here on nobody decides
-    /// to delete it. What somebody has not completed is void.
+    /// What is written into the database of a page when it is opened. From here on no process
+    /// decides to delete it, and the mark of an eviction that was not completed is removed.
     fn begin_life(&self, page: u64, database: &dyn KvDatabase, device: [u8; 24]) -> Result<()> {
         let rows = self.host.rows(page);
         let mut tx = database.begin(&TxOptions::writing())?;
@@ -147,22 +147,23 @@ impl Presence {
         Ok(tx.commit()?)
     }
 
-    /// Closes the pages that have no handles any more. If others have taken the lease of this
-    /// process, says again what it has open.
+    /// Closes the pages without handles. If others have taken the lease of this process, writes the
+    /// rows of its open pages again.
     pub(crate) fn keep(&self) -> Result<()> {
         let _writing = self.writing()?;
         // Without a row there is nothing to write.
         self.pages().retain(|_, open| open.count > 0 || open.named.is_some());
         let is_signed =
             self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
-        // The pins of a page may have given the process another name since.
+        // Writing pins may have given the process another ID meanwhile.
         let own = is_signed.then(|| self.process.id());
         let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || open.named == own);
         if self.pages().values().all(is_done) {
             return Ok(());
         }
         let tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
-        // Who opens one of these from here on waits, and writes its row again.
+        // A thread that opens one of these pages from here on waits for `_writing`, and then writes
+        // its row again.
         let closed: Vec<_> = self.pages().extract_if(|_, open| open.count == 0).collect();
         let written = self.write_all(tx, &closed);
         if written.is_err() {
@@ -171,7 +172,8 @@ impl Presence {
         written
     }
 
-    /// Says again what is open, if others have taken the lease, and that these pages are closed.
+    /// Writes the rows of open pages again if others have taken the lease, and those of closed
+    /// pages.
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send + '_>,
@@ -184,7 +186,8 @@ impl Presence {
             pages.iter().filter(|(_, open)| others(open)).map(|(page, _)| *page).collect();
         drop(pages);
         for page in open {
-            // Who has a page open that was deleted since is told so when it writes.
+            // A page that was deleted meanwhile gets no row; its handles get the error when they
+            // write.
             if in_use(&tx, page).is_ok() {
                 rows::put_opened(&mut tx, page, &process)?;
             }
@@ -199,8 +202,8 @@ impl Presence {
         Ok(())
     }
 
-    /// Runs a function with a transaction in which this process has the page closed, and commits if
-    /// it says so. Nobody opens the page here meanwhile.
+    /// Runs a function in a transaction in which the page is closed, and commits if it returns
+    /// `true`. No thread of this process can open the page meanwhile.
     ///
     /// # Errors
     /// If a handle of this process has the page open, or another process has; those of the
@@ -211,7 +214,7 @@ impl Presence {
         run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
     ) -> Result<bool> {
         let _writing = self.writing()?;
-        // Who opens it from here on waits.
+        // A thread that opens it from here on waits for `_writing`.
         let open = match self.pages().entry(page) {
             Entry::Occupied(open) if open.get().count > 0 => {
                 return Err(LedgerError::PageInUse { page });
@@ -240,7 +243,7 @@ impl Presence {
             if self.process.lives(&tx, &process)? {
                 return Err(LedgerError::PageInUse { page });
             }
-            // It finds out that others have taken its lease.
+            // The other process has ended, or will find that its lease was taken.
             remove_lease(&mut tx, &process)?;
             rows::close(&mut tx, page, &process, self.process.now())?;
         }
@@ -252,9 +255,9 @@ impl Presence {
         Ok(true)
     }
 
-    /// Closes what processes had open that have ended, and gives this time as that of their end.
-    /// Takes the times away that have no page. `true` if other processes seem to have ended, which
-    /// is not yet sure.
+    /// Closes the pages of processes that have ended, with the present time as that of their
+    /// closing. Removes closing times without a page. Returns `true` if other processes seem to
+    /// have ended but it is not yet sure.
     pub(crate) fn close_ended(&self) -> Result<bool> {
         let now = self.process.now();
         let is_more = self.process.take_ended(self.repository())?;
@@ -278,7 +281,7 @@ impl Presence {
         Ok(is_more)
     }
 
-    /// Closes all pages, and gives the lease of the process back. No handle is left.
+    /// Closes all pages, and returns the lease of the process. Called when no handle is left.
     pub(crate) fn leave(&self) -> Result<()> {
         let _writing = self.writing()?;
         let mut open = std::mem::take(&mut *self.pages());
@@ -295,11 +298,11 @@ impl Presence {
     }
 }
 
-/// What processes have left that have ended.
+/// The rows that processes have left that have ended.
 struct Ended {
     /// The pages that they had open.
     open: Vec<(u64, ProcessId)>,
-    /// Pages that were closed, and are not there.
+    /// Pages with a closing time that do not exist.
     lost: Vec<u64>,
 }
 
@@ -325,13 +328,13 @@ fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
     let Some(process) = open.named else { return Ok(()) };
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),
-        // It was deleted after others had taken the lease.
+        // The page was deleted after others had taken the lease.
         None => rows::remove_opened(tx, page, &process),
     }
 }
 
-/// Nothing protects what is read in a host that this process cannot write: one that is open for
-/// reading only, or on a full disk.
+/// A page can be opened in a host that this process cannot write: one that is open for reading
+/// only, or on a full disk. Then nothing protects what is read.
 fn unless_read_only(error: LedgerError) -> Result<()> {
     match error {
         LedgerError::Host(

@@ -9,8 +9,8 @@ use crate::repository::Repository;
 use crate::rows::repository::{self as rows, PageState};
 
 impl Repository {
-    /// Gives a page that nobody has open another ledger name and ID, in one transaction. The page
-    /// keeps all that it has; its commits and contents do not name it.
+    /// Gives a page that no process has open another ledger name and ID, in one transaction. The
+    /// content of the page stays as it is: its commits do not name it.
     ///
     /// So a page can be moved aside, for example a damaged one that is to be examined while another
     /// takes its place.

@@ -1,4 +1,4 @@
-//! When pages were used last, and which of them can go.
+//! When pages were used last, and their eviction.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -69,15 +69,15 @@ impl Repository {
         Ok(usage.into_iter().map(|(page, _)| page).collect())
     }
 
-    /// Removes a page that nobody has open, if nothing is lost by that, and says whether it was
+    /// Removes a page that no process has open, if nothing is lost by that. Returns whether it was
     /// removed.
     ///
     /// Nothing is lost if the page has neither commits nor tags. Nothing is lost either if it is
     /// attached to a [remote](crate::PageRemote) and all of its commits and pieces are there, it
-    /// has no tag, no branch but `main`, and none that was ever reset, squashed or removed: no
-    /// remote knows of these.
+    /// has no tag, no branch but `main`, and none that was ever reset, squashed or removed: a
+    /// remote does not have these.
     ///
-    /// Of several who evict a page at once, one is told so.
+    /// Of several calls that evict a page at once, one returns `true`.
     ///
     /// # Errors
     /// If there is no such page, also because another process is removing it, or the host fails.
@@ -91,7 +91,7 @@ impl Repository {
     }
 
     /// Why a page is not [evicted](Repository::evict). `None` if it would be. Costs a few gets, and
-    /// a step for each piece that is only here and was streamed and not attached.
+    /// a step for each local piece of a stream without a commit.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -127,8 +127,8 @@ impl Repository {
         deletion::only_here(&database.begin(&TxOptions::reading())?, &self.host().rows(number))
     }
 
-    /// Removes every page that was closed at least so long ago and can be
-    /// [evicted](Repository::evict), and says which.
+    /// Removes every page that was closed at least `closed_for` ago and can be
+    /// [evicted](Repository::evict). Returns their names.
     ///
     /// # Errors
     /// The first error of a page, after the others were removed.
@@ -151,8 +151,8 @@ impl Repository {
         failed.map(|()| evicted)
     }
 
-    /// Removes the least recently closed page that can be [evicted](Repository::evict), and says
-    /// which. `None` if there is none.
+    /// Removes the least recently closed page that can be [evicted](Repository::evict), and returns
+    /// its name. `None` if there is none.
     ///
     /// # Errors
     /// If none was removed, the first error of a page.

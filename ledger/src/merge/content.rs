@@ -1,4 +1,4 @@
-//! What comes of two versions that have a common base.
+//! Makes the content of a merge from two versions and their base.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::tree::three_way::ThreeWay;
 use crate::value::reference::Reference;
 use crate::value::split::Piece;
 
-/// What an entry is in the merge.
+/// What an entry becomes in the merge.
 pub(crate) enum Outcome {
-    /// As the newer version has it.
+    /// It stays as in the newer version.
     Newer,
     Stored(Option<Stored>),
     Value(Vec<u8>),
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// A counter to which both versions have added. It is lazy if it is in both.
+    /// A counter to which both versions have added. It is lazy if it is lazy in both.
     pub(crate) fn sum(sum: i64, found: &ThreeWay) -> Self {
         let flags = |side: &Option<Stored>| side.as_ref().map_or(0, |stored| stored.flags);
         let flags = flags(&found.ours) & flags(&found.theirs);
@@ -45,20 +45,20 @@ impl Outcome {
     }
 }
 
-/// What both versions have made of an entry.
+/// How two versions have changed an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// The newer one alone has changed it, or both in the same way, or it is derived.
+    /// Only the newer one has changed it, or both in the same way, or it is derived.
     Newer,
-    /// The older one alone has changed it.
+    /// Only the older one has changed it.
     Older,
-    /// Both have added to a counter, which is this then.
+    /// Both have added to a counter: the sum.
     Sum(i64),
     /// Both have changed it in different ways.
     Both,
 }
 
-/// The content of the newer version, as long as it is being changed.
+/// The content of a merge while it is made: the newer version with changes.
 pub(crate) struct Content<'s> {
     shared: &'s Arc<Shared>,
     versions: &'s ThreeVersions,
@@ -96,7 +96,7 @@ impl<'s> Content<'s> {
         }
     }
 
-    /// The content, after the merger has made anew what is derived.
+    /// The content, after the merger has rebuilt the derived entries.
     pub(crate) fn draft(self, merger: &mut dyn Merger) -> Result<Draft> {
         let Content { shared, versions, edits, pieces, streamed } = self;
         let edited = edit(&**shared, &shared.boundaries, &versions.newer.root, edits)?;
@@ -117,7 +117,7 @@ impl<'s> Content<'s> {
     }
 }
 
-/// An error about a value that is not here, with the commit that has it.
+/// Corrects the commit in an error about an absent value: it names the side that has it.
 fn of_its_side(shared: &Shared, versions: &ThreeVersions, error: LedgerError) -> LedgerError {
     let LedgerError::NeedsFetch { page, key, len, digest, .. } = error else { return error };
     let has_it = |version: &Version| {
@@ -153,7 +153,7 @@ fn merged(
     content.draft(merger)
 }
 
-/// What both versions have made of an entry. Values are compared, and never where they come from.
+/// How two versions have changed an entry, by comparing values only.
 pub(crate) fn changed(found: &ThreeWay, class: KeyClass) -> Changed {
     let ThreeWay { base, ours: older, theirs: newer, .. } = found;
     if older == base || class == KeyClass::Derived {
@@ -219,7 +219,7 @@ fn read(
     }
 }
 
-/// What both sides have added, if all three are counters. No counter in the base is 0.
+/// The sum of what both sides have added, if all three are counters. A base without the entry is 0.
 fn sum(base: Option<&Stored>, older: Option<&Stored>, newer: Option<&Stored>) -> Option<i64> {
     let number = |stored: &Stored| {
         let Payload { flags, bytes } = stored.payload();

@@ -1,4 +1,4 @@
-//! Which heads of a branch are merged.
+//! Merges the heads of a branch, two at a time.
 
 use std::sync::Arc;
 
@@ -11,20 +11,21 @@ use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::{Attempt, Draft};
 
-/// How a step has ended.
+/// The result of merging two heads.
 #[derive(Debug)]
 pub(crate) enum Joined {
     /// The branch has one head.
     One(CommitId),
     /// Two heads have become one.
     Some,
-    /// Others have changed the branch.
+    /// The branch was changed meanwhile.
     Moved,
-    /// Something that each pair of heads needs is not here.
+    /// Every pair of heads needs something that is not stored here.
     Missing(LedgerError),
 }
 
-/// Merges two heads of a branch: the first pair of which everything is here, by time and ID.
+/// Merges two heads of a branch: the first pair, by time and ID, whose history and contents are
+/// stored here.
 pub(crate) fn join(
     shared: &Arc<Shared>,
     branch: &str,
@@ -42,7 +43,7 @@ pub(crate) fn join(
         for other in &heads[at + 1..] {
             match pair(shared, [one, other], strategy) {
                 Err(error) if is_missing(&error) => missing = missing.or(Some(error)),
-                // Other heads do not wait for these.
+                // These two cannot be merged now. Other pairs can.
                 Err(error @ (LedgerError::NeedsFetch { .. } | LedgerError::CannotMerge { .. })) => {
                     refused = refused.or(Some(error))
                 }
@@ -57,7 +58,7 @@ pub(crate) fn join(
         }
     }
     match (refused, missing) {
-        // Once somebody has fetched what is needed, or has merged by hand, the rest can be merged.
+        // This error comes first: after a fetch, or a merge by the program, the rest can be merged.
         (Some(error), _) => Err(error),
         (None, Some(error)) => Ok(Joined::Missing(error)),
         (None, None) => Ok(Joined::Moved),
@@ -73,7 +74,7 @@ fn pair(
     merged(shared, heads, relation, strategy)
 }
 
-/// Whether something is not here that another copy of the page may have.
+/// Whether history or a piece is missing that another copy of the page may have.
 fn is_missing(error: &LedgerError) -> bool {
     matches!(error, LedgerError::BaseMissing { .. } | LedgerError::Missing { .. })
 }

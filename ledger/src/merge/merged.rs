@@ -1,5 +1,4 @@
-//! The merge of two commits, and the base that their changes are compared with, which can be a
-//! merge itself.
+//! Makes the merge commit of two commits. With several merge bases, these are merged first.
 
 use std::sync::Arc;
 
@@ -11,27 +10,28 @@ use crate::ids::CommitId;
 use crate::page::shared::Shared;
 use crate::page::write::Draft;
 
-/// A merge that is being made.
+/// A merge while it is made.
 struct Step {
     /// The older commit and the newer one.
     sides: [(Commit, Version); 2],
     /// Whether each has changes of its own.
     changes: [bool; 2],
-    /// The commits that they have in common and that are not part of the base yet.
+    /// The merge bases that are not part of the base yet.
     common: std::vec::IntoIter<CommitId>,
-    /// The merges of those that are, as others have made them; one is the base.
+    /// The merges of those that are: there can be several that other copies have made. The smallest
+    /// ID is the base.
     bases: Vec<CommitId>,
 }
 
-/// The merge of two commits of which none leads to the other.
+/// The merge of two commits, none of which is an ancestor of the other.
 pub(super) fn merged(
     shared: &Arc<Shared>,
     heads: [&CommitId; 2],
     found: Relation,
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
-    // A base can be a merge that needs a base. No call is made for each, because they can be as
-    // many as there are commits.
+    // A base can be a merge that needs a base itself. They are on a stack, not in recursive calls,
+    // because there can be as many as commits.
     let (mut step, mut waiting) = (Step::new(shared, heads, found)?, Vec::new());
     loop {
         match step.next_pair(shared)? {
@@ -76,7 +76,7 @@ impl Step {
         }
         let rows = &shared.open.rows;
         for next in self.common.by_ref() {
-            // A merge that somebody has made is taken, so that everybody takes the same.
+            // An existing merge is taken, so that all copies take the same one.
             let mut made = Vec::new();
             for base in &self.bases {
                 for id in rows.merges(&shared.read()?, [*base, next])? {
@@ -93,7 +93,7 @@ impl Step {
         Ok(None)
     }
 
-    /// The merge, once everything is there that it needs.
+    /// Makes the merge, once its base is complete.
     fn end(self, shared: &Arc<Shared>, strategy: &mut dyn Strategy) -> Result<(Commit, Draft)> {
         let base = self.base();
         let [(older_commit, older), (newer_commit, newer)] = self.sides;
@@ -101,8 +101,8 @@ impl Step {
         let mut parents = [older_id, newer_id];
         parents.sort();
         let (draft, conflicts) = match self.changes {
-            // A side without changes has nothing of its own but merges. What is said of the content
-            // of the other one is said of the same content here.
+            // A side without changes has only merges of its own, so the content is that of the
+            // other side, and so are its conflicts.
             [_, false] => (Draft::unchanged(older.root), older_commit.conflicts),
             [false, true] => (Draft::unchanged(newer.root), newer_commit.conflicts),
             [true, true] => {
@@ -128,10 +128,10 @@ impl Step {
     }
 }
 
-/// A commit that is merged.
+/// One side of a merge, pinned.
 fn side(shared: &Arc<Shared>, id: &CommitId) -> Result<(Commit, Version)> {
     let (pin, commit) = shared.pinned_commit(id)?;
-    // The first commit leads to all others, so it is no side of a merge.
+    // The first commit is an ancestor of all others, so it is no side of a merge.
     let commit = commit.ok_or_else(|| shared.no_commit(id))?;
     let root = commit.root;
     Ok((commit, Version { commit: *id, root, pin }))

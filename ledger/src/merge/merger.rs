@@ -1,19 +1,19 @@
-//! What decides for a merge, entry by entry.
+//! Mergers decide a merge, entry by entry.
 
 use permazen_kv::KvWrite;
 
 use super::sides::MergeSides;
 use crate::error::Result;
 
-/// Decides what a merge makes of entries.
+/// Decides what entries become in a merge.
 ///
-/// It must decide the same whenever it is asked the same: no clock, no random numbers, no look at
-/// anything else. Otherwise copies of a page that merge the same commits differ.
+/// It must be deterministic: no clock, no random numbers, no other input. Otherwise copies of a
+/// page that merge the same commits differ.
 ///
 /// An error of its own kind is [`LedgerError::other`](crate::LedgerError::other).
 pub trait Merger {
-    /// Looks at both sides before anything is decided. With all policies, and also where a resolver
-    /// decides, each merger is asked that a merge uses.
+    /// Looks at both sides before anything is decided. It is called with all policies, also where a
+    /// resolver decides.
     ///
     /// ```
     /// use permazen_kv::KeySpan;
@@ -45,8 +45,8 @@ pub trait Merger {
         KeyClass::Value
     }
 
-    /// What becomes of an entry that both sides have changed in different ways. Unless it says
-    /// otherwise, it is as the newer side has it.
+    /// Decides a conflict: an entry that both sides have changed in different ways. By default the
+    /// newer side wins.
     ///
     /// # Errors
     /// Its errors end the merge, and change nothing.
@@ -55,8 +55,8 @@ pub trait Merger {
         Ok(Resolution::Newer)
     }
 
-    /// Whether [`resolve`](Merger::resolve) looks at values. If not, a [`Conflict`] has none, and
-    /// values that are not here can be merged. If so, one that is not here ends the merge with
+    /// Whether [`resolve`](Merger::resolve) reads values. If not, a [`Conflict`] has none, and
+    /// absent values can be merged. If so, an absent value ends the merge with
     /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch).
     fn needs_values(&self) -> bool {
         true
@@ -67,10 +67,9 @@ pub trait Merger {
         false
     }
 
-    /// Makes the derived entries anew from the others: `merged` has the entries of the merge, and
-    /// the derived ones as the newer side has them. Whatever it writes is part of the merge. Called
-    /// once for each merge in which both sides have changes, if
-    /// [`has_derived`](Merger::has_derived).
+    /// Rebuilds the derived entries from the others: `merged` has the entries of the merge, and the
+    /// derived ones of the newer side. What it writes is part of the merge. Called once for each
+    /// merge in which both sides have changes, if [`has_derived`](Merger::has_derived).
     ///
     /// ```
     /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -117,10 +116,9 @@ pub trait Merger {
         Ok(())
     }
 
-    /// The same with both sides of the merge. A merger that has this one needs no
-    /// [`finish`](Merger::finish), which is called otherwise. So what is derived can cost what the
-    /// changes cost: `sides.changes` gives the entries that a side has changed, and `merged` what
-    /// they have become.
+    /// The same with both sides of the merge; by default it calls [`finish`](Merger::finish).
+    /// Derived entries can be updated at the cost of the changes: `sides.changes` iterates the
+    /// entries that a side has changed, and `merged` has what they have become.
     ///
     /// ```
     /// use permazen_kv::{KeySpan, KvWrite};
@@ -188,11 +186,12 @@ pub enum KeyClass {
     /// Bytes.
     Value,
     /// A counter of eight bytes, such as a counter field of permazen: what both sides have added is
-    /// added up. If it has no eight bytes on a side, or a side has removed it, it is as any value.
+    /// added up. If a side has removed it, or its value there does not have eight bytes, it is
+    /// merged as any value.
     Counter,
-    /// Something that can be made anew from the other entries, such as an index. Both sides may
-    /// change it, and nobody is asked: [`Merger::finish`] makes it anew. Without
-    /// [`Merger::has_derived`] it is as the newer side has it.
+    /// An entry that can be rebuilt from others, such as one of an index. Changes on both sides are
+    /// no conflict: [`Merger::finish`] rebuilds it. Without [`Merger::has_derived`] the newer side
+    /// wins.
     Derived,
 }
 
@@ -210,7 +209,7 @@ pub struct Conflict<'a> {
     pub newer: Option<&'a [u8]>,
 }
 
-/// What becomes of an entry.
+/// The decision about a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resolution {

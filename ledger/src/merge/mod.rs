@@ -1,9 +1,8 @@
-//! Merges: `relation.rs` finds what two commits have in common, `merged.rs` makes the commit, and
-//! finds the base that changes are compared with, `strategy.rs` says who decides what comes of the
-//! changes: `merger.rs` decides entry by entry, and `content.rs` makes what it has decided.
-//! `heads.rs` merges the heads of a branch. `squash.rs` makes one commit of several, and
-//! `through.rs` finds what forbids that. `sides.rs` is what a merger can look at, and
-//! `whole_ranges.rs` a merger that mixes nothing in some ranges.
+//! Merges: `relation.rs` finds the merge bases of two commits, `merged.rs` makes the merge commit,
+//! `strategy.rs` is the interface of what decides its content: `merger.rs` decides entry by entry,
+//! and `content.rs` builds the content. `heads.rs` merges the heads of a branch. `squash.rs` makes
+//! one commit of several, and `through.rs` finds what forbids that. `sides.rs` is what a merger can
+//! look at, and `whole_ranges.rs` a merger that never mixes both sides in some ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;
@@ -29,22 +28,22 @@ use crate::ids::CommitId;
 use crate::page::Page;
 use crate::page::write::Attempt;
 
-/// How often a merge is made again because others have changed the branch.
+/// How often a merge is made again because the branch was changed meanwhile.
 const ATTEMPTS: usize = 100;
 
 impl Page {
-    /// Merges a commit into a branch, and gives the head of the branch after it.
+    /// Merges a commit into a branch, and returns the new head of the branch.
     ///
-    /// If the commit leads to the head, nothing is to be done. If the head leads to the commit, the
-    /// commit becomes the head. Otherwise the merge is a commit with both as its parents. It
-    /// depends on these and on what `merger` decides alone: the same merge in another copy of the
-    /// page is the same commit.
+    /// If the commit is an ancestor of the head, nothing changes. If the head is an ancestor of the
+    /// commit, the branch is fast-forwarded. Otherwise the merge is a commit with both as its
+    /// parents. It depends only on these and on what `merger` decides: the same merge in another
+    /// copy of the page is the same commit.
     ///
-    /// Loads what both sides do not share, and gets the commits down to what they have in common.
+    /// Loads the nodes that both sides do not share, and gets the commits down to the merge bases.
     ///
     /// # Errors
-    /// If there is no such branch or commit, the branch has several heads, others change the branch
-    /// again and again, or the host fails. The branch is then as it was.
+    /// If there is no such branch or commit, the branch has several heads, the branch is changed
+    /// again and again meanwhile, or the host fails. The branch is then as it was.
     pub fn merge(
         &self,
         branch: &str,
@@ -73,18 +72,18 @@ impl Page {
         }
         Err(LedgerError::moved(self.shared.page(), branch))
     }
-    /// Merges the heads of a branch until there is one, and gives it.
+    /// Merges the heads of a branch until there is one, and returns it.
     ///
     /// The two oldest are merged first, by time and ID, then their merge with the next one, and so
-    /// on. So it depends on the heads and on what `merger` decides alone: the same heads in another
+    /// on. So it depends only on the heads and on what `merger` decides: the same heads in another
     /// copy of the page become the same commit.
     ///
-    /// If history or contents are missing that two heads need, others are merged, and then it
+    /// If history or contents are missing for two heads, other heads are merged first, and then it
     /// fails. Costs a [`merge`](Page::merge) for each head but one.
     ///
     /// # Errors
-    /// If there is no such branch, others change it again and again, something that a merge needs
-    /// is missing, the merger fails, or the host. What was merged before stays.
+    /// If there is no such branch, it is changed again and again meanwhile, history or contents are
+    /// missing, the merger fails, or the host. Merges that were made before stay.
     pub fn merge_heads(&self, branch: &str, merger: &mut dyn Merger) -> Result<CommitId> {
         let mut strategy = ByMerger(merger);
         let mut moved = 0;

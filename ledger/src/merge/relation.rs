@@ -1,4 +1,4 @@
-//! What two commits have in common.
+//! The merge bases of two commits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,10 +9,10 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
 
-/// Commits that a squash would replace.
+/// The commits that a squash would replace.
 pub(super) type Range = BTreeMap<CommitId, Link>;
 
-/// What is asked of a commit that would be replaced.
+/// What a squash needs to know of such a commit.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) generation: u64,
@@ -31,39 +31,41 @@ impl From<&Commit> for Link {
     }
 }
 
-/// What two commits have in common.
+/// The merge bases of two commits.
 #[derive(Debug)]
 pub(super) struct Relation {
-    /// The commits that lead to both, and to no other commit that does: by time and ID.
+    /// The merge bases by time and ID: the common ancestors that are ancestors of no other common
+    /// ancestor.
     pub(super) common: Vec<(CommitTime, CommitId)>,
-    /// Whether changes lead to the one commit and not to the other.
+    /// For each of the two commits whether it has changes, other than merges, that the other one
+    /// does not have.
     pub(super) changes: [bool; 2],
 }
 
 impl Relation {
-    /// Whether this one of the two commits leads to the other.
+    /// Whether this one of the two commits is an ancestor of the other.
     pub(super) fn is_below(&self, commit: &CommitId) -> bool {
         self.common.iter().any(|(_, id)| id == commit)
     }
 }
 
-/// It leads to the one commit, or to the other.
+/// It is an ancestor of the left commit, or of the right one.
 const LEFT: u8 = 1;
 const RIGHT: u8 = 2;
-/// It leads to a commit that leads to both.
+/// It is an ancestor of a merge base.
 const BELOW: u8 = 4;
 
-/// The commits that a search has reached and not passed, with their marks. A parent has a smaller
-/// generation, so the last one has all of its marks, and nobody reaches it again.
+/// A walk from commits to their ancestors, by descending generation. It has the commits that were
+/// reached and not yet visited, with their marks. A parent has a smaller generation, so the last
+/// one has all of its marks, and is not reached again.
 struct Reached<'s> {
     shared: &'s Shared,
     marks: BTreeMap<(u64, CommitId), u8>,
-    /// Each is got once.
+    /// Each commit is read once.
     loaded: HashMap<CommitId, (u64, Parent)>,
-    /// How many of them are not below a common one.
+    /// How many of them are no ancestors of a merge base.
     open: usize,
-    /// A commit that is pruned and not below a common one. What is below it cannot be found any
-    /// more.
+    /// A pruned commit that is no ancestor of a merge base. Its own ancestors are unknown.
     missing: Option<CommitId>,
 }
 
@@ -81,8 +83,8 @@ impl<'s> Reached<'s> {
     /// Continues with the parents of a commit.
     ///
     /// # Errors
-    /// If one has no smaller generation: then it may have been passed already, and what leads to
-    /// both would not be found, or be walked through again and again.
+    /// If a parent has no smaller generation: it may have been visited already, so merge bases
+    /// would be missed, or the walk would never end.
     fn mark_parents(&mut self, id: &CommitId, commit: &Commit, marks: u8) -> Result<()> {
         for parent in commit.parents() {
             let generation = self.add(parent, marks, |shared| shared.parent(parent, id))?;
@@ -96,7 +98,7 @@ impl<'s> Reached<'s> {
         Ok(())
     }
 
-    /// Gives the generation.
+    /// Adds marks to a commit. Returns its generation.
     fn add(
         &mut self,
         id: &CommitId,
@@ -142,17 +144,18 @@ impl<'s> Reached<'s> {
     }
 
     /// # Errors
-    /// [`LedgerError::BaseMissing`] if something could not be found.
+    /// [`LedgerError::BaseMissing`] if the walk has met the end of history.
     fn check(&self) -> Result<()> {
         let page = self.shared.page();
         self.missing.map_or(Ok(()), |commit| Err(LedgerError::BaseMissing { page, commit }))
     }
 }
 
-/// Walks down from both commits, until all that is left leads to a common one.
+/// Walks from both commits to their ancestors, until all that are left are ancestors of a merge
+/// base.
 pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
     if *left == CommitId::FIRST || *right == CommitId::FIRST {
-        // It leads to all others, also where the commits between are no longer kept.
+        // The first commit is an ancestor of all others, also where history between was pruned.
         shared.commit(left)?;
         shared.commit(right)?;
         let changes = [left, right].map(|commit| *commit != CommitId::FIRST);
@@ -179,7 +182,7 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     if reached.missing.is_some()
         && let Some(at) = found.common.iter().position(|(_, id)| id == left || id == right)
     {
-        // One leads to the other, whatever else does.
+        // One is an ancestor of the other, so it is the merge base, whatever history is missing.
         found.common = vec![found.common.swap_remove(at)];
         found.changes = [left, right].map(|of| *of != found.common[0].1);
         return Ok(found);
@@ -189,8 +192,8 @@ pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Re
     Ok(found)
 }
 
-/// The commits that lead to `head`, itself included, and do not lead to `onto`, which is not the
-/// first commit. `None` if `onto` does not lead to `head`.
+/// The ancestors of `head`, itself included, that are no ancestors of `onto`, which is not the
+/// first commit. `None` if `onto` is no ancestor of `head`.
 pub(super) fn after(shared: &Shared, onto: &CommitId, head: &CommitId) -> Result<Option<Range>> {
     let mut reached = Reached::new(shared);
     reached.start(onto, BELOW)?;

@@ -1,4 +1,4 @@
-//! Both sides of a merge, with what they came from.
+//! Both sides of a merge and their base, for mergers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::tree::three_way::{ThreeWay, ThreeWayDiff};
 /// All keys.
 pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
-/// The entries of a span that a version has changed: ours is the older one.
+/// The entries of a span that at least one version has changed: ours is the older one.
 pub(crate) fn changes(
     shared: &Arc<Shared>,
     versions: &ThreeVersions,
@@ -31,25 +31,24 @@ pub(crate) fn changes(
     ThreeWayDiff::new(shared, &base, (&older, &newer), span, Direction::Forward)
 }
 
-/// An entry that at least one side of a merge has changed, in value or priority. Of a lazy value
-/// that is not here, there are no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its
-/// side. Nor are there of one that is too long to be given in one piece:
-/// [`PageSnapshot::read_value`] reads it.
+/// An entry that at least one side of a merge has changed, in value or priority. An absent lazy
+/// value has no bytes: [`PageSnapshot::fetch`] gets them, in the snapshot of its side. Nor has a
+/// value over the limit for whole values: [`PageSnapshot::read_value`] reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SideChange {
     /// The key.
     pub key: Vec<u8>,
-    /// The value that both sides came from; `None` if there was none.
+    /// The value in the base; `None` if there was none.
     pub base: Option<EntryValue>,
-    /// The value on the left, that of the newer head.
+    /// The value on the left side, the newer head.
     pub left: Option<EntryValue>,
-    /// The value on the right, that of the older head.
+    /// The value on the right side, the older head.
     pub right: Option<EntryValue>,
 }
 
 impl SideChange {
-    /// What a comparison has found, with the values that are here.
+    /// A change with those values that are stored here.
     pub(crate) fn read(
         page: &Protected,
         versions: &ThreeVersions,
@@ -68,7 +67,7 @@ impl SideChange {
 }
 
 /// What a [`Merger`](crate::Merger) can look at: both sides of a merge in which both have changes,
-/// and what they came from.
+/// and their base.
 #[derive(Clone, Copy)]
 pub struct MergeSides<'m> {
     shared: &'m Arc<Shared>,
@@ -96,7 +95,7 @@ impl<'m> MergeSides<'m> {
         [self.versions.newer.commit, self.versions.older.commit]
     }
 
-    /// The content that both sides came from.
+    /// The content of the base.
     ///
     /// # Errors
     /// If its root cannot be loaded.
@@ -125,10 +124,10 @@ impl<'m> MergeSides<'m> {
     }
 
     /// The entries of a span that at least one side has changed, by their keys. Loads only nodes
-    /// that the sides do not share with what they came from, and one entry at a time.
+    /// that the sides do not share with the base, and one entry at a time.
     ///
     /// # Errors
-    /// If something cannot be loaded, here or when it is asked for the next entry.
+    /// If a node cannot be loaded, here or by the iterator.
     pub fn changes(&self, span: KeySpan<'_>) -> Result<ChangesOfSides<'m>> {
         let diff = changes(self.shared, self.versions, span)?;
         let ThreeVersions { base, older, newer } = self.versions;
@@ -138,7 +137,7 @@ impl<'m> MergeSides<'m> {
     }
 }
 
-/// What [`MergeSides::changes`] gives, one entry after the other. An error ends it.
+/// The iterator of [`MergeSides::changes`]. An error ends it.
 pub struct ChangesOfSides<'m> {
     versions: &'m ThreeVersions,
     page: Protected,

@@ -14,33 +14,32 @@ use crate::page::write::Draft;
 use crate::rows::page::Head;
 
 impl Page {
-    /// Replaces the commits of a branch after `onto` by one with the content of the head, and gives
-    /// that commit, which is then the head. `None` as message keeps that of the head.
+    /// Replaces the commits of a branch after `onto` by one with the content of the head, and
+    /// returns that commit, which is then the head. `None` as message keeps that of the head.
     ///
-    /// `onto` is the first commit ([`CommitId::FIRST`]) or one that leads to the head. The old
-    /// commits lose their place in the branch; a program that has their IDs can still read them. If
-    /// the content is that of `onto`, the branch is reset to `onto`, and no commit is made.
-    /// Transactions of a linear database that are open on the branch are not disturbed, because its
-    /// content stays. Commits that [retention](Page::set_retention) has removed do not forbid a
-    /// squash onto the first commit.
+    /// `onto` is the first commit ([`CommitId::FIRST`]) or another ancestor of the head. The old
+    /// commits are no longer part of the branch; a program that has their IDs can read them until
+    /// they are collected. If the content is that of `onto`, the branch is reset to `onto`, and no
+    /// commit is made. Transactions of a linear database that are open on the branch are not
+    /// disturbed, because its content stays. Commits that [retention](Page::set_retention) has
+    /// removed do not forbid a squash onto the first commit.
     ///
-    /// Nothing else may lead through a commit that is replaced: no other branch, whether it leaves
-    /// this one there or at its head, no tag, no open transaction of a [connection](Page::connect)
-    /// or [branching database](Page::branching_database), nothing that a
-    /// [`Receiver`](crate::Receiver) has added, no copy of the page that has it. Whatever does
-    /// would have the replaced changes as its own, and a merge with it would bring old values back.
-    /// The error names it, and the commit onto which the branch can be squashed instead: where the
-    /// other one leaves it, or a later commit if more than that forbids the squash.
+    /// No replaced commit may be reachable from anything else: no other branch, whether it forks
+    /// there or at the head, no tag, no open transaction of a [connection](Page::connect) or
+    /// [branching database](Page::branching_database), nothing that a [`Receiver`](crate::Receiver)
+    /// has added; and no other copy of the page may have it. Otherwise these would have the
+    /// replaced changes as their own, and a merge with them would bring old values back. The error
+    /// names the ref, and the commit onto which the branch can be squashed instead: where the ref
+    /// forks from the branch, or a later commit if more refs forbid the squash.
     ///
-    /// What other copies have, a page knows of commits that are at its [remote](Page::remote), and
-    /// of changes that were made on another device. Give each other copy a branch at the commit
-    /// that it had last. While commits are being sent to a remote or to another copy, nothing says
-    /// so: set a tag at the newest one before they are sent, and remove it once they are
-    /// [marked](crate::PageRemote::mark_synced). It forbids the squash.
+    /// A page knows that other copies have commits that are at its [remote](Page::remote), and
+    /// changes that were made on another device. For other copies, give each a branch at the commit
+    /// that it had last. While commits are being sent to a remote or to another copy, no row says
+    /// so: set a tag at the newest one before they are sent, which forbids the squash, and remove
+    /// it once they are [marked](crate::PageRemote::mark_synced).
     ///
-    /// Gets the commits that are replaced, those that lead to `onto` or to a name and are as new as
-    /// these, and the names of all branches and tags, and writes one transaction. Loads and writes
-    /// no node.
+    /// Gets the commits that are replaced, the ancestors of `onto` and of all refs that are as new
+    /// as these, and all refs, and writes one transaction. Loads and writes no node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -61,8 +60,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::CannotSquash`] if `onto` does not lead to the head, or if something else
-    /// leads through a commit that would be replaced. If there is no such branch or commit, the
+    /// [`LedgerError::CannotSquash`] if `onto` is no ancestor of the head, or if a commit that
+    /// would be replaced is reachable from anything else. If there is no such branch or commit, the
     /// branch has several heads or is changed at the same time, the message is longer than 4,096
     /// bytes with the author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
@@ -94,7 +93,7 @@ impl Page {
         if let Err(error) = replaced.check(&shared.read()?, is_cut_off) {
             return Err(match shared.open.rows.keeps(&shared.read()?)? == keeps {
                 true => error,
-                // A commit that was named may have gone meanwhile.
+                // The keep set has changed: a commit of a ref may have been pruned meanwhile.
                 false => moved(),
             });
         }
@@ -112,8 +111,8 @@ impl Page {
         if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
             return Err(moved());
         }
-        // So nothing else names one of the commits since they were checked, and none is at the
-        // remote since.
+        // The keep set has not changed, so no ref has begun to reach the commits since they were
+        // checked, and none was marked as synced.
         shared.commit_in(&tx, onto)?;
         shared.open.rows.remove_head(&mut tx, branch, &state.head)?;
         let head = match &new {

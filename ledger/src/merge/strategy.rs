@@ -1,4 +1,4 @@
-//! Who decides what comes of a merge.
+//! The interface of what decides the content of a merge.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::page::shared::Shared;
 use crate::page::write::Draft;
 use crate::process::pins::Pin;
 
-/// A state that takes part in a merge. It is not removed meanwhile.
+/// A state that takes part in a merge, pinned.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
     pub(crate) commit: CommitId,
@@ -17,7 +17,7 @@ pub(crate) struct Version {
     pub(crate) pin: Pin,
 }
 
-/// Two versions that both have changes, and the one that they are compared with.
+/// Two versions that both have changes, and their base.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreeVersions {
     pub(crate) base: Version,
@@ -32,7 +32,7 @@ impl ThreeVersions {
     }
 }
 
-/// Decides what comes of two versions.
+/// Decides the content of a merge.
 pub(crate) trait Strategy {
     /// The content of the merge. Nothing is written yet.
     fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft>;

@@ -1,5 +1,5 @@
-//! What leads through commits that a squash would replace: it has their changes as its own then,
-//! and a merge with it would take them a second time.
+//! Finds what forbids a squash: refs from which the replaced commits are reachable. They would keep
+//! the replaced changes as their own, and a merge with them would apply these a second time.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -12,12 +12,12 @@ use crate::page::shared::{Parent, Shared};
 use crate::rows::process::{Held, leases};
 use crate::rows::statuses::Remote;
 
-/// What can lead through a commit.
+/// What can reach a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Branch(String),
     Tag(String),
-    /// A transaction of a connection that is open, or what a receiver has added.
+    /// An open transaction of a connection, or a commit that a receiver has added.
     Base,
 }
 
@@ -33,8 +33,8 @@ impl Name {
     }
 }
 
-/// The commits that a squash would replace: those that lead to a head, and not to the commit after
-/// which it replaces.
+/// The commits that a squash would replace: the ancestors of the head that are no ancestors of the
+/// commit that stays.
 pub(super) struct Replaced<'s> {
     pub(super) shared: &'s Shared,
     pub(super) branch: &'s str,
@@ -43,14 +43,14 @@ pub(super) struct Replaced<'s> {
 }
 
 impl Replaced<'_> {
-    /// Fails if another name leads through one of them, another copy of the page has one, or one is
-    /// at the remote, where others may have it. `is_cut_off` says that retention has removed
+    /// Fails if one of them is reachable from another ref, another copy of the page has it, or it
+    /// is at the remote, where others may have it. `is_cut_off` says that retention has removed
     /// commits before them.
     ///
-    /// The commit that the error proposes is before none of these, so that a squash onto it is
+    /// The commit that the error proposes is no ancestor of such a commit, so a squash onto it is
     /// possible.
     ///
-    /// Gets each commit once that leads to a name and is as new as these.
+    /// Gets each commit once that is reachable from a ref and is as new as these.
     pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
         let names = self.names(host)?;
         let named = self.named(&names)?;
@@ -80,7 +80,7 @@ impl Replaced<'_> {
         Err(LedgerError::CannotSquash { page, commit, reason, onto })
     }
 
-    /// What names commits, but for the branch itself.
+    /// All refs but the branch itself.
     fn names(&self, host: &dyn KvRead) -> Result<Vec<(Name, CommitId)>> {
         let rows = &self.shared.open.rows;
         let mut names = Vec::new();
@@ -98,15 +98,16 @@ impl Replaced<'_> {
         Ok(names)
     }
 
-    /// Those through which one of these names leads, each with the place of the first one.
+    /// Those that are reachable from one of these refs, each with the index of the first ref.
     fn named(&self, names: &[(Name, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
-        // The commits that lead to a name, the newest first, with the first name to which they do.
+        // The reachable commits, the newest first, each with the first ref that reaches it.
         let mut ahead = BTreeMap::new();
         let oldest = self.range.values().map(|link| link.generation).min().unwrap_or_default();
         let mut hits = BTreeMap::new();
         for (at, (name, id)) in names.iter().enumerate() {
             let link = match (self.shared.commit(id), name) {
-                // A receiver is about to write it, or its transaction is about to be refused.
+                // The pin is of a commit that a receiver is about to write, or of a transaction
+                // that will be refused.
                 (Err(LedgerError::NoCommit { .. }), Name::Base) => None,
                 (found, _) => found?.as_ref().map(Link::from),
             };
@@ -117,12 +118,12 @@ impl Replaced<'_> {
                 break;
             }
             if self.range.contains_key(&id) {
-                // What leads to it is in the range too, or leads to the commit that stays.
+                // Its ancestors are in the range too, or are ancestors of the commit that stays.
                 hits.insert(id, at);
                 continue;
             }
             for parent in &link.parents {
-                // What retention has removed leads to nothing.
+                // A pruned commit has no known ancestors.
                 let found = match self.shared.parent(parent, &id)? {
                     Parent::Here(commit) => Some(Link::from(&commit)),
                     Parent::First | Parent::Pruned(_) => None,
@@ -167,13 +168,13 @@ impl Replaced<'_> {
         Ok((true, synced))
     }
 
-    /// The oldest commit but the head to which all of these lead and through which each way to the
-    /// head goes. So nothing after it leads to one of them. It is not the first commit if commits
-    /// before them are gone.
+    /// The oldest commit, other than the head, that has all of these as ancestors and lies on every
+    /// path to the head. So no commit after it is an ancestor of one of them. It is not the first
+    /// commit if commits before them are gone.
     fn before(&self, forbidding: &BTreeSet<CommitId>, is_cut_off: bool) -> Option<CommitId> {
         let mut found = None;
         let mut ahead = BTreeSet::from([(self.range.get(&self.head)?.generation, self.head)]);
-        // Parents come after their children, so all that is left leads to a commit that is alone.
+        // Parents come after their children, so a commit that is left alone lies on every path.
         while let Some((_, id)) = ahead.pop_last() {
             if is_cut_off && id == CommitId::FIRST {
                 break;
@@ -185,7 +186,7 @@ impl Replaced<'_> {
                 break;
             }
             for parent in self.range.get(&id).into_iter().flat_map(|link| &link.parents) {
-                // The first commit stands for all that are not in the range: ways go there too.
+                // The first commit stands for all that are not in the range: paths go there too.
                 let before = (0, CommitId::FIRST);
                 ahead.insert(self.range.get(parent).map_or(before, |of| (of.generation, *parent)));
             }

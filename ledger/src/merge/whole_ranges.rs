@@ -1,4 +1,4 @@
-//! Ranges of keys that a merge takes from one side as a whole.
+//! A merger that takes some ranges of keys from one side as a whole.
 
 use permazen_kv::{KeySpan, KvWrite};
 
@@ -6,9 +6,9 @@ use super::merger::{Conflict, KeyClass, Merger, Resolution};
 use super::sides::MergeSides;
 use crate::error::{LedgerError, Result};
 
-/// Lets another merger decide, and fails where a merge would mix what both sides have made of some
-/// ranges of keys: in the merge, these ranges are as one of the two sides has them. It needs to
-/// know nothing of what lies there.
+/// Lets another merger decide, and refuses a merge that would mix changes of both sides in some
+/// ranges of keys: in the merge, these ranges are as on one of the two sides. It needs to know
+/// nothing of their content.
 ///
 /// So a merge of an object database does not mix the tables of schemas of two devices that have
 /// recorded different ones:
@@ -25,8 +25,8 @@ use crate::error::{LedgerError, Result};
 /// # drop(merger);
 /// ```
 ///
-/// What both sides have changed in the same way is no hindrance. If one side has all changes of the
-/// other one, and more, the ranges are as that side has them.
+/// Entries that both sides have changed in the same way are allowed. If one side has all changes of
+/// the other one, and more, its ranges are taken.
 #[derive(Debug, Clone)]
 pub struct WholeRanges<M> {
     merger: M,
@@ -35,8 +35,8 @@ pub struct WholeRanges<M> {
 }
 
 impl<M: Merger> WholeRanges<M> {
-    /// What a merger decides outside of these ranges. The reason is what the error says: why it is
-    /// one, and what to do.
+    /// `merger` decides outside of these ranges. `reason` is for the error: why the merge is
+    /// refused, and what to do.
     pub fn new(merger: M, ranges: &[KeySpan<'_>], reason: impl Into<String>) -> Self {
         let owned = |span: &KeySpan<'_>| (span.min.to_vec(), span.max.map(<[u8]>::to_vec));
         WholeRanges { merger, spans: ranges.iter().map(owned).collect(), reason: reason.into() }

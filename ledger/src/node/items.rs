@@ -8,7 +8,7 @@ pub(crate) const MAX_KEY_LEN: usize = 8_192;
 /// The longest value that lies in a leaf.
 pub(crate) const MAX_INLINE_LEN: usize = 512;
 
-/// What an item counts for the boundaries of levels, besides its key and payload.
+/// The size of an item, besides its key and payload, when boundaries of levels are chosen.
 pub(crate) const ITEM_SIZE: u64 = 8;
 
 /// How many bytes a reference to a long value and one to a child have.
@@ -18,7 +18,7 @@ pub(crate) const REFERENCE_LEN: usize = Digest::LEN + 8;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Priority {
-    /// They must. So is everything that is put.
+    /// They must. Every put is eager unless it says otherwise.
     #[default]
     Eager,
     /// A page that is [attached to a remote](crate::PageRemote) need not have it, if it has more
@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// As it lies in a payload.
+    /// The flag in a payload.
     pub(crate) fn flags(self) -> u16 {
         match self {
             Priority::Eager => 0,
@@ -43,7 +43,8 @@ pub(crate) const LAZY: u16 = 1 << 15;
 /// The payload refers to a long value.
 pub(crate) const REFERENCE: u16 = 1 << 14;
 
-/// What belongs to a key in a node: in a leaf a value or a reference to it, above a child.
+/// The payload of a key in a node: in a leaf a value or a reference to it, in an inner node a
+/// child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Payload<'a> {
     /// [`LAZY`] and [`REFERENCE`].
@@ -62,7 +63,7 @@ impl<'a> Payload<'a> {
         if self.flags & LAZY == 0 { Priority::Eager } else { Priority::Lazy }
     }
 
-    /// The size of an item with this payload and a key of so many bytes.
+    /// The size of an item with this payload and a key of `key_len` bytes.
     pub(crate) fn size(&self, key_len: usize) -> u64 {
         (key_len + self.bytes.len()) as u64 + ITEM_SIZE
     }

@@ -1,4 +1,4 @@
-//! A node, searched as it lies.
+//! A node, searched in its encoded form.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::error::{LedgerError, Result};
 use crate::node::items::Items;
 use crate::value::reference::Reference;
 
-/// No tree is higher.
+/// The greatest level of a node.
 const MAX_LEVEL: u8 = 40;
 
 const HEADER: usize = 8;
@@ -33,8 +33,7 @@ pub(crate) struct Node {
     items_at: usize,
     /// How many entries it has, or are below it.
     entries: u64,
-    /// The children that were compared with what this node says of them: one bit for each. Empty in
-    /// a leaf.
+    /// One bit for each child that was compared with what this node says of it. Empty in a leaf.
     known: Box<[AtomicU64]>,
 }
 
@@ -220,7 +219,8 @@ impl Node {
     /// The size of the items up to this one, which is included: what the boundaries of levels
     /// count.
     pub(crate) fn size_to(&self, at: usize) -> u64 {
-        // Without the head of each item, and with its prefix and the constant of an item.
+        // The offset counts the two bytes of each item's head, which do not count here, and not its
+        // prefix and the constant of an item, which do.
         #[allow(clippy::cast_possible_truncation, reason = "8")]
         let item_size = ITEM_SIZE as usize;
         let bytes = self.offset(at) + (at + 1) * (self.prefix().len() + item_size - 2);
@@ -315,9 +315,9 @@ impl Node {
         }
     }
 
-    /// How many items from a position on are the same as those of another node from another
-    /// position on, as far as their bytes show it without a look at each: fewer than there are if
-    /// the prefixes of the nodes differ.
+    /// How many items from a position on equal those of another node from another position on.
+    /// Bytes are compared as a whole, so it is 0 if the prefixes of the nodes differ, even if items
+    /// are equal.
     pub(crate) fn same_items(&self, at: usize, other: &Node, other_at: usize) -> usize {
         if self.prefix() != other.prefix() {
             return 0;
@@ -337,14 +337,14 @@ impl Node {
         &self.bytes[self.items_at..]
     }
 
-    /// Whether the child at this position has been compared with what this node says of it, so that
-    /// it need not be again: both are named by their digests.
+    /// Whether the child at this position was compared with what this node says of it. It need not
+    /// be compared again, because both are named by their digests.
     pub(crate) fn is_known(&self, at: usize) -> bool {
         let word = self.known.get(at / 64).map_or(0, |word| word.load(Relaxed));
         word & 1 << (at % 64) != 0
     }
 
-    /// Notes that the child at this position is what this node says.
+    /// Records that the child at this position is what this node says.
     pub(crate) fn set_known(&self, at: usize) {
         if let Some(word) = self.known.get(at / 64) {
             word.fetch_or(1 << (at % 64), Relaxed);

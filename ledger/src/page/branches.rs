@@ -18,7 +18,7 @@ impl Page {
     }
 
     /// The heads of a branch, the oldest first. A branch has several heads if [branching
-    /// databases](Page::branching_database) have committed at the same time, and they are not
+    /// databases](Page::branching_database) have committed at the same time, and the heads are not
     /// merged yet.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl Page {
         Ok(tx.commit()?)
     }
 
-    /// Makes a commit the only head of a branch. Transactions that are open on the branch fail and
-    /// run again.
+    /// Makes a commit the only head of a branch. Open transactions on the branch conflict and run
+    /// again.
     ///
     /// # Errors
     /// If there is no such branch or commit, or if the host fails.
@@ -131,7 +131,7 @@ impl Page {
         LedgerError::NoSuch { page: self.shared.page(), what: "tag", name: name.to_owned() }
     }
 
-    /// Gives a commit a tag, which no other commit has then. Writes two rows.
+    /// Sets a tag at a commit. If another commit has the tag, it is moved. Writes two rows.
     ///
     /// # Errors
     /// If the name is empty, has more than 255 bytes or a zero byte, if there is no such commit, or
@@ -146,7 +146,7 @@ impl Page {
         Ok(tx.commit()?)
     }
 
-    /// Takes a tag away.
+    /// Removes a tag.
     ///
     /// # Errors
     /// If there is no such tag, or if the host fails.

@@ -20,9 +20,9 @@ pub(crate) struct NodeCache {
     pub(crate) longest_whole: u64,
 }
 
-/// Which part of the cache belongs to nodes that were asked for again since they came. The rest is
-/// for nodes that are new: the next commit, merge or reader asks for many of those of the last
-/// commit, while those that it replaced were asked for often.
+/// The share of the cache for nodes that were loaded again since they were inserted. The rest is
+/// for new nodes: the next commit, merge or reader loads many nodes of the last commit, while the
+/// nodes that it has replaced were loaded often and are not needed any more.
 const HOT: f64 = 0.3;
 
 /// The number of the next cache of this process.
@@ -39,7 +39,7 @@ impl NodeCache {
             Ok(options) => {
                 Cache::with_options(options, Bytes, ByDigest, DefaultLifecycle::default())
             }
-            // The options above have all that is asked for.
+            // Cannot happen: the options above are complete.
             Err(_) => Cache::with(1_024, bytes, Bytes, ByDigest, DefaultLifecycle::default()),
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which commits a page keeps, and the removal of the others.
+//! Retention, and garbage collection.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
 
-/// How long a slice waits for the right to write.
+/// How long a slice waits for the write lock of the host.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 impl Page {
-    /// Which commits the page keeps: all that a branch or tag leads to, unless set.
+    /// Which commits the page keeps: all that are reachable from a branch or tag, unless set.
     ///
     /// # Errors
     /// If the page is gone, or the host fails.
@@ -25,7 +25,7 @@ impl Page {
         Ok(parameters.ok_or(LedgerError::PageGone { page: rows.page })?.retention)
     }
 
-    /// Sets which commits the page keeps. What is not kept goes with the next
+    /// Sets which commits the page keeps. The others are removed by the next
     /// [collection](Page::collect).
     ///
     /// # Errors
@@ -46,12 +46,11 @@ impl Page {
         Ok(tx.commit()?)
     }
 
-    /// Why the page keeps a commit: all reasons there are. None if nothing keeps it, so that it
-    /// goes with a [collection](Page::collect), and none for the first commit, which is always
-    /// there.
+    /// All reasons why the page keeps a commit. Empty if it is not kept, so that a
+    /// [collection](Page::collect) removes it, and for the first commit, which always exists.
     ///
-    /// With most rules, old commits stay because an old branch left the others there: merging it
-    /// needs them. This names the branch.
+    /// With most rules, old commits stay because an old branch forked from the others there:
+    /// merging it needs them. The reason names the branch.
     ///
     /// Gets all commits, and computes what merges need once for each branch. Memory: about 64 bytes
     /// for each commit.
@@ -86,17 +85,17 @@ impl Page {
     }
 
     /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts
-    /// of values that no commit leads to. Says how much that was.
+    /// of values that are unreachable from commits. Returns how many.
     ///
-    /// It need not be called: while a page is open, a thread does the same where more than a
-    /// quarter of the page may be garbage. Readers and writers go on meanwhile: it works in slices,
-    /// of which each has the right to write for a few milliseconds. A commit goes two minutes after
-    /// a collection has found that it is not kept, because a transaction of another process may
-    /// have begun on it; at once in a repository that was opened
-    /// [alone](crate::RepositoryBuilder::alone). So the first call may only find what a later one
-    /// removes, in this process or another.
+    /// It need not be called: while a page is open, the maintenance thread does the same when more
+    /// than a quarter of the page may be garbage. Readers and writers go on meanwhile: it works in
+    /// slices, each of which holds the write lock of the host for a few milliseconds. A commit is
+    /// removed two minutes after a collection has found that it is not kept, because a transaction
+    /// of another process may have begun on it; at once in a repository with
+    /// [exclusive](crate::RepositoryBuilder::alone) access. So the first call may only find what a
+    /// later one removes, in this process or another.
     ///
-    /// Gets all commits, and loads each node once; of chunks only the heads of their rows are read.
+    /// Gets all commits, and loads each node once; of chunks it reads only the heads of their rows.
     /// Memory: about 64 bytes for each commit, and a few bits for each piece.
     ///
     /// ```
@@ -119,10 +118,10 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// [`LedgerError::Busy`] if another process collects at the moment. If something is damaged, so
-    /// that what is needed cannot be known: then nothing is removed but commits that are not kept.
-    /// If the page is gone, or the host fails. What was removed until then stays removed, and the
-    /// next collection goes on.
+    /// [`LedgerError::Busy`] if another process collects at the moment. If a piece is damaged, so
+    /// that reachability is not known: then only commits that are not kept are removed. If the page
+    /// is gone, or the host fails. What was removed until then stays removed, and the next
+    /// collection goes on.
     pub fn collect(&self) -> Result<Collected> {
         self.shared.care.collect(WAIT)
     }

@@ -1,4 +1,4 @@
-//! A content that is not stored yet: it can be read, and changed again.
+//! Makes a draft readable before it is stored, so that it can be changed again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::process::streams::Content;
 use crate::value::index::Index;
 use crate::value::reference::Reference;
 
-/// What is new in a content.
+/// The new nodes and pieces of a draft, by their digests.
 #[derive(Debug)]
 pub(crate) struct Drafted {
     nodes: HashMap<Digest, Arc<Node>>,
@@ -48,7 +48,8 @@ impl Drafted {
 }
 
 impl Draft {
-    /// This content with changes: what is new in both, without what the changes have replaced.
+    /// This draft with changes: the new pieces of both, without those that the changes have
+    /// replaced.
     pub(crate) fn then(self, changed: Draft) -> Result<Draft> {
         let mut all = Draft { root: changed.root, ..self };
         all.nodes.extend(changed.nodes);
@@ -68,7 +69,7 @@ impl Draft {
     }
 }
 
-/// What a root leads to among what is new.
+/// The new pieces that are reachable from a root.
 #[derive(Default)]
 struct Needed {
     nodes: HashSet<Digest>,

@@ -1,4 +1,4 @@
-//! Entries with what is here of their values.
+//! Lists entries with their values, as far as these are stored here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -112,11 +112,11 @@ impl Iterator for ChangedEntries {
 }
 
 impl PageSnapshot {
-    /// The entries with keys in a span. A value that is not here, or is too long to be given in one
-    /// piece, is listed without its bytes; nothing is asked of the [source](Page::set_source).
+    /// The entries with keys in a span. A value that is absent, or over the limit for whole values,
+    /// is listed without its bytes; the [source](Page::set_source) is not asked.
     ///
     /// # Errors
-    /// If the span is none, or a node cannot be loaded.
+    /// If the span is invalid, or a node cannot be loaded.
     pub fn entries(&self, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
         span.check()?;
         let range = Some(self.cursor(span, direction)?);
@@ -126,8 +126,8 @@ impl PageSnapshot {
 
 impl Page {
     /// The entries of a span that differ between two commits in value or priority, as
-    /// [`diff`](Page::diff) gives them, but without the bytes of values of more than 512 bytes:
-    /// their digests are compared. So it works whether these are here or not.
+    /// [`diff`](Page::diff) returns them, but without the bytes of values of more than 512 bytes:
+    /// their digests are compared. So it works whether these values are stored here or absent.
     ///
     /// # Errors
     /// If one of the commits is not in the page, or the host fails.

@@ -1,4 +1,4 @@
-//! Values, with what is here of them.
+//! The value of a listed entry, which may be absent.
 
 use super::protected::Protected;
 use super::whole::reference;
@@ -7,7 +7,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::{Payload, Priority, REFERENCE};
 
-/// A value, which may not be here.
+/// A value, which may be absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EntryValue {
@@ -17,14 +17,13 @@ pub struct EntryValue {
     pub len: u64,
     /// The digest of its top piece: equal values have equal digests. `None` for up to 512 bytes.
     pub digest: Option<Digest>,
-    /// The value. `None` if it is not here, was not asked for, or is longer than what is given in
-    /// one piece
+    /// The value. `None` if it is absent, was not requested, or is over the limit for whole values
     /// ([`RepositoryBuilder::longest_whole_value`](crate::RepositoryBuilder::longest_whole_value)).
     pub bytes: Option<Vec<u8>>,
 }
 
 impl EntryValue {
-    /// What an entry says of its value.
+    /// The value without the bytes of a long one.
     pub(super) fn of(payload: Payload<'_>) -> Result<Self> {
         let priority = payload.priority();
         if payload.flags & REFERENCE == 0 {
@@ -35,7 +34,7 @@ impl EntryValue {
         Ok(EntryValue { priority, len: value.len, digest: Some(value.top), bytes: None })
     }
 
-    /// The same with the bytes that are here.
+    /// The value with its bytes, if they are stored here.
     pub(crate) fn read(
         page: &Protected,
         commit: &CommitId,

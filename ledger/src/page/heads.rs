@@ -1,4 +1,4 @@
-//! Commits on branches that can have several heads.
+//! Makes commits on branches that can have several heads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::rows::page::Head;
 use crate::rows::process::Held;
 use crate::watch::follow::Position;
 
-/// How often heads are read again because others have changed them.
+/// How often heads are read again because they were changed meanwhile.
 const ATTEMPTS: usize = 100;
 
-/// How far is looked whether a commit beside the heads needs one that is about to go.
+/// How many commits are visited to tell whether a new head needs an expiring commit.
 const STEPS: usize = 64;
 
 impl Shared {
-    /// The commit at this position, on which a head of the branch is to be made. As long as the pin
-    /// is held, what merging that head with the others needs is not removed.
+    /// The commit at this position, on which a head of the branch is about to be made. While the
+    /// pin is held, the commits that merging that head with the others needs are kept.
     ///
     /// # Errors
-    /// [`LedgerError::NoCommit`] if it is no head of the branch: then what is between may be about
-    /// to go.
+    /// [`LedgerError::NoCommit`] if it is no head of the branch: then commits between it and the
+    /// heads may be expiring.
     pub(crate) fn base(&self, branch: &str, position: &Position) -> Result<(Pin, Option<Commit>)> {
         let id = position.commit;
         self.open.held(Held::Base, |host| {
@@ -42,8 +42,8 @@ impl Shared {
     }
 
     /// Adds a commit to a branch: in place of its parent if that is a head, as a further head
-    /// otherwise. Waits so long for the right to write to the host. Gives its ID, and how many
-    /// heads there are then.
+    /// otherwise. Waits at most `wait` for the write lock of the host. Returns its ID, and the
+    /// number of heads.
     ///
     /// # Errors
     /// [`LedgerError::BranchMoved`] if the branch was reset or removed since `base`.
@@ -59,7 +59,7 @@ impl Shared {
         loop {
             let options = TxOptions::writing().with_wait(wait.saturating_sub(begun.elapsed()));
             match self.write_beside((branch, base), (&id, commit), draft, &options) {
-                // Nothing was changed, and nothing has to be built again.
+                // A conflict has changed nothing, and the draft stays valid.
                 Err(LedgerError::Host(error)) if error.is_retryable() && begun.elapsed() < wait => {
                 }
                 result => {
@@ -98,10 +98,10 @@ impl Shared {
         Ok(heads.len() + usize::from(!replaced))
     }
 
-    /// Whether a commit on this base, beside the heads, may need a commit that is about to go: the
-    /// base, or what merging it with the heads needs. If not, nothing that was computed before
-    /// removes one of these: a commit goes a while after it has got a time for that, and whoever
-    /// takes the time away raises what keeps.
+    /// Whether a commit on this base, beside the heads, may need an expiring commit: the base, or
+    /// what merging it with the heads needs. If it does not, no keep set that was computed before
+    /// can remove one of these, because a commit is only removed after its grace time, and clearing
+    /// that time raises the version of the keep set. So the version need not be raised here.
     fn may_need_expiring(
         &self,
         host: &dyn KvRead,
@@ -124,7 +124,7 @@ impl Shared {
             if rows.is_expiring(host, &id)? {
                 return Ok(true);
             }
-            // As retention goes: down to the latest commit that each path leads through.
+            // The same rule as in the keep set: down to the latest commit that lies on every path.
             if ahead.is_empty() {
                 return Ok(false);
             }
@@ -161,7 +161,7 @@ impl Shared {
             self.end(tx, &id)?;
             self.made(draft, &id);
         } else {
-            // It was a merge that led to no head.
+            // The merge was made before as the base of another one, and may be expiring.
             rows.keep(&mut tx, &id)?;
             self.end_without_new(tx, &id)?;
         }
@@ -169,8 +169,8 @@ impl Shared {
         Ok(Attempt::Committed(id))
     }
 
-    /// Makes a commit a head of a branch, in place of those that lead to it. If it leads to one
-    /// itself, nothing is to be done.
+    /// Makes a commit a head of a branch, in place of its ancestors among the heads. If it is an
+    /// ancestor of a head itself, nothing changes.
     pub(crate) fn add_head(self: &Arc<Self>, branch: &str, id: &CommitId) -> Result<()> {
         for _ in 0..ATTEMPTS {
             let found = self.lookout.heads(branch)?;

@@ -1,4 +1,4 @@
-//! Goes through commits.
+//! Walks the history of a commit.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -9,8 +9,8 @@ use crate::commit::encoding::Commit;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 
-/// The commits that lead to one, each before its parents: by generation and ID, descending. It ends
-/// before commits that are not kept any more.
+/// The ancestors of a commit and itself, each before its parents: by generation and ID, descending.
+/// It ends before commits that are not kept any more.
 ///
 /// Gets each commit once from the host.
 pub struct Log {
@@ -31,7 +31,8 @@ impl fmt::Debug for Log {
 impl Log {
     pub(super) fn new(shared: Arc<Shared>, from: CommitId) -> Result<Self> {
         let mut log = Log { shared, next: BTreeSet::new(), loaded: HashMap::new(), pruned: None };
-        // A commit that is not there is an error, the parents of one can be pruned.
+        // Only the parents of a commit can be pruned; if the commit itself is not stored, that is
+        // an error.
         log.shared.commit(&from)?;
         log.add(&from, &from)?;
         Ok(log)
@@ -63,7 +64,8 @@ impl Iterator for Log {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (_, id) = self.next.pop_last()?;
-        // A parent has a smaller generation, so nobody asks for this commit again.
+        // Children have larger generations, so all of them were returned before, and the commit is
+        // not needed again.
         let commit = self.loaded.remove(&id)?;
         for parent in commit.parents() {
             if let Err(error) = self.add(parent, &id) {
@@ -75,7 +77,7 @@ impl Iterator for Log {
     }
 }
 
-/// Whether a commit that is no longer here leads to another one, as far as what is here tells.
+/// Whether a pruned commit is an ancestor of another one, as far as the stored history tells.
 pub(super) fn pruned_leads_to(
     shared: &Arc<Shared>,
     (ancestor, generation): (&CommitId, u64),
@@ -114,7 +116,7 @@ pub(super) fn leads_to(
         }
     }
     match log.pruned() {
-        // It may have led there.
+        // The ancestor may lie in the pruned history.
         Some((newest, id)) if newest > generation => {
             Err(LedgerError::BaseMissing { page: shared.page(), commit: id })
         }

@@ -1,4 +1,4 @@
-//! Looks for commits on the branches of a page, for those who want to know.
+//! Polls the heads of branches of a page, and notifies observers.
 
 use std::any::Any;
 use std::fmt;
@@ -12,7 +12,7 @@ use permazen_kv::{KvDatabase, KvRead, TxOptions};
 use crate::error::{LedgerError, Result};
 use crate::rows::page::{Head, Rows};
 
-/// How long the thread waits before it looks again, unless set.
+/// The polling interval, unless set.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The heads of a branch, the oldest first, and how often it was reset.
@@ -22,24 +22,24 @@ pub(crate) struct BranchHeads {
     pub(crate) resets: u64,
 }
 
-/// Who wants to know of the heads of a branch.
+/// Is notified of the heads of a branch.
 pub(crate) trait Onlooker: Any + Send + Sync {
     /// The branch.
     fn branch(&self) -> &str;
 
-    /// Whether it wants to know more. Called under the lock of the lookout, so it must not wait.
+    /// Whether it is still needed. Called under the lock of the poller, so it must not wait.
     fn is_needed(&self) -> bool;
 
-    /// Gets the heads as they are, perhaps the same as before. Called without a lock and outside of
+    /// Receives the present heads, perhaps the same as before. Called without a lock and outside of
     /// any transaction of the host.
     fn look(&self, heads: &BranchHeads);
 
-    /// The heads could not be read. Who gives that error to somebody reads them again. Called as
-    /// `look` is.
+    /// The heads could not be read. An observer that returns errors to a caller reads the heads
+    /// itself, and gets the error. Called like `look`.
     fn look_failed(&self);
 }
 
-/// One thread for all onlookers of a page. There is none while nobody wants to know.
+/// One thread for all observers of a page. It ends when no observer is left.
 pub(crate) struct Lookout {
     host: Arc<dyn KvDatabase>,
     rows: Rows,
@@ -50,9 +50,9 @@ pub(crate) struct Lookout {
 struct State {
     onlookers: Vec<Arc<dyn Onlooker>>,
     running: bool,
-    /// This process has committed since the last look.
+    /// The thread was woken, for example by a commit of this process.
     called: bool,
-    /// There is an onlooker that must be told, whether the host has changed or not.
+    /// An observer must be notified even if the host has not changed.
     added: bool,
     interval: Duration,
 }
@@ -90,8 +90,8 @@ impl Lookout {
         Ok(BranchHeads { heads, resets: self.rows.resets(tx, branch)? })
     }
 
-    /// Adds an onlooker, which has seen the heads itself before. `instead` says which one it
-    /// replaces.
+    /// Adds an observer, which has read the heads itself before. Observers for which `instead`
+    /// returns `true` are replaced.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -119,8 +119,7 @@ impl Lookout {
         Ok(())
     }
 
-    /// Lets the thread look at once, because a branch has changed or an onlooker is not needed any
-    /// more.
+    /// Wakes the thread, because a branch has changed or an observer is not needed any more.
     pub(crate) fn call(&self) {
         let mut state = self.lock();
         if state.running {
@@ -129,7 +128,7 @@ impl Lookout {
         }
     }
 
-    /// Lets the thread look at once, and tell what it sees, although it may be the same as before.
+    /// Wakes the thread, and lets it notify all observers even if the host has not changed.
     pub(crate) fn call_anew(&self) {
         self.lock().added = true;
         self.call();
@@ -138,17 +137,17 @@ impl Lookout {
     fn run(&self) {
         let mut seen = None;
         while let Some((onlookers, added)) = self.wait() {
-            // Since a new onlooker has seen the heads, this thread may have seen newer ones, of
-            // which it told the others only.
+            // After a new observer has read the heads, this thread may have read newer ones, and
+            // have notified only the others. So it notifies all once more.
             let known = if added { None } else { seen };
-            // A panic of the host must not end the thread, for then nobody would be told anything
-            // any more.
+            // A panic of the host must not end the thread, or no observer would be notified any
+            // more.
             let looked = catch_unwind(AssertUnwindSafe(|| self.look(&onlookers, known)));
             seen = match looked {
                 Ok(Ok(version)) => version,
                 Ok(Err(_)) | Err(_) => {
                     for onlooker in &onlookers {
-                        // Nor must one of the program, which may be told something now.
+                        // Nor must a panic in code of the program that the observer calls.
                         let _ = catch_unwind(AssertUnwindSafe(|| onlooker.look_failed()));
                     }
                     None
@@ -157,7 +156,7 @@ impl Lookout {
         }
     }
 
-    /// Waits for the next look. `None` once nobody wants to know.
+    /// Waits for the next poll. `None` once no observer is needed.
     fn wait(&self) -> Option<(Vec<Arc<dyn Onlooker>>, bool)> {
         let mut state = self.lock();
         if !state.called {
@@ -175,15 +174,15 @@ impl Lookout {
         Some((state.onlookers.clone(), added))
     }
 
-    /// Tells the heads, unless the version of the host is the one that was `seen`. What could not
-    /// be read is read again with the next look.
+    /// Notifies the observers, unless the version of the host is the one that was `seen`. Heads
+    /// that could not be read are read again by the next poll.
     fn look(&self, onlookers: &[Arc<dyn Onlooker>], seen: Option<u64>) -> Result<Option<u64>> {
         let tx = self.host.begin(&TxOptions::reading())?;
         let version = tx.version();
         if version.is_some() && version == seen {
             return Ok(version);
         }
-        // A damaged row of one branch is no reason to tell those of others nothing.
+        // A damaged row of one branch must not silence the observers of others.
         let heads = |onlooker: &Arc<dyn Onlooker>| self.heads_in(&tx, onlooker.branch()).ok();
         let found: Vec<_> = onlookers.iter().map(heads).collect();
         drop(tx);

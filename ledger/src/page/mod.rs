@@ -2,13 +2,13 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what all handles of a page have in common | `shared.rs`; `cache.rs` has nodes in memory, `lookout.rs` looks for new commits, `open_pages.rs` knows which pages are open |
-//! | reading one version | `snapshot.rs`; `value.rs` a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list what is here of values; `protected.rs` keeps what is read from being removed |
-//! | making commits | `write.rs`; `words.rs` says what they say, `stream.rs` writes a value in parts, `drafted.rs` lets a content be read before it is a commit, `heads.rs` lets a branch have several heads, `restore.rs` makes an old content a new commit |
-//! | names and history | `branches.rs` has branches and tags, `history.rs` goes through commits, `differences.rs` compares versions |
-//! | what goes | `collection.rs` says which commits are kept, `references.rs` whether there are reference rows |
-//! | values that are not here | `fetch/` gets them, with `requests.rs` |
-//! | commits from elsewhere | `receive/` takes them |
+//! | shared by all handles of a page | `shared.rs`; `cache.rs` caches nodes, `lookout.rs` polls heads, `open_pages.rs` has the open pages |
+//! | reading one version | `snapshot.rs`; `value.rs` reads a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list entries; `protected.rs` pins commits |
+//! | making commits | `write.rs`; `words.rs` has author and message, `stream.rs` writes a value in parts, `drafted.rs` reads a draft, `heads.rs` makes several heads, `restore.rs` restores an old content |
+//! | refs and history | `branches.rs` has branches and tags, `history.rs` walks history, `differences.rs` diffs versions |
+//! | garbage | `collection.rs` has retention and collection, `references.rs` the reference rows |
+//! | absent values | `fetch/` fetches them, with `requests.rs` |
+//! | commits from elsewhere | `receive/` |
 
 mod branches;
 pub(crate) mod cache;
@@ -85,15 +85,15 @@ impl Page {
 
     /// A branch as a database whose commits never fail because of others: a transaction begins on
     /// the commit that this handle follows, and its own commit is made on that one. If others have
-    /// committed there meanwhile, the branch has one head more. They become one as the policy of
-    /// the page says ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)), or
-    /// with [`merge_heads`](Page::merge_heads).
+    /// committed there meanwhile, the branch gets a further head. Heads are merged by the policy of
+    /// the page ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)), or with
+    /// [`merge_heads`](Page::merge_heads).
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{LastOneWins, MAIN, PageId, Repository};
     ///
-    /// // Without threads, nobody merges heads without being asked.
+    /// // Without threads, heads are merged only by `merge_heads`.
     /// let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create()?;
     /// let page = repository.create_page("list", PageId::ROOT)?;
     /// let (ann, bob) = (page.branching_database(MAIN)?, page.branching_database(MAIN)?);
@@ -125,8 +125,8 @@ impl Page {
         PageSnapshot::new(Arc::clone(&self.shared), pin, &root)
     }
 
-    /// The content at a commit as a database that can only be read. An object database opens on it
-    /// without writing, with any of the schemas that were recorded in it then.
+    /// The content at a commit as a read-only database. An object database opens on it without
+    /// writing, with any of the schemas that were recorded in it then.
     ///
     /// ```
     /// use permazen::{Permazen, PermazenObject};
@@ -170,7 +170,7 @@ impl Page {
         Ok(self.shared.open.rows.counts(&self.shared.read()?)?.pieces)
     }
 
-    /// A commit. `None` for the first one, which has nothing but its ID.
+    /// A commit. `None` for the first one, which is not stored.
     ///
     /// # Errors
     /// If there is no such commit, or the host fails.
@@ -178,7 +178,7 @@ impl Page {
         self.shared.commit(id)
     }
 
-    /// The commits that lead to this one, itself included, without the first one: each before its
+    /// The ancestors of this commit, itself included, without the first one: each before its
     /// parents.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl Page {
         Log::new(Arc::clone(&self.shared), from)
     }
 
-    /// Whether a commit is another one or leads to it. Gets the commits between them.
+    /// Whether a commit is another one or an ancestor of it. Gets the commits between them.
     ///
     /// # Errors
     /// If one of them is not in the page, or the host fails.
@@ -198,11 +198,11 @@ impl Page {
     /// The entries of a span that differ between two commits, by their keys.
     ///
     /// Loads only the nodes that both do not share, and the values.
-    /// [`diff_entries`](Page::diff_entries) needs no values, and tells priorities.
+    /// [`diff_entries`](Page::diff_entries) loads no values, and returns priorities.
     ///
     /// # Errors
-    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) if a value is not here. If one
-    /// of them is not in the page, or the host fails.
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) if a value is absent. If one of
+    /// the commits is not in the page, or the host fails.
     pub fn diff(
         &self,
         old: &CommitId,
@@ -216,7 +216,8 @@ impl Page {
         Differences::new(Arc::new(page), commits, (&old.1, &new.1), span, direction)
     }
 
-    /// Runs a function; what this thread commits on the page meanwhile has this author and message.
+    /// Runs a function. Commits that this thread makes on the page meanwhile have this author and
+    /// message.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};

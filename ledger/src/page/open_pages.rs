@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::host::lock_before;
 use crate::policy::merging::PageMerging;
 
-/// What the handles of each page share, while there are any.
+/// The shared state of each open page, while it has handles.
 #[derive(Default)]
 pub(crate) struct OpenPages {
-    /// Nobody who has this waits for anything.
+    /// Held only for a moment, never while waiting.
     pages: Mutex<HashMap<u64, Open>>,
     opening: Mutex<()>,
 }
@@ -29,20 +29,20 @@ impl OpenPages {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread that opens a page that is not open takes this, and may wait for the host then.
-    /// Others that open pages that are open do not wait with it.
+    /// Taken by a thread that opens a page which is not open yet, and may then wait for the host.
+    /// Threads that open a page which is open do not wait for it.
     pub(crate) fn opening(&self, host: &dyn KvDatabase) -> Result<MutexGuard<'_, ()>> {
         Ok(lock_before(host, &self.opening)?)
     }
 
-    /// What the handles of a page share.
+    /// The shared state of a page, if it is open.
     pub(crate) fn known(&self, page: u64) -> (Option<Arc<Shared>>, Option<Arc<PageMerging>>) {
         let pages = self.pages();
         let open = pages.get(&page);
         (open.and_then(|open| open.shared.upgrade()), open.and_then(|open| open.merging.upgrade()))
     }
 
-    /// Adds a page. Those go that nobody has open any more.
+    /// Adds a page, and forgets those without handles.
     pub(crate) fn add(&self, page: u64, shared: &Arc<Shared>, merging: &Arc<PageMerging>) {
         let mut pages = self.pages();
         pages.retain(|_, page| page.shared.strong_count() > 0);

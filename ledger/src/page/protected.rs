@@ -1,4 +1,4 @@
-//! Where what commits have is read, while they are protected.
+//! A page whose content is read at pinned commits.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::process::pins::Pin;
 use crate::tree::nodes::Nodes;
 use crate::value::read::Pieces;
 
-/// A page in which these commits are read. This process does not remove them meanwhile; another one
-/// does if it has to take this one for dead.
+/// A page with pins of the commits that are read. This process does not remove them meanwhile;
+/// another process does only if it takes this one for dead.
 #[derive(Clone)]
 pub(crate) struct Protected {
     pub(crate) shared: Arc<Shared>,
     pins: Vec<Pin>,
-    /// What is read beside what is stored.
+    /// A draft that is read in addition to what is stored.
     drafted: Option<Arc<Drafted>>,
 }
 
@@ -29,12 +29,12 @@ impl Protected {
         Protected { shared, pins, drafted: None }
     }
 
-    /// The same with what is new in a content that is made of these commits.
+    /// Adds a draft that is made of these commits.
     pub(crate) fn with(self, drafted: Drafted) -> Self {
         Protected { drafted: Some(Arc::new(drafted)), ..self }
     }
 
-    /// What an error means to who reads these commits.
+    /// Explains an error as one of a read of these commits.
     fn explained(&self, error: LedgerError) -> LedgerError {
         let commits: Vec<CommitId> = self.pins.iter().map(Pin::commit).collect();
         self.shared.open.explained(error, &commits)

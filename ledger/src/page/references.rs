@@ -10,7 +10,7 @@ use crate::rows::counts::{Counts, Phase};
 use crate::rows::references::References;
 
 impl Page {
-    /// Whether the page keeps reference rows. See [`set_reference_rows`](Page::set_reference_rows).
+    /// Whether the page keeps reference rows: [`set_reference_rows`](Page::set_reference_rows).
     ///
     /// # Errors
     /// If the page is gone, or the host fails.
@@ -23,9 +23,9 @@ impl Page {
     /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A
     /// page does not, unless set.
     ///
-    /// With these rows, a [collection](Page::collect) looks only at what has become garbage, and
-    /// not at the whole page. But each new inner node costs about 85 more rows, each at a random
-    /// place of the host. So they pay for pages with few commits and much garbage in large values.
+    /// With these rows, a [collection](Page::collect) reads only what may have become garbage, and
+    /// not the whole page. But each new inner node costs about 85 more rows, each at a random place
+    /// of the host. So they pay for pages with few commits and much garbage in large values.
     ///
     /// Turning them on writes the rows of all pieces, in slices. It also removes garbage, as a
     /// collection does. Turning them off removes the rows, in slices. Readers and writers go on
@@ -66,12 +66,12 @@ impl Page {
                 References::Kept => return Ok(()),
                 References::Building => break,
                 References::Off if open.rows.has_reference_rows(&tx)? => {
-                    // Rows that are left from before would keep what nothing leads to.
+                    // Rows that are left from an earlier time would keep garbage.
                     drop(tx);
                     clear(open, &options)?;
                 }
                 References::Off if counts.round.phase != Phase::Idle => {
-                    // A round must be over before, since it knows nothing of these rows.
+                    // A running round must end first, because it does not use these rows.
                     drop(tx);
                     self.shared.care.collect(WAIT)?;
                 }
@@ -104,7 +104,7 @@ impl Page {
                 || !open.rows.suspects(&tx, None, 1)?.is_empty();
             counts = Counts {
                 references: References::Off,
-                // The next round looks for what these rows have said.
+                // Suspects become a count, so that the next round looks for them.
                 suspects: counts.suspects + u64::from(has_garbage),
                 ..counts
             };

@@ -1,5 +1,5 @@
-//! Asks the source of a page: at most so many pieces at once, so often at once, and for none that
-//! somebody else waits for.
+//! Requests to the source of a page: limits the pieces of a request and the requests that run at
+//! once, and never requests a piece twice at the same time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,16 +15,16 @@ use crate::ids::PageId;
 use crate::rows::pieces::MAX_PIECE;
 use crate::source::ObjectSource;
 
-/// A request is for at most so many pieces.
+/// The most pieces of a request.
 const PIECES: usize = 32;
 
-/// How long an answer may take if the clock has no end for its limit: a year.
+/// The longest time limit, a year, for limits that overflow the clock.
 const LONG: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// So many requests for a page run at once.
+/// The most requests of a page that run at once.
 const REQUESTS: usize = 5;
 
-/// Whom a page asks.
+/// The source of a page, with its time limit.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) asked: Arc<dyn ObjectSource>,
@@ -33,11 +33,11 @@ pub(super) struct Source {
     pub(super) number: u64,
     /// How long an answer may take.
     pub(super) limit: Duration,
-    /// How often a source had been set when this one was.
+    /// Tells this source apart from those that were set before and after.
     changes: u64,
 }
 
-/// What is asked of the source of a page at the moment.
+/// The requests to the source of a page.
 #[derive(Default)]
 pub(super) struct Requests {
     state: Mutex<State>,
@@ -47,22 +47,21 @@ pub(super) struct Requests {
 #[derive(Default)]
 struct State {
     source: Option<Source>,
-    /// How often the source was set. What was asked before is not waited for by those who come
-    /// after.
+    /// How often the source was set. Fetches do not wait for requests to a former source.
     changes: u64,
-    /// How many requests run, also those for which nobody waits any more.
+    /// How many requests run, including those that have timed out.
     running: usize,
-    /// The pieces that somebody gets.
+    /// The pieces that a thread is fetching.
     claimed: HashMap<Digest, Arc<Claim>>,
 }
 
-/// A piece that somebody gets.
+/// A piece that a thread is fetching.
 #[derive(Default)]
 struct Claim {
     failed: OnceLock<Failure>,
 }
 
-/// Why a piece did not come. Everybody who waits for it is told so.
+/// Why a piece did not arrive. All threads that wait for it get this error.
 #[derive(Debug, Clone)]
 struct Failure {
     /// The number of the page.
@@ -93,16 +92,16 @@ impl From<Failure> for LedgerError {
     }
 }
 
-/// What a source has said to a request.
+/// The answer of a source to a request.
 type Answer = std::result::Result<Vec<Option<Vec<u8>>>, String>;
 
 /// The pieces that a request is for.
 type Group<'g> = &'g [(Kind, Digest)];
 
-/// What is asked, by number, and until when somebody waits for it.
+/// The running requests by number, each with its deadline.
 type Asked<'g> = BTreeMap<usize, (Group<'g>, Instant)>;
 
-/// Pieces that came and have their digests.
+/// Pieces that have arrived and match their digests.
 pub(super) type Arrived = Vec<(Kind, Digest, Vec<u8>)>;
 
 impl fmt::Debug for Requests {
@@ -111,7 +110,7 @@ impl fmt::Debug for Requests {
     }
 }
 
-/// A request that may run. It counts until the source has come back or is another one.
+/// A slot for a running request. It is taken until the source returns, or another source is set.
 struct Slot {
     requests: Arc<Requests>,
     changes: u64,
@@ -128,7 +127,7 @@ impl Drop for Slot {
     }
 }
 
-/// Pieces that nobody else gets until this is dropped.
+/// Pieces that no other thread fetches until this is dropped.
 pub(super) struct Claimed<'r> {
     requests: &'r Arc<Requests>,
     changes: u64,
@@ -160,7 +159,7 @@ impl Requests {
         let former = std::mem::replace(&mut *state, State { source, changes, ..State::default() });
         drop(state);
         self.changed.notify_all();
-        // Its own code may run now.
+        // Dropped without the lock, because it runs code of the program.
         drop(former);
     }
 
@@ -168,8 +167,8 @@ impl Requests {
         self.lock().source.clone()
     }
 
-    /// Takes those of these pieces that nobody else gets. Who asks a former source takes all, and
-    /// keeps nobody from getting them too.
+    /// Claims those of these pieces that no other thread is fetching. A fetch from a former source
+    /// claims all of them, and does not keep other threads from fetching them too.
     pub(super) fn claim(
         self: &Arc<Self>,
         wanted: &[(Kind, Digest)],
@@ -186,11 +185,11 @@ impl Requests {
         Claimed { requests: self, changes, pieces }
     }
 
-    /// Waits until nobody gets one of these pieces any more. Whoever gets them waits for each
-    /// answer only so long.
+    /// Waits until no other thread is fetching one of these pieces. It ends, because each answer
+    /// has a deadline.
     ///
     /// # Errors
-    /// If one of them did not come.
+    /// If one of them did not arrive.
     pub(super) fn wait(&self, wanted: &[(Kind, Digest)]) -> Result<()> {
         let mut state = self.lock();
         for (_, digest) in wanted {
@@ -205,12 +204,12 @@ impl Requests {
         Ok(())
     }
 
-    /// A slot for a request. `None` if there is none and it need not be waited for.
+    /// Takes a slot for a request. `None` if none is free, unless `waits`.
     fn slot(self: &Arc<Self>, source: &Source, waits: bool) -> Result<Option<Slot>> {
         let until = source.until();
         let mut state = self.lock();
         let changes = source.changes;
-        // What is asked of a former source takes no place from the others.
+        // Requests to a former source need no slot.
         while state.changes == changes && state.running >= REQUESTS {
             if !waits {
                 return Ok(None);
@@ -238,8 +237,8 @@ impl Source {
         Source { asked, page, number, limit, changes: 0 }
     }
 
-    /// When an answer is late that is asked for now. A limit that is too long for the clock is a
-    /// long one.
+    /// The deadline of a request that begins now. A limit that overflows the clock becomes
+    /// [`LONG`].
     fn until(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(self.limit).unwrap_or_else(|| now + LONG)
@@ -247,7 +246,7 @@ impl Source {
 
     /// Its name, for messages.
     pub(super) fn name(&self) -> String {
-        // It is code of the program.
+        // Code of the program can panic.
         let name = catch_unwind(AssertUnwindSafe(|| self.asked.name()));
         name.unwrap_or_else(|_| "(its name has panicked)".to_owned())
     }
@@ -266,7 +265,7 @@ impl Claimed<'_> {
         &self.pieces
     }
 
-    /// Gives back those pieces that are not wanted.
+    /// Releases the pieces that are not wanted.
     pub(super) fn keep(&mut self, is_wanted: impl Fn(&Digest) -> bool) {
         let (kept, others) =
             self.pieces.drain(..).partition(|(_, digest): &(Kind, Digest)| is_wanted(digest));
@@ -274,11 +273,11 @@ impl Claimed<'_> {
         drop(Claimed { requests: self.requests, changes: self.changes, pieces: others });
     }
 
-    /// Asks the source for the pieces, and calls `arrived` with those of each answer that have
-    /// their digests.
+    /// Requests the pieces from the source, and calls `arrived` with those of each answer that
+    /// match their digests.
     ///
     /// # Errors
-    /// The first thing that went wrong, after what came was given to `arrived`.
+    /// The first error, after all good pieces were passed to `arrived`.
     pub(super) fn get(
         &self,
         source: &Source,
@@ -317,7 +316,7 @@ impl Claimed<'_> {
         }
     }
 
-    /// The next answer that is in time, and what it answers.
+    /// The next answer in time, and the pieces it is for.
     fn next<'g>(
         &self,
         answers: &Receiver<(usize, Answer)>,
@@ -348,7 +347,7 @@ impl Claimed<'_> {
         }
     }
 
-    /// The good pieces of an answer, and what is wrong with it.
+    /// The good pieces of an answer, and the first error in it.
     fn sorted(
         &self,
         source: &Source,
@@ -395,17 +394,17 @@ impl Claimed<'_> {
         (good, first)
     }
 
-    /// Tells whoever waits for a piece that it does not come.
+    /// Fails the threads that wait for a piece.
     fn fail(&self, digest: &Digest, failure: &Failure) {
         let state = self.requests.lock();
         if let Some(claim) = state.claimed.get(digest).filter(|_| state.changes == self.changes) {
-            // The first failure is told.
+            // Only the first failure is kept.
             let _ = claim.failed.set(failure.clone());
         }
     }
 }
 
-/// Asks on a thread of its own, which may never come back.
+/// Runs a request on a thread of its own, because the source may never return.
 fn ask(
     source: &Source,
     slot: Slot,
@@ -421,7 +420,7 @@ fn ask(
             Err(_) => Err("it has panicked".to_owned()),
         };
         drop(slot);
-        // Nobody may wait for it any more.
+        // The receiver is gone if the request has timed out.
         let _ = sender.send((number, answer));
     };
     let thread = thread::Builder::new().name("permazen-ledger-fetch".to_owned()).spawn(run);

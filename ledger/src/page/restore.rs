@@ -1,4 +1,4 @@
-//! An old content as a new commit.
+//! Restores an old content as a new commit.
 
 use permazen_kv::TxOptions;
 
@@ -7,16 +7,16 @@ use super::write::{Attempt, Draft};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 
-/// How often it is tried again because others have changed the branch.
+/// How often it is tried again because the branch was changed meanwhile.
 const ATTEMPTS: usize = 100;
 
 impl Page {
-    /// Makes a commit on a branch that has the content of another commit of the page, such as an
-    /// older one, and gives it. What was changed since stays in the history. If the head has that
-    /// content, there is no commit.
+    /// Makes a commit on a branch with the content of another commit of the page, such as an older
+    /// one, and returns it. Later changes stay in the history. If the head has that content, no
+    /// commit is made.
     ///
-    /// The commit says what [`with_words`](Page::with_words) says. Transactions that are open on
-    /// the branch and have read what changes with that run again. Loads and writes no node.
+    /// Author and message come from [`with_words`](Page::with_words). Open transactions on the
+    /// branch that have read a changed entry run again. Loads and writes no node.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -38,8 +38,8 @@ impl Page {
     /// ```
     ///
     /// # Errors
-    /// If there is no such branch or commit, the branch has several heads, others change it again
-    /// and again, or the host fails. The branch is then as it was.
+    /// If there is no such branch or commit, the branch has several heads, it is changed again and
+    /// again meanwhile, or the host fails. The branch is then as it was.
     pub fn restore(&self, branch: &str, to: &CommitId) -> Result<CommitId> {
         let shared = &self.shared;
         let (_pin, root) = shared.pinned_root(to)?;
@@ -54,7 +54,7 @@ impl Page {
             commit.conflicts = conflicts;
             let mut tx = shared.open.host.begin(&TxOptions::writing())?;
             shared.open.rows.check_there(&tx)?;
-            // Others may have found that it is not kept.
+            // Another process may have pruned it meanwhile.
             shared.commit_in(&tx, to)?;
             shared.open.rows.keep(&mut tx, to)?;
             let draft = Draft::unchanged(root);

@@ -1,4 +1,4 @@
-//! What all handles of a page have in common: its host, its rows and where its nodes come from.
+//! The state that all handles of a page share: its host, its rows, its caches and threads.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     /// The page is open until this is dropped.
     _here: Here,
     _in_use: Arc<()>,
-    /// It is dropped after the rest, so that its thread has nothing of the page any more.
+    /// Dropped after the rest, so that its threads hold nothing of the page any more.
     _keeper: Arc<Keeper>,
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct BranchState {
 }
 
 impl BranchState {
-    /// A number of this state of the branch: each commit adds one, a reset makes a number that no
-    /// state had.
+    /// The version of this state of the branch: each commit adds one, a reset makes a version that
+    /// no state had.
     pub(crate) fn version(&self) -> u64 {
         (self.resets << 40).wrapping_add(self.generation)
     }
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Tells the page apart from all others that are open in this process.
+    /// A name that no other open page of this process has.
     pub(crate) fn name(&self) -> [u8; 16] {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&self.cache.number().to_be_bytes());
@@ -129,7 +129,7 @@ impl Shared {
         self.state_in(&self.read()?, branch)
     }
 
-    /// The state of a branch with one head, which nobody removes while the pin is held.
+    /// The state of a branch with one head, and a pin of the head.
     pub(crate) fn pinned_state(&self, branch: &str) -> Result<(Pin, BranchState)> {
         self.open.pinned(|host| {
             let state = self.state_in(&host, branch)?;
@@ -137,12 +137,12 @@ impl Shared {
         })
     }
 
-    /// A commit, which nobody removes while the pin is held. `None` for the first one.
+    /// A commit and its pin. `None` for the first one.
     pub(crate) fn pinned_commit(&self, id: &CommitId) -> Result<(Pin, Option<Commit>)> {
         self.open.pinned(|host| Ok((*id, self.commit_in(&host, id)?)))
     }
 
-    /// The root of the tree of a commit, which nobody removes while the pin is held.
+    /// The root of the tree of a commit, and its pin.
     pub(crate) fn pinned_root(&self, id: &CommitId) -> Result<(Pin, Digest)> {
         let (pin, commit) = self.pinned_commit(id)?;
         Ok((pin, commit.map_or(Node::empty().0, |commit| commit.root)))
@@ -201,7 +201,8 @@ impl Shared {
     /// A parent of a commit.
     ///
     /// # Errors
-    /// If it is not there although the commit is, or the host fails.
+    /// If neither the parent nor a record of its pruning is stored although `child` is, or the host
+    /// fails.
     pub(crate) fn parent(&self, id: &CommitId, child: &CommitId) -> Result<Parent> {
         let host = self.read()?;
         if *id == CommitId::FIRST {
@@ -214,7 +215,8 @@ impl Shared {
             return Ok(Parent::Pruned(pruned));
         }
         self.open.rows.check_there(&host)?;
-        // The row of a pruned parent goes with the last of its children.
+        // The row of a pruned parent is removed with its last child, so a missing row is damage
+        // only if the child is stored.
         match self.open.rows.has_commit(&host, child)? {
             true => Err(self.no_commit(id)),
             false => Err(self.expired(child)),

@@ -27,8 +27,8 @@ use crate::tree::nodes::root;
 
 /// The content of a page at a commit. It never changes, and keeps no transaction of the host open.
 ///
-/// While there is a snapshot, its commit is not removed, not by other processes either, unless this
-/// one looks dead to them for an hour: then what is read is
+/// A snapshot pins its commit: no process removes it, unless the lease of this process has ended,
+/// after an hour without renewal. Then reads are
 /// [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
 #[derive(Clone)]
 pub struct PageSnapshot {
@@ -52,7 +52,7 @@ impl PageSnapshot {
         Self::of(Arc::new(Protected::new(shared, vec![pin])), commit, digest)
     }
 
-    /// A content with this root, of which errors say that it is that of this commit.
+    /// A content with this root; errors name this commit.
     pub(crate) fn of(page: Arc<Protected>, commit: CommitId, digest: &Digest) -> Result<Self> {
         let root = root(&*page, digest)?;
         Ok(PageSnapshot { page, commit, digest: *digest, root })
@@ -100,7 +100,7 @@ impl PageSnapshot {
     }
 
     /// The value of a key, to be read in parts; `None` if there is no such entry. Loads one node of
-    /// each level; what is read of the value is loaded then.
+    /// each level; the pieces of the value are loaded when they are read.
     ///
     /// ```
     /// use std::io::{Read, Seek, SeekFrom};
@@ -123,8 +123,8 @@ impl PageSnapshot {
     ///
     /// # Errors
     /// If a node cannot be loaded, or is damaged. Reading is
-    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) where a part of the value is not
-    /// here.
+    /// [`LedgerError::NeedsFetch`](crate::LedgerError::NeedsFetch) where a part of the value is
+    /// absent.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<PartReader>> {
         let Some((leaf, at)) = self.find(key)? else { return Ok(None) };
         let (page, payload) = (Arc::clone(&self.page), leaf.payload(at));
@@ -140,11 +140,11 @@ impl PageSnapshot {
         self.page.value(&self.commit, key, payload)
     }
 
-    /// The first entry in the ranges of `reads` that is another one in the tree `now`.
+    /// The first entry in the ranges of `reads` that differs in the tree `now`.
     fn first_read_change(&self, now: &Digest, reads: &KeyRanges) -> Result<Option<Conflict>> {
         let now = root(&*self.page, now)?;
         let mut from = Vec::new();
-        // Each step ends in a range that was read, or goes to the next one.
+        // A difference outside of the ranges moves `from` on, to skip to the next range.
         loop {
             let rest = KeySpan::new(&from, None);
             let Some(span) = reads.overlapping(rest).next() else { return Ok(None) };
@@ -193,7 +193,7 @@ fn try_each<'n>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Goes through the entries of a span.
+/// Iterates the entries of a span.
 pub(crate) struct Range {
     pub(super) cursor: Cursor<Arc<Protected>>,
     direction: Direction,
@@ -272,7 +272,7 @@ impl KvRead for PageSnapshot {
         while range.enter()? {
             let Some((leaf, first)) = range.cursor.place() else { break };
             let SplitKey { prefix, .. } = leaf.key(first);
-            // If the last of them is before the end, all are.
+            // If the last item of the leaf is before the end, all of them are.
             let last = match direction {
                 Direction::Forward => leaf.len() - 1,
                 Direction::Reverse => 0,
@@ -315,8 +315,7 @@ impl KvRead for PageSnapshot {
         Some(name)
     }
 
-    /// Goes through the differences of the two trees. Costs nothing for subtrees that both share,
-    /// however many keys were read in them.
+    /// Compares the two trees. Skips subtrees that both share, however many keys were read in them.
     fn first_difference(&self, now: &dyn KvRead, reads: &KeyRanges) -> KvResult<Option<Conflict>> {
         let name = now.content_name();
         let Some((page, root)) = name.as_ref().and_then(|name| name.split_first_chunk()) else {

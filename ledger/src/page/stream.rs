@@ -1,4 +1,4 @@
-//! Writes values in parts, and lets transactions take them.
+//! Writes values in parts (streams), and attaches them to commits.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,16 +22,16 @@ use crate::rows::statuses::Written;
 use crate::value::reference::MAX_VALUE_LEN;
 use crate::value::split::{Piece, Splitter};
 
-/// A transaction writes at most so many bytes of pieces.
+/// The most bytes of pieces that a transaction writes.
 const TRANSACTION: usize = 1 << 20;
 
-/// The bit of the number of a value that says in a reference that it is lazy.
+/// The bit in the number of a reference that makes the value lazy.
 const LAZY_BIT: u64 = 1 << 63;
 
-/// So many bytes are taken at once.
+/// The most bytes that one call of `write` takes.
 const PORTION: usize = 1 << 18;
 
-/// How long a transaction waits for the right to write.
+/// How long a transaction waits for the write lock of the host.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// After a failure that may pass, the next attempt comes after the first pause; each further pause
@@ -39,8 +39,8 @@ const WAIT: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// With these bytes all references of the process begin. They are random, so no value begins with
-/// them.
+/// The first bytes of all references of the process. They are random, so no value begins with them
+/// by chance.
 static MARK: OnceLock<[u8; 16]> = OnceLock::new();
 
 fn mark() -> Result<[u8; 16]> {
@@ -53,10 +53,10 @@ fn mark() -> Result<[u8; 16]> {
     }
 }
 
-/// A value that was written in parts, for transactions to take.
+/// A reference to a value that was written in parts, for transactions to put.
 ///
-/// [`as_bytes`](ValueRef::as_bytes) is put in place of the value. The value stays while there is a
-/// clone of this, and for an hour after that.
+/// [`as_bytes`](ValueRef::as_bytes) is put in place of the value. The value is kept while a clone
+/// of this exists, and for an hour after that.
 #[derive(Clone)]
 pub struct ValueRef {
     bytes: [u8; 40],
@@ -71,8 +71,9 @@ impl fmt::Debug for ValueRef {
 }
 
 impl ValueRef {
-    /// What a transaction on a branch of the page puts. The commit has the value in its place,
-    /// under each key with these bytes; the transaction itself reads these bytes until then.
+    /// The bytes that a transaction on a branch of the page puts. The commit has the value in their
+    /// place, under each key with these bytes; until then, the transaction itself reads these
+    /// bytes.
     ///
     /// They mean something in this process only, and to this handle of the repository. On another
     /// page, the commit is [`LedgerError::WrongPage`]; in any other store, they are stored as they
@@ -81,8 +82,8 @@ impl ValueRef {
         &self.bytes
     }
 
-    /// The same value, which will be [lazy](Priority::Lazy) where this is put. So pages elsewhere
-    /// need not have it. A transaction that puts any value under the key again makes it eager.
+    /// The same value as a [lazy](Priority::Lazy) one, which copies of the page need not have. A
+    /// transaction that puts any value under the key again makes it eager.
     ///
     /// ```
     /// use std::io::Write;
@@ -115,33 +116,34 @@ impl ValueRef {
     }
 }
 
-/// Writes a value in parts. [`finish`](ValueWriter::finish) ends it; without that, the value is
-/// given up when this is dropped, and the collector removes what was stored of it.
+/// Writes a value in parts. [`finish`](ValueWriter::finish) completes it; otherwise the value is
+/// given up when this is dropped, and the collector removes its stored pieces.
 ///
 /// Holds at most about 3 MiB, whatever the length. A thread stores each MiB in a transaction of the
-/// host of its own, while the next MiB is written here; so others write in between. An error of it
-/// comes with a later write, or at the end. `flush` does nothing. Errors of the page are inside of
-/// those of [`std::io`]; after one that is [retryable](LedgerError::is_retryable), the same bytes
-/// can be written again. Dropping this waits for what is being stored.
+/// host of its own, while the next MiB is written here; other writers come in between. An error of
+/// the thread is returned by a later write, or at the end. `flush` does nothing. Errors of the page
+/// are inside of those of [`std::io`]; after one that is [retryable](LedgerError::is_retryable),
+/// the same bytes can be written again. Dropping this waits for the thread.
 ///
-/// Within a `write` closure of the host, what needs the host is refused with
-/// [`KvError::WithinWrite`] at once; the same bytes can be written again after it. Dropping this
-/// does not wait there. In a child of a fork everything is refused with [`KvError::Forked`].
+/// Within a `write` closure of the host, a write that needs the host fails with
+/// [`KvError::WithinWrite`] at once; the same bytes can be written again after the closure.
+/// Dropping this does not wait there. In a child of a fork every call fails with
+/// [`KvError::Forked`].
 pub struct ValueWriter {
     page: Arc<Shared>,
     begun: Arc<Begun>,
     splitter: Splitter,
     declared: Option<u64>,
     len: u64,
-    /// What is not yet stored nor sent, and how many bytes that is.
+    /// The pieces that are not yet sent to a thread, and how many bytes they have.
     pending: (Vec<Piece>, usize),
     stored: Stored,
     sent: Option<Sent>,
     is_broken: bool,
 }
 
-/// A value of a page that is being written. It is given up when neither the writer nor a thread
-/// that stores some of it has this, unless it is complete then.
+/// A value that is being written. It is given up when the writer and its thread have dropped this,
+/// unless it is complete then.
 struct Begun {
     page: Arc<Shared>,
     number: u64,
@@ -150,23 +152,23 @@ struct Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let open = &self.page.open;
-        // In a child of a fork, it is a value of the parent.
+        // In a child of a fork, the value belongs to the parent.
         if !open.process.is_forked() {
             open.process.streams.give_up(open.rows.page, self.number);
         }
     }
 }
 
-/// What of a value is stored.
+/// How much of a value is stored.
 #[derive(Clone, Copy, Default)]
 struct Stored {
     /// `None` until something is stored.
     stream: Option<StreamId>,
-    /// How many pieces had no row before.
+    /// How many pieces were new.
     pieces: u32,
 }
 
-/// Pieces that a thread stores.
+/// Pieces that a thread is storing.
 struct Sent {
     pieces: Arc<Vec<Piece>>,
     thread: JoinHandle<Result<Stored>>,
@@ -179,11 +181,11 @@ impl fmt::Debug for ValueWriter {
 }
 
 impl Page {
-    /// Begins a value that is written in parts, of this length if it is known.
+    /// Begins to write a value in parts, of this length if it is known.
     ///
-    /// When it is finished, transactions on branches of the page can take it, also together with
+    /// When it is finished, transactions on branches of the page can put it, also together with
     /// other changes, also under several keys. The result is the same as if they had put the whole
-    /// value. Write the value before the transaction that takes it begins.
+    /// value. Write the value before the transaction that puts it begins.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -214,7 +216,7 @@ impl Page {
     ///
     /// # Errors
     /// [`LedgerError::ValueTooLong`] if `len` is 2⁴⁸ or more, or if the operating system gives no
-    /// random bytes, or in a child of a fork. Nothing is stored yet, and the host not asked.
+    /// random bytes, or in a child of a fork. The host is not used yet.
     pub fn write_value(&self, len: Option<u64>) -> Result<ValueWriter> {
         if len.is_some_and(|len| len > MAX_VALUE_LEN) {
             return Err(LedgerError::ValueTooLong);
@@ -238,8 +240,8 @@ impl Page {
 }
 
 impl ValueWriter {
-    /// Ends the value. Stores what is left of it; up to 512 bytes are not stored before a commit.
-    /// Waits for the right to write to the host for up to 30 seconds.
+    /// Completes the value, and stores the rest of it; a value of up to 512 bytes is not stored
+    /// before a commit. Waits for the write lock of the host for up to 30 seconds.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] if it has another length than was declared,
@@ -298,7 +300,8 @@ impl ValueWriter {
         if len > MAX_VALUE_LEN {
             return Err(LedgerError::ValueTooLong);
         }
-        // Before anything is taken, so that the caller can try again.
+        // Sent before any of the new bytes are taken, so that after an error the caller can write
+        // the same bytes again.
         while self.pending.1 >= TRANSACTION {
             self.send()?;
         }
@@ -312,11 +315,10 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Lets a thread store the first pieces of those that are not stored, once it has stored those
-    /// before.
+    /// Waits for the thread, and sends it the next pieces.
     fn send(&mut self) -> Result<()> {
         self.arrive()?;
-        // The other thread does not know of what this one is within.
+        // The new thread would wait for the write that this thread is within.
         check_can_begin(&*self.page.open.host)?;
         let Some(pieces) = self.next_portion() else { return Ok(()) };
         let pieces = Arc::new(pieces);
@@ -328,7 +330,7 @@ impl ValueWriter {
                 self.sent = Some(Sent { pieces, thread });
                 Ok(())
             }
-            // The system has no thread left, so this one does it.
+            // The system gives no thread, so this one stores the pieces itself.
             Err(_) => {
                 self.is_broken = true;
                 let result = self.page.store_when_free(self.begun.number, stored, &pieces);
@@ -337,13 +339,13 @@ impl ValueWriter {
         }
     }
 
-    /// Waits for what was sent. After an error, its pieces are the next to be stored again.
+    /// Waits for the thread. After an error, its pieces are stored again next.
     fn arrive(&mut self) -> Result<()> {
         if self.sent.as_ref().is_some_and(|sent| !sent.thread.is_finished()) {
             check_can_begin(&*self.page.open.host)?;
         }
         let Some(Sent { pieces, thread }) = self.sent.take() else { return Ok(()) };
-        // If the host has panicked, the pieces are lost.
+        // The pieces are lost if the host has panicked.
         self.is_broken = true;
         let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         self.note(result, pieces)
@@ -383,8 +385,7 @@ impl ValueWriter {
 }
 
 impl Shared {
-    /// Stores pieces of a value of which some are stored already. While others hold the host, tries
-    /// again.
+    /// Stores further pieces of a value. Tries again while the host is busy.
     fn store_when_free(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
         let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -459,17 +460,18 @@ impl Drop for ValueWriter {
     fn drop(&mut self) {
         let Some(Sent { thread, .. }) = self.sent.take() else { return };
         if self.page.open.process.is_forked() {
-            // The thread is in the parent alone.
+            // Only the parent has the thread.
             std::mem::forget(thread);
         } else if thread.is_finished() || check_can_begin(&*self.page.open.host).is_ok() {
-            // What it stores after the value is given up would stay until the next collection.
+            // Waits, because pieces that the thread stores after the value is given up would stay
+            // until the next collection.
             let _ = thread.join();
         }
     }
 }
 
 impl Streamed {
-    /// What a leaf has of the value with this priority.
+    /// Calls a function with the payload of a leaf for this value and priority.
     pub(super) fn with_payload<T>(
         &self,
         priority: Priority,
@@ -486,7 +488,7 @@ impl Streamed {
 }
 
 impl Shared {
-    /// Refuses what a parent of this process has begun.
+    /// Fails in a child of a fork.
     fn check_not_forked(&self) -> Result<()> {
         if !self.open.process.is_forked() {
             return Ok(());
@@ -498,8 +500,7 @@ impl Shared {
         LedgerError::ValueGone { page: self.page() }
     }
 
-    /// The value that was written in parts and has this reference, and its priority. `None` if the
-    /// bytes are no reference.
+    /// The value that these bytes refer to, and its priority. `None` if they are no reference.
     pub(crate) fn streamed(&self, bytes: &[u8]) -> Result<Option<(Arc<Streamed>, Priority)>> {
         let Some(rest) = MARK.get().and_then(|mark| bytes.strip_prefix(mark)) else {
             return Ok(None);
@@ -519,7 +520,7 @@ impl Shared {
         found.map(|found| Some((found, priority))).ok_or_else(|| self.value_gone())
     }
 
-    /// Lets a commit take a value, and says how many of its pieces had no row before.
+    /// Attaches a value to a commit. Returns how many of its pieces were new.
     pub(super) fn take(
         &self,
         tx: &mut dyn KvWrite,
@@ -539,7 +540,8 @@ impl Shared {
             Some(StreamState::Attached { commit, .. }) => Some(commit),
             None => value.commit(),
         };
-        // Another commit has it already, and keeps its pieces as long as it is there itself.
+        // The value is attached to another commit, which keeps its pieces as long as it is stored
+        // itself.
         match before {
             Some(before) if rows.has_commit(tx, &before)? => Ok(0),
             _ => Err(self.value_gone()),

@@ -13,7 +13,7 @@ use crate::value::reference::Reference;
 
 /// Reads a value from any position, and holds one chunk of at most 64 KiB of it.
 ///
-/// Loads the chunks that it reads from, and the index pieces above them. Each read gives bytes of
+/// Loads the chunks that it reads from, and the index pieces above them. Each read returns bytes of
 /// one chunk. Errors of the page are inside of those of [`std::io`].
 pub struct ValueReader {
     page: Arc<Protected>,
@@ -23,7 +23,7 @@ pub struct ValueReader {
     position: u64,
     /// A part of the value, and where it begins.
     part: (u64, Bytes),
-    /// What gives the part after that.
+    /// The reader of the following chunks.
     chunks: Option<Chunks<Arc<Protected>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Whole values, and those that are not here.
+//! Reads whole values, and explains errors about absent ones.
 
 use permazen_kv::Blob;
 
@@ -28,18 +28,18 @@ fn value<'n, P: Pieces>(pieces: &P, shared: &Shared, payload: Payload<'n>) -> Re
     Ok(value.into())
 }
 
-/// The reference of a payload, which a leaf was read with.
+/// The reference in a payload of a leaf that was checked.
 pub(crate) fn reference(payload: Payload<'_>) -> Result<Reference> {
     Reference::parse(payload.bytes)
         .map_err(|found| LedgerError::refused(Kind::Node, &Digest([0; 32]), found))
 }
 
-/// Whether pieces of a value can be at a remote alone.
+/// Whether pieces of a value may be at a remote only.
 pub(crate) fn can_be_absent(flags: u16) -> bool {
     flags & (LAZY | REFERENCE) == LAZY | REFERENCE
 }
 
-/// Where a value lies that has pieces.
+/// Where a long value lies, for errors.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     commit: CommitId,
@@ -61,7 +61,7 @@ fn value_at<'n, P: Pieces>(
     payload: Payload<'n>,
 ) -> Result<Blob<'n>> {
     let result = match value(pieces, shared, payload) {
-        // Somebody may have fetched it meanwhile.
+        // Another thread may have fetched the piece in the middle of the read.
         Err(LedgerError::Missing { .. }) if can_be_absent(payload.flags) => {
             value(pieces, shared, payload)
         }
@@ -75,7 +75,7 @@ fn value_at<'n, P: Pieces>(
 
 impl Shared {
     /// # Errors
-    /// [`LedgerError::WholeValueTooLong`] if so many bytes are not given in one piece.
+    /// [`LedgerError::WholeValueTooLong`] if this many bytes are over the limit for whole values.
     pub(super) fn check_whole(&self, len: u64) -> Result<()> {
         match self.cache.longest_whole {
             max if len > max => Err(self.too_long(len, max)),
@@ -83,15 +83,14 @@ impl Shared {
         }
     }
 
-    /// The error about a value of which so many bytes are not given in one piece. Where it lies,
-    /// says [`absent`](Shared::absent).
+    /// The error about a value over the limit. [`absent`](Shared::absent) adds where it lies.
     fn too_long(&self, len: u64, max: u64) -> LedgerError {
         let (page, commit, key) = (self.page(), CommitId::FIRST, Box::default());
         LedgerError::WholeValueTooLong { page, commit, key, len, max }
     }
 
-    /// Adds bytes that have come to what will have so many. What a length says is not believed
-    /// before.
+    /// Appends bytes to a value that will have `len` bytes. Memory is reserved only for bytes that
+    /// were read, because a damaged or malicious reference can claim any length.
     pub(super) fn append(&self, value: &mut Vec<u8>, bytes: &[u8], len: u64) -> Result<()> {
         let max = value.len() as u64;
         value.try_reserve(bytes.len()).map_err(|_| self.too_long(len, max))?;
@@ -109,12 +108,12 @@ impl Shared {
         value_at(self, self, (commit, key), payload)
     }
 
-    /// Whether pieces of lazy values can be at a remote alone.
+    /// Whether pieces of lazy values may be at a remote only.
     pub(crate) fn is_attached(&self) -> Result<bool> {
         Ok(self.open.rows.remote(&self.read()?)? == Remote::Attached)
     }
 
-    /// What an error means to who reads a value of this place.
+    /// Explains an error of a read of this value.
     pub(super) fn absent(
         &self,
         error: LedgerError,

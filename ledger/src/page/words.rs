@@ -1,11 +1,11 @@
-//! Who makes a commit, and why.
+//! Author and message of the commits that a thread makes.
 
 use std::cell::RefCell;
 
 use crate::commit::encoding::MAX_WORDS_LEN;
 use crate::error::{LedgerError, Result};
 
-/// What commits of a page say.
+/// Author and message of commits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Words {
     pub(crate) author: String,
@@ -13,11 +13,11 @@ pub(crate) struct Words {
 }
 
 thread_local! {
-    /// For the pages with these names, the innermost last.
+    /// One for each nested call, the innermost last, each with the name of its page.
     static WORDS: RefCell<Vec<([u8; 16], Words)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the words back, also after a panic.
+/// Removes author and message at the end, also after a panic.
 struct Said;
 
 impl Drop for Said {
@@ -26,7 +26,7 @@ impl Drop for Said {
     }
 }
 
-/// What a commit that this thread makes on the page says.
+/// Author and message of a commit that this thread makes on the page.
 pub(super) fn words(page: &[u8; 16]) -> Words {
     WORDS.with_borrow(|words| {
         let found = words.iter().rev().find(|(name, _)| name == page);
@@ -34,14 +34,15 @@ pub(super) fn words(page: &[u8; 16]) -> Words {
     })
 }
 
-/// Runs a function; what this thread commits on the page meanwhile says this.
+/// Runs a function. Commits that this thread makes on the page meanwhile have this author and
+/// message.
 pub(super) fn say<T>(page: [u8; 16], words: Words, run: impl FnOnce() -> T) -> T {
     WORDS.with_borrow_mut(|all| all.push((page, words)));
     let _said = Said;
     run()
 }
 
-/// Refuses words that are too long for a commit.
+/// Refuses an author and message that are too long.
 pub(crate) fn check_words(author: &str, message: &str) -> Result<()> {
     if author.len() + message.len() > MAX_WORDS_LEN {
         let words = "author and message of a commit have at most 4,096 bytes together";

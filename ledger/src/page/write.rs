@@ -46,11 +46,11 @@ impl Draft {
     }
 }
 
-/// How an attempt to commit has ended.
+/// The result of an attempt to commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attempt {
     Committed(CommitId),
-    /// Others have changed the branch. Nothing was changed.
+    /// The branch was changed meanwhile. Nothing was written.
     Moved,
 }
 
@@ -63,18 +63,18 @@ fn check_key(key: &[u8]) -> Result<()> {
 }
 
 impl Shared {
-    /// The content with this root and these changes. Nothing is written.
+    /// A draft: the content with this root and these changes. Nothing is written.
     ///
     /// # Errors
-    /// Something of the base that is not there is [`LedgerError::Missing`], whatever the reason.
+    /// A missing piece of the base is [`LedgerError::Missing`], whatever the reason.
     pub(crate) fn draft(&self, base: &Digest, writes: &Writes) -> Result<Draft> {
         self.draft_on(self, base, writes)
     }
 
-    /// The same with a root that these nodes have.
+    /// The same with other nodes than those of the page.
     ///
     /// # Errors
-    /// Those of the nodes, and if a key or value cannot be.
+    /// Those of the nodes, and if a key or value is invalid.
     pub(crate) fn draft_on<N: Nodes>(
         &self,
         nodes: &N,
@@ -125,7 +125,7 @@ impl Shared {
         self.put_bytes(puts, key, (value, Priority::Eager), pieces)
     }
 
-    /// Adds an entry. Its value is lazy if this says so, or if it is a reference and that says so.
+    /// Adds an entry. Its value is lazy if `priority` or the reference says so.
     pub(crate) fn put_new(
         &self,
         puts: &mut Items,
@@ -190,7 +190,7 @@ impl Shared {
                     None => None,
                 },
             };
-            // What is absent, or no counter, stays as it is.
+            // An entry that does not exist, or is no counter, stays as it is.
             if let Some(Ok(old)) = old.map(<[u8; 8]>::try_from) {
                 let new = i64::from_be_bytes(old).wrapping_add(*by);
                 adjusted.push((key.clone(), new.to_be_bytes().to_vec()));
@@ -199,7 +199,7 @@ impl Shared {
         Ok(adjusted)
     }
 
-    /// A commit of a change, with the words of this thread.
+    /// A commit of a change, with the author and message of this thread.
     pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
         let Words { author, message } = words(&self.name());
         let last = |what| LedgerError::LastCommit { page: self.page(), commit: base.head, what };
@@ -240,7 +240,7 @@ impl Shared {
         self.commit_draft_in(self.open.host.begin(options)?, (branch, base), commit, draft)
     }
 
-    /// Does the same in a transaction of the host.
+    /// The same in a given transaction of the host.
     pub(crate) fn commit_draft_in(
         &self,
         mut tx: Box<dyn KvTransaction + Send + '_>,
@@ -260,12 +260,12 @@ impl Shared {
         self.open.rows.remove_head(&mut tx, branch, &base.head)?;
         self.open.rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         if commit.parents() != [base.head] {
-            // The other parent may be one that nothing has kept.
+            // The other parent may be an expiring commit.
             for parent in commit.parents() {
                 self.open.rows.keep(&mut tx, parent)?;
             }
         }
-        // A merge can be here already, made by others or as the base of another one.
+        // The merge can exist already, made by another process or as the base of another merge.
         if matches!(commit.origin, Origin::Change { .. }) || !self.open.rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
             self.end(tx, &id)?;
@@ -277,8 +277,8 @@ impl Shared {
         Ok(Attempt::Committed(id))
     }
 
-    /// Makes a later commit the head of a branch in place of `base`. `false` if others have changed
-    /// the branch.
+    /// Fast-forwards a branch from `base` to a later commit. Returns `false` if the branch was
+    /// changed meanwhile.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
         let mut tx = self.open.host.begin(&TxOptions::writing())?;
         self.open.rows.check_there(&tx)?;
@@ -312,7 +312,7 @@ impl Shared {
         Ok(id)
     }
 
-    /// Puts a commit with all that is new in it.
+    /// Writes a commit with its new pieces.
     pub(crate) fn put_draft(
         &self,
         tx: &mut dyn KvWrite,
@@ -328,7 +328,7 @@ impl Shared {
         self.put_content(tx, (id, commit), draft, statuses)
     }
 
-    /// Puts a commit whose parents were checked with all that is new in it.
+    /// Writes a commit, whose parents were checked, with its new pieces.
     pub(super) fn put_content(
         &self,
         tx: &mut dyn KvWrite,
@@ -351,8 +351,7 @@ impl Shared {
         for value in draft.streamed.values() {
             written += self.take(tx, value, id, &counts)?;
         }
-        // It only tells the collector how much may be garbage once the commit goes, so the greatest
-        // number stands for more.
+        // The number only estimates garbage once the commit is removed, so it may be capped.
         let written = u32::try_from(written).unwrap_or(u32::MAX);
         self.open.rows.put_commit(tx, (id, commit), written)?;
         if counts.references.are_written() {
@@ -363,14 +362,14 @@ impl Shared {
         self.open.rows.put_counts(tx, &counts)
     }
 
-    /// Notes that a commit with this content was made.
+    /// Updates streams and cache after a commit was made.
     pub(super) fn made(&self, draft: &Draft, commit: &CommitId) {
         draft.streamed.values().for_each(|value| value.taken(*commit));
         self.cache.insert_new(&draft.nodes);
     }
 
-    /// Commits to the host what only names a commit that was here before. If the host does not know
-    /// how that has ended, nobody does: the row of the commit says nothing of it.
+    /// Commits a transaction that only names an existing commit. If the outcome is unknown, it
+    /// stays so: the row of the commit existed before.
     pub(crate) fn end_without_new(
         &self,
         tx: Box<dyn KvTransaction + Send + '_>,
@@ -384,8 +383,8 @@ impl Shared {
         })
     }
 
-    /// Commits to the host what makes a commit. If the host does not know how that has ended, the
-    /// row of the commit says.
+    /// Commits a transaction that makes a commit. If the outcome is unknown, the row of the commit
+    /// tells it.
     pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)

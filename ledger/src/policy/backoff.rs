@@ -8,7 +8,7 @@ const LONGEST: u64 = 60 * 60 * 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Backoff {
     delay: u64,
-    /// In milliseconds since 1970; 0 if nothing is waited for.
+    /// In milliseconds since 1970; 0 if there is no pause.
     until: u64,
 }
 
@@ -19,19 +19,19 @@ impl Backoff {
         self.until = now.saturating_add(self.delay);
     }
 
-    /// When the time is over, if it is not.
+    /// The end of the pause, if it is not over.
     pub(super) fn pending(&self, now: u64) -> Option<u64> {
-        // A clock that was set back must not make it longer.
+        // A clock that was set back must not make the pause longer.
         let is_pending = now < self.until && self.until - now <= self.delay;
         is_pending.then_some(self.until)
     }
 
-    /// When the time is or was over, unless the end was noted.
+    /// The end of the pause, unless `end` was called.
     pub(super) fn until(&self) -> Option<u64> {
         (self.until != 0).then_some(self.until)
     }
 
-    /// Notes that the time is over. The next time is longer.
+    /// Ends the pause. The next one is longer.
     pub(super) fn end(&mut self) {
         self.until = 0;
     }

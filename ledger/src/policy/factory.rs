@@ -1,4 +1,4 @@
-//! What is merged without being asked, and who says so.
+//! Merge policies, and the factories that choose them for pages.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::merge::merger::{LastOneWins, Merger};
 
-/// How the heads of a branch are merged without being asked.
+/// How the heads of a branch are merged automatically.
 ///
 /// It is not stored with the page: all copies of a page must be given the same one, or they make
 /// different merges, which are merged again.
@@ -20,9 +20,9 @@ use crate::merge::merger::{LastOneWins, Merger};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MergePolicy {
-    /// Not at all: heads stay until somebody [merges](crate::Page::merge_heads) them.
+    /// Not at all: heads stay until the program [merges](crate::Page::merge_heads) them.
     None,
-    /// Where both sides have changed an entry in different ways, it is as the newer head has it.
+    /// The newer head wins where both sides have changed an entry in different ways.
     #[default]
     LastOneWins,
     /// The [`Merger`] of the factory decides.
@@ -71,7 +71,7 @@ pub enum Fallback {
     Nothing,
 }
 
-/// Says for each page of a repository how its heads are merged:
+/// Chooses for each page of a repository how its heads are merged:
 /// [`Repository::add_merge_factory`](crate::Repository::add_merge_factory).
 ///
 /// No method is called under a lock or within a transaction of the host.
@@ -86,7 +86,7 @@ pub trait MergeFactory: Send + Sync {
     /// Its errors leave the heads as they are. It is asked again later.
     fn resolver(&self, ledger: &str, page: &PageId) -> Result<Arc<dyn Resolver>> {
         let reason = format!("the factory has no resolver for page {ledger} {page}");
-        // Who asks knows the rest.
+        // The caller adds page and commits.
         Err(LedgerError::Resolver { page: 0, commits: Vec::new(), reason })
     }
 
@@ -96,8 +96,8 @@ pub trait MergeFactory: Send + Sync {
         TimeLimit::default()
     }
 
-    /// A merger for a merge of a page. With all policies, it says which keys are counters or
-    /// derived, and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
+    /// A merger for a merge of a page. With all policies, it classifies counters and derived keys,
+    /// and finishes the merge. With [`MergePolicy::Merger`], it also decides conflicts.
     fn merger(&self, ledger: &str, page: &PageId) -> Box<dyn Merger> {
         let _ = (ledger, page);
         Box::new(LastOneWins)
@@ -117,7 +117,7 @@ struct State {
     next: u64,
 }
 
-/// A factory, and a number that tells it apart from others.
+/// A factory and its number.
 #[derive(Clone)]
 pub(super) struct Factory {
     pub(super) number: u64,
@@ -140,12 +140,12 @@ impl Factories {
         self.lock().factories.first().cloned()
     }
 
-    /// Whether there has been one.
+    /// Whether there was ever one.
     pub(super) fn has_been(&self) -> bool {
         self.lock().next > 0
     }
 
-    /// Adds one. Gives its number, and whether it is used from now on.
+    /// Adds one. Returns its number, and whether it is used from now on.
     pub(super) fn add(&self, says: Arc<dyn MergeFactory>) -> (u64, bool) {
         let mut state = self.lock();
         let number = state.next;
@@ -154,7 +154,7 @@ impl Factories {
         (number, state.factories.len() == 1)
     }
 
-    /// Takes one away. Whether another one is used from now on.
+    /// Removes one. Returns whether another one is used from now on.
     pub(super) fn remove(&self, number: u64) -> bool {
         let mut state = self.lock();
         let was_first = state.factories.first().is_some_and(|first| first.number == number);
@@ -163,7 +163,7 @@ impl Factories {
         state.factories = left;
         let other = was_first && !state.factories.is_empty();
         drop(state);
-        // Its own code may run now.
+        // Dropped without the lock, because it runs code of the program.
         drop::<Vec<Factory>>(gone);
         other
     }

@@ -1,4 +1,4 @@
-//! Merges the heads of the branches of a page as its policy says.
+//! Merges the heads of the branches of a page by its policy.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,20 +16,20 @@ use crate::ids::{CommitId, PageId};
 use crate::merge::heads::{Joined, join};
 use crate::page::shared::Shared;
 
-/// How often a merge is made again because others have changed the branch.
+/// How often a merge is made again because the branch was changed meanwhile.
 const ATTEMPTS: usize = 100;
 
-/// How often somebody who waits for merges asks the host for those of other processes.
+/// How often [`PageMerging::wait`] polls the host for merges of other processes.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Why heads are looked at.
+/// Why heads are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trigger {
-    /// Somebody else may have committed.
+    /// Another process may have committed.
     Others,
     /// This process has committed, or the policy has changed.
     Own,
-    /// Somebody asks for it, and waits for nothing.
+    /// The program asks for it: no pause is respected.
     Asked,
 }
 
@@ -41,25 +41,25 @@ pub enum MergeWait {
     NoConflicts,
     /// Every branch has one head again.
     Resolved,
-    /// The time was over before.
+    /// The time was over first.
     TimeOver,
 }
 
-/// What merges the heads of a page: one for all of its handles.
+/// Merges the heads of a page: one for all of its handles.
 pub(crate) struct PageMerging {
     shared: Arc<Shared>,
     ledger: Arc<str>,
     page: PageId,
     factories: Arc<Factories>,
-    /// `None` as long as no factory was asked.
+    /// `None` until a factory has answered.
     rules: Mutex<Option<Rules>>,
     running: Arc<Running>,
     state: Arc<MergingState>,
-    /// No thread is wanted.
+    /// No thread is started.
     by_hand: bool,
 }
 
-/// What the thread waits for, which does not keep the page open.
+/// The state that the thread waits on. It does not keep the page open.
 #[derive(Default)]
 struct MergingState {
     state: Mutex<State>,
@@ -68,27 +68,27 @@ struct MergingState {
 
 #[derive(Default)]
 struct State {
-    /// The heads are to be looked at.
+    /// Why the heads must be read next.
     trigger: Option<Trigger>,
     has_thread: bool,
-    /// Somebody merges at the moment.
+    /// A thread is merging.
     is_merging: bool,
     /// The page is closed.
     is_over: bool,
     branches: HashMap<String, BranchMerging>,
 }
 
-/// What is known of the merges of a branch.
+/// The state of the merges of a branch.
 #[derive(Debug, Clone, Default)]
 struct BranchMerging {
-    /// After errors.
+    /// The pause after errors.
     errors: Backoff,
-    /// Before merges of merges that others have made.
+    /// The pause before heads that are merges of other copies are merged.
     merges: Backoff,
-    /// How often the policy had changed when they were merged last.
+    /// The number of policy changes at the last attempt.
     changes: u64,
-    /// The heads of which something is missing that each pair needs, and how often the page had
-    /// begun to keep something by then: commits that come raise that.
+    /// The heads of which every pair needs something that is missing, and the version of the keep
+    /// set then, which received commits raise.
     missing: Option<(Vec<CommitId>, u64)>,
 }
 
@@ -119,13 +119,13 @@ impl MergingState {
 }
 
 impl MergingState {
-    /// Lets the heads be looked at once more, by whoever is next.
+    /// Lets the next merging thread read the heads once more.
     fn again(&self, trigger: Trigger) {
         let mut state = self.lock();
         state.trigger = state.trigger.max(Some(trigger));
     }
 
-    /// Waits while somebody else merges.
+    /// Waits while another thread merges.
     fn wait_for_others(&self) {
         let state = self.lock();
         let is_merging = |state: &mut State| state.is_merging && !state.is_over;
@@ -133,7 +133,7 @@ impl MergingState {
     }
 }
 
-/// Ends the time in which nobody else merges.
+/// Lets other threads merge again when it is dropped.
 struct Merging<'m>(&'m MergingState);
 
 impl Drop for Merging<'_> {
@@ -166,12 +166,12 @@ impl PageMerging {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the factory how to merge, unless one was asked. Looks at the heads that there are.
+    /// Asks the factory how to merge, unless one was asked. Merges existing heads.
     pub(crate) fn begin(self: &Arc<Self>) {
         if self.rules().is_none() {
             self.choose_again();
         }
-        // If the host fails here, whoever reads the page is told.
+        // If the host fails here, the next read of the page returns the error.
         if self.is_unfinished().unwrap_or(false) {
             self.call(Trigger::Others);
         }
@@ -183,11 +183,11 @@ impl PageMerging {
             let number = factory.number;
             let chosen = Rules::of(factory, &self.ledger, self.page);
             let mut rules = self.rules();
-            // Another one may have taken over while this one was asked.
+            // Another factory may have taken over while this one was asked.
             if self.factories.first().is_some_and(|first| first.number == number) {
                 let former = std::mem::replace(&mut *rules, chosen);
                 drop(rules);
-                // Its own code may run now.
+                // Dropped without the lock, because it runs code of the program.
                 drop(former);
                 self.running.cancel();
                 return;
@@ -209,7 +209,7 @@ impl PageMerging {
         Err(LedgerError::Resolver { page: self.shared.page(), commits: Vec::new(), reason })
     }
 
-    /// How to merge. `None` if nothing is to be merged.
+    /// How to merge. `None` if heads are not merged.
     fn chosen(&self) -> Option<Rules> {
         let chosen = self.rules().clone();
         let default = || Rules::without_factory(&self.ledger, self.page);
@@ -237,7 +237,7 @@ impl PageMerging {
         Ok(!self.several()?.is_empty())
     }
 
-    /// Looks at the heads soon, on a thread.
+    /// Wakes the thread that merges, or starts it.
     pub(crate) fn call(self: &Arc<Self>, trigger: Trigger) {
         let mut state = self.state.lock();
         state.trigger = state.trigger.max(Some(trigger));
@@ -250,21 +250,21 @@ impl PageMerging {
         }
         let (page, shared) = (Arc::downgrade(self), Arc::clone(&self.state));
         let named = thread::Builder::new().name("permazen-ledger-merger".to_owned());
-        // Without a thread, the keeper tries again in ten seconds.
+        // If no thread can be started, maintenance tries again in ten seconds.
         state.has_thread = named.spawn(move || run(&page, &shared)).is_ok();
     }
 
-    /// Whether the heads are to be looked at soon.
+    /// Whether a thread was asked to merge.
     #[cfg(test)]
     pub(crate) fn is_called(&self) -> bool {
         self.state.lock().trigger.is_some()
     }
 
-    /// Does what is to be done now and then: merges what others have committed.
+    /// Maintenance: merges heads that other processes have made.
     pub(crate) fn keep(self: &Arc<Self>) -> Result<()> {
         match self.is_unfinished() {
             Ok(true) => {}
-            // Others have deleted the page. Who uses it is told so.
+            // Another process has deleted the page. Its handles get the error when they use it.
             Ok(false) | Err(LedgerError::PageGone { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -274,7 +274,7 @@ impl PageMerging {
         }
         let trigger = self.state.lock().trigger.take().unwrap_or(Trigger::Others);
         match self.look(trigger) {
-            // Somebody else merges, and may have read the heads before.
+            // Another thread is merging, and may have read the heads too early.
             Err(LedgerError::Busy { .. }) => {
                 self.state.again(trigger);
                 Ok(())
@@ -283,10 +283,11 @@ impl PageMerging {
         }
     }
 
-    /// Merges what is to be merged. Says when to look again: in milliseconds since 1970.
+    /// Merges the branches with several heads. Returns when to try again, in milliseconds since
+    /// 1970.
     ///
     /// # Errors
-    /// The first error of a merge, after all branches were looked at.
+    /// The first error of a merge, after all branches were tried.
     pub(crate) fn look(&self, trigger: Trigger) -> Result<Option<u64>> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.is_merging, true) {
@@ -305,7 +306,7 @@ impl PageMerging {
         for name in names {
             let mut known = self.state.lock().branches.remove(name).unwrap_or_default();
             let result = self.merge_branch(name, &mut known, trigger);
-            // It may be over by now.
+            // The pause may be over by now, which is fine.
             let due = known.errors.until().or(known.merges.until());
             next = [next, due].into_iter().flatten().min();
             self.state.lock().branches.insert(name.clone(), known);
@@ -315,7 +316,7 @@ impl PageMerging {
         }
         drop(merging);
         match (failed, trigger) {
-            // It is tried again by itself.
+            // The error is not returned: the thread tries again.
             (Some(error), Trigger::Asked) => Err(error),
             (Some(error), _) if next.is_none() => Err(error),
             _ => Ok(next),
@@ -336,13 +337,13 @@ impl PageMerging {
             }
             let changes = self.running.changes();
             let Some(rules) = self.chosen() else {
-                // Nothing is waited for.
+                // The policy merges nothing, so no pause is left.
                 known.errors.reset();
                 known.merges.end();
                 return Ok(());
             };
             if std::mem::replace(&mut known.changes, changes) != changes {
-                // They were errors of another policy.
+                // Earlier errors were of another policy.
                 known.errors.reset();
             }
             let (heads, keeps) = self.heads(branch)?;
@@ -383,7 +384,7 @@ impl PageMerging {
                 rules.forget_resolver();
             }
             match joined {
-                // The heads are read again.
+                // The next turn of the loop reads the heads again.
                 Ok(Joined::One(_)) => {}
                 Ok(Joined::Some) => {
                     known.errors.reset();
@@ -393,11 +394,11 @@ impl PageMerging {
                 Ok(Joined::Moved) => moved += 1,
                 Ok(Joined::Missing(error)) => {
                     known.missing = Some((heads, keeps));
-                    // Nothing is waited for but other commits.
+                    // Only a received commit can help.
                     known.merges.end();
                     return Err(error);
                 }
-                // The next attempt is as the new policy says.
+                // The next attempt uses the new policy.
                 Err(_) if cancelled => moved += 1,
                 // The branch was removed.
                 Err(LedgerError::NoSuch { what: "branch", .. }) => return Ok(()),
@@ -411,11 +412,11 @@ impl PageMerging {
         Err(LedgerError::moved(self.shared.page(), branch))
     }
 
-    /// The heads of a branch, the oldest first, and how often the page has begun to keep something.
+    /// The heads of a branch, the oldest first, and the version of the keep set.
     fn heads(&self, branch: &str) -> Result<(Vec<CommitId>, u64)> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
         let heads = rows.heads(&host, branch)?;
-        // A damaged count holds up no merge, since none needs it.
+        // A damaged version must not stop merges, which do not need it.
         let keeps = match rows.keeps(&host) {
             Err(error) if error.is_unreadable() => 0,
             keeps => keeps?,
@@ -454,7 +455,7 @@ impl PageMerging {
     }
 }
 
-/// Lets another thread begin if this one panics.
+/// Lets another thread start if this one panics.
 struct Thread<'m>(&'m MergingState);
 
 impl Drop for Thread<'_> {
@@ -483,8 +484,8 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
                 }
                 continue;
             }
-            // What fails is tried again, or waits for another commit. The heads say that it is not
-            // done.
+            // A failed merge is tried again, or waits for another commit. The program sees it by
+            // the heads.
             result => result.unwrap_or(None),
         };
         let now = open.shared.open.process.now();

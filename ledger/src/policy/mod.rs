@@ -1,7 +1,7 @@
-//! Merges the heads of branches without being asked: `factory.rs` says how the pages of a
-//! repository are merged, `rules.rs` is what it has said of one page, `registry.rs` knows the open
-//! pages, `merging.rs` merges the heads of one, `strategy.rs` decides as its policy says,
-//! `resolver.rs` lets somebody outside decide, `backoff.rs` waits longer each time.
+//! Merges the heads of branches automatically: `factory.rs` has the policies and the factories that
+//! choose them, `rules.rs` the choice for one page, `registry.rs` the open pages, `merging.rs`
+//! merges the heads of one, `strategy.rs` decides by its policy, `resolver.rs` lets the program
+//! decide, `backoff.rs` computes pauses.
 
 mod backoff;
 pub(crate) mod factory;
@@ -21,16 +21,16 @@ use crate::ids::CommitId;
 use crate::page::Page;
 
 impl Page {
-    /// Merges the heads of all branches at once, in this thread, as the policy of the page says:
-    /// [`Repository::add_merge_factory`](crate::Repository::add_merge_factory). Whether every
-    /// branch has one head then.
+    /// Merges the heads of all branches at once, in this thread, by the policy of the page
+    /// ([`Repository::add_merge_factory`](crate::Repository::add_merge_factory)). Returns whether
+    /// every branch has one head then.
     ///
-    /// The same happens by itself on a thread, unless the repository is
-    /// [kept by hand](crate::RepositoryBuilder::upkeep_by_hand).
+    /// A thread does the same, unless [maintenance is
+    /// manual](crate::RepositoryBuilder::upkeep_by_hand).
     ///
     /// # Errors
-    /// The first error of a merge, after all branches were looked at. It is tried again by itself,
-    /// unless something is missing that the merge needs.
+    /// The first error of a merge, after all branches were tried. The merge is tried again
+    /// automatically, unless history or a piece is missing.
     /// [`LedgerError::Busy`](crate::LedgerError::Busy) if another thread merges at the moment, or a
     /// resolver calls this.
     pub fn merge_by_policy(&self) -> Result<bool> {
@@ -46,8 +46,8 @@ impl Page {
         self.merging.is_unfinished()
     }
 
-    /// Waits until every branch has one head, for at most `timeout`. If that is so, returns at
-    /// once.
+    /// Waits until every branch has one head, for at most `timeout`. Returns at once if there is
+    /// nothing to merge.
     ///
     /// # Errors
     /// If the host fails.
@@ -55,9 +55,9 @@ impl Page {
         self.merging.wait(timeout)
     }
 
-    /// Makes a commit a head of a branch, in addition to those that it has. Heads that lead to it
-    /// are replaced. If it leads to a head, nothing is to be done. The policy of the page, or
-    /// [`merge_heads`](Page::merge_heads), merges them.
+    /// Makes a commit a further head of a branch. Heads that are its ancestors are replaced. If it
+    /// is an ancestor of a head, nothing changes. The policy of the page, or
+    /// [`merge_heads`](Page::merge_heads), merges the heads.
     ///
     /// Gets the commits between it and each head.
     ///

@@ -1,4 +1,4 @@
-//! The pages that are merged without being asked, and the factories that say how.
+//! The pages whose heads are merged automatically, and the factories that choose their policies.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -42,7 +42,8 @@ impl Merges {
         pages.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Looks for heads that others have made. Gives the first error, after the rest was done.
+    /// Maintenance: merges heads that other processes have made. Returns the first error, after the
+    /// rest was done.
     pub(crate) fn keep(&self) -> Result<()> {
         let mut result = Ok(());
         for page in self.pages() {
@@ -70,11 +71,10 @@ impl Merges {
     }
 }
 
-/// A factory says how pages are merged, until this is dropped.
+/// Keeps a factory registered until it is dropped.
 ///
-/// Then the next one takes over, and all open pages are asked for again. If there is none, pages
-/// that are open are merged as before, and pages that are opened later are not merged until there
-/// is one.
+/// Then the next factory takes over, and is asked for all open pages. If there is none, open pages
+/// are merged as before, and pages that are opened later are not merged until there is one.
 #[must_use = "dropping it takes the factory away"]
 pub struct MergeFactoryRegistration {
     merges: Arc<Merges>,

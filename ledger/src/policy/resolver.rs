@@ -1,4 +1,4 @@
-//! Somebody outside decides about a merge.
+//! Resolvers: the program, or a person that it asks, decides a whole merge.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,21 +22,18 @@ use crate::tree::three_way::ThreeWayDiff;
 
 /// Decides about merges of a page: a program, or a person that it asks.
 ///
-/// It must decide the same whenever it is asked the same, or copies of a page that merge the same
-/// heads differ.
+/// It must be deterministic, or copies of a page that merge the same heads differ.
 pub trait Resolver: Send + Sync {
-    /// Decides about one merge. `left` is the newer head, and the merge begins as this one; `right`
-    /// is the older head, and `common` what both came from. The merge is made when
-    /// [`done`](MergeResult::done) was called on `result`, here or by somebody who has a clone of
-    /// it.
+    /// Decides about one merge. `left` is the newer head, and the merge begins with its content;
+    /// `right` is the older head, and `common` the base. The merge is made when
+    /// [`done`](MergeResult::done) was called on `result` or on a clone of it, here or later.
     ///
     /// Called on a thread of its own, one call at a time for each page, without any lock and
     /// outside of any transaction of the host.
     ///
     /// # Errors
     /// After an error or a panic, or if the last clone of `result` is dropped before `done`, the
-    /// heads stay as they are. The merge is tried again later with another resolver, which the
-    /// factory is asked for.
+    /// heads stay as they are. The merge is tried again later with another resolver of the factory.
     fn resolve(
         &self,
         left: &PageSnapshot,
@@ -48,7 +45,7 @@ pub trait Resolver: Send + Sync {
 
 /// A merge that a [`Resolver`] decides about. Clones are the same merge.
 ///
-/// Keys that are never named stay as they are on the left.
+/// Keys that are not [set](MergeResult::set) stay as they are on the left.
 #[derive(Clone)]
 pub struct MergeResult {
     merge: Arc<OpenMerge>,
@@ -60,19 +57,19 @@ pub struct MergeResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Merged<'a> {
-    /// What the right side has. It must have the key.
+    /// The value of the right side, which must have the key.
     Right,
     /// This value: bytes, or a reference to a value that was written in parts
     /// ([`ValueRef::as_bytes`](crate::ValueRef::as_bytes)). It is eager, unless the reference is
     /// [lazy](crate::ValueRef::lazy).
     New(&'a [u8]),
-    /// The same, and copies of the page need not have it: [`Priority::Lazy`].
+    /// The same as a lazy value: [`Priority::Lazy`].
     NewLazy(&'a [u8]),
     /// There is no entry.
     Delete,
 }
 
-/// A merge, as the thread has it that waits for the resolver.
+/// A merge that waits for its resolver.
 pub(super) struct OpenMerge {
     shared: Arc<Shared>,
     versions: ThreeVersions,
@@ -92,7 +89,7 @@ struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Decisions {
     pub(super) keys: BTreeMap<Vec<u8>, Decision>,
-    /// What only the right side has changed is taken too.
+    /// Changes that only the right side has made are taken too.
     pub(super) rest: bool,
 }
 
@@ -107,7 +104,7 @@ pub(super) enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Done,
-    /// A call that cannot be.
+    /// An invalid call.
     Misused(String),
     TimeOver,
     /// The policy of the page has changed.
@@ -185,14 +182,14 @@ impl OpenMerge {
         Ok(Decision::New(value.to_vec(), priority))
     }
 
-    /// Ends it because of a call that cannot be.
+    /// Ends the merge because of an invalid call.
     fn misused(&self, error: LedgerError) -> LedgerError {
         self.end(End::Misused(error.to_string()));
         error
     }
 }
 
-/// As long as this exists, somebody may decide.
+/// Shared by the clones of the result: the merge ends as failed when the last one is dropped.
 struct Held(Arc<OpenMerge>);
 
 impl Drop for Held {
@@ -212,10 +209,10 @@ impl fmt::Debug for MergeResult {
 }
 
 /// All methods fail with [`LedgerError::MergeEnded`] after the merge has ended: it is done, its
-/// time is over, the policy of the page has changed, or a call could not be.
+/// time is over, the policy of the page has changed, or a call was invalid.
 impl MergeResult {
-    /// The entries that a side has changed, from this key on, by their keys. What is
-    /// [derived](KeyClass::Derived) is not among them.
+    /// The entries that a side has changed, from this key on, by their keys, without
+    /// [derived](KeyClass::Derived) ones.
     ///
     /// Loads only nodes that the sides do not share with the base, and one entry at a time.
     ///
@@ -244,12 +241,12 @@ impl MergeResult {
         Ok(SideChanges { merge, page, diff, merger, conflicts, failed: false })
     }
 
-    /// Says what an entry becomes. The last call for a key counts. The key need not be one that a
-    /// side has changed.
+    /// Decides what an entry becomes. The last call for a key counts. The key need not be one that
+    /// a side has changed.
     ///
     /// # Errors
     /// [`LedgerError::InvalidArgument`] for [`Merged::Right`] if the right side does not have the
-    /// key, [`LedgerError::KeyTooLong`], and what a commit would say of a reference:
+    /// key, [`LedgerError::KeyTooLong`], and the errors of a commit about a reference:
     /// [`LedgerError::WrongPage`], [`LedgerError::ValueGone`]. These end the merge: the heads stay
     /// as they are, and it is tried again later. [`LedgerError::MergeEnded`] if the merge has
     /// ended, or a node cannot be loaded.
@@ -284,8 +281,8 @@ impl MergeResult {
         Ok(())
     }
 
-    /// Takes all changes of the right side that are no conflicts, also removed entries, except for
-    /// keys that were or will be [set](MergeResult::set).
+    /// Takes all changes of the right side that are no conflicts, including removed entries, except
+    /// for keys that were or will be [set](MergeResult::set).
     ///
     /// # Errors
     /// If the merge has ended.
@@ -296,7 +293,7 @@ impl MergeResult {
         Ok(())
     }
 
-    /// Ends the merge with what was decided. If the heads are still there, the merge is made.
+    /// Ends the merge with the decisions so far. If both are still heads, the merge is made.
     ///
     /// # Errors
     /// If the merge has ended before.
@@ -315,8 +312,7 @@ impl MergeResult {
     }
 }
 
-/// What [`MergeResult::changes`] and [`MergeResult::conflicts`] give, one entry after the other. An
-/// error ends it.
+/// The iterator of [`MergeResult::changes`] and [`MergeResult::conflicts`]. An error ends it.
 pub struct SideChanges {
     merge: Arc<OpenMerge>,
     page: Protected,

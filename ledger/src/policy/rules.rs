@@ -1,4 +1,4 @@
-//! How the heads of a page are merged, once a factory has said it.
+//! The merge rules of a page, as its factory has chosen them.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,16 +13,16 @@ use crate::ids::PageId;
 use crate::merge::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 use crate::merge::sides::MergeSides;
 
-/// What a page is merged by.
+/// The merge rules of a page.
 #[derive(Clone)]
 pub(super) struct Rules {
     /// `None` if no factory has ever been registered.
     pub(super) factory: Option<Factory>,
     pub(super) policy: MergePolicy,
     pub(super) time_limit: TimeLimit,
-    /// `None` if it is to be asked for. Clones of the rules have the same.
+    /// `None` if the factory must be asked for one. Clones of the rules share it.
     resolver: Arc<Mutex<Option<Arc<dyn Resolver>>>>,
-    /// The page that it is for.
+    /// The page.
     pub(super) ledger: Arc<str>,
     pub(super) page: PageId,
 }
@@ -34,8 +34,8 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// What a factory says. An error of its resolver is met again when one is needed. `None` if it
-    /// panics: then it is to be asked again.
+    /// The choice of a factory. If it has no resolver, it is asked again when one is needed. `None`
+    /// if it panics: then it is asked again later.
     pub(super) fn of(factory: Factory, ledger: &Arc<str>, page: PageId) -> Option<Self> {
         catch_unwind(AssertUnwindSafe(|| Self::said(factory, ledger, page))).ok()
     }
@@ -51,7 +51,7 @@ impl Rules {
         Rules { factory: Some(factory), policy, time_limit, resolver, ledger, page }
     }
 
-    /// What holds while there has been no factory.
+    /// The rules while no factory was ever added.
     pub(super) fn without_factory(ledger: &Arc<str>, page: PageId) -> Self {
         Rules {
             factory: None,
@@ -74,7 +74,7 @@ impl Rules {
         match (present, &self.factory) {
             (Some(resolver), _) => Ok(resolver),
             (None, Some(factory)) => {
-                // Its own code runs without the lock.
+                // Called without the lock, because it is code of the program.
                 let new = factory.says.resolver(&self.ledger, &self.page)?;
                 *self.slot() = Some(Arc::clone(&new));
                 Ok(new)
@@ -86,14 +86,14 @@ impl Rules {
         }
     }
 
-    /// Asks for another resolver with the next merge.
+    /// Drops the resolver, so that the next merge asks for another one.
     pub(super) fn forget_resolver(&self) {
         let failed = self.slot().take();
-        // Its own code may run now.
+        // Dropped without the lock, because it runs code of the program.
         drop(failed);
     }
 
-    /// A merger as the factory has it.
+    /// A merger of the factory.
     pub(super) fn merger(&self) -> Box<dyn Merger> {
         match &self.factory {
             Some(factory) => factory.says.merger(&self.ledger, &self.page),
@@ -101,13 +101,15 @@ impl Rules {
         }
     }
 
-    /// The same, but the newer side wins conflicts.
+    /// The merger of the factory for key classes and derived entries, but the newer side wins
+    /// conflicts.
     pub(super) fn last_one_wins(&self) -> Box<dyn Merger> {
         Box::new(NewerWins(self.merger()))
     }
 }
 
-/// Knows what another merger knows of keys, and lets the newer side win.
+/// Takes key classes and derived entries from another merger, and lets the newer side win
+/// conflicts.
 struct NewerWins(Box<dyn Merger>);
 
 impl Merger for NewerWins {

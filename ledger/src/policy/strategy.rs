@@ -1,4 +1,4 @@
-//! What comes of a merge that the policy of a page decides.
+//! Decides a merge by the policy of a page.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Draft;
 
-/// The resolver of a page that decides at the moment.
+/// The running call of the resolver of a page.
 #[derive(Default)]
 pub(super) struct Running {
     state: Mutex<RunningState>,
@@ -27,19 +27,19 @@ pub(super) struct Running {
 #[derive(Default)]
 struct RunningState {
     merge: Option<Arc<OpenMerge>>,
-    /// It was called and has not come back.
+    /// The resolver was called and has not returned.
     is_called: bool,
-    /// It has not decided in time.
+    /// The resolver has missed its time limit.
     is_late: bool,
     /// How often the policy of the page has changed.
     changes: u64,
 }
 
-/// How a call of a resolver begins.
+/// The result of an attempt to call a resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begun {
     Called,
-    /// The last one has not come back.
+    /// The last call has not returned.
     NotBack,
     /// The policy has changed since the rules were read.
     Cancelled,
@@ -50,12 +50,12 @@ impl Running {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often the policy of the page has changed. Asked before the rules are read.
+    /// How often the policy of the page has changed. Read before the rules are.
     pub(super) fn changes(&self) -> u64 {
         self.lock().changes
     }
 
-    /// Ends the merge that is being decided, and those that were begun with the rules before.
+    /// Ends the merge that is being decided, and those that began with earlier rules.
     pub(super) fn cancel(&self) {
         let mut state = self.lock();
         state.changes += 1;
@@ -67,8 +67,8 @@ impl Running {
         }
     }
 
-    /// Begins a call, with the rules that were read after so many changes. One that was late is not
-    /// waited for.
+    /// Begins a call with the rules that were read after this number of changes. Waits for an
+    /// earlier call, unless that one has missed its limit.
     pub(super) fn begin(
         &self,
         merge: &Arc<OpenMerge>,
@@ -91,7 +91,7 @@ impl Running {
             return Begun::Cancelled;
         }
         if state.is_called {
-            // The next merge does not wait for it again.
+            // The next merge does not wait for this call again.
             state.is_late = true;
             return Begun::NotBack;
         }
@@ -100,7 +100,7 @@ impl Running {
         Begun::Called
     }
 
-    /// Notes that the resolver has come back.
+    /// Records that the resolver has returned.
     fn end(&self) {
         let mut state = self.lock();
         (state.is_called, state.is_late) = (false, false);
@@ -108,24 +108,24 @@ impl Running {
         self.came_back.notify_all();
     }
 
-    /// Notes that the merge has ended, perhaps before the resolver has come back.
+    /// Records that the merge has ended, perhaps before the resolver has returned.
     fn decided(&self, is_late: bool) {
         let mut state = self.lock();
         let merge = state.merge.take();
         state.is_late = is_late && state.is_called;
         drop(state);
-        // Code of a factory may run now.
+        // Dropped without the lock, because it runs code of the factory.
         drop(merge);
     }
 }
 
-/// Decides a merge as the policy of a page says.
+/// Decides a merge by the policy of a page.
 pub(super) struct ByPolicy<'p> {
     pub(super) rules: &'p Rules,
     pub(super) running: &'p Arc<Running>,
-    /// How often the policy had changed before the rules were read.
+    /// The number of policy changes before the rules were read.
     pub(super) changes: u64,
-    /// The resolver has failed, so that another one is to be asked for.
+    /// The resolver has failed, so the next merge needs another one.
     pub(super) resolver_failed: bool,
     /// The policy of the page has changed meanwhile.
     pub(super) cancelled: bool,
@@ -133,7 +133,7 @@ pub(super) struct ByPolicy<'p> {
 
 impl Strategy for ByPolicy<'_> {
     fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
-        // Code of the program must not end the thread that merges.
+        // A panic in code of the program must not end the thread that merges.
         match catch_unwind(AssertUnwindSafe(|| self.by_rules(shared, versions))) {
             Ok(content) => content,
             Err(_) => {
@@ -178,7 +178,7 @@ impl ByPolicy<'_> {
     fn resolve(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
         let (page, commits) = (shared.page(), versions.commits());
         let resolver = self.rules.resolver().map_err(|error| error.of_merge(page, &commits))?;
-        // Before somebody is asked for nothing.
+        // A merger that refuses the merge is asked before a person is.
         self.rules.merger().begin(&MergeSides::new(shared, versions))?;
         let rules = self.rules.clone();
         let merger = Box::new(move || rules.merger());
@@ -241,7 +241,7 @@ impl ByPolicy<'_> {
         }
     }
 
-    /// The content that a resolver has decided.
+    /// The content of the merge, by the decisions of a resolver.
     fn decided(
         &self,
         shared: &Arc<Shared>,
@@ -254,7 +254,7 @@ impl ByPolicy<'_> {
         let (mut keys, rest) = (decisions.keys, decisions.rest);
         let mut changes = changes(shared, versions, ALL)?;
         while let Some(found) = changes.next()? {
-            // Keys that no side has changed come between those that one has changed.
+            // Decisions about keys that no side has changed come between the changes.
             while let Some(entry) = keys.first_entry().filter(|first| *first.key() < found.key) {
                 let (key, decision) = entry.remove_entry();
                 content.set(key, unchanged(decision))?;
@@ -276,7 +276,7 @@ impl ByPolicy<'_> {
     }
 }
 
-/// What is decided about an entry that is the same on both sides.
+/// The outcome of a decision about an entry that is the same on both sides.
 fn unchanged(decision: Decision) -> Outcome {
     match decision {
         Decision::Right => Outcome::Newer,

@@ -1,14 +1,13 @@
-//! What time it is.
+//! The clock of a repository.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells the time to a repository. Tests can have their own.
+/// The clock of a repository. Tests can have their own.
 ///
-/// Commits take their times from it, and leases end by it. When it jumps forward, what another
-/// process began to read less than a minute before can be gone
-/// ([`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired)); nothing else is
-/// possible.
+/// Commits take their times from it, and leases end by it. When it jumps forward, reads that
+/// another process began less than a minute before can fail with
+/// [`LedgerError::SnapshotExpired`](crate::LedgerError::SnapshotExpired); nothing worse can happen.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present time.
     fn now(&self) -> SystemTime;
@@ -24,8 +23,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Milliseconds since 1970. The format has it so that a time before counts as 0, and one after the
-/// last number as that.
+/// Milliseconds since 1970. The format says that an earlier time counts as 0, and a time over the
+/// last number as that number.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

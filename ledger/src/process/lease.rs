@@ -1,4 +1,4 @@
-//! The lease of a process: a row that says until when others must take it for alive.
+//! The lease of a process: a row that says until when other processes must take it for alive.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,24 +18,25 @@ use crate::rows::process as rows;
 /// How long a lease lasts.
 const LEASE: Duration = Duration::from_secs(60 * 60);
 
-/// After so long a lease is renewed.
+/// The age at which a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
 
-/// A lease that ends later than this cannot be right, whatever the clock of its process says.
+/// A lease that ends later than this was written under a wrong clock.
 const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// A lease that has ended is believed after so long. The clock may have jumped, or all processes
-/// may have slept: then they renew their leases meanwhile.
+/// How long a lease must be seen as ended before its process counts as dead. The clock may have
+/// jumped, or all processes may have slept: then they renew their leases within this time.
 const BELIEVED: Duration = Duration::from_secs(60);
 
 /// A clock that is set back by no more than this still gives later times to later commits.
 const SET_BACK: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A change that is ahead of the clock because of its parent takes those of other branches with it
-/// by no more than this.
+/// A change that is ahead of the clock because of its parent moves changes of other branches ahead
+/// by at most this.
 const PULL: Duration = Duration::from_secs(5 * 60);
 
-/// How long the upkeep waits for the right to write. Who drops the last handle waits for it.
+/// How long maintenance waits for the write lock of the host. The thread that drops the last handle
+/// waits for it too.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
 /// This process, as others see it.
@@ -44,10 +45,10 @@ pub(crate) struct Process {
     pub(crate) clock: Arc<dyn Clock>,
     /// The caller vouches that no other process has the repository open.
     pub(crate) is_alone: bool,
-    /// What its commits say of the device; zeros if they say nothing.
+    /// The device in its commits; zeros for none.
     pub(crate) device: [u8; 16],
     pub(crate) streams: Streams,
-    /// The last time that a commit was given.
+    /// The time of the last commit of this process.
     last_time: AtomicU64,
     made_by: permazen_kv::__internal::Process,
     state: Mutex<State>,
@@ -58,7 +59,7 @@ struct State {
     id: ProcessId,
     /// The milliseconds at which the lease was written last. `None` if there is none.
     leased: Option<u64>,
-    /// When a lease was first seen that has ended, or that ends too late.
+    /// When a lease was first seen as ended, or as ending too late.
     doubtful: HashMap<ProcessId, u64>,
 }
 
@@ -85,8 +86,8 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this process was forked from the one that has made this. Then what threads of that
-    /// one do, and what they have locked, never comes to its end here.
+    /// Whether this process is a child that was forked from the one that made this. In a child,
+    /// threads of the parent do not exist, and what they had locked stays locked.
     pub(crate) fn is_forked(&self) -> bool {
         !self.made_by.is_this()
     }
@@ -96,18 +97,18 @@ impl Process {
         millis(self.clock.now())
     }
 
-    /// The time of the next change, after its parent: later than that of each one before, also
-    /// where both are made within a millisecond or the clock was set back. Else it would be left to
-    /// chance which of two changes on two branches is the later one. `None` if the parent has the
+    /// The time of the next change, after its parent: later than the time of each change before,
+    /// also if both are made within a millisecond or the clock was set back. Otherwise chance would
+    /// decide which of two changes on two branches is the later one. `None` if the parent has the
     /// last time.
     ///
-    /// A parent that is ahead of the clock, because it was made elsewhere, takes the changes of
+    /// A parent that is ahead of the clock, because it was made elsewhere, moves the changes of
     /// other branches and pages at most [`PULL`] ahead.
     pub(crate) fn time_after(&self, parent: CommitTime) -> Option<CommitTime> {
         let now = CommitTime::at(self.clock.now());
         let next = |last: u64| {
             let last = CommitTime::from_bits(last);
-            // A clock that went back by more than this was wrong before, and its times do not
+            // The clock went back by more than this, so it was wrong before, and its times do not
             // count.
             let clock = match last.as_millis() > now.as_millis().saturating_add(len(SET_BACK)) {
                 true => now,
@@ -120,13 +121,13 @@ impl Process {
             Some(clock.max(time.unwrap_or(clock).min(now.later(len(PULL)))).to_bits())
         };
         let last = self.last_time.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
-        // It never refuses.
+        // `update` always returns a value.
         next(last.unwrap_or_default()).1
     }
 
-    /// The ID of the process, in a transaction that writes a row in its name. Writes the lease if
-    /// there is none. If others have taken it, because it was not renewed, the process has another
-    /// ID.
+    /// The ID of the process, for a transaction that writes a row with it. Writes the lease if
+    /// there is none. If another process has taken the lease, because it was not renewed, this
+    /// process gets a new ID.
     pub(crate) fn sign(&self, tx: &mut dyn KvWrite) -> Result<ProcessId> {
         let now = self.now();
         let mut state = self.lock();
@@ -137,7 +138,8 @@ impl Process {
             state.id = ProcessId(random()?);
         }
         rows::put_lease(tx, &state.id, now.saturating_add(len(LEASE)))?;
-        // If the transaction fails, the lease is not there, and the next one writes it.
+        // If the transaction fails, the lease is missing, and the next `sign` writes one, under a
+        // new ID.
         state.leased = Some(now);
         Ok(state.id)
     }
@@ -151,12 +153,12 @@ impl Process {
         self.lock().id
     }
 
-    /// Renews the lease, if there is one and it is time.
+    /// Renews the lease, if there is one and it is due.
     pub(crate) fn renew(&self, host: &dyn KvDatabase) -> Result<()> {
         let now = self.now();
         let id = match *self.lock() {
-            // A clock that was set back makes the end of the lease one that others do not believe
-            // for long.
+            // After a clock was set back, the lease ends too late for others to believe, so it is
+            // renewed at once.
             State { id, leased: Some(leased), .. }
                 if now >= leased.saturating_add(len(RENEWAL)) || now < leased =>
             {
@@ -165,7 +167,8 @@ impl Process {
             _ => return Ok(()),
         };
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        // Without the row the pins are gone. The next signature makes another process of this one.
+        // If another process has removed the row, the pins are gone. The next `sign` takes a new
+        // ID.
         if rows::lease(&tx, &id)?.is_some() {
             rows::put_lease(&mut tx, &id, now.saturating_add(len(LEASE)))?;
             tx.commit()?;
@@ -177,7 +180,7 @@ impl Process {
         Ok(())
     }
 
-    /// Gives the lease back. Others need not wait for its end then.
+    /// Returns the lease, so that other processes need not wait for its end.
     pub(crate) fn leave(&self, host: &dyn KvDatabase) -> Result<()> {
         let id = match *self.lock() {
             State { id, leased: Some(_), .. } => id,
@@ -219,13 +222,13 @@ impl Process {
         };
         let mut state = self.lock();
         let seen = state.doubtful.entry(*process).or_insert(now);
-        // A clock that was set back begins again.
+        // If the clock was set back, the waiting time begins again.
         *seen = now.min(*seen);
         now >= seen.saturating_add(len(patience))
     }
 
-    /// Takes the leases that have ended. `true` if some seem to have ended, and are not yet
-    /// believed to have.
+    /// Removes the leases that have ended. Returns `true` if some seem to have ended but do not
+    /// count as ended yet.
     pub(crate) fn take_ended(&self, host: &dyn KvDatabase) -> Result<bool> {
         let own = self.id();
         let mut ended = rows::leases(&host.begin(&TxOptions::reading())?)?;
@@ -238,7 +241,7 @@ impl Process {
         }
         let mut tx = host.begin(&TxOptions::writing().with_wait(WAIT))?;
         for (process, _) in &ended {
-            // It may have been renewed since.
+            // The lease may have been renewed meanwhile.
             let end = rows::lease(&tx, process)?;
             if end.is_some_and(|end| self.has_ended(process, end)) {
                 rows::remove_lease(&mut tx, process)?;

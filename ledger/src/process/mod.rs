@@ -1,8 +1,8 @@
 //! What a process has open of a repository.
 //!
-//! `clock.rs` tells the time, `lease.rs` says that the process lives, `pins.rs` protects the
-//! commits that it reads, `streams.rs` has the values that it writes in parts, `open_page.rs` is a
-//! page that it has open.
+//! `clock.rs` has the clock, `lease.rs` the lease that shows that the process lives, `pins.rs` the
+//! pins of the commits that it reads, `streams.rs` the values that it writes in parts,
+//! `open_page.rs` a page that it has open.
 
 pub(crate) mod clock;
 pub(crate) mod lease;

@@ -22,10 +22,10 @@ pub(crate) struct OpenPage {
     /// Whether the lease is one for this page alone.
     has_own_lease: bool,
     pub(crate) pins: Arc<Pins>,
-    /// Held by whoever writes rows of pins, so that no pin gets two.
+    /// Held while rows of pins are written, so that no pin gets two.
     writing: Mutex<()>,
     holders: Mutex<Vec<Weak<dyn Holder>>>,
-    /// Raised when there may be pieces of streams that are given up; 0 if there are none.
+    /// Raised when a stream is given up whose pieces may have rows; 0 if there are no such rows.
     pub(crate) leftovers: AtomicU64,
 }
 
@@ -35,13 +35,13 @@ impl fmt::Debug for OpenPage {
     }
 }
 
-/// Somebody who keeps commits from being removed, and may never need them again.
+/// A holder of pins that may never need them again, such as a watcher that is not asked.
 pub(crate) trait Holder: Send + Sync {
-    /// Gives up what nobody has asked for in the last minutes. The time is in milliseconds.
+    /// Drops pins that were not used in the last minutes. The time is in milliseconds.
     fn release(&self, now: u64);
 }
 
-/// Who has a page open.
+/// The process that has a page open, by where its lease lies.
 pub(crate) enum OpenedBy {
     /// The process with its lease in the repository.
     Repository(Arc<Process>),
@@ -51,7 +51,7 @@ pub(crate) enum OpenedBy {
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        // Without it, others wait for the end of the lease.
+        // If this fails, other processes wait for the end of the lease.
         if self.has_own_lease {
             let _ = self.process.leave(&*self.host);
         }
@@ -64,13 +64,13 @@ impl OpenPage {
             OpenedBy::Repository(process) => (process, false),
             OpenedBy::Own(process) => (process, true),
         };
-        // Nobody knows what a process has left that was killed.
+        // A killed process may have left rows, so the first pass looks for them.
         let leftovers = AtomicU64::new(1);
         let (pins, writing, holders) = (Arc::default(), Mutex::default(), Mutex::default());
         OpenPage { host, rows, process, has_own_lease, pins, writing, holders, leftovers }
     }
 
-    /// Renews the lease, if it is one for this page.
+    /// Renews the lease, if the page has its own.
     pub(crate) fn renew(&self) -> Result<()> {
         match self.has_own_lease {
             true => self.process.renew(&*self.host),
@@ -82,8 +82,7 @@ impl OpenPage {
         Ok(self.host.begin(&TxOptions::reading())?)
     }
 
-    /// What `find` finds in a transaction, and a pin of the commit that it names, which must be
-    /// there.
+    /// Runs `find` in a transaction, and pins the commit that it returns, which must exist.
     pub(crate) fn pinned<T>(
         self: &Arc<Self>,
         find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
@@ -91,7 +90,7 @@ impl OpenPage {
         self.held(Held::Read, find)
     }
 
-    /// The same with this reason.
+    /// The same with another reason for the pin.
     pub(crate) fn held<T>(
         self: &Arc<Self>,
         held: Held,
@@ -106,7 +105,7 @@ impl OpenPage {
         }
     }
 
-    /// Asks somebody now and then to give up pins.
+    /// Adds a holder that is asked in each maintenance to drop unused pins.
     pub(crate) fn add_holder(&self, holder: Weak<dyn Holder>) {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner).push(holder);
     }
@@ -120,7 +119,8 @@ impl OpenPage {
         there.iter().for_each(|holder| holder.release(now));
     }
 
-    /// Protects what is read for long against other processes, and gives back what is not.
+    /// Writes the rows of pins that are held for long, so that other processes keep their commits,
+    /// and removes those of dropped pins.
     ///
     /// # Errors
     /// If the page is gone, or its host fails.
@@ -129,7 +129,7 @@ impl OpenPage {
         self.release_unasked();
         let (is_protected, is_due) = {
             let host = self.read()?;
-            // If others have taken the lease, the rows of all pins are to be written again.
+            // If another process has taken the lease, the rows of all pins must be written again.
             let is_protected = !self.pins.have_rows() || self.process.is_signed(&host)?;
             (is_protected, !self.due_pins(&host, &self.process.id())?.is_empty())
         };
@@ -144,9 +144,8 @@ impl OpenPage {
         result
     }
 
-    /// The pins that are to be written. One of a commit that is not there protects nothing: it was
-    /// removed, and who reads it is told so; or it comes from elsewhere, and is about to be
-    /// written.
+    /// The pins whose rows are due. A pin of a commit that does not exist gets no row: the commit
+    /// was removed, and its reader gets an error; or it is being received, and not written yet.
     fn due_pins(&self, host: &dyn KvRead, process: &ProcessId) -> Result<Vec<PinRow>> {
         let mut due = Vec::new();
         for pin in self.pins.due(process, self.process.now(), || self.process.streams.number()) {
@@ -164,12 +163,12 @@ impl OpenPage {
         for row in left {
             rows.remove_pin(&mut tx, &row.process, row.number)?;
         }
-        // The process can have another ID than before. Then all of its pins are due.
+        // The process may have a new ID. Then all of its pins are due.
         let process = self.process.sign(&mut tx)?;
         let written = self.due_pins(&tx, &process)?;
         for row in &written {
             rows.put_pin(&mut tx, row)?;
-            // When nothing keeps it any more, it waits anew.
+            // Clears the grace time: it begins anew when the commit is not kept any more.
             rows.remove_expiring(&mut tx, &row.commit)?;
         }
         if !written.is_empty() {
@@ -180,7 +179,8 @@ impl OpenPage {
         Ok(())
     }
 
-    /// What an error about something that is not there means to who reads these commits.
+    /// Explains an error about a missing piece to a reader of these commits: the page or a commit
+    /// may be gone.
     pub(crate) fn explained(&self, error: LedgerError, commits: &[CommitId]) -> LedgerError {
         let error = error.needed(|by| {
             by.page = self.rows.page;

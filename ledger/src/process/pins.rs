@@ -1,4 +1,4 @@
-//! The commits of a page that this process reads. Nobody removes them.
+//! Pins of the commits of a page that this process reads. No process removes a pinned commit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::process::{Held, PinRow};
 
-/// How many milliseconds a pin is in memory only. Others remove no commit before it was of no use
-/// for two minutes, so none that was of use when it was pinned.
+/// How many milliseconds a pin is in memory only. Other processes remove a commit two minutes after
+/// they found it not to be kept, so they see the row of a pin before.
 const IN_MEMORY: u64 = 60_000;
 
-/// Pins, each of which is counted.
+/// The pins of a page, counted by commit and reason.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     state: Mutex<State>,
@@ -20,11 +20,11 @@ pub(crate) struct Pins {
 #[derive(Debug, Default)]
 struct State {
     commits: HashMap<(CommitId, Held), Pinned>,
-    /// What this process is removing.
+    /// The commits that this process is removing.
     going: HashSet<CommitId>,
     /// How often this process has begun to remove commits.
     removals: u64,
-    /// The rows of pins that are over.
+    /// The rows of dropped pins.
     left: Vec<PinRow>,
 }
 
@@ -35,7 +35,7 @@ struct Pinned {
     row: Option<PinRow>,
 }
 
-/// A commit that is not removed until this is dropped.
+/// A pinned commit: it is not removed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin {
     pins: Arc<Pins>,
@@ -77,13 +77,13 @@ impl Pins {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often this process has begun to remove commits. Asked before the commit that is to be
-    /// pinned is read.
+    /// How often this process has begun to remove commits. Read before the commit that is to be
+    /// pinned.
     pub(super) fn removals(&self) -> u64 {
         self.lock().removals
     }
 
-    /// Pins a commit that was there after `removals`. `None` if commits have been removed since,
+    /// Pins a commit that was read after `removals`. `None` if commits have been removed since,
     /// perhaps this one: read it again.
     pub(super) fn pin(
         self: &Arc<Self>,
@@ -93,11 +93,12 @@ impl Pins {
     ) -> Option<Pin> {
         let mut state = self.lock();
         if state.removals != removals || state.going.contains(&commit) {
-            // What is not yet removed would be found again.
+            // The commit is being removed: wait for the end, or the next read would find it once
+            // more.
             drop(self.removed.wait_while(state, |state| state.going.contains(&commit)));
             return None;
         }
-        // The first commit is never removed, but others stay because of it.
+        // The first commit is never removed, but as a base it keeps others.
         if commit != CommitId::FIRST || held == Held::Base {
             let pinned = state.commits.entry((commit, held));
             pinned.or_insert(Pinned { count: 0, since: now, row: None }).count += 1;
@@ -111,8 +112,8 @@ impl Pins {
         self.lock().commits.keys().copied().collect()
     }
 
-    /// Begins to remove those of these commits that are not pinned, and gives them. Until the end
-    /// of [`end_removal`](Pins::end_removal), nobody can pin them.
+    /// Begins to remove those of these commits that are not pinned, and returns them. No thread can
+    /// pin them until [`end_removal`](Pins::end_removal).
     pub(crate) fn begin_removal(&self, commits: &[CommitId]) -> Vec<CommitId> {
         let mut state = self.lock();
         state.removals += 1;
@@ -128,7 +129,7 @@ impl Pins {
     pub(crate) fn end_removal(&self) {
         let mut state = self.lock();
         state.going.clear();
-        // Who has found a commit while it was removed must look again.
+        // A thread that has read a commit while it was removed must read it again.
         state.removals += 1;
         drop(state);
         self.removed.notify_all();
@@ -159,17 +160,17 @@ impl Pins {
         self.lock().commits.values().any(|pinned| pinned.row.is_some())
     }
 
-    /// Whether a row is there that nobody needs any more.
+    /// Whether a dropped pin has a row.
     pub(crate) fn have_left(&self) -> bool {
         !self.lock().left.is_empty()
     }
 
-    /// The rows that nobody needs any more.
+    /// Takes the rows of dropped pins.
     pub(crate) fn take_left(&self) -> Vec<PinRow> {
         std::mem::take(&mut self.lock().left)
     }
 
-    /// Notes the rows of pins that were written.
+    /// Records the rows of pins that were written.
     pub(super) fn wrote(&self, rows: &[PinRow]) {
         let mut state = self.lock();
         let State { commits, left, .. } = &mut *state;
@@ -181,7 +182,7 @@ impl Pins {
         }
     }
 
-    /// Notes the rows of pins that could not be removed.
+    /// Puts back the rows of dropped pins that could not be removed.
     pub(super) fn not_removed(&self, rows: Vec<PinRow>) {
         self.lock().left.extend(rows);
     }

@@ -1,4 +1,4 @@
-//! The values that this process writes in parts, until commits have them.
+//! The values that this process writes in parts (streams), until commits have them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use crate::ids::CommitId;
 use crate::rows::process::StreamId;
 use crate::value::reference::Reference;
 
-/// How many milliseconds a value stays after its last reference has gone. A transaction that has
-/// put it may still be open.
+/// How many milliseconds a value stays after its last reference was dropped, because a transaction
+/// that has put it may still be open.
 const UNHELD: u64 = 60 * 60 * 1_000;
 
 /// A value that was written.
@@ -18,31 +18,32 @@ pub(crate) struct Streamed {
     /// Tells it apart from all others of the process.
     pub(crate) number: u64,
     pub(crate) content: Content,
-    /// The last commit that has taken it.
+    /// The last commit that it was attached to.
     pub(crate) commit: Mutex<Option<CommitId>>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// It belongs into a leaf.
+    /// It fits into a leaf.
     Short(Vec<u8>),
-    /// Its pieces are stored. So many of them had no row before.
+    /// Its pieces are stored; `pieces` of them were new.
     Long { stream: StreamId, value: Reference, pieces: u32 },
 }
 
 impl Streamed {
-    /// The last commit that has taken it.
+    /// The last commit that it was attached to.
     pub(crate) fn commit(&self) -> Option<CommitId> {
         *self.commit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a commit has taken it.
+    /// Records that it was attached to a commit.
     pub(crate) fn taken(&self, by: CommitId) {
         *self.commit.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
     }
 }
 
-/// The next number. A reference to a value of a page that was closed is never one of a later value.
+/// The next number. Numbers are never used again, so a reference to a value of a closed page never
+/// means a later value.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The values of all pages, by the numbers of the page and of the value.
@@ -54,8 +55,8 @@ pub(crate) struct Streams {
 #[derive(Debug, Default)]
 struct State {
     values: HashMap<(u64, u64), Value>,
-    /// The pages in which something may be stored of a value, each with how often values were begun
-    /// and given up there.
+    /// The pages in which rows of streams may be stored, each with how often values were begun and
+    /// given up there.
     pages: HashMap<u64, u64>,
 }
 
@@ -83,7 +84,7 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that nothing else has that this process holds or has held, in any page of any
+    /// A number that no other pin or stream of this process has or had, in any page of any
     /// repository.
     pub(crate) fn number(&self) -> u64 {
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -98,7 +99,7 @@ impl Streams {
         number
     }
 
-    /// Notes that a value was written. It stays as long as somebody has what this gives.
+    /// Records that a value is complete. It stays as long as the returned guard is held.
     pub(crate) fn written(&self, page: u64, number: u64, content: Content) -> Arc<()> {
         let held = Arc::new(());
         let value = Arc::new(Streamed { number, content, commit: Mutex::new(None) });
@@ -108,7 +109,7 @@ impl Streams {
         held
     }
 
-    /// Gives a value up that is being written. What is stored of it goes with the next upkeep.
+    /// Gives up a value that is being written. The next maintenance removes its stored pieces.
     pub(crate) fn give_up(&self, page: u64, number: u64) {
         let mut state = self.lock();
         if matches!(state.values.get(&(page, number)), Some(Value::Begun)) {
@@ -125,19 +126,19 @@ impl Streams {
         }
     }
 
-    /// Whether the process still wants a value.
+    /// Whether a value is still known, and not given up.
     pub(crate) fn has(&self, page: u64, number: u64) -> bool {
         self.lock().values.contains_key(&(page, number))
     }
 
-    /// A number that changes when a value of a page is begun or given up. `None` if nothing of any
-    /// is stored.
+    /// A number that changes when a value of a page is begun or given up. `None` if no rows of
+    /// streams are stored there.
     pub(crate) fn changes(&self, page: u64) -> Option<u64> {
         self.lock().pages.get(&page).copied()
     }
 
-    /// Notes that nothing is stored of the values of a page that were given up, as long as the
-    /// number is this one; with `None`, that the page is gone.
+    /// Records that no rows of streams are left in a page, unless the number has changed; with
+    /// `None`, that the page is gone.
     pub(crate) fn forget(&self, page: u64, changes: Option<u64>) {
         let mut state = self.lock();
         if changes.is_none() {
@@ -149,7 +150,7 @@ impl Streams {
         }
     }
 
-    /// Gives up the values of a page that have had no reference for long.
+    /// Gives up the values of a page that had no reference for an hour.
     pub(crate) fn forget_unheld(&self, page: u64, now: u64) {
         self.lock().values.retain(|(of, _), value| match value {
             Value::Written { references, unheld, .. } if *of == page => {

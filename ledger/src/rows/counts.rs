@@ -27,7 +27,7 @@ pub(crate) struct Counts {
     pub(crate) next: u64,
     /// How many there are.
     pub(crate) pieces: u64,
-    /// How many may be garbage. 0 if no commit was removed since the last round began.
+    /// How many pieces may be garbage. 0 if no commit was removed since the last round began.
     pub(crate) suspects: u64,
     /// How many commits are not at the remote yet.
     pub(crate) unsynced: u64,
@@ -43,16 +43,16 @@ pub(crate) struct Round {
     /// 0 before the first round.
     pub(crate) number: u64,
     pub(crate) phase: Phase,
-    /// The process that collects; zeros in phase [`Phase::Idle`].
+    /// The process that runs the round; zeros in phase [`Phase::Idle`].
     pub(crate) process: ProcessId,
-    /// The first number of a piece that the round keeps.
+    /// The first number of a piece that was written after the round began, and is not swept.
     pub(crate) kept: u64,
     /// Where the collector is, or, in phase [`Phase::Idle`], up to which piece reference rows are
     /// built. `None` at the beginning.
     pub(crate) reached: Option<Digest>,
 }
 
-/// What a collector does.
+/// The phases of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -75,27 +75,27 @@ impl Round {
 }
 
 impl Counts {
-    /// Whether the row of a piece that is needed again must be written again, because the round
-    /// that runs may remove it.
+    /// Whether a piece with this number must be written again when it is needed again, because the
+    /// running round may sweep it.
     pub(crate) fn renews(&self, number: u64) -> bool {
         self.round.phase != Phase::Idle && number < self.round.kept
     }
 
-    /// Whether a piece with this number that no commit leads to would have been removed.
+    /// Whether an unreachable piece with this number would have been removed.
     pub(crate) fn has_collected(&self, number: u64) -> bool {
         self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.kept
     }
 
-    /// Ends a round that does not sweep all there is.
+    /// Ends a round before it has swept everything.
     pub(crate) fn end_round(&mut self) {
         self.round.phase = Phase::Idle;
         self.round.process = ProcessId::default();
         self.round.reached = None;
-        // The next round has to look for garbage as this one had.
+        // The garbage of this round is left for the next one.
         self.suspects = self.suspects.max(1);
     }
 
-    /// What cannot be.
+    /// What is impossible in this row, if anything.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let Round { phase, process, kept, reached, .. } = self.round;
         let is_nobody = process == ProcessId::default();
@@ -170,11 +170,11 @@ impl Rows {
     pub(crate) fn counts(&self, host: &dyn KvRead) -> Result<Counts> {
         let row = self.get(host, &[COUNTS])?;
         if row.is_none() {
-            // It goes with the page.
+            // The row is removed only with the page.
             self.check_there(host)?;
         }
         match row.as_deref().and_then(Counts::parse) {
-            // A round would take what is written now for something old.
+            // With such a row, a round would sweep pieces that are written now.
             Some(counts) if counts.round.kept > counts.next => {
                 Err(self.damaged(&[COUNTS], "it keeps numbers that no piece has"))
             }
@@ -191,8 +191,8 @@ impl Rows {
         [&[MARKS][..], &round.to_be_bytes(), &part.to_be_bytes()].concat()
     }
 
-    /// Puts the marks of a round from part `from` on, at most `most` parts. The next part, `None`
-    /// after the last one.
+    /// Writes the marks of a round from part `from` on, at most `most` parts. Returns the next
+    /// part, `None` after the last one.
     pub(crate) fn put_marks(
         &self,
         host: &mut dyn KvWrite,
@@ -226,7 +226,7 @@ impl Rows {
         Ok(marks)
     }
 
-    /// Removes rows with marks, at most so many. `false` if there are more.
+    /// Removes at most `most` rows with marks. Returns `false` if more are left.
     pub(crate) fn remove_marks(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
         let (keys, is_all) = self.some_keys(host, &[MARKS], most)?;
         keys.iter().try_for_each(|(_, key)| host.remove(key))?;

@@ -1,4 +1,4 @@
-//! What a row of a page is, for whoever checks all rows and trusts none.
+//! Decodes any row of a page, for checks that trust no row.
 
 use std::borrow::Cow;
 
@@ -114,7 +114,7 @@ pub(crate) struct PieceRow<'r> {
     pub(crate) bytes: Cow<'r, [u8]>,
 }
 
-/// What is left after the first byte of a key, taken apart.
+/// The rest of a key after its first byte.
 struct Key<'k>(&'k [u8]);
 
 impl<'k> Key<'k> {
@@ -307,7 +307,7 @@ fn piece<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<PieceRow<'r>> {
     Ok(PieceRow { kind, number: u48(digits), bytes })
 }
 
-/// Where the checksum of a row begins, `end` if it is no row of a piece.
+/// Where the checksum of a row begins: after the head of a piece, otherwise at `end`.
 pub(crate) fn checksum_at(key: &[u8], end: usize) -> usize {
     if key.first() == Some(&PIECE) { 8 } else { end }
 }
@@ -326,7 +326,7 @@ pub(crate) const PARAMETERS_KEY: [u8; 1] = [PARAMETERS];
 /// The key of the row of counts, without the prefix of the page.
 pub(crate) const COUNTS_KEY: [u8; 1] = [COUNTS];
 
-/// The key of the row that is raised when something begins to keep an older commit.
+/// The key of the row with the version of the keep set.
 pub(crate) const KEEPS_KEY: [u8; 1] = [KEEPS];
 
 /// The rows of a page, in parts.

@@ -1,4 +1,4 @@
-//! What a row of a repository is, for whoever checks all rows and trusts none.
+//! Decodes any row of a repository, for checks that trust no row.
 
 use permazen_kv::KvRead;
 
@@ -29,7 +29,7 @@ pub(crate) enum RepositoryRow {
     OfPage(u64),
 }
 
-/// The rows that a repository has once each: key and what it is.
+/// The rows that a repository has exactly once: key and content.
 pub(crate) const ONCE: [(u8, &str); 4] = [
     (FORMAT_ROW, "the format"),
     (REPOSITORY, "the ID of the repository"),
@@ -56,7 +56,7 @@ pub(crate) fn by_number_key(page: u64) -> Vec<u8> {
     [&[BY_NUMBER][..], &number::encode(page.min(number::MAX))].concat()
 }
 
-/// Whether there is a row of a page with this number, whatever is in it.
+/// Whether there is a row of a page with this number, whatever its value.
 pub(crate) fn has_page_row(host: &dyn KvRead, page: u64) -> Result<bool> {
     Ok(page <= number::MAX && host.get(&by_number_key(page))?.is_some())
 }

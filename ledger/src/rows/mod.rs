@@ -1,11 +1,11 @@
-//! The rows of a repository in its host. Only this folder makes keys of rows and takes them apart.
+//! The rows of a repository in its host. Only this folder builds and parses keys of rows.
 //!
 //! `sealed.rs` has the checksum that each row ends with, `number.rs` the code of page numbers,
 //! `repository.rs` the rows of a repository, `opened.rs` those that say which pages are open,
 //! `page.rs` those of a page, `separate.rs` the one that only a database of one page has, and
 //! beside them `parameters.rs`, `pieces.rs`, `references.rs`, `counts.rs`, `retention.rs`,
-//! `process.rs`, `streams.rs`, `statuses.rs`. `inspect.rs` and `inspect_repository.rs` say what any
-//! row is, for whoever checks all of them.
+//! `process.rs`, `streams.rs`, `statuses.rs`. `inspect.rs` and `inspect_repository.rs` decode any
+//! row, for checks.
 
 pub(crate) mod counts;
 pub(crate) mod inspect;

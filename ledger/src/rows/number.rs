@@ -1,4 +1,4 @@
-//! Page numbers in as few bytes as possible, in an order that is that of the numbers.
+//! Encodes page numbers in as few bytes as possible, so that they sort as the numbers do.
 
 /// The greatest number: five bytes after the first.
 pub(crate) const MAX: u64 = (1 << 40) + 250;
@@ -33,7 +33,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = rest.split_at_checked(usize::from(*first) - 250)?;
     let value = number.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
     let number = value + ONE_BYTE;
-    // A number has one form, the shortest.
+    // Only the shortest encoding is valid.
     (number <= MAX && encode(number).len() + rest.len() == bytes.len()).then_some((number, rest))
 }
 

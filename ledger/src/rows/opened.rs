@@ -15,14 +15,14 @@ fn key(page: u64, process: &ProcessId) -> Vec<u8> {
     [&of_page(OPENED, page)[..], &process.0].concat()
 }
 
-/// Says that a page is open in a process.
+/// Writes that a page is open in a process.
 pub(crate) fn put_opened(host: &mut dyn KvWrite, page: u64, process: &ProcessId) -> Result<()> {
     remove_closed(host, page)?;
     put(host, &key(page, process), Vec::new())
 }
 
-/// Says that a page is not open in a process. If it is in no other, it was closed at this time, in
-/// milliseconds.
+/// Writes that a page is not open in a process any more. If it is open in no other, it was closed
+/// at this time, in milliseconds.
 pub(crate) fn close(
     host: &mut dyn KvWrite,
     page: u64,
@@ -36,7 +36,7 @@ pub(crate) fn close(
     Ok(())
 }
 
-/// Takes away that a page is open in a process.
+/// Removes the row that a page is open in a process.
 pub(crate) fn remove_opened(host: &mut dyn KvWrite, page: u64, process: &ProcessId) -> Result<()> {
     Ok(host.remove(&key(page, process))?)
 }
@@ -83,7 +83,7 @@ pub(crate) fn all_closed(host: &dyn KvRead) -> Result<Vec<u64>> {
     Ok(pages)
 }
 
-/// Takes away when a page was closed.
+/// Removes the closing time of a page.
 pub(crate) fn remove_closed(host: &mut dyn KvWrite, page: u64) -> Result<()> {
     Ok(host.remove(&of_page(CLOSED, page))?)
 }
@@ -104,7 +104,7 @@ impl Rows {
         }
     }
 
-    /// Notes the device and its epoch when the page is opened for the first time.
+    /// Writes the device and its epoch when the page is opened for the first time.
     pub(crate) fn begin_life(&self, host: &mut dyn KvWrite, device: [u8; 24]) -> Result<()> {
         if self.get(host, &[LIFE])?.is_none() {
             self.put(host, &[LIFE], device.to_vec())?;

@@ -19,13 +19,13 @@ pub(super) const KEEPS: u8 = 0x28;
 pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
 
-/// A branch can be reset or removed less often.
+/// A branch can be reset or removed at most this number of times, less one.
 pub(super) const MAX_RESETS: u64 = 1 << 24;
 
 /// The branch that a page is made with.
 pub(crate) const MAIN: &str = "main";
 
-/// Before the rows of all pages.
+/// The first byte of the rows of all pages.
 pub(super) const PAGES: u8 = 0x10;
 
 /// The first byte of the key of a row, and the key as the host has it.
@@ -38,7 +38,7 @@ pub(crate) struct Rows {
     prefix: Vec<u8>,
 }
 
-/// A name that cannot be one of a branch or tag.
+/// Refuses an invalid name of a branch or tag.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > 255 || name.contains('\0') {
         let what = "the name of a branch or tag has 1 to 255 bytes, and none of them is zero";
@@ -168,8 +168,8 @@ impl Rows {
         Ok(())
     }
 
-    /// The keys of rows with these first bytes, at most so many, as the host has them, each with
-    /// its first byte. `false` if there are more.
+    /// The keys of at most `most` rows with these first bytes, as the host has them, each with its
+    /// first byte. `false` if there are more.
     pub(super) fn some_keys(
         &self,
         host: &dyn KvRead,
@@ -202,15 +202,15 @@ impl Rows {
             Ok(())
         })?;
         if heads.is_empty() {
-            // There is no such branch only if the page is there.
+            // Of a deleted page the error is another one.
             self.check_there(host)?;
         }
         heads.sort_by_key(|head| (head.time, head.id));
         Ok(heads)
     }
 
-    /// Fails if the branch that the page was made with has lost its head. Nothing would be kept for
-    /// it.
+    /// Fails if branch `main` has lost its head without a reset: damage. A collection would remove
+    /// all of its commits.
     pub(crate) fn check_main(&self, host: &dyn KvRead) -> Result<()> {
         if self.heads(host, MAIN)?.is_empty() && self.resets(host, MAIN)? == 0 {
             let found = "there is no head of the branch main, which was never removed";
@@ -280,15 +280,15 @@ impl Rows {
         }
     }
 
-    /// How often something began to keep an older commit.
+    /// The version of the keep set: how often an older commit has joined it.
     pub(crate) fn keeps(&self, host: &dyn KvRead) -> Result<u64> {
         self.number(host, &[KEEPS])
     }
 
-    /// Notes that something begins to keep an older commit.
+    /// Raises the version of the keep set, because an older commit joins it.
     pub(crate) fn raise_keeps(&self, host: &mut dyn KvWrite) -> Result<()> {
         let keeps = self.keeps(host)?;
-        // It is only compared, so it may begin again.
+        // It is only compared for equality, so it may wrap.
         self.put(host, &[KEEPS], keeps.wrapping_add(1).to_be_bytes().to_vec())
     }
 
@@ -357,7 +357,7 @@ impl Rows {
         Ok(Some(self.parse_commit(id, &key, &value)?.0))
     }
 
-    /// The commit in a row, and how many pieces had no row before it.
+    /// The commit in a row, and how many pieces it was the first to write.
     pub(super) fn parse_commit(
         &self,
         id: &CommitId,
@@ -380,7 +380,7 @@ impl Rows {
         Ok(host.at_least(&min, max.as_deref())?.is_some())
     }
 
-    /// Puts a commit, which wrote so many pieces, and the row of a merge.
+    /// Writes a commit that wrote `pieces` new pieces, and the row of a merge.
     pub(crate) fn put_commit(
         &self,
         host: &mut dyn KvWrite,
@@ -395,7 +395,8 @@ impl Rows {
         self.put(host, &commit_key(id), value)
     }
 
-    /// Notes that so many more pieces had no row before a commit. `false` if it has no row.
+    /// Adds fetched pieces to the number of pieces that a commit wrote. Returns `false` if it has
+    /// no row.
     pub(crate) fn add_pieces_of(
         &self,
         host: &mut dyn KvWrite,

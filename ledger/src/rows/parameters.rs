@@ -12,9 +12,9 @@ use crate::secret::Secret;
 
 pub(super) const PARAMETERS: u8 = 0x2f;
 
-/// Which commits a page keeps. Whatever it says, heads of branches, commits with a tag, and commits
-/// that somebody reads are kept, and so are those that merging heads needs. A commit that no branch
-/// and no tag leads to is kept by nothing.
+/// Which commits a page keeps. Always kept are heads of branches, commits with a tag, commits that
+/// are being read, and those that merging heads needs. No rule keeps a commit that is reachable
+/// from no branch and no tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Retention {
@@ -23,7 +23,7 @@ pub enum Retention {
     All,
     /// None.
     Heads,
-    /// So many of each branch: the newest by generation. At least 1.
+    /// This number of commits of each branch: the newest by generation. At least 1.
     Last(u64),
     /// Those that are not older than this.
     Age(Duration),
@@ -33,7 +33,7 @@ impl Retention {
     /// The rules have numbers from 0 to this one.
     const LAST_RULE: u8 = 3;
 
-    /// Whether a commit of this time is not too old for the rule, in milliseconds since 1970.
+    /// Whether the rule keeps a commit of this age; times are in milliseconds since 1970.
     pub(crate) fn reaches(self, time: u64, now: u64) -> bool {
         match self {
             Retention::Age(age) => u128::from(time) + age.as_millis() >= u128::from(now),
@@ -73,21 +73,21 @@ fn too_long(age: Duration) -> LedgerError {
     LedgerError::InvalidArgument(what)
 }
 
-/// What a page was made with.
+/// The parameters of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) secret: Secret,
     pub(crate) retention: Retention,
 }
 
-/// The flag of a page whose rows are removed.
+/// The flag of a page that is deleted.
 const GOING: u8 = 2;
 
 /// Where the flags are in the row.
 const FLAGS: usize = 4 + 32;
 
 impl Rows {
-    /// Refuses a page that was deleted. Each transaction that writes rows of a page asks this
+    /// Refuses a page that was deleted. Each transaction that writes rows of a page calls this
     /// first.
     pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
         match self.get(host, &[PARAMETERS])? {
@@ -133,8 +133,7 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Says that the page is deleted, in a way that can be taken back. Nobody writes its rows after
-    /// that.
+    /// Marks the page as deleted, which can be undone. No process writes its rows after that.
     pub(crate) fn put_going(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         if let Some(flags) = value.get_mut(FLAGS) {
@@ -143,7 +142,7 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Says that the page is deleted for good, whatever the row is now.
+    /// Marks the page as deleted for good, even if the row is damaged.
     pub(crate) fn put_gone(&self, host: &mut dyn KvWrite) -> Result<()> {
         match self.put_going(host) {
             Err(error) if error.is_damage() => {
@@ -157,13 +156,13 @@ impl Rows {
         }
     }
 
-    /// Whether the page is deleted, and its parameters are still there.
+    /// Whether the page is marked as deleted.
     pub(crate) fn is_going(&self, host: &dyn KvRead) -> Result<bool> {
         let value = self.get(host, &[PARAMETERS])?;
         Ok(value.is_some_and(|value| value.get(FLAGS).is_some_and(|flags| flags & GOING != 0)))
     }
 
-    /// Takes back that the page is deleted.
+    /// Removes the mark that the page is deleted.
     pub(crate) fn take_going_back(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         match value.get_mut(FLAGS) {
@@ -173,7 +172,7 @@ impl Rows {
         self.put(host, &[PARAMETERS], value)
     }
 
-    /// Removes at most so many rows of a page that is deleted, the parameters last. `false` if
+    /// Removes at most `at_most` rows of a deleted page, the parameters last. Returns `false` if
     /// nothing is left.
     pub(crate) fn remove_some(&self, host: &mut dyn KvWrite, at_most: usize) -> Result<bool> {
         let (begin, end) = self.all();

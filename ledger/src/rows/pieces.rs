@@ -13,7 +13,7 @@ use crate::error::{LedgerError, Result};
 
 pub(super) const PIECE: u8 = 0x23;
 
-/// What is before the bytes of a piece: kind, form and number, then their checksum.
+/// The length of the head of a piece: kind, form and number. Its checksum follows.
 const HEAD_LEN: usize = 8;
 
 /// The key of the row of a piece, without the prefix of the page.
@@ -21,13 +21,13 @@ pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
     [&[PIECE][..], &digest.0].concat()
 }
 
-/// What is in the row of a piece.
+/// The result of a look-up of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     /// The piece, with this number.
     This(u64),
-    /// Other bytes, or another kind: it is damaged.
+    /// Other bytes, or another kind: damage.
     Other,
 }
 
@@ -45,7 +45,7 @@ impl Rows {
         }
     }
 
-    /// The bytes of a piece, which are not compared with its digest. `None` if it is not here.
+    /// The bytes of a piece, which are not compared with its digest. `None` if it is not stored.
     pub(crate) fn piece(
         &self,
         host: &dyn KvRead,
@@ -65,7 +65,7 @@ impl Rows {
         }
     }
 
-    /// The number of a piece of this kind. `None` if it is not here.
+    /// The number of a piece of this kind. `None` if it is not stored.
     pub(crate) fn piece_number(
         &self,
         host: &dyn KvRead,
@@ -79,12 +79,12 @@ impl Rows {
         }
     }
 
-    /// The number of a piece of any kind. `None` if it is not here.
+    /// The number of a piece of any kind. `None` if it is not stored.
     pub(crate) fn number_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<u64>> {
         Ok(self.kind_and_number(host, digest)?.map(|(_, number)| number))
     }
 
-    /// The kind of a piece. `None` if it is not here.
+    /// The kind of a piece. `None` if it is not stored.
     pub(crate) fn kind_of(&self, host: &dyn KvRead, digest: &Digest) -> Result<Option<Kind>> {
         let Some((kind, _)) = self.kind_and_number(host, digest)? else { return Ok(None) };
         match known_kind(kind) {
@@ -97,8 +97,8 @@ impl Rows {
         sealed::unknown((self.page, key), "kind", kind, "1 to 3")
     }
 
-    /// The error about a piece of another kind than this one. Its row has a checksum, so whoever
-    /// has named it so is wrong.
+    /// The error about a piece of another kind than this one. The head of its row has a checksum,
+    /// so the reference is wrong.
     fn other_kind(&self, digest: &Digest, found: u8, kind: Kind) -> LedgerError {
         match known_kind(found) {
             Some(found) => {
@@ -130,8 +130,8 @@ impl Rows {
         })
     }
 
-    /// Puts a piece with the next number, unless it has a row that stays. Says whether it had none.
-    /// A row that has another piece is damaged; what was put there before can be read again then.
+    /// Writes a piece with the next number, unless it has a row that no round will sweep. Returns
+    /// whether it had no row. A row with other bytes is damaged, and is replaced.
     pub(crate) fn add_piece(
         &self,
         host: &mut dyn KvWrite,
@@ -150,7 +150,7 @@ impl Rows {
         Ok(false)
     }
 
-    /// What is in the row of a piece. The checksum of the row says nothing of the bytes.
+    /// Looks up a piece, and compares its bytes, which the checksum of the row does not cover.
     pub(super) fn found(
         &self,
         host: &dyn KvRead,
@@ -169,7 +169,7 @@ impl Rows {
         Ok(if is_this { Found::This(u48(number)) } else { Found::Other })
     }
 
-    /// Puts a piece that has no row, and its reference rows if the page keeps them.
+    /// Writes a piece that has no row, and its reference rows if the page keeps them.
     pub(super) fn put_new_piece(
         &self,
         host: &mut dyn KvWrite,
@@ -185,7 +185,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Puts a piece with the next number, in place of its row if it has one.
+    /// Writes a piece with the next number, in place of its row if it has one.
     pub(super) fn put_piece(
         &self,
         host: &mut dyn KvWrite,
@@ -219,19 +219,19 @@ fn known_kind(byte: u8) -> Option<Kind> {
     Kind::from_byte(byte).filter(|kind| *kind != Kind::Commit)
 }
 
-/// How the bytes of a piece lie in its row.
+/// The forms of the bytes of a piece in its row: plain,
 pub(super) const PLAIN: u8 = 0;
-/// As an LZ4 block after their length. This version reads it and does not write it.
+/// or an LZ4 block after their length. This version reads it and does not write it.
 pub(super) const PACKED: u8 = 1;
 
-/// No piece is longer.
+/// The longest piece.
 pub(crate) const MAX_PIECE: usize = 81_920;
 
-/// The bytes of a packed piece, or what is wrong with them.
+/// Unpacks a piece, or returns what is wrong with it.
 pub(super) fn unpacked(bytes: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
     let (len, block) = bytes.split_first_chunk().ok_or("a packed piece without a length")?;
     let len = u32::from_be_bytes(*len) as usize;
-    // Before anything is allocated.
+    // Checked before the memory is allocated.
     if len > MAX_PIECE {
         return Err("a packed piece of more than 81,920 bytes");
     }

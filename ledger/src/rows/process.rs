@@ -1,4 +1,4 @@
-//! The rows of processes: their leases in the repository, what they hold in a page.
+//! The rows of processes: their leases in the repository, their pins and streams in a page.
 
 use permazen_kv::{KvRead, KvWrite};
 
@@ -12,7 +12,7 @@ use crate::ids::{CommitId, ProcessId};
 pub(super) const LEASE: u8 = 0x07;
 pub(super) const HOLD: u8 = 0x31;
 
-/// A commit that a process protects.
+/// A commit that a process has pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PinRow {
     pub(crate) process: ProcessId,
@@ -21,13 +21,13 @@ pub(crate) struct PinRow {
     pub(crate) held: Held,
 }
 
-/// Why a process protects a commit.
+/// Why a process has pinned a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Held {
-    /// Somebody reads it.
+    /// It is being read.
     Read,
-    /// A head of a branch is to be made on it, so what merging that one with the others needs stays
-    /// too.
+    /// A head of a branch is about to be made on it, so the commits that merging that head needs
+    /// are kept too.
     Base,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct StreamId {
     pub(crate) number: u64,
 }
 
-/// What such a value is.
+/// The state of such a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamState {
     /// No commit has it.
@@ -83,15 +83,15 @@ pub(crate) enum StreamState {
     Attached { commit: CommitId, round: u64 },
 }
 
-/// What a process holds in a page.
+/// A pin or stream of a process in a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     Pin(PinRow),
     Stream(StreamId, StreamState),
 }
 
-/// How the values of the rows begin: before a commit, alone, before a commit and a round, before a
-/// commit.
+/// The first byte of the value of a row. After `PIN` and `BASE` comes a commit, after `ATTACHED` a
+/// commit and a round.
 const PIN: u8 = 0;
 const OPEN: u8 = 1;
 const ATTACHED: u8 = 2;
@@ -112,7 +112,7 @@ impl Hold {
     }
 }
 
-/// What the row with this key, without its first byte, and value is.
+/// Decodes the row with this key, without its first byte, and value.
 pub(super) fn hold(key: &[u8], value: &[u8]) -> Option<Hold> {
     let (process, number) = key.split_first_chunk()?;
     let (process, number) = (ProcessId(*process), u64::from_be_bytes(number.try_into().ok()?));
@@ -163,7 +163,7 @@ impl Rows {
         Ok(pins)
     }
 
-    /// Calls `each` with what the processes hold.
+    /// Calls `each` with the pins and streams of all processes.
     pub(super) fn visit_holds(&self, host: &dyn KvRead, mut each: impl FnMut(Hold)) -> Result<()> {
         self.visit(host, &[HOLD], |key, value| match hold(key, value) {
             Some(hold) => {

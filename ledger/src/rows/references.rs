@@ -1,5 +1,5 @@
-//! The rows that say which pieces lead to a piece, and those of pieces that may be garbage. Only
-//! pages that keep reference rows have them.
+//! Reference rows say which pieces and commits refer to a piece; suspect rows name pieces that may
+//! be garbage. Only pages that keep reference rows have them.
 
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
@@ -19,11 +19,11 @@ pub(super) const SUSPECT: u8 = 0x36;
 /// Whether a page keeps reference rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum References {
-    /// It does not. Rows that are there are left over.
+    /// It does not. Existing rows are left over.
     #[default]
     Off,
-    /// What is new gets its rows, and what was there before gets them in slices. Nothing is
-    /// removed.
+    /// New pieces get their rows when they are written, older ones in slices. Nothing is removed
+    /// meanwhile.
     Building,
     /// Each piece and each commit has its rows.
     Kept,
@@ -36,18 +36,18 @@ impl References {
             .find(|known| *known as u8 == byte)
     }
 
-    /// Whether what is new gets its rows.
+    /// Whether new pieces get their rows.
     pub(crate) fn are_written(self) -> bool {
         self != References::Off
     }
 }
 
-/// What leads to a piece.
+/// What refers to a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReferenceKind {
-    /// The piece above it, or the leaf with its value.
+    /// The piece above it, or a leaf with an eager value.
     Eager,
-    /// A leaf with a value that need not be here.
+    /// A leaf with a lazy value.
     Lazy,
     /// A commit.
     Commit,
@@ -84,7 +84,7 @@ pub(crate) fn suspect_key(digest: &Digest) -> Vec<u8> {
     [&[SUSPECT][..], &digest.0].concat()
 }
 
-/// What a piece leads to: each once. Its bytes are not compared with its digest.
+/// The children of a piece, each once. Its bytes are not compared with its digest.
 ///
 /// # Errors
 /// [`LedgerError::Integrity`] if the bytes are not those of such a piece.
@@ -147,7 +147,7 @@ impl Rows {
         references.iter().try_for_each(|row| self.put(host, &row.key(), Vec::new()))
     }
 
-    /// Removes references. What nothing leads to any more is garbage, and is noted.
+    /// Removes references. Pieces without a further reference become suspects.
     pub(crate) fn remove_references(
         &self,
         host: &mut dyn KvWrite,
@@ -155,8 +155,9 @@ impl Rows {
     ) -> Result<()> {
         for row in references {
             self.remove(host, &row.key())?;
-            // Most of what an old node leads to is in the node that has replaced it, too. To look
-            // for that is cheaper than a row that is written and removed.
+            // Most children of an old node are children of the node that has replaced it, too.
+            // Looking for another reference is cheaper than a suspect row that is written and
+            // removed.
             if !self.is_needed(host, &row.to)? {
                 self.put_suspect(host, &row.to)?;
             }
@@ -164,8 +165,8 @@ impl Rows {
         Ok(())
     }
 
-    /// What a piece leads to, after its bytes were compared with its digest. `None` if it is not
-    /// here.
+    /// The children of a piece, after its bytes were compared with its digest. `None` if it is not
+    /// stored.
     ///
     /// # Errors
     /// If the piece is damaged, or the host fails.
@@ -207,13 +208,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Whether a commit, another piece or a stream leads to a piece.
+    /// Whether a commit, another piece or a stream refers to a piece.
     pub(crate) fn is_needed(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
         let (min, max) = self.span(&[&[REFERENCE][..], &digest.0].concat());
         Ok(host.at_least(&min, max.as_deref())?.is_some() || self.is_streamed(host, digest)?)
     }
 
-    /// Notes that a piece may be garbage.
+    /// Makes a piece a suspect: it may be garbage.
     pub(crate) fn put_suspect(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         self.put(host, &suspect_key(digest), Vec::new())
     }
@@ -226,7 +227,7 @@ impl Rows {
         Ok(self.get(host, &suspect_key(digest))?.is_some())
     }
 
-    /// The next pieces after this one that may be garbage, at most so many.
+    /// The next suspects after this one, at most `most`.
     pub(crate) fn suspects(
         &self,
         host: &dyn KvRead,
@@ -246,7 +247,7 @@ impl Rows {
         Ok(suspects)
     }
 
-    /// Whether there is any reference row, or any piece that may be garbage.
+    /// Whether there is any reference row or suspect row.
     pub(crate) fn has_reference_rows(&self, host: &dyn KvRead) -> Result<bool> {
         for first in [REFERENCE, SUSPECT] {
             let (min, max) = self.span(&[first]);
@@ -257,8 +258,7 @@ impl Rows {
         Ok(false)
     }
 
-    /// Removes reference rows, and those of pieces that may be garbage: at most so many. `false` if
-    /// there are more.
+    /// Removes at most `most` reference rows and suspect rows. Returns `false` if more are left.
     pub(crate) fn clear_references(&self, host: &mut dyn KvWrite, most: usize) -> Result<bool> {
         let (keys, is_all) = self.some_keys(host, &[REFERENCE, SUSPECT], most)?;
         keys.iter().try_for_each(|(_, key)| host.remove(key))?;

@@ -10,7 +10,7 @@ use crate::ids::{PageId, ProcessId};
 /// The version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The same in words.
+/// The same for messages.
 pub(super) const KNOWN_FORMAT: &str = "1";
 
 pub(super) const WORDS: &[u8] = b"permazen-ledger";
@@ -26,7 +26,7 @@ pub(super) const CLOSED: u8 = 0x06;
 /// The first number of a page. 0 stands for the repository in checksums.
 const FIRST_PAGE: u64 = 1;
 
-/// No row of a page.
+/// The page number in checksums of the repository's own rows.
 pub(crate) const NO_PAGE: u64 = 0;
 
 pub(super) fn get(host: &dyn KvRead, key: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -40,7 +40,7 @@ pub(super) fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<
     Ok(host.put(key, &sealed::seal(NO_PAGE, key, value))?)
 }
 
-/// What a database has.
+/// The content of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Repository,
@@ -48,7 +48,7 @@ pub(crate) enum Content {
     Other,
 }
 
-/// What a database has.
+/// The content of a database.
 ///
 /// # Errors
 /// If it is a repository of another version.
@@ -71,8 +71,8 @@ pub(crate) fn content(host: &dyn KvRead) -> Result<Content> {
     }
 }
 
-/// Makes a repository with this ID, on a device with this fingerprint. Its pages lie under
-/// prefixes, or have databases of their own.
+/// Writes the first rows of a repository with this ID, on a device with this fingerprint. Its pages
+/// lie under prefixes, or have databases of their own.
 pub(crate) fn create(
     host: &mut dyn KvWrite,
     (id, is_separate): ([u8; 16], bool),
@@ -109,7 +109,7 @@ pub(super) fn by_name(ledger: &str, page: &PageId) -> Vec<u8> {
     key
 }
 
-/// A ledger name that is none.
+/// Refuses an invalid name of a ledger.
 pub(crate) fn check_ledger(ledger: &str) -> Result<()> {
     if ledger.is_empty() || ledger.len() > 128 {
         let what = "the name of a ledger has 1 to 128 bytes";
@@ -128,17 +128,17 @@ pub(crate) fn page(host: &dyn KvRead, ledger: &str, page: &PageId) -> Result<Opt
     }
 }
 
-/// What is done with a page.
+/// The state of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageState {
     InUse,
-    /// Its rows are removed.
+    /// It is deleted: its rows are being removed.
     Deleting,
-    /// This process makes its database. It has no name yet.
+    /// This process is creating its database. It has no name yet.
     Making(ProcessId),
 }
 
-/// What the repository knows of a page.
+/// The row of a page in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageRow {
     pub(crate) state: PageState,
@@ -215,7 +215,7 @@ pub(crate) fn rename_page(
     name_page(host, number, &PageRow { state: from.state, ledger: ledger.to_owned(), id })
 }
 
-/// What the repository knows of the page with this number. `None` if there is none.
+/// The row of the page with this number. `None` if there is none.
 pub(crate) fn page_row(host: &dyn KvRead, number: u64) -> Result<Option<PageRow>> {
     let key = of_page(BY_NUMBER, number);
     let Some(value) = get(host, &key)? else { return Ok(None) };
@@ -223,15 +223,15 @@ pub(crate) fn page_row(host: &dyn KvRead, number: u64) -> Result<Option<PageRow>
     row.map(Some).ok_or_else(|| sealed::damaged(NO_PAGE, &key, "it is no page"))
 }
 
-/// Says that the rows of a page are removed from now on.
+/// Writes that a page is deleted: its rows are removed from now on.
 pub(crate) fn begin_removal(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
     let row = PageRow { state: PageState::Deleting, ..row.clone() };
     put(host, &of_page(BY_NUMBER, number), row.to_bytes())
 }
 
-/// Takes the rows of a page away that the repository has.
+/// Removes the repository's rows of a page.
 pub(crate) fn remove_page(host: &mut dyn KvWrite, number: u64, row: &PageRow) -> Result<()> {
-    // A page that was never completed has no name, and another can have it.
+    // A page that was never completed has no name, and another page may have the name of its row.
     if page(host, &row.ledger, &row.id)? == Some(number) {
         host.remove(&by_name(&row.ledger, &row.id))?;
     }
@@ -251,7 +251,7 @@ pub(crate) fn page_rows(host: &dyn KvRead) -> Result<Vec<(u64, PageRow)>> {
 }
 
 /// Calls a function with each row whose key begins like this: the rest of the key, and the value.
-/// The function gives `None` if the row is not what it should be.
+/// The function returns `None` if the row is damaged.
 pub(super) fn each(
     host: &dyn KvRead,
     begin: &[u8],
@@ -273,8 +273,8 @@ pub(crate) fn device(host: &dyn KvRead) -> Result<[u8; 24]> {
     value.ok_or_else(|| sealed::damaged(NO_PAGE, &[DEVICE], "it is no device"))
 }
 
-/// Begins an epoch of the device. What a page was in an earlier one does not count for the same
-/// page in this one.
+/// Begins a new epoch of the device. Rows of a page from an earlier epoch do not count for a page
+/// of the same name in this one.
 pub(crate) fn raise_epoch(host: &mut dyn KvWrite) -> Result<()> {
     let mut device = device(host)?;
     if let Some(epoch) = device.last_chunk_mut() {

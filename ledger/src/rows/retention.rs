@@ -1,4 +1,4 @@
-//! The rows of commits that are not kept.
+//! The rows of commits that are not kept: expiring ones, and pruned parents.
 
 use std::ops::ControlFlow;
 
@@ -13,10 +13,10 @@ use crate::ids::CommitId;
 pub(super) const PRUNED: u8 = 0x30;
 pub(super) const EXPIRING: u8 = 0x34;
 
-/// So many commits at most wait anew in one transaction; those before them go in their old time.
+/// The most commits whose grace time one transaction clears; older ones keep theirs.
 const ANEW: usize = 1_024;
 
-/// What is known of a commit that was removed, and is a parent of one that is here.
+/// What is recorded of a pruned commit that is a parent of a stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pruned {
     pub(crate) generation: u64,
@@ -48,7 +48,7 @@ fn expiring_key(id: &CommitId) -> Vec<u8> {
 }
 
 impl Rows {
-    /// What is known of a pruned parent. `None` if the commit is none.
+    /// The record of a pruned parent. `None` if the commit is not one.
     pub(crate) fn pruned(&self, host: &dyn KvRead, id: &CommitId) -> Result<Option<Pruned>> {
         let key = pruned_key(id);
         let Some(value) = self.get(host, &key)? else { return Ok(None) };
@@ -73,7 +73,7 @@ impl Rows {
         self.remove(host, &pruned_key(id))
     }
 
-    /// The commits that are not kept, and the milliseconds after which they may go.
+    /// The expiring commits, each with the end of its grace time in milliseconds.
     pub(crate) fn expiring(&self, host: &dyn KvRead) -> Result<Vec<(CommitId, u64)>> {
         let mut expiring = Vec::new();
         self.visit(host, &[EXPIRING], |id, value| {
@@ -101,14 +101,14 @@ impl Rows {
         self.remove(host, &expiring_key(id))
     }
 
-    /// Whether a commit has a time after which it may go.
+    /// Whether a commit is expiring: it is not kept, and has a grace time.
     pub(crate) fn is_expiring(&self, host: &dyn KvRead, id: &CommitId) -> Result<bool> {
         Ok(host.get(&self.stored(&expiring_key(id)))?.is_some())
     }
 
-    /// Notes that something begins to keep an older commit: who has computed what is kept does it
-    /// again, and if the commit and those before it have waited to go, they wait anew when nothing
-    /// keeps them any more.
+    /// Adds an older commit to the keep set: raises its version, so that collectors compute it
+    /// again, and clears the grace time of the commit and of its ancestors, so that it begins anew
+    /// when they are not kept any more.
     pub(crate) fn keep(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
         self.raise_keeps(host)?;
         let mut ahead = vec![*id];
@@ -138,7 +138,7 @@ impl Rows {
     }
 
     /// Calls `each` with the commits after this one, by their IDs, until it breaks: with the ID,
-    /// the commit, and how many pieces had no row before it.
+    /// the commit, and how many pieces it was the first to write.
     pub(crate) fn visit_commits(
         &self,
         host: &dyn KvRead,

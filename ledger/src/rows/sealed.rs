@@ -1,4 +1,4 @@
-//! The checksum of a row: a flipped bit in its key or its value is an error.
+//! The checksums of rows: a flipped bit in a key or value is an error.
 
 use std::sync::LazyLock;
 
@@ -56,7 +56,7 @@ pub(crate) fn unknown(
     LedgerError::unknown((page, Hex(key).to_string()), what, found, known)
 }
 
-/// What a row is that has this key.
+/// The name of the row with this key, for messages.
 fn words(page: u64, key: &[u8]) -> &'static str {
     match (page, key.first()) {
         (_, Some(0x00)) => "the format",

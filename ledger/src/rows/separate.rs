@@ -1,4 +1,4 @@
-//! The row that a database of one page begins with: it says which page that is.
+//! The first row of a database of one page: it names the page.
 
 use permazen_kv::{KvRead, KvWrite};
 
@@ -17,12 +17,12 @@ impl Rows {
         [WORDS, &FORMAT.to_be_bytes(), repository, &self.page.to_be_bytes()].concat()
     }
 
-    /// Says that the database belongs to this page of this repository.
+    /// Writes that the database belongs to this page of this repository.
     pub(crate) fn put_own(&self, host: &mut dyn KvWrite, repository: &[u8; 16]) -> Result<()> {
         self.put(host, &OWN_KEY, self.own(repository))
     }
 
-    /// What it means that the database of the page is not there.
+    /// The error if the database of a page that is in use does not exist.
     pub(crate) fn no_database(&self) -> LedgerError {
         self.damaged(&OWN_KEY, "the database of the page is not there")
     }

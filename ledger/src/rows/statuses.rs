@@ -1,4 +1,4 @@
-//! The rows of what is not at the remote yet, and of the remote itself.
+//! The rows of commits and pieces that are not at the remote yet, and of the remote itself.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,10 @@ pub(super) const REMOTE: u8 = 0x2a;
 pub(crate) enum Remote {
     #[default]
     None,
-    /// What was there before gets its rows. Up to this digest it has them; `None` at the beginning.
+    /// Commits and pieces that are older than the remote get their rows, up to this digest so far;
+    /// `None` at the beginning.
     Attaching(Option<Digest>),
-    /// What has no row is there.
+    /// Commits and pieces without a row are at the remote.
     Attached,
 }
 
@@ -50,7 +51,7 @@ impl Remote {
     }
 }
 
-/// The name of a row for sync.
+/// Refuses an invalid name of a note.
 pub(crate) fn check_note(name: &[u8]) -> Result<()> {
     match name.len() {
         1..=255 => Ok(()),
@@ -61,7 +62,7 @@ pub(crate) fn check_note(name: &[u8]) -> Result<()> {
     }
 }
 
-/// Gives what one transaction writes anew its status.
+/// Writes the statuses of what one transaction writes.
 #[derive(Debug)]
 pub(crate) struct Written {
     has_remote: bool,
@@ -73,13 +74,13 @@ impl Written {
         Ok(Written { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
     }
 
-    /// What comes from the remote, so that it is there already.
+    /// For commits and pieces that come from the remote.
     pub(crate) fn from_remote() -> Self {
         Written { has_remote: false, has_streamed: None }
     }
 
-    /// A piece that this process has made. If it had a row before, a stream may have put it, which
-    /// has it no longer alone once a commit has it.
+    /// A piece of a commit. If it had a row before, a stream may have put it: it is not transient
+    /// any more once a commit has it.
     pub(crate) fn piece(
         &mut self,
         (rows, host): (&Rows, &mut dyn KvWrite),
@@ -97,7 +98,7 @@ impl Written {
         if has_streamed { rows.settle_streamed(host, digest) } else { Ok(()) }
     }
 
-    /// A piece that this process has made and that had no row.
+    /// A new piece that this process has made.
     pub(crate) fn new_piece(
         &self,
         (rows, host): (&Rows, &mut dyn KvWrite),
@@ -157,7 +158,7 @@ impl Rows {
         }
     }
 
-    /// Notes that a commit is not at the remote yet.
+    /// Writes that a commit is not at the remote yet.
     pub(crate) fn put_unsynced(
         &self,
         host: &mut dyn KvWrite,
@@ -172,7 +173,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Takes away that a commit is not at the remote yet. `false` if that was not so.
+    /// Removes the row of an unsynced commit. Returns `false` if there was none.
     pub(crate) fn remove_unsynced(
         &self,
         host: &mut dyn KvWrite,
@@ -200,7 +201,8 @@ impl Rows {
         Ok(all)
     }
 
-    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation.
+    /// The commits that are not at the remote yet and are reachable from a head or a tag, by
+    /// generation.
     pub(crate) fn named_unsynced(&self, host: &dyn KvRead) -> Result<BTreeSet<(u64, CommitId)>> {
         let heads = self.branches(host)?.into_iter().flat_map(|(_, heads)| heads);
         let mut ahead: Vec<CommitId> = heads.map(|head| head.id).collect();
@@ -210,7 +212,7 @@ impl Rows {
             if !seen.insert(id) {
                 continue;
             }
-            // What is there has no parent that is not.
+            // A synced commit has only synced parents.
             let Some(generation) = self.unsynced(host, &id)? else { continue };
             found.insert((generation, id));
             ahead.extend(self.commit(host, &id)?.iter().flat_map(|commit| commit.parents()));
@@ -223,7 +225,7 @@ impl Rows {
         Ok(self.get(host, &local_key(digest))?.is_some())
     }
 
-    /// Notes that a piece is not at the remote yet.
+    /// Writes that a piece is not at the remote yet.
     pub(crate) fn put_local(
         &self,
         host: &mut dyn KvWrite,
@@ -237,7 +239,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Takes away that a piece is not at the remote yet. `false` if that was not so.
+    /// Removes the row of a local piece. Returns `false` if there was none.
     pub(crate) fn remove_local(
         &self,
         host: &mut dyn KvWrite,
@@ -267,7 +269,7 @@ impl Rows {
         })
     }
 
-    /// Whether no commit has put the piece yet, but a stream has.
+    /// Whether a stream has put the piece, and no commit has it yet.
     pub(crate) fn is_transient(&self, host: &dyn KvRead, digest: &Digest) -> Result<bool> {
         use super::process::StreamState;
         use super::streams::StreamedRow;
@@ -289,8 +291,8 @@ impl Rows {
         Ok(true)
     }
 
-    /// Removes rows that say what is not at the remote yet, at most so many. `false` if there are
-    /// more.
+    /// Removes at most `most` rows of unsynced commits and local pieces. Returns `false` if more
+    /// are left.
     pub(crate) fn remove_statuses(
         &self,
         host: &mut dyn KvWrite,
@@ -306,7 +308,7 @@ impl Rows {
         Ok(is_all)
     }
 
-    /// A row that is kept for sync.
+    /// A note, which code that syncs has put.
     pub(crate) fn note(&self, host: &dyn KvRead, name: &[u8]) -> Result<Option<Vec<u8>>> {
         self.get(host, &note_key(name))
     }

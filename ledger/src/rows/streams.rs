@@ -20,7 +20,7 @@ pub(super) const STREAMED: u8 = 0x26;
 pub(crate) struct StreamedRow {
     pub(crate) digest: Digest,
     pub(crate) stream: StreamId,
-    /// The stream has written it, and has not found it there.
+    /// The stream has written it, and not found it stored.
     pub(crate) is_written: bool,
 }
 
@@ -49,7 +49,7 @@ fn stream_key(stream: &StreamId) -> Vec<u8> {
 }
 
 impl Rows {
-    /// What a stream is. `None` if it was given up, or is over.
+    /// The state of a stream. `None` if it was given up, or is over.
     pub(crate) fn stream(
         &self,
         host: &dyn KvRead,
@@ -87,7 +87,7 @@ impl Rows {
         Ok(streams)
     }
 
-    /// Puts a piece of a stream, unless it is there. Says whether it was put.
+    /// Writes a piece of a stream, unless it is stored. Returns whether it was written.
     pub(crate) fn add_streamed(
         &self,
         host: &mut dyn KvWrite,
@@ -106,7 +106,7 @@ impl Rows {
                 self.put_new_piece(host, (kind, digest), bytes, counts)?;
                 row.is_written = true;
             }
-            // It stays because of the row that follows, also if a round would remove it.
+            // The row that is written below keeps the piece, also from a running round.
             Found::This(_) => {}
             Found::Other => self.put_piece(host, (kind, digest), bytes, counts)?,
         }
@@ -118,8 +118,7 @@ impl Rows {
         self.put(host, &row.key(), vec![u8::from(row.is_written)])
     }
 
-    /// Removes the row of a piece of a stream. `None` if it is not there, otherwise the row as it
-    /// was.
+    /// Removes the row of a piece of a stream. Returns it, or `None` if there was none.
     pub(crate) fn remove_streamed(
         &self,
         host: &mut dyn KvWrite,
@@ -131,7 +130,7 @@ impl Rows {
         Ok(StreamedRow::parse(&key[1..], &value))
     }
 
-    /// Notes that a commit has this piece, so that no stream has it alone.
+    /// Records that a commit has this piece, so that it is not transient any more.
     pub(crate) fn settle_streamed(&self, host: &mut dyn KvWrite, digest: &Digest) -> Result<()> {
         let mut written = Vec::new();
         self.visit(host, &[&[STREAMED][..], &digest.0].concat(), |stream, value| {

@@ -1,8 +1,8 @@
-//! What is at a remote, and what is only here.
+//! Tracks what is at a remote, and what is only stored here.
 //!
-//! `status.rs` says of a piece or commit where it is, `remote.rs` attaches a page to a remote and
-//! detaches it, `unsynced.rs` lists what is not there yet and notes what has arrived there. Nothing
-//! here knows what a remote is: that is for the code that calls it.
+//! `status.rs` has the status of a piece or commit, `remote.rs` attaches a page to a remote and
+//! detaches it, `unsynced.rs` lists what is not at the remote yet and marks what was uploaded.
+//! Nothing here knows what a remote is: the caller does.
 
 pub(crate) mod remote;
 pub(crate) mod status;

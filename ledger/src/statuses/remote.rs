@@ -17,29 +17,29 @@ use crate::policy::merging::PageMerging;
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
 
-/// How many commits and pieces a slice takes at most.
+/// The most commits and pieces of a slice.
 const SLICE: usize = 256;
 
-/// How long a slice waits for the right to write.
+/// How long a slice waits for the write lock of the host.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// Whether a page is attached to a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RemoteState {
-    /// It is not. Everything is only here.
+    /// It is not. Everything is only stored here.
     Detached,
-    /// It is being attached, or detached, and not all of that is done. Everything is only here.
+    /// It is being attached or detached. Everything counts as only stored here.
     Attaching,
     /// It is.
     Attached,
 }
 
-/// A page beside its remote: what is not there yet. For code that brings it there.
+/// Tracks what of a page is not at its remote yet, for code that uploads it.
 ///
-/// A page that is attached to a remote keeps account of what is only here. What is there can go
-/// from here, so [retention](Page::set_retention) and [eviction](crate::Repository::evict) leave
-/// what is only here alone.
+/// A page that is attached to a remote records which commits and pieces are only stored here.
+/// [Retention](Page::set_retention) and [eviction](crate::Repository::evict) remove only what is at
+/// the remote.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -80,7 +80,7 @@ impl fmt::Debug for PageRemote {
 }
 
 impl Page {
-    /// The page beside its remote.
+    /// The tracking of the page's remote.
     pub fn remote(&self) -> PageRemote {
         PageRemote { page: Arc::clone(&self.shared), merging: Arc::clone(&self.merging) }
     }
@@ -101,11 +101,12 @@ impl PageRemote {
         })
     }
 
-    /// Attaches the page to a remote that has nothing of it yet. Nothing changes if it is attached.
+    /// Attaches the page to a remote that has nothing of it yet. Nothing changes if it is attached
+    /// already.
     ///
-    /// Gives each commit and each piece a row. That takes any number of short transactions, in
-    /// between of which others write. If the process ends before the last one, whoever attaches the
-    /// page continues there. Several can do it at the same time.
+    /// Writes a row for each commit and each piece, in short transactions, with other writers in
+    /// between. If the process ends before the last one, the next call continues there, in any
+    /// process. Several calls can run at the same time.
     ///
     /// # Errors
     /// If the page is gone, or the host fails. What was done until then stays.
@@ -147,20 +148,19 @@ impl PageRemote {
         rows.put_counts(&mut tx, &counts)?;
         rows.put_remote(&mut tx, next)?;
         if remote == Remote::None || next == Remote::Attached {
-            // From here on, other commits are kept than before.
+            // The keep set changes with the state of the remote.
             rows.raise_keeps(&mut tx)?;
         }
         tx.commit()?;
         Ok(next != Remote::Attached)
     }
 
-    /// Detaches the page from its remote: everything counts as only here again, also what is at the
-    /// remote.
+    /// Detaches the page from its remote: everything counts as only stored here again.
     ///
-    /// Before, everything that is only at the remote must be fetched: without a remote, what is not
-    /// here is missing.
+    /// Fetch everything that is only at the remote before: without a remote, absent pieces are
+    /// missing.
     ///
-    /// Takes the rows away in slices. If the process ends in between, the page is in the state
+    /// Removes the rows in slices. If the process ends in between, the page is in the state
     /// [`Attaching`](RemoteState::Attaching), and either can be continued.
     /// [Notes](PageRemote::note) stay.
     ///
@@ -185,7 +185,7 @@ impl PageRemote {
         }
         let mut counts = rows.counts(&tx)?;
         let is_last = rows.remove_statuses(&mut tx, SLICE, &mut counts)?;
-        // Whoever attaches the page meanwhile begins again, since rows are missing.
+        // A call of `attach` meanwhile begins again, because rows are missing.
         rows.put_remote(&mut tx, if is_last { Remote::None } else { Remote::Attaching(None) })?;
         rows.put_counts(&mut tx, &counts)?;
         rows.raise_keeps(&mut tx)?;

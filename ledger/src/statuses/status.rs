@@ -1,4 +1,4 @@
-//! Where a piece or a commit is.
+//! The statuses of pieces and commits.
 
 use permazen_kv::KvRead;
 
@@ -9,19 +9,19 @@ use crate::page::Page;
 use crate::rows::page::Rows;
 use crate::rows::statuses::Remote;
 
-/// Where a piece (a node, or a part of a long value) or a commit is. It only rises, as long as the
-/// piece or commit stays and the page is not [detached](crate::PageRemote::detach).
+/// Where a piece (a node, or a part of a long value) or a commit is stored. It only rises, while
+/// the piece or commit is stored and the page is not [detached](crate::PageRemote::detach).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Status {
-    /// Not here.
+    /// Not stored here.
     Unknown,
     /// A piece of a value that was [written in parts](Page::write_value), and that no commit has
     /// yet.
     Transient,
-    /// Here, and not known to be at a remote.
+    /// Stored here, and not known to be at a remote.
     Local,
-    /// Here and at the remote.
+    /// Stored here and at the remote.
     Synced,
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn of_commit(rows: &Rows, host: &dyn KvRead, id: &CommitId) -> Result
 }
 
 impl Page {
-    /// Where a piece is: a node, or a part of a value of more than 512 bytes. The empty node is
-    /// never stored, so it is [`Unknown`](Status::Unknown).
+    /// The status of a piece: a node, or a part of a value of more than 512 bytes. The empty node
+    /// is never stored, so it is [`Unknown`](Status::Unknown).
     ///
     /// Gets three rows, and two for each stream that has the piece.
     ///
@@ -64,8 +64,8 @@ impl Page {
         of_piece(&self.shared.open.rows, &*self.shared.read()?, digest)
     }
 
-    /// Where a commit is. Never [`Transient`](Status::Transient). The first commit, which is the
-    /// same on all pages, is at the remote as soon as there is one.
+    /// The status of a commit. Never [`Transient`](Status::Transient). The first commit, which is
+    /// the same on all pages, is at the remote as soon as there is one.
     ///
     /// Gets three rows.
     ///

@@ -1,4 +1,4 @@
-//! What is not at the remote yet, and what has arrived there.
+//! Lists what is not at the remote yet, and marks what was uploaded.
 
 use permazen_kv::{KvRead, TxOptions};
 
@@ -29,9 +29,9 @@ pub struct LocalPiece {
 }
 
 impl PageRemote {
-    /// The commits that are not at the remote yet and that a head or a tag leads to, by generation:
-    /// each after its parents. What no head or tag leads to is about to be removed, or is a merge
-    /// that others can be made on.
+    /// The commits that are not at the remote yet and are reachable from a head or a tag, by
+    /// generation: each after its parents. Unreachable ones are garbage, or merges that can be the
+    /// base of others.
     ///
     /// Gets two rows for each of them; 40 bytes of memory for each.
     ///
@@ -44,9 +44,9 @@ impl PageRemote {
         Ok(found.into_iter().map(|(generation, id)| UnsyncedCommit { id, generation }).collect())
     }
 
-    /// The pieces that are not at the remote yet, by their digests: at most so many after this one.
-    /// Pieces of values that no commit has are not among them; what nothing leads to any more is,
-    /// until it is collected.
+    /// The pieces that are not at the remote yet, by their digests: at most `at_most` after this
+    /// one. Pieces of values that no commit has are not among them; garbage is, until it is
+    /// collected.
     ///
     /// Gets two rows for each.
     ///
@@ -70,7 +70,8 @@ impl PageRemote {
         Ok(found)
     }
 
-    /// The bytes of a piece, which have its digest ([`Kind::digest`]). `None` if it is not here.
+    /// The bytes of a piece, which have its digest ([`Kind::digest`]). `None` if it is not stored
+    /// here.
     ///
     /// # Errors
     /// If other bytes are in its place, the page is gone, or the host fails.
@@ -90,8 +91,8 @@ impl PageRemote {
         }
     }
 
-    /// The bytes of a commit, whose digest is its ID. `None` if it is not here, or is the first
-    /// one.
+    /// The bytes of a commit, whose digest is its ID. `None` if it is not stored here, or is the
+    /// first one.
     ///
     /// # Errors
     /// If other bytes are in its place, the page is gone, or the host fails.
@@ -103,23 +104,23 @@ impl PageRemote {
         Ok(commit.map(|commit| commit.to_bytes()))
     }
 
-    /// Notes that commits and pieces are at the remote, and puts notes, all in one transaction. A
-    /// note with an empty value is removed. Commits and pieces that are not here any more, or are
-    /// marked, stay as they are.
+    /// Marks commits and pieces as being at the remote, and puts notes, all in one transaction. A
+    /// note with an empty value is removed. Commits and pieces that are not stored any more, or are
+    /// marked already, are skipped.
     ///
-    /// What a commit leads to must be at the remote before it: its parents, which is checked, and
-    /// its pieces, which is not.
+    /// The parents of a commit must be at the remote before it, which is checked, and so must its
+    /// pieces, which is not checked.
     ///
     /// Gets two rows for each commit that is not at the remote yet, if a branch was ever squashed,
     /// reset or removed: then mark many commits at once.
     ///
     /// # Errors
-    /// [`LedgerError::LeftBehind`] if no branch or tag leads to one of the commits that were not
-    /// marked yet, because a branch was squashed, reset or removed while they were brought to the
-    /// remote. All is noted then, as without the error, and the same call again succeeds. After a
+    /// [`LedgerError::LeftBehind`] if one of the commits that were not marked yet is reachable from
+    /// no branch or tag, because a branch was squashed, reset or removed while they were uploaded.
+    /// Everything is marked then, as without the error, and the same call again succeeds. After a
     /// squash, merge the commit into the branch ([`Page::merge`](crate::Page::merge)), and receive
-    /// it before if it is not here any more. A tag at the newest commit until it is marked keeps a
-    /// squash from coming in between.
+    /// it before if it is not stored any more. A tag at the newest commit, until it is marked,
+    /// prevents a squash in between.
     ///
     /// [`LedgerError::InvalidArgument`] if the page is not attached to a remote, if a parent of a
     /// commit is not at the remote, or if the name of a note is empty or longer than 255 bytes. If
@@ -141,7 +142,7 @@ impl PageRemote {
                 marked.push(*id);
             }
         }
-        // After all of them are marked, in whatever order they came.
+        // Checked after all of them are marked, so that their order does not matter.
         for id in &marked {
             let parents = rows.commit(&tx, id)?;
             for parent in parents.iter().flat_map(|commit| commit.parents()) {
@@ -163,7 +164,7 @@ impl PageRemote {
         }
         rows.put_counts(&mut tx, &counts)?;
         if !marked.is_empty() {
-            // What is there need not be kept, and cannot be squashed.
+            // Synced commits need not be kept, and cannot be squashed.
             rows.raise_keeps(&mut tx)?;
         }
         tx.commit()?;
@@ -173,10 +174,10 @@ impl PageRemote {
         }
     }
 
-    /// The newest of these commits that is not marked and that no head or tag leads to.
+    /// The newest of these commits that is not marked and is reachable from no head or tag.
     fn left_behind(&self, host: &dyn KvRead, commits: &[CommitId]) -> Result<Option<CommitId>> {
         let rows = &self.page.open.rows;
-        // Else each commit has a name that leads to it.
+        // Without a reset, each commit is reachable from a ref.
         if commits.is_empty() || !rows.has_resets(host)? {
             return Ok(None);
         }
@@ -192,7 +193,7 @@ impl PageRemote {
         Ok(newest.map(|(_, id)| id))
     }
 
-    /// A note: what [`mark_synced`](PageRemote::mark_synced) has put last under this name.
+    /// The note that [`mark_synced`](PageRemote::mark_synced) has put last under this name.
     ///
     /// # Errors
     /// If the page is gone, or the host fails.

@@ -1,4 +1,4 @@
-//! A commit as a database that can only be read.
+//! A commit as a read-only database.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use permazen_kv::{
 
 use crate::page::snapshot::PageSnapshot;
 
-/// The content of a page at a commit as a database that can only be read:
+/// The content of a page at a commit as a read-only database:
 /// [`Page::database_at`](crate::Page::database_at).
 ///
-/// The commit is not removed while this is there. Clones are the same database.
+/// It pins the commit. Clones are the same database.
 #[derive(Clone)]
 pub struct CommitDatabase {
     snapshot: PageSnapshot,
@@ -40,7 +40,7 @@ impl CommitDatabase {
 }
 
 impl KvDatabase for CommitDatabase {
-    /// Begins a transaction that reads. What is written in it is discarded.
+    /// Begins a transaction that reads. Its writes are discarded.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] unless the options say that it only reads.

@@ -32,19 +32,19 @@ use crate::watch::follow::{Position, Step};
 ///
 /// A handle follows one path through the branch. It begins at the oldest head; after a commit of
 /// its own it stands there; and it moves along commits that others make on that one, such as
-/// merges. So what is written through a handle does not vanish for that handle. It never jumps to
-/// another head, unless the branch is reset, or history ends on the way.
+/// merges. So what is written through a handle stays visible in that handle. It never jumps to
+/// another head, unless the branch is reset, or the history between was pruned.
 ///
 /// Transactions that write through one handle take turns, so among themselves they are
 /// serializable. Those of several handles do not wait for each other, and a merge can undo what one
-/// of them has written. While a transaction that writes is open, the handle stays where it is.
-/// Clones are the same handle.
+/// of them has written. While a writing transaction is open, the handle stays where it is. Clones
+/// are the same handle.
 #[derive(Clone)]
 pub struct BranchingDatabase {
     handle: Arc<Handle>,
 }
 
-/// How often a transaction looks again where to begin, because the branch was reset.
+/// How often a transaction looks for its base again, because the branch was reset.
 const ATTEMPTS: usize = 100;
 
 struct Handle {
@@ -67,16 +67,16 @@ struct Place {
     position: Position,
     /// How often it has moved.
     moves: u64,
-    /// How often it has gone to the first head, because no path led to a head.
+    /// How often it has jumped to the oldest head, because no path led to a head.
     jumps: u64,
-    /// A transaction that writes is open, so it stays.
+    /// A writing transaction is open, so the handle stays.
     stays: bool,
 }
 
 /// The watches of a handle.
 struct Watching {
     told: Told,
-    /// The engine keeps watches, and gives them to its store, which has nothing else to do here.
+    /// The engine that manages watches. Its store only receives them.
     engine: OptimisticDatabase<Keys>,
 }
 
@@ -116,7 +116,7 @@ impl BranchingDatabase {
     }
 
     /// The commit at which the handle stands: that of its last transaction. While keys are watched
-    /// through it, it also goes along by itself when nothing is written through it.
+    /// through it, it also moves along when no transaction writes through it.
     pub fn commit(&self) -> CommitId {
         self.handle.place().position.commit
     }
@@ -127,14 +127,14 @@ impl Handle {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes along the commits that are new, and gives the state there, and the place. A transaction
-    /// that writes makes the handle stay.
+    /// Moves along new commits, and returns the state there. A writing transaction makes the handle
+    /// stay.
     fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, Place)> {
         for _ in 0..ATTEMPTS {
             let before = *self.place();
             let mut after = before;
             if !before.stays {
-                // Read after the place: older heads may not know what the handle has committed.
+                // Read after the state of the handle: older heads may lack its own commit.
                 let heads = self.shared.lookout.heads(&self.branch)?;
                 let step = before.position.follow(&self.shared, &heads)?;
                 after.jumps += u64::from(matches!(step, Step::Moved(_)));
@@ -153,7 +153,7 @@ impl Handle {
                 false => self.shared.pinned_commit(&after.position.commit),
             };
             let (pin, commit) = match found {
-                // It lost its place in the branch, and may have been collected.
+                // The commit is no longer part of the branch, and may have been collected.
                 Err(LedgerError::NoCommit { .. }) => continue,
                 found => found?,
             };
@@ -174,7 +174,7 @@ impl Handle {
         Err(LedgerError::moved(self.shared.page(), &self.branch))
     }
 
-    /// Makes a commit, and stands there.
+    /// Makes a commit, and moves there.
     fn commit(
         &self,
         state: &BranchState,
@@ -195,7 +195,8 @@ impl Handle {
         place.position = Position { commit: id, resets: state.resets };
         place.moves += 1;
         let shown = (place.moves, draft.root);
-        // Whoever is told of the commit may begin the next transaction at once.
+        // Ended before watches are notified, because a notified program may begin its next
+        // transaction at once.
         writing.end(&mut place);
         drop(place);
         drop(writing);
@@ -211,8 +212,8 @@ impl Handle {
         Ok(())
     }
 
-    /// What the handle shows. `None` if the branch is gone or the host fails. The handle goes along
-    /// the commits that are new, so that the next look does not read them again.
+    /// What the handle shows. `None` if the branch is gone or the host fails. The handle moves
+    /// along new commits, so that the next poll does not read them again.
     fn shown(&self) -> Option<Shown> {
         self.begin(false).ok().map(|(_, state, place)| (place.moves, state.root))
     }
@@ -227,7 +228,7 @@ impl Handle {
     }
 }
 
-/// What the engine of the watches has for a store. It is empty.
+/// The empty store of the engine that manages watches.
 struct Keys {
     handle: Weak<Handle>,
     told: Told,
@@ -255,7 +256,7 @@ impl AtomicKvStore for Keys {
             self.told.set(shown);
         }
         *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches.clone());
-        // The watches do not keep the handle.
+        // Weak, because watches must not keep the handle alive.
         let shown = Weak::clone(&self.handle);
         let keys = WatchedKeys {
             shared: Arc::clone(&handle.shared),
@@ -269,7 +270,8 @@ impl AtomicKvStore for Keys {
 }
 
 impl BranchingDatabase {
-    /// Begins a transaction, if nobody writes through this handle. The handle stays from here on.
+    /// Begins a writing transaction, if no other one writes through this handle. The handle stays
+    /// from here on.
     pub(super) fn try_begin(
         &self,
         options: &TxOptions,
@@ -306,14 +308,14 @@ impl BranchingDatabase {
         self.handle.place().stays
     }
 
-    /// Goes along the commits that are new, unless a transaction writes. Gives what is there.
+    /// Moves along new commits, unless a transaction writes. Returns the content there.
     pub(super) fn snapshot(&self) -> LedgerResult<PageSnapshot> {
         let (pin, state, _) = self.handle.begin(false)?;
         PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)
     }
 
-    /// Goes along the commits that are new, unless a transaction writes. Gives how often the handle
-    /// has gone to the first head instead, because no path led to a head.
+    /// Moves along new commits, unless a transaction writes. Returns also how often the handle has
+    /// jumped to the oldest head, because no path led to a head.
     pub(crate) fn advance(&self) -> LedgerResult<(Position, u64)> {
         let place = self.handle.begin(false)?.2;
         Ok((place.position, place.jumps))
@@ -334,7 +336,7 @@ impl BranchingDatabase {
 }
 
 impl KvDatabase for BranchingDatabase {
-    /// Waits for other transactions that write through this handle.
+    /// A writing transaction waits for others that write through this handle.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         let permit = match options.read_only {
             true => None,
@@ -380,7 +382,7 @@ impl KvDatabase for BranchingDatabase {
     }
 }
 
-/// As long as this exists, the handle stays, and no other transaction writes through it.
+/// The turn of a writing transaction: the handle stays, and no other transaction writes through it.
 struct Writing<'db> {
     handle: &'db Handle,
     /// `None` once it is over.
@@ -400,7 +402,8 @@ impl Drop for Writing<'_> {
             let handle = self.handle;
             self.end(&mut handle.place());
         }
-        // What others have done meanwhile shows from here on.
+        // The handle can move on to commits that others have made meanwhile, so its watches are
+        // compared with these.
         self.handle.shared.lookout.call_anew();
     }
 }
@@ -488,7 +491,7 @@ impl KvTransaction for BranchingTransaction<'_> {
         self.writing.is_none()
     }
 
-    /// Possible at any time. Gives up the right to write, so that others can have it.
+    /// Possible at any time. Gives up the turn, so that other transactions can write.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.writing = None;

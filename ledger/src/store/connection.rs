@@ -1,4 +1,4 @@
-//! Transactions and watchers of one client, as Ledger has them.
+//! Connections: transactions and watchers of one client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ const WAIT: Duration = Duration::from_secs(1);
 /// A client of a branch that can have several heads: a [`BranchingDatabase`] with watchers that
 /// follow the same path. [`Page::connect`] makes one.
 ///
-/// A transaction begins when the watchers of the connection have dealt with what they were told.
-/// While it is open, they are told nothing newer than its base, and snapshots are of the base. So
-/// what a client has seen is what its transaction begins with.
+/// A transaction begins when the program has handled all notifications of the connection's
+/// watchers. While it is open, watchers notify of nothing newer than its base, and snapshots are of
+/// the base. So a transaction begins with what the client has seen.
 pub struct Connection {
     handle: BranchingDatabase,
     unanswered: Arc<Unanswered>,
@@ -75,16 +75,16 @@ impl Connection {
         self
     }
 
-    /// Starts a transaction. Its commit never fails because of others. It makes a further head if
-    /// they have committed meanwhile.
+    /// Starts a transaction. Its commit never fails because of others: if they have committed
+    /// meanwhile, it makes a further head.
     ///
-    /// Waits until the watchers of this connection have dealt with what they were told, but no
-    /// longer than [`with_wait`](Connection::with_wait) says; then it starts without. Within a
-    /// function that is told something it does not wait at all.
+    /// Waits until the notifications of this connection are handled, but no longer than
+    /// [`with_wait`](Connection::with_wait) says; then it starts anyway. Within a function that
+    /// handles a notification it does not wait at all.
     ///
     /// # Errors
-    /// [`LedgerError::TransactionInProgress`] if there is one on this connection, which is not
-    /// disturbed. If the branch was removed, or the host fails.
+    /// [`LedgerError::TransactionInProgress`] if this connection has one already. If the branch was
+    /// removed, or the host fails.
     pub fn start(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
         let Some(tx) = self.handle.try_begin(&TxOptions::writing())? else {
             let (page, branch) = (self.handle.page(), self.handle.branch().to_owned());
@@ -114,9 +114,9 @@ impl Connection {
         self.handle.snapshot()
     }
 
-    /// Watches what the connection sees: the watcher tells what changes from here on in the entries
-    /// whose keys start with `prefix`, by this connection or by others, as soon as the connection
-    /// gets there.
+    /// Watches what the connection sees: the watcher notifies of changes from here on in the
+    /// entries whose keys start with `prefix`, by this connection or by others, as soon as the
+    /// connection gets there.
     ///
     /// # Errors
     /// If the branch was removed, the system gives no thread, or the host fails.

@@ -1,4 +1,4 @@
-//! A transaction that nobody can overtake.
+//! A transaction that holds the write lock of the host, so it cannot conflict.
 
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
@@ -11,8 +11,8 @@ use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
 
-/// A transaction on a branch that has the right to write to the host until it ends. All pages of
-/// the repository wait.
+/// A transaction on a branch that holds the write lock of the host until it ends. Writers of all
+/// pages of the repository wait.
 pub(super) struct HeldTransaction<'s> {
     pub(super) shared: &'s Shared,
     pub(super) branch: &'s str,
@@ -42,7 +42,8 @@ impl KvRead for HeldTransaction<'_> {
         self.view.visit(span, direction, visitor)
     }
 
-    /// What was read before can be compared tree by tree, as long as nothing is written.
+    /// Lets the engine compare earlier reads by tree. Only while nothing is written: a view with
+    /// writes has no root.
     fn content_name(&self) -> Option<[u8; 48]> {
         if self.view.writes().is_empty() { self.view.base().content_name() } else { None }
     }
@@ -96,7 +97,7 @@ impl KvTransaction for HeldTransaction<'_> {
                 told.advance(&state.root, (state.version() + 1, draft.root));
                 Ok(())
             }
-            // A host that gives the right to write to two at once.
+            // Cannot happen, unless the host lets two transactions write at once.
             Attempt::Moved => Err(LedgerError::moved(shared.page(), branch).into()),
         }
     }

@@ -22,7 +22,7 @@ use super::watched_keys::{Told, WatchedKeys};
 /// A branch of a page as the store of an
 /// [`OptimisticDatabase`](permazen_kv::optimistic::OptimisticDatabase).
 ///
-/// What a transaction has read is compared when it commits. So transactions are serializable, also
+/// The reads of a transaction are checked when it commits. So transactions are serializable, also
 /// those of several processes.
 #[derive(Clone)]
 pub struct PageStore {
@@ -49,8 +49,8 @@ impl PageStore {
         Ok(self.shared.state(&self.branch)?)
     }
 
-    /// The branch as it is when somebody commits, who knew it: if it is gone, others have removed
-    /// it.
+    /// The branch at a commit: a missing branch is a conflict, because it existed when the
+    /// transaction began.
     fn present(&self) -> Result<(PageSnapshot, BranchState)> {
         self.now().map_err(|error| match LedgerError::from(error) {
             LedgerError::NoSuch { .. } => {
@@ -98,7 +98,7 @@ impl AtomicKvStore for PageStore {
         let mut built: Option<(BranchState, Draft)> = None;
         loop {
             let left = wait.saturating_sub(begin.elapsed());
-            // Who was overtaken again and again holds the others off.
+            // After two conflicts, the third attempt takes the write lock of the host first.
             let held = match overtaken {
                 0 | 1 => None,
                 _ => AtomicKvStore::hold(&*self.shared.open.host, left)?,
@@ -108,7 +108,7 @@ impl AtomicKvStore for PageStore {
             if expected != Some(found) {
                 check(&snapshot, found)?;
             }
-            // On the same head nothing is built again.
+            // The draft stays valid on the same head.
             let draft = match built.take().filter(|(base, _)| *base == state) {
                 Some((_, draft)) => draft,
                 None => {
@@ -135,8 +135,7 @@ impl AtomicKvStore for PageStore {
                     return Err(LedgerError::moved(self.shared.page(), &self.branch).into());
                 }
                 Ok(Attempt::Moved) => {}
-                // A host that finds only now that others have written at the same time. Nothing was
-                // changed.
+                // The host has found a conflict only at its commit. Nothing was changed.
                 Err(LedgerError::Host(error)) if error.is_retryable() && begin.elapsed() < wait => {
                 }
                 Err(error) => return Err(error.into()),
@@ -150,7 +149,7 @@ impl AtomicKvStore for PageStore {
         let Some(host) = AtomicKvStore::hold(&*self.shared.open.host, wait)? else {
             return Ok(None);
         };
-        // Nobody else can commit from here on, so this is the branch until the end.
+        // This transaction holds the write lock, so the branch stays as it is until the end.
         let (snapshot, state) = self.now()?;
         let view = MutableView::untracked(snapshot);
         let (shared, branch, told) = (&*self.shared, &*self.branch, &self.told);

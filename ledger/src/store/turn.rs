@@ -7,10 +7,10 @@ use std::time::Duration;
 use permazen_kv::__internal::{Process, check_can_begin};
 use permazen_kv::{KvDatabase, KvError, Result, TxOptions};
 
-/// How long a transaction waits for its turn, unless its options say.
+/// How long a transaction waits for its turn, unless set in its options.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
-/// Who may write: one transaction at a time.
+/// The turn to write: one transaction has it at a time.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     holder: Mutex<Option<Holder>>,
@@ -20,7 +20,7 @@ pub(super) struct Turn {
 /// The transaction that has the turn.
 #[derive(Debug)]
 struct Holder {
-    /// The thread on which the transaction ends, if it has said so.
+    /// The thread on which the transaction ends, if its options say that it ends on its own thread.
     ends_on: Option<ThreadId>,
     /// Its process. In a child that was forked from it, the transaction never ends.
     process: Process,
@@ -32,18 +32,17 @@ impl Holder {
     }
 }
 
-/// The right to write, given back when dropped. It can move to another thread.
+/// The turn, released when dropped. It can move to another thread.
 #[derive(Debug)]
 pub(super) struct Permit(Arc<Turn>);
 
 impl Turn {
-    /// Waits as long as `options` say until no other transaction may write. `host` is where it
-    /// commits.
+    /// Waits until no other transaction has the turn, for as long as `options` say. Transactions
+    /// commit to `host`.
     ///
     /// # Errors
     /// [`KvError::WithinWrite`] at once if this thread would wait for itself, [`KvError::Forked`]
-    /// at once if the turn is that of a thread that only the parent of this process has, otherwise
-    /// retryable.
+    /// at once if a thread of the parent process has the turn, otherwise retryable.
     pub(super) fn take(
         self: &Arc<Self>,
         options: &TxOptions,
@@ -56,8 +55,8 @@ impl Turn {
             return Err(KvError::WithinWrite { store: format!("branch {branch:?}").into() });
         }
         if holder.is_some() {
-            // The other transaction commits to the host, for which this thread may be what it waits
-            // for.
+            // The other transaction may need the write lock of the host, which this thread may
+            // hold.
             drop(holder);
             check_can_begin(host)?;
             holder = self.holder();

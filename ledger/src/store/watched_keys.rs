@@ -1,4 +1,4 @@
-//! Tells a database on a branch what others have written.
+//! Notifies the watches of a database on a branch of what others have written.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use crate::page::shared::Shared;
 use crate::tree::diff::Diff;
 use crate::tree::nodes::root;
 
-/// How often it is compared what has changed, while the database itself commits.
+/// How often roots are compared again because the database itself has committed meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// With more changes than this, all watches end.
+/// With more changes than this, all watches are notified.
 const MOST: usize = 10_000;
 
-/// What a database shows: a number that grows with each change of it, and the root.
+/// The state that a database shows: a number that grows with each change, and the root.
 pub(super) type Shown = (u64, Digest);
 
-/// What the watches of a database have been told of last. `None` before the first watch.
+/// The state that the watches of a database were notified of last. `None` before the first watch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told(Arc<Mutex<Option<Shown>>>);
 
@@ -34,10 +34,11 @@ impl Told {
         *self.lock() = Some(shown);
     }
 
-    /// Notes a commit of the database itself, which tells its watches.
+    /// Records a commit of the database itself, which notifies its watches.
     pub(super) fn advance(&self, from: &Digest, to: Shown) {
         let mut told = self.lock();
-        // After a commit of others the difference has theirs too, so it must be told.
+        // Only if nothing was committed in between: otherwise the watches must be notified of that,
+        // too.
         if told.is_some_and(|(number, root)| root == *from && number < to.0) {
             *told = Some(to);
         }
@@ -58,7 +59,7 @@ pub(super) struct WatchedKeys {
 }
 
 impl WatchedKeys {
-    /// Tells these watches from now on.
+    /// Notifies these watches from now on.
     pub(super) fn begin(self) -> Result<()> {
         let (lookout, watches) = (Arc::clone(&self.shared.lookout), self.watches.clone());
         let same = |other: &dyn Onlooker| {
@@ -68,7 +69,7 @@ impl WatchedKeys {
         lookout.add(Arc::new(self), same)
     }
 
-    /// What differs between two roots. `None` if it is too much.
+    /// The keys that differ between two roots. `None` if there are too many.
     fn changes(&self, old: &Digest, new: &Digest) -> Result<Option<Writes>> {
         let roots = (root(&*self.shared, old)?, root(&*self.shared, new)?);
         let all = KeySpan::new(b"", None);
@@ -95,15 +96,15 @@ impl Onlooker for WatchedKeys {
 
     fn look(&self, heads: &BranchHeads) {
         let Some(now) = (self.shown)(heads) else {
-            // A branch that is gone has no keys. So all of them have changed.
+            // A branch that is gone has no keys, so all of them have changed.
             self.watches.note_others(&everything());
             return;
         };
         for attempt in 0..ATTEMPTS {
             let told = *self.told.lock();
             let changes = match told {
-                // The database itself has committed since the heads were read, and has told of
-                // that.
+                // The database itself has committed since the heads were read, and has notified its
+                // watches.
                 Some((number, _)) if number > now.0 => return,
                 Some((_, old)) if old == now.1 => Some(Writes::default()),
                 Some((_, old)) if attempt + 1 < ATTEMPTS => {
@@ -111,15 +112,15 @@ impl Onlooker for WatchedKeys {
                 }
                 _ => None,
             };
-            // What cannot be compared may have changed: a watch is told too often rather than
-            // never.
+            // If the roots cannot be compared, all keys may have changed: a watch is notified too
+            // often rather than never.
             let changes = changes.unwrap_or_else(everything);
             let mut known = self.told.lock();
-            // With a commit of the database itself in between, the changes are not those that
-            // nobody was told of.
+            // If the database itself has committed in between, the changes include its own, and
+            // must be computed again.
             if *known == told || attempt + 1 == ATTEMPTS {
-                // Whoever watches after the commit of the database itself must not be told of it.
-                // So it is found here, before that commit ends, who watches.
+                // The watches are chosen under the lock, before a commit of the database itself can
+                // end: a watch that is made after that commit must not be notified of it.
                 let written = self.watches.take_written(&changes);
                 if known.is_none_or(|(number, _)| number < now.0) {
                     *known = Some(now);
@@ -131,7 +132,7 @@ impl Onlooker for WatchedKeys {
         }
     }
 
-    /// Perhaps nobody can ever say what has changed: a watch is told too often rather than never.
+    /// The changes may never be known: a watch is notified too often rather than never.
     fn look_failed(&self) {
         self.watches.note_others(&everything());
     }

@@ -2,21 +2,21 @@
 
 use crate::secret::{BoundaryHash, Secret};
 
-/// Decides where a level is cut. What it says depends on its arguments alone. If a group is not
-/// cut, neither is one with the same last item that has no greater size and no more items.
+/// Decides where a level is cut, by its arguments only. If a group is not cut, neither is one with
+/// the same last item that has no greater size and no more items.
 pub(crate) trait Boundaries {
     /// Whether a node ends with this item.
     fn cuts(&self, level: u8, key: &[&[u8]], group: Group) -> bool;
 }
 
-/// The items since the last cut, the one in question included.
+/// The items since the last cut, including the present one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
-    /// The size of the item in question.
+    /// The size of the present item.
     pub(crate) item: u64,
-    /// The size of all.
+    /// Their total size.
     pub(crate) total: u64,
-    /// How many there are.
+    /// Their number.
     pub(crate) count: usize,
 }
 

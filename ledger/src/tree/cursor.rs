@@ -1,4 +1,4 @@
-//! Going through the items of a tree, in either direction and at any level.
+//! Iterates the items of a tree, in either direction and at any level.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::node::items::Payload;
 use crate::node::view::{Node, SplitKey};
 
-/// A place in a tree: an item of a leaf or of an inner node, or the end.
+/// A position in a tree: an item of a leaf or of an inner node, or the end.
 #[derive(Debug)]
 pub(crate) struct Cursor<N> {
     nodes: N,
@@ -69,13 +69,13 @@ impl<N: Nodes> Cursor<N> {
         self.path.last().map(|(node, at)| (node, *at))
     }
 
-    /// Goes on after the node of the item.
+    /// Skips the rest of the node of the item.
     pub(crate) fn leave(&mut self) {
         self.path.pop();
         self.step();
     }
 
-    /// Steps over so many items of the node, of which there are as many in this direction.
+    /// Steps over this number of items of the node, which has at least as many in this direction.
     pub(crate) fn step_over(&mut self, count: usize) {
         let Some(more) = count.checked_sub(1) else { return };
         if let Some((_, at)) = self.path.last_mut() {

@@ -41,8 +41,8 @@ pub(crate) struct Difference {
 
 /// The differences of two trees by their keys.
 ///
-/// What both trees share is not loaded: each run of differences costs at most two loads for each
-/// level, and one for each node that has only differences.
+/// Shared nodes are not loaded: each run of differences costs at most two loads for each level, and
+/// one for each node that has only differences.
 #[derive(Debug)]
 pub(crate) struct Diff<N> {
     old: Cursor<N>,
@@ -66,7 +66,7 @@ impl<N: Nodes + Clone> Diff<N> {
             Direction::Reverse => span.max,
         };
         let done = old.as_bytes() == new.as_bytes();
-        // Equal trees are not gone into.
+        // Equal trees need no descent.
         let from = from.filter(|_| !done);
         let cursor = |root: &Arc<Node>| match from {
             Some(key) => Cursor::at(nodes.clone(), Arc::clone(root), key, direction),
@@ -109,7 +109,7 @@ impl<N: Nodes + Clone> Diff<N> {
                     if self.is_after_end() {
                         break;
                     }
-                    // What follows a run may be after the end.
+                    // Checked again after a skipped run, which may have passed the end.
                     if self.skip_run() {
                         continue;
                     }
@@ -130,7 +130,7 @@ impl<N: Nodes + Clone> Diff<N> {
         }
     }
 
-    /// Steps over what both share.
+    /// Steps over a shared subtree.
     fn skip(&mut self) {
         // Forward, the keys of the next items are greater than that of this one.
         if let (Direction::Forward, Some(end), Some((key, _))) =
@@ -142,8 +142,8 @@ impl<N: Nodes + Clone> Diff<N> {
         self.new.step();
     }
 
-    /// Steps over entries that lie in the same way in both leaves, up to the last ones of a leaf.
-    /// Returns false if there are none.
+    /// Steps over equal entries of both leaves, except the last ones of a leaf. Returns `false` if
+    /// there are none.
     fn skip_run(&mut self) -> bool {
         if self.direction == Direction::Reverse {
             return false;
@@ -174,7 +174,7 @@ impl<N: Nodes + Clone> Diff<N> {
         is_outside(&self.old) && is_outside(&self.new)
     }
 
-    /// Compares the entries at both places, and steps over the first or both.
+    /// Compares the entries at both positions, and steps over the first one or both.
     fn compare(&mut self) -> Option<Difference> {
         let (old, new) = (self.old.item(), self.new.item());
         let order = match (&old, &new) {

@@ -15,14 +15,13 @@ use crate::node::view::{Node, SplitKey};
 /// Changes of one level of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
-    /// What goes, by ascending keys. They do not overlap.
+    /// The ranges to remove, by ascending keys. They do not overlap.
     pub(crate) drops: Vec<Drop>,
-    /// What comes or replaces what is there, by ascending keys. It stays, even in a range that
-    /// goes.
+    /// The items to put, by ascending keys. They stay, even in a range to remove.
     pub(crate) puts: Items,
 }
 
-/// A range of keys whose items go.
+/// A range of keys whose items are removed.
 #[derive(Debug)]
 pub(crate) struct Drop {
     pub(crate) from: Vec<u8>,
@@ -68,7 +67,7 @@ pub(crate) struct Edited {
 }
 
 impl Edited {
-    /// A tree that is there already.
+    /// A tree that is stored already.
     pub(crate) fn unchanged(root: Digest) -> Self {
         Edited { root, nodes: Vec::new() }
     }
@@ -155,9 +154,9 @@ struct LevelEdit<'e, N, B> {
     /// The first drop and put that are not done.
     drop: usize,
     put: usize,
-    /// The old nodes that go, as changes of the level above.
+    /// The old nodes that are removed, as changes of the level above.
     drops: Vec<Drop>,
-    /// The last keys of the first and the last old node that went since the writer met the
+    /// The last keys of the first and the last old node that were removed since the writer met the
     /// boundaries of the old level.
     run: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -196,7 +195,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
             let is_last = self.cursor.is_at_end();
             let (parts, changes) = self.merged(&node, is_last);
             if !changes && self.writer.is_aligned() {
-                // The node stays. What went before it, in a range that ends here, went without it.
+                // The node stays. The removed range before it ends before this node.
                 if let Some((from, _)) = self.run.take() {
                     self.drops.push(Drop { from, to: End::Excluded(last.to_vec()) });
                 }
@@ -218,13 +217,13 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         Ok(())
     }
 
-    /// The node after the one with this last key that must be looked at.
+    /// The next node that must be visited after the one with this last key.
     fn after(&mut self, last: SplitKey<'_>) -> Result<Option<Arc<Node>>> {
         let edits = self.edits;
         while edits.drops.get(self.drop).is_some_and(|drop| drop.ends_at(last)) {
             self.drop += 1;
         }
-        // What lies in a range that goes as a whole is never loaded.
+        // Nodes that lie inside of a removed range are never loaded.
         if let Some(drop) = edits.drops.get(self.drop).filter(|drop| !drop.begins_after(last)) {
             return match &drop.to {
                 End::Included(to) | End::Excluded(to) => self.cursor.seek(to).map(Some),
@@ -264,7 +263,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         }
     }
 
-    /// The items of a node with its changes, and whether there are any.
+    /// The items of a node with its changes, and whether there are changes.
     fn merged(&mut self, node: &Node, is_last: bool) -> (Vec<Part>, bool) {
         let Edits { drops, puts } = self.edits;
         let mut parts = Vec::new();
@@ -272,8 +271,8 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
         let mut at = 0;
         while at < node.len() {
             let key = node.key(at);
-            // Also before an item that is put again: after the last one, the range that goes on
-            // after the node is looked for.
+            // Advanced also before an item that is put again, because the check after the last item
+            // needs the range that continues after the node.
             while drops.get(self.drop).is_some_and(|drop| drop.ends_before(key)) {
                 self.drop += 1;
             }
@@ -299,7 +298,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
             parts.push(Part::Old(at..to));
             at = to;
         }
-        // A range that goes on after the node begins with it in the level above.
+        // A range that continues after the node removes the node from the level above.
         let goes_on = |drop: &Drop, last| !drop.begins_after(last) && !drop.ends_at(last);
         let drop = drops.get(self.drop);
         changes |= drop.zip(node.last_key()).is_some_and(|(drop, last)| goes_on(drop, last));

@@ -1,4 +1,4 @@
-//! One level of a tree: going through its nodes, and making new ones.
+//! One level of a tree: a cursor over its nodes, and a writer of new ones.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::node::items::{Child, Items, Payload};
 use crate::node::view::Node;
 use crate::node::write;
 
-/// Goes forward through the nodes of one level.
+/// A forward cursor over the nodes of one level.
 #[derive(Debug)]
 pub(crate) struct LevelCursor<'n, N> {
     nodes: &'n N,
@@ -22,7 +22,7 @@ pub(crate) struct LevelCursor<'n, N> {
 }
 
 impl<'n, N: Nodes> LevelCursor<'n, N> {
-    /// Before the nodes of a level that the tree has.
+    /// Starts before the first node of a level.
     pub(crate) fn new(nodes: &'n N, root: &Arc<Node>, level: u8) -> Self {
         LevelCursor { nodes, level, root: Arc::clone(root), above: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl<'n, N: Nodes> LevelCursor<'n, N> {
         Ok(node)
     }
 
-    /// The node after the one that was given last.
+    /// The node after the one that was returned last.
     pub(crate) fn next(&mut self) -> Result<Option<Arc<Node>>> {
         while self.above.last().is_some_and(|(node, at)| at + 1 == node.len()) {
             self.above.pop();
@@ -64,7 +64,7 @@ impl<'n, N: Nodes> LevelCursor<'n, N> {
         Ok(Some(node))
     }
 
-    /// Whether the node that was given last is the last of the level.
+    /// Whether the node that was returned last is the last of the level.
     pub(crate) fn is_at_end(&self) -> bool {
         self.above.iter().all(|(node, at)| at + 1 == node.len())
     }
@@ -116,7 +116,8 @@ impl<'b, B: Boundaries> LevelWriter<'b, B> {
             self.group.push_from(prefix, item);
             let payload = item.payload();
             let group = self.grown(payload.size(prefix.len() + item.rest_len), payload);
-            // The old node was not cut here. A smaller one is not either, so its key is not hashed.
+            // The old node was not cut here, so a group that is no larger is not cut either, and
+            // the key need not be hashed.
             let was_uncut = at + 1 < node.len();
             if was_uncut && group.total <= node.size_to(at) && group.count <= at + 1 {
                 continue;

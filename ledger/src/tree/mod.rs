@@ -1,7 +1,7 @@
 //! A sorted map as a tree of nodes whose boundaries depend on the contents alone.
 //!
 //! Trees with equal contents and equal secrets have equal roots. A tree never changes: an edit
-//! gives the root of another one, which shares all nodes that the edit does not touch.
+//! makes another one, which shares all nodes that the edit does not touch.
 
 pub(crate) mod boundaries;
 pub(crate) mod cursor;

@@ -1,4 +1,4 @@
-//! Where trees get their nodes.
+//! Loads the nodes of trees.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::node::view::Node;
 
-/// Where trees get their nodes.
+/// Loads the nodes of trees.
 pub(crate) trait Nodes {
     /// The node with this digest, which is not the empty one.
     fn load(&self, digest: &Digest) -> Result<Arc<Node>>;
 
-    /// The same error with what is known of who needed the node that it is about.
+    /// Adds to an error where the node was needed.
     fn explain(&self, error: LedgerError) -> LedgerError {
         error
     }
@@ -38,7 +38,7 @@ pub(crate) struct NewNode {
     pub(crate) entries: u64,
 }
 
-/// The root of a tree.
+/// Loads the root of a tree.
 ///
 /// # Errors
 /// If it cannot be loaded, or cannot be a root.
@@ -56,7 +56,7 @@ pub(crate) fn root<N: Nodes>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
     Ok(root)
 }
 
-/// The child at a position of an inner node, which has such an item.
+/// Loads the child at a position of an inner node, which has such an item.
 ///
 /// # Errors
 /// If it cannot be loaded, or is not what the parent says.

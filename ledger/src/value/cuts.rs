@@ -1,4 +1,5 @@
-//! Whether values are cut where the rule cuts, without going twice through what they have twice.
+//! Checks that values are cut where the rule cuts. A piece that a value contains several times is
+//! checked once.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::secret::{BoundaryHash, Gear, Secret};
 
-/// Where a check of cuts gets the parts of values, and what it tells.
+/// Supplies the parts of a value to a check of its cuts, and receives its result.
 pub(crate) trait Parts {
-    /// An index piece with this level, which `from` refers to. `None` if there is none: then cuts
-    /// before it cannot be told.
+    /// An index piece with this level, which `from` refers to. `None` if it is absent: then the
+    /// cuts before it are not known.
     fn index(
         &mut self,
         part: &Part,
@@ -23,27 +24,27 @@ pub(crate) trait Parts {
         is_top: bool,
     ) -> Result<Option<Index>>;
 
-    /// The bytes of a chunk, which have the length of the part. `None` if there are none.
+    /// The bytes of a chunk, which have the length of the part. `None` if it is absent.
     fn chunk(&mut self, part: &Part, from: &Digest) -> Result<Option<Bytes>>;
 
     /// Called with a part that does not end where the rule cuts, at most once for each value.
     fn wrong(&mut self, kind: Kind, part: &Part) -> Result<()>;
 }
 
-/// What comes after a part of a value: with the part, it decides whether the part ends where the
-/// rule cuts.
+/// What follows a part of a value: with the part, it decides whether the part ends where the rule
+/// cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct After {
-    /// How many bytes, at most as many as a chunk has.
+    /// How many bytes follow, at most the length of a chunk.
     left: usize,
-    /// The first of them, as many as there are.
+    /// The first two of them, as far as there are any.
     first: [u8; 2],
 }
 
 impl After {
     const END: After = After { left: 0, first: [0; 2] };
 
-    /// What comes after the part before these bytes.
+    /// What follows the part before these bytes.
     fn before(self, bytes: &[u8]) -> Self {
         let mut first = bytes.iter().chain(&self.first).copied();
         let first = [first.next().unwrap_or_default(), first.next().unwrap_or_default()];
@@ -51,28 +52,27 @@ impl After {
     }
 }
 
-/// A place at which a part was: what it refers to, the level of an index piece, whether it is a top
-/// piece, and what comes after it, if that is known.
+/// A visit of an index piece: its digest and length, its level, whether it is a top piece, and what
+/// follows it, if that is known.
 type Place = (Digest, u64, u8, bool, Option<After>);
 
-/// Compares cuts with the rule. The index pieces that it has seen are remembered, each with what
-/// comes after it, about 100 bytes for each.
+/// Compares cuts with the rule. Remembers its visits of index pieces, about 100 bytes for each.
 #[derive(Debug)]
 pub(crate) struct CutCheck {
-    /// Without it, cuts are not compared.
+    /// `None` if cuts are not compared.
     rule: Option<(Gear, BoundaryHash)>,
-    /// What comes after the part before each index piece. `None` if that is not known.
+    /// For each visit what follows the part before it. `None` if that is not known.
     known: HashMap<Place, Option<After>>,
 }
 
 impl CutCheck {
-    /// Without the secret, only the parts are asked for.
+    /// Without the secret, only the parts are requested.
     pub(crate) fn new(secret: Option<&Secret>) -> Self {
         let rule = secret.map(|secret| (secret.gear(), secret.boundary_hash()));
         CutCheck { rule, known: HashMap::new() }
     }
 
-    /// Goes through a value, from its end. The parts are asked for, each at least once.
+    /// Checks a value, from its end. Requests each part at least once.
     ///
     /// # Errors
     /// Those of `parts`.
@@ -91,7 +91,7 @@ impl CutCheck {
         Ok(())
     }
 
-    /// Goes through an index piece. Gives what comes after the part before it.
+    /// Checks an index piece. Returns what follows the part before it.
     fn index(
         &mut self,
         parts: &mut dyn Parts,
@@ -163,7 +163,7 @@ impl CutCheck {
     }
 }
 
-/// What the rule says of a piece alone, whatever is before and after it.
+/// What the rule says of a single piece, whatever is before and after it.
 pub(crate) struct Alone {
     gear: Gear,
     hash: BoundaryHash,
@@ -174,7 +174,7 @@ impl Alone {
         Alone { gear: secret.gear(), hash: secret.boundary_hash() }
     }
 
-    /// Whether an index piece can be cut so. `is_last` if the value ends with it.
+    /// Whether the rule can make such an index piece. `is_last` if the value ends with it.
     pub(crate) fn index_can_be(&self, index: &Index, is_last: bool) -> bool {
         (0..index.len()).filter_map(|at| Some((at + 1, index.part(at)?))).all(|(count, part)| {
             let is_there = count == index.len();
@@ -184,24 +184,24 @@ impl Alone {
         })
     }
 
-    /// Whether a chunk can be cut so: there is no cut before its end.
+    /// Whether the rule can make such a chunk: there is no cut before its end.
     pub(crate) fn chunk_can_be(&self, chunk: &[u8], is_last: bool) -> bool {
         match is_last {
             true => is_cut(&self.gear, chunk, After::END),
-            // Bytes are looked at in pairs, so what is after it says whether it is cut at its end.
+            // The rule looks at bytes in pairs, so only the following bytes decide whether there is
+            // a cut at its end.
             false => chunk.len() >= MIN_CHUNK && cut(&self.gear, chunk) + 2 >= chunk.len(),
         }
     }
 }
 
-/// Whether the rule cuts after this chunk, before what comes after it.
+/// Whether the rule cuts after this chunk, before the bytes that follow it.
 fn is_cut(gear: &Gear, chunk: &[u8], after: After) -> bool {
     match after.left {
         0 if chunk.len() <= MIN_CHUNK => true,
         left if left > 0 && chunk.len() < MIN_CHUNK => false,
         left => {
-            // Whether there is a cut depends on the byte after it, and bytes are looked at in
-            // pairs.
+            // A cut depends on the byte after it, and the rule looks at bytes in pairs.
             let source = [chunk, &after.first[..left.min(2)]].concat();
             cut(gear, &source) == chunk.len()
         }

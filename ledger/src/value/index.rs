@@ -7,10 +7,10 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::secret::BoundaryHash;
 
-/// A group of children with so many can be cut.
+/// The least number of children at which a group can be cut.
 const MIN_CHILDREN: usize = 16;
 
-/// A group of children with so many is cut.
+/// The number of children at which a group is cut.
 const MAX_CHILDREN: usize = 1_024;
 
 /// The bytes of a child: how many bytes of the value it has, and its digest.
@@ -85,7 +85,7 @@ impl Index {
         self.bytes.len() / CHILD_LEN
     }
 
-    /// A part. `None` if there are not so many.
+    /// The part at a position. `None` if there are fewer.
     pub(crate) fn part(&self, at: usize) -> Option<Part> {
         let child = self.bytes.get(1 + at * CHILD_LEN..1 + (at + 1) * CHILD_LEN)?;
         let (len, digest) = child.split_first_chunk()?;
@@ -93,7 +93,7 @@ impl Index {
     }
 }
 
-/// Whether a group of so many parts is cut after this one, the last of them.
+/// Whether a group of `count` parts is cut after its last one.
 pub(super) fn ends_group(hash: &BoundaryHash, level: u8, count: usize, last: &Digest) -> bool {
     count >= MAX_CHILDREN || count >= MIN_CHILDREN && hash.of_part(level, last) < 1 << 56
 }
@@ -116,7 +116,7 @@ impl IndexWriter {
         IndexWriter { level, group: vec![level], len: 0, made: 0, last: None }
     }
 
-    /// Adds a part. If this is the end of a group, the piece.
+    /// Adds a part. Returns the piece, if this is the end of a group.
     pub(crate) fn push(&mut self, hash: &BoundaryHash, part: Part) -> Option<(Part, Bytes)> {
         self.group.extend_from_slice(&part.len.to_be_bytes());
         self.group.extend_from_slice(&part.digest.0);
@@ -125,7 +125,7 @@ impl IndexWriter {
         if ends_group(hash, self.level, count, &part.digest) { self.end() } else { None }
     }
 
-    /// The piece with the parts of the group, if there are any.
+    /// Returns the piece with the parts of the group, if there are any.
     pub(crate) fn end(&mut self) -> Option<(Part, Bytes)> {
         if self.group.len() == 1 {
             return None;

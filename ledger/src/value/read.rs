@@ -7,12 +7,12 @@ use super::reference::Reference;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 
-/// Where values get their pieces.
+/// Loads the pieces of values.
 pub(crate) trait Pieces {
-    /// The bytes of a piece. Whoever asks compares them with the digest.
+    /// The bytes of a piece. The caller compares them with the digest.
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes>;
 
-    /// The same error with what is known of who needed the piece that it is about.
+    /// Adds to an error where the piece was needed.
     fn explain(&self, error: LedgerError) -> LedgerError {
         error
     }
@@ -104,7 +104,7 @@ impl<P: Pieces> ValueReader<P> {
         Ok(Some(bytes.slice(skipped..)))
     }
 
-    /// The chunk after the one that was given last.
+    /// The chunk after the one that was returned last.
     fn following(&mut self) -> Result<Option<Part>> {
         loop {
             let Some((index, at)) = self.path.last_mut() else { return Ok(None) };
@@ -128,7 +128,7 @@ impl<P: Pieces> ValueReader<P> {
     }
 }
 
-/// An index piece, which fits what refers to it.
+/// Checks an index piece against its reference.
 ///
 /// # Errors
 /// If the bytes are not that piece.
@@ -141,7 +141,7 @@ pub(crate) fn index(part: &Part, bytes: Bytes, level: u8, is_top: bool) -> Resul
     Ok(index)
 }
 
-/// Compares the bytes of a chunk with what refers to it.
+/// Checks the bytes of a chunk against its reference.
 ///
 /// # Errors
 /// If they are not that chunk.

@@ -1,4 +1,4 @@
-//! What a leaf has of a long value.
+//! References of leaves to long values.
 
 use crate::digest::Digest;
 use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
@@ -6,13 +6,13 @@ use crate::node::items::{MAX_INLINE_LEN, REFERENCE_LEN};
 /// The longest value of a page: 2⁴⁸ − 1 bytes.
 pub(crate) const MAX_VALUE_LEN: u64 = (1 << 48) - 1;
 
-/// A rest of a value with at most so many bytes is one chunk.
+/// A rest of a value with at most this number of bytes is one chunk.
 pub(super) const MIN_CHUNK: usize = 4_096;
 
-/// No chunk is longer.
+/// The longest chunk.
 pub(crate) const MAX_CHUNK: usize = 65_536;
 
-/// No value has more index pieces above each other.
+/// The most levels of index pieces of a value.
 pub(crate) const MAX_LEVELS: u8 = 11;
 
 /// A reference to a long value.

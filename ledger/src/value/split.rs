@@ -15,8 +15,8 @@ const MEAN_CHUNK: usize = 16_384;
 const MASK_SHORT: u64 = 0x0000_d90f_0353_0000;
 const MASK_LONG: u64 = 0x0000_d903_0353_0000;
 
-/// The length of the first chunk of these bytes, which are the rest of a value or more than a chunk
-/// has.
+/// The length of the first chunk of these bytes, which are the rest of a value, or more than a
+/// chunk can have.
 pub(super) fn cut(gear: &Gear, bytes: &[u8]) -> usize {
     let (_, len) = fastcdc::v2020::cut_gear(
         bytes,
@@ -41,8 +41,8 @@ pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
 }
 
-/// Cuts a value that comes in portions. Holds at most 64 KiB and a portion of it, and one group of
-/// children for each level of index pieces.
+/// Cuts a value that arrives in portions. Holds at most 64 KiB and a portion of it, and one group
+/// of children for each level of index pieces.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     gear: Gear,
@@ -67,7 +67,7 @@ impl Splitter {
         }
     }
 
-    /// Adds bytes, and gives the pieces that are complete to `to`.
+    /// Adds bytes, and passes complete pieces to `to`.
     ///
     /// # Errors
     /// Those of `to`, and if the value is longer than a value can be.
@@ -88,12 +88,12 @@ impl Splitter {
         Ok(())
     }
 
-    /// The value so far, if it belongs into a leaf.
+    /// The value so far, if it fits into a leaf.
     pub(crate) fn inline(&self) -> Option<&[u8]> {
         (self.len <= MAX_INLINE_LEN as u64).then_some(&self.buffer[..])
     }
 
-    /// Ends the value.
+    /// Completes the value.
     ///
     /// # Errors
     /// Those of `to`, and if the value has no bytes.
@@ -110,7 +110,7 @@ impl Splitter {
         }
         let mut level = 0;
         loop {
-            // The last group of a level may be complete already. Then nothing is left to end.
+            // The last group of a level may be complete already. Then nothing is left to write.
             let writer = &mut self.indexes[level];
             if let Some((part, bytes)) = writer.end() {
                 let made = writer.made;

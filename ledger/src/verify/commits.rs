@@ -1,4 +1,4 @@
-//! Checks what commits, heads, tags and merges say of each other.
+//! Checks the graph of commits, heads, tags and merges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::rows::inspect::{commit_key, merge_key, pruned_key};
 use crate::rows::page::Head;
 use crate::rows::retention::Pruned;
 
-/// What is kept of a commit.
+/// The facts of a commit that are needed.
 struct Facts {
     time: CommitTime,
     generation: u64,
@@ -25,7 +25,7 @@ impl Facts {
     }
 }
 
-/// The commits of a page with those that were made on them.
+/// The pairs of parent and child, sorted.
 struct Children<'g>(Vec<(&'g CommitId, &'g CommitId)>);
 
 impl<'g> Children<'g> {
@@ -52,7 +52,7 @@ impl Search {
         self.ahead.pop()
     }
 
-    /// Adds the next commits, if they can be on the way. Whether one of them is what is looked for.
+    /// Adds the next commits, if they can lie on the path. Returns whether one of them is `to`.
     fn reaches<'g>(
         &mut self,
         mut next: impl Iterator<Item = &'g CommitId>,
@@ -68,10 +68,10 @@ impl Search {
     }
 }
 
-/// The commits of a page, and who names them.
+/// The commits of a page, and their refs.
 pub(super) struct Graph {
     page: u64,
-    /// `None`: there is a row, which cannot be read.
+    /// `None` for a row that cannot be read.
     commits: BTreeMap<CommitId, Option<Facts>>,
     merges: BTreeSet<([CommitId; 2], CommitId)>,
     /// The parents that were removed.
@@ -125,8 +125,8 @@ impl Graph {
         self.tags.push((row.to_vec(), commit));
     }
 
-    /// How many rows there are each of which something has begun to keep an older commit for: the
-    /// tags, and the branches other than `main`.
+    /// The number of refs whose creation has raised the version of the keep set: tags, and branches
+    /// other than `main`.
     pub(super) fn kept(&self, main: &str) -> u64 {
         let branches: BTreeSet<_> = self.heads.iter().map(|(_, branch, _)| &branch[..]).collect();
         (self.tags.len() + branches.iter().filter(|branch| **branch != main).count()) as u64
@@ -162,8 +162,7 @@ impl Graph {
         self.place(id).map(|(_, generation)| generation)
     }
 
-    /// The commits of a set that are parents of commits which are not in it, each with one of
-    /// these.
+    /// The commits of a set that are parents of commits outside of it, each with one of these.
     pub(super) fn below_others(&self, set: &BTreeSet<CommitId>) -> BTreeMap<CommitId, CommitId> {
         let mut below = BTreeMap::new();
         for (id, facts) in self.commits.iter().filter(|(id, _)| !set.contains(id)) {
@@ -186,7 +185,7 @@ impl Graph {
         }
     }
 
-    /// The commits that were made on others, each after the one it was made on.
+    /// All pairs of parent and child.
     fn children(&self) -> Children<'_> {
         let mut all = Vec::new();
         for (id, facts) in &self.commits {
@@ -197,14 +196,13 @@ impl Graph {
         Children(all)
     }
 
-    /// Whether a commit leads to another one, which is not itself. Goes down from the one and up
-    /// from the other at the same time, until one of them comes to an end: a branch that was made
-    /// long ago has few commits.
+    /// Whether a commit is an ancestor of another one. Searches from both ends at the same time,
+    /// until one search ends: on an old branch with few commits, one of them ends soon.
     fn leads_to(&self, ancestor: &CommitId, commit: &CommitId, children: &Children<'_>) -> bool {
         let (Some((_, least)), Some((_, most))) = (self.place(ancestor), self.place(commit)) else {
             return false;
         };
-        // What leads to another commit has a smaller generation.
+        // An ancestor has a smaller generation.
         let is_between =
             |id: &CommitId| self.place(id).is_some_and(|(_, at)| least < at && at < most);
         let (mut below, mut above) = (Search::from(commit), Search::from(ancestor));
@@ -245,7 +243,7 @@ impl Graph {
         for (row, _, head) in &self.heads {
             self.check_head(row, head, report);
         }
-        // They came in the order of the names of their branches.
+        // Heads were added in the order of the names of their branches.
         for heads in self.heads.chunk_by(|one, other| one.1 == other.1) {
             self.check_heads(heads, &children, report);
         }
@@ -258,7 +256,7 @@ impl Graph {
 
     fn check_pruned(&self, report: &mut Verification) {
         let facts = self.commits.values();
-        // Which parents a commit has that cannot be read, nobody knows.
+        // The parents of an unreadable commit are not known.
         let is_known = self.commits.values().all(Option::is_some);
         let parents: BTreeSet<_> =
             facts.flatten().flat_map(|facts| facts.parents.iter().flatten()).collect();
@@ -346,7 +344,7 @@ impl Graph {
         if heads.len() < 2 {
             return;
         }
-        // One walk finds all that lead to others.
+        // One walk finds all ancestors of heads; only heads among them are searched further.
         let generation = |id: &CommitId| self.place(id).map_or(0, |(_, generation)| generation);
         let least = heads.iter().map(|(_, _, head)| generation(&head.id)).min().unwrap_or(0);
         let mut ahead: Vec<CommitId> = heads.iter().map(|(_, _, head)| head.id).collect();
@@ -426,7 +424,7 @@ mod tests {
         let mut report = Verification::default();
         graph.check(&mut report);
         assert_eq!(report.findings, []);
-        // One that leads to another, on one branch with many.
+        // A head that is an ancestor of another one, on a branch with many heads.
         graph.heads.iter_mut().for_each(|(_, branch, _)| "main".clone_into(branch));
         let head = Head { id: main, time: CommitTime(10_001) };
         graph.check(&mut report);

@@ -6,10 +6,10 @@ use super::report::Verification;
 use crate::rows::counts::{Counts, MARKS_LEN, Phase};
 use crate::rows::inspect::marks_key;
 
-/// The marks that a sweep goes by, which are all there as long as it runs.
+/// The marks of a running sweep, all of which must be stored.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// `None` if nothing is swept, or a part is missing.
+    /// `None` if no sweep runs, or a part is missing.
     bytes: Option<Vec<u8>>,
     round: u64,
     parts: u32,

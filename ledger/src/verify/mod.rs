@@ -1,10 +1,9 @@
-//! Checks all that must hold of a repository, and says in words what does not.
+//! Checks all that must hold of a repository, and reports what does not.
 //!
-//! `repository.rs` checks the rows of a repository, `separate.rs` databases of pages, `page.rs`
-//! those of a page, `commits.rs` what commits say of each other, `trees.rs` the trees and
-//! `values.rs` the long values that they lead to, `pieces.rs` loads pieces, `marks.rs` checks what
-//! a sweep goes by, `statuses.rs` checks what is not at a remote, `references.rs` which piece leads
-//! to which. `report.rs` is what comes of it.
+//! `repository.rs` checks the rows of a repository, `separate.rs` databases of pages, `page.rs` the
+//! rows of a page, `commits.rs` the graph of commits, `trees.rs` the trees and `values.rs` their
+//! long values, `pieces.rs` loads pieces, `marks.rs` checks the marks of a sweep, `statuses.rs`
+//! what is not at a remote, `references.rs` the reference rows. `report.rs` is the report.
 
 mod commits;
 mod marks;

@@ -56,8 +56,8 @@ pub(super) fn check(
     let page = rows.page;
     let at = (page, &PARAMETERS_KEY[..]);
     let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
-    // An eviction that was not completed leaves the flag in a database of its own. Who opens the
-    // page takes it away.
+    // An eviction that was not completed leaves the flag in a database of its own. The next process
+    // that opens the page removes it.
     let is_half_evicted = || Ok::<_, LedgerError>(rows.is_separate() && rows.is_going(host)?);
     if let Some(None) = parameters
         && !is_half_evicted()?
@@ -76,7 +76,7 @@ pub(super) fn check(
     graph.check(report);
 
     let secret = parameters.flatten().map(|parameters| parameters.secret);
-    // What is wrong with the row is found with the others.
+    // A damaged row is reported by the check of all rows.
     let is_attached = rows.remote(host).is_ok_and(|remote| remote == Remote::Attached);
     let mut trees = Trees::new(Pieces::new(host, rows, report), secret.as_ref(), is_attached);
     for (commit, root) in graph.roots() {
@@ -111,8 +111,8 @@ fn visit(
     Ok(())
 }
 
-/// Checks all rows but those of pieces by themselves. Gives the commits, the pieces of streams, and
-/// how many reference rows there are.
+/// Checks each row other than those of pieces. Returns the graph of commits, the pieces of streams,
+/// and the number of reference rows.
 fn check_small(
     (host, device): (&dyn KvRead, Option<[u8; 24]>),
     rows: &Rows,
@@ -126,7 +126,7 @@ fn check_small(
     let (mut marks, mut has_main) = (Marks::new(counts), false);
     let mut each = |key: &[u8], row: &[u8]| {
         has_main |= key.starts_with(&heads_key(MAIN)) || key == resets_key(MAIN);
-        // The row that says which page it is has been read. A lease says nothing else.
+        // These two were checked before.
         if rows.is_separate() && (key == OWN_KEY || is_lease(key, row)) {
             return Ok(());
         }
@@ -180,7 +180,7 @@ fn check_small(
                 check_round(round, key, counts, report, page);
                 marks.add((page, key), (round, part, bytes), report);
             }
-            // No piece lies here, the others have been read or say nothing else.
+            // Pieces do not lie here, and the other rows were read before or need no further check.
             Ok(
                 PageRow::Hold(Hold::Stream(..))
                 | PageRow::Piece { .. }
@@ -192,7 +192,8 @@ fn check_small(
                 | PageRow::Counts,
             ) => {}
             Err(wrong) => {
-                // Whatever leads to the commit finds a row, and this is what is wrong with it.
+                // A damaged row of a commit is reported here, and not again as missing by its
+                // children.
                 if let Some(id) = commit_of(key) {
                     graph.add_commit(id, None);
                 }
@@ -218,7 +219,7 @@ fn check_small(
         report.add(page, key, "a commit with a row", format!("commit {id}"));
     }
     for (key, pin) in &pins {
-        // A process without a lease protects nothing.
+        // Pins of a process without a lease do not count.
         let lives = report.readable((page, key), "a lease", lease(host, &pin.process))?.flatten();
         if lives.is_some() && !graph.has(&pin.commit) {
             report.add(page, key, "a commit with a row", format!("commit {}", pin.commit));
@@ -227,7 +228,7 @@ fn check_small(
     Ok((graph, streamed, reference_rows))
 }
 
-/// A round that a row names must have begun.
+/// Checks that a round which a row names has begun.
 fn check_round(
     round: u64,
     key: &[u8],
@@ -249,7 +250,7 @@ fn commit_of(key: &[u8]) -> Option<CommitId> {
     (commit_key(&id) == key).then_some(id)
 }
 
-/// Checks all rows of pieces by themselves, and all of the pieces that no commit leads to.
+/// Checks each row of a piece, and all unreachable pieces.
 fn check_pieces(
     host: &dyn KvRead,
     pieces: Pieces<'_>,
@@ -264,7 +265,7 @@ fn check_pieces(
         count += 1;
         let (digest, piece) = match page_row(page, key, row) {
             Ok(PageRow::Piece { digest, piece }) => (digest, piece),
-            // No other row lies here.
+            // Other rows do not lie here.
             Ok(_) => return Ok(()),
             Err(wrong) => {
                 report.add_wrong(page, key, wrong);
@@ -284,14 +285,15 @@ fn check_pieces(
         if digest == Node::empty().0 {
             report.add(page, key, "no row for the empty node", "one");
         }
-        // Parts of a lazy value can be here because a stream has them.
+        // Parts of a lazy value may be stored only because a stream has them; needed pieces must
+        // not be transient.
         if needed.contains(&digest) && streamed.contains(&digest) {
             match rows.is_transient(host, &digest) {
                 Ok(true) => {
                     let expected = "a piece that streams do not have alone, since a commit has it";
                     report.add(page, key, expected, "a row 26 with 1, and no stream with a commit");
                 }
-                // The check of that row says what is wrong with it.
+                // A damaged row is reported by its own check.
                 Ok(false) | Err(LedgerError::DamagedRow { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -324,7 +326,7 @@ fn check_pieces(
     Ok(())
 }
 
-/// Checks a piece that nothing leads to: what is expected, what is found.
+/// Checks an unreachable piece. The error is what was expected and what was found.
 fn unreached(digest: &Digest, piece: PieceRow<'_>) -> std::result::Result<(), (String, String)> {
     let kind = piece.kind;
     let found = kind.digest(&piece.bytes);

@@ -1,4 +1,4 @@
-//! Loads pieces, and remembers which of them something leads to.
+//! Loads pieces, and remembers which are reachable.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ pub(super) struct Pieces<'h> {
     pub(super) rows: &'h Rows,
     pub(super) report: &'h mut Verification,
     pub(super) reached: HashSet<Digest>,
-    /// Those of them that have to be here.
+    /// Those of them that must be stored.
     pub(super) needed: HashSet<Digest>,
-    /// Those that are not here as something says. That is said once of each.
+    /// Pieces with a finding, so that each gets only one.
     said: HashSet<Digest>,
 }
 
@@ -49,8 +49,8 @@ impl<'h> Pieces<'h> {
         }
     }
 
-    /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is a
-    /// finding then, of this or of the check of the row.
+    /// The bytes of a piece, which have its digest. `None` if there are no such bytes; that is
+    /// reported here or by the check of the row.
     pub(super) fn load(
         &mut self,
         kind: Kind,
@@ -61,7 +61,7 @@ impl<'h> Pieces<'h> {
         self.needed.insert(*digest);
         let row = match self.rows.inspect_piece(self.host, digest)? {
             Some(Ok(row)) => row,
-            // The check of the row says what is wrong with it.
+            // A damaged row is reported by its own check.
             Some(Err(_)) => return Ok(None),
             None => {
                 let expected = format!("the {kind} that {} refers to", from());
@@ -82,8 +82,7 @@ impl<'h> Pieces<'h> {
         Ok(Some(Bytes::from(row.bytes.into_owned())))
     }
 
-    /// The same for a piece of a value that need not be here. `None` without a finding if it is
-    /// not.
+    /// The same for a piece of a value that may be absent. `None` without a finding if it is.
     pub(super) fn load_if_here(
         &mut self,
         kind: Kind,

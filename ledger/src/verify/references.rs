@@ -14,19 +14,19 @@ use crate::rows::inspect::{PieceRow, commit_key, piece_key};
 use crate::rows::page::Rows;
 use crate::rows::references::{ReferenceKind, ReferenceRow, References, children};
 
-/// Compares the reference rows of a page with its pieces and commits: each of these has its rows,
-/// and there are no others.
+/// Compares the reference rows of a page with its pieces and commits: each of these must have its
+/// rows, and there must be no others.
 pub(super) struct CheckReferences<'h> {
     host: &'h dyn KvRead,
     rows: &'h Rows,
     state: References,
-    /// How many rows that have to be there are there.
+    /// How many of the expected rows were found.
     found: u64,
-    /// The same for each commit and piece that leads to others.
+    /// The same for each commit and piece that refers to others.
     of_source: HashMap<Source, i64>,
 }
 
-/// Enough of what leads to a piece to tell it from others, and whether it is a commit.
+/// The first bytes of what refers to a piece, and whether it is a commit.
 type Source = ([u8; 8], bool);
 
 fn source(row: &ReferenceRow) -> Source {
@@ -39,7 +39,7 @@ impl<'h> CheckReferences<'h> {
         CheckReferences { host, rows, state, found: 0, of_source: HashMap::new() }
     }
 
-    /// Looks for a row that has to be there.
+    /// Looks for an expected row.
     fn expect(&mut self, row: &ReferenceRow, report: &mut Verification) -> Result<()> {
         let (page, key) = (self.rows.page, row.key());
         let read = self.rows.has_reference(self.host, row);
@@ -51,7 +51,8 @@ impl<'h> CheckReferences<'h> {
             Some(false) if self.state == References::Kept => {
                 report.add(page, &key, "the reference row of what leads to a piece", "no row");
             }
-            // What is wrong with it is said. Without a row it may get one later.
+            // A damaged row is reported already; while rows are built, a missing one may come
+            // later.
             Some(false) | None => {}
         }
         Ok(())
@@ -71,7 +72,7 @@ impl<'h> CheckReferences<'h> {
         self.expect(&row, report)
     }
 
-    /// Checks the rows of a piece, which a commit leads to or not.
+    /// Checks the rows of a piece, which is reachable or not.
     pub(super) fn piece(
         &mut self,
         digest: &Digest,
@@ -93,13 +94,12 @@ impl<'h> CheckReferences<'h> {
         if piece.kind == Kind::Chunk {
             return Ok(());
         }
-        // What is wrong with the piece is found with the others.
+        // A damaged piece is reported by its own check.
         let children = children(piece.kind, digest, piece.bytes.to_vec()).unwrap_or_default();
         children.iter().try_for_each(|row| self.expect(row, report))
     }
 
-    /// Whether what a row names as its source leads to the piece. What sources lead to is
-    /// remembered.
+    /// Whether the source that a row names does refer to the piece. Children of sources are cached.
     fn is_right(
         &self,
         row: &ReferenceRow,
@@ -114,8 +114,8 @@ impl<'h> CheckReferences<'h> {
             Entry::Vacant(unknown) => {
                 let rows = match self.rows.children_of(self.host, &row.from) {
                     Ok(children) => Some(children.unwrap_or_default()),
-                    // What is wrong with it is found with the others, and what it leads to is not
-                    // known.
+                    // The source is damaged, which is reported by its own check, and its children
+                    // are not known.
                     Err(error) if error.is_unreadable() => None,
                     Err(error) => return Err(error),
                 };
@@ -125,7 +125,7 @@ impl<'h> CheckReferences<'h> {
         Ok(rows.as_ref().is_none_or(|rows| rows.binary_search(row).is_ok()))
     }
 
-    /// Checks that there are no other rows than those that were found; so many are there.
+    /// Checks that there are no other rows than those that were found, if `there` rows exist.
     pub(super) fn end(
         mut self,
         there: u64,
@@ -135,7 +135,7 @@ impl<'h> CheckReferences<'h> {
         if self.state == References::Off || there == self.found {
             return Ok(());
         }
-        // What has more rows than were found, is gone into.
+        // Only sources with more rows than were found are examined.
         let mut left = std::mem::take(&mut self.of_source);
         self.rows.visit_references(self.host, |row| {
             *left.entry(source(&row)).or_default() -= 1;

@@ -1,4 +1,4 @@
-//! What a check has found.
+//! The report of a check.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use permazen_kv::Hex;
 use crate::error::{LedgerError, Result};
 use crate::rows::inspect::Wrong;
 
-/// Something that cannot be in a repository.
+/// A defect of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -32,18 +32,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What [`Repository::verify`](crate::Repository::verify) and [`Page::verify`](crate::Page::verify)
-/// have read and found.
+/// The report of [`Repository::verify`](crate::Repository::verify) and
+/// [`Page::verify`](crate::Page::verify).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verification {
-    /// What cannot be; empty if all is well.
+    /// The defects; empty if there are none.
     pub findings: Vec<Finding>,
     /// How many commits there are.
     pub commits: u64,
     /// How many pieces there are: nodes, and parts of long values.
     pub pieces: u64,
-    /// How many of them no commit leads to. They do no harm.
+    /// How many of them are reachable from no commit. They do no harm.
     pub unreachable_pieces: u64,
     /// How many bytes these have.
     pub unreachable_bytes: u64,
@@ -81,7 +81,7 @@ impl Verification {
         self.add(page, row, wrong.expected, wrong.found);
     }
 
-    /// What was read, or nothing and a finding if it is damaged.
+    /// The value that was read, or `None` and a finding if it is damaged.
     ///
     /// # Errors
     /// Those of the host.

@@ -19,10 +19,10 @@ use crate::rows::repository::{NO_PAGE, PageState, device};
 impl Repository {
     /// Checks all that must hold of the repository and of its pages. Changes nothing.
     ///
-    /// What is wrong is in the [`Verification`], in words. Reads everything in one transaction of
-    /// the host, so what others do meanwhile is no finding. Each node is loaded once, each part of
-    /// a long value once for each list of parts in which it is. Memory: about 100 bytes and two
-    /// keys for each node, 100 bytes for each commit, 50 bytes for each other piece.
+    /// Defects are in the [`Verification`], as text. Reads everything in one transaction of the
+    /// host, so concurrent changes are no findings. Each node is loaded once, each part of a long
+    /// value once for each list of parts in which it is. Memory: about 100 bytes and two keys for
+    /// each node, 100 bytes for each commit, 50 bytes for each other piece.
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -58,22 +58,22 @@ impl Repository {
     }
 }
 
-/// Checks the rows of the repository, and gives the numbers of its pages that are not being
+/// Checks the rows of the repository, and returns the numbers of its pages that are not being
 /// deleted.
 fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Result<Vec<u64>> {
     let (mut by_name, mut by_number) = (BTreeMap::new(), BTreeMap::new());
     let (mut next_page, mut in_use, mut unnamed) = (None, Vec::new(), BTreeSet::new());
-    // The pages with a row that says when they were closed (`true`) or who has them open.
+    // The pages with a row of their closing time (`true`), or of a process that has them open.
     let mut used = BTreeMap::new();
     let mut from = Vec::new();
-    // After a row of a page, the next row that is none of this page is sought.
+    // After the first row of a page, the scan skips the other rows of the page.
     'rows: loop {
         let rest = KeySpan::new(&from, None);
         for pair in host.scan(rest, Direction::Forward)? {
             let (key, row) = pair?;
             match repository_row(&key, &row) {
                 Ok(RepositoryRow::Format | RepositoryRow::Id | RepositoryRow::Device) => {}
-                // Leases of processes that do not live any more are no damage.
+                // Leases of processes that have ended are no damage.
                 Ok(RepositoryRow::Lease) => {}
                 Ok(row @ (RepositoryRow::Closed(number) | RepositoryRow::Opened(number))) => {
                     let is_closed = matches!(row, RepositoryRow::Closed(_));
@@ -93,7 +93,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                     by_number.insert(number, (row.ledger, row.id));
                     match row.state {
                         PageState::InUse => in_use.push(number),
-                        // It was never completed, or has lost its name to the page that is.
+                        // The page was never completed, and another page may have its name.
                         PageState::Making(_) => _ = unnamed.insert(number),
                         PageState::Deleting if places.is_separate() => _ = unnamed.insert(number),
                         PageState::Deleting => {}
@@ -123,7 +123,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
     let last_number = by_number.last_key_value().map(|(number, _)| *number);
     by_number.retain(|number, name| !unnamed.contains(number) || by_name.get(name) == Some(number));
     check_names(&by_name, &by_number, report);
-    // With databases of their own, pages have row 2b after row 08.
+    // Not for pages with databases of their own, which get row 2b after row 08.
     for number in in_use.iter().filter(|_| !places.is_separate()) {
         let was_opened = places.rows(*number).has_life(host)?;
         let is_used = used.contains_key(number);

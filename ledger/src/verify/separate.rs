@@ -10,22 +10,22 @@ use crate::rows::inspect_repository::{by_number_key, has_page_row};
 use crate::rows::repository::{NO_PAGE, PageState, device, page_row};
 use crate::rows::separate::OWN_KEY;
 
-/// Checks a page that was in use when the rows of the repository were read. What is wrong with its
+/// Checks a page that was in use when the rows of the repository were read. An error of its
 /// database is a finding, so that the other pages are checked too.
 ///
 /// # Errors
-/// Those of the database of the repository, and those of any database that may be over in a moment.
+/// Those of the database of the repository, and retryable ones of any database.
 pub(super) fn check(host: &Host, number: u64, report: &mut Verification) -> Result<()> {
     let mut of_page = Verification::default();
     let read = (|| {
         let database = host.of_page(number)?;
         let transaction = database.begin(&TxOptions::reading())?;
-        // Read after the page, which can have been opened for the first time since the check has
-        // begun.
+        // Read after the page, which may have been opened for the first time, in a newer epoch,
+        // since the check has begun.
         let device = match device(&host.repository.begin(&TxOptions::reading())?) {
             Ok(device) => Some(device),
             Err(LedgerError::Host(error)) => return Err(error.into()),
-            // What is wrong with it is found with the rows of the repository.
+            // A damaged row is reported with the rows of the repository.
             Err(_) => None,
         };
         page::check(&transaction, &host.rows(number), device, &mut of_page)
@@ -42,7 +42,7 @@ pub(super) fn check(host: &Host, number: u64, report: &mut Verification) -> Resu
         }
         Err(error) => of_page.add(number, &OWN_KEY, "this page", error.to_string()),
     }
-    // It may have been deleted meanwhile.
+    // The page may have been deleted meanwhile.
     if !of_page.is_clean() && !is_in_use(host, number)? {
         return Ok(());
     }
@@ -53,13 +53,13 @@ pub(super) fn check(host: &Host, number: u64, report: &mut Verification) -> Resu
 fn is_in_use(host: &Host, number: u64) -> Result<bool> {
     match page_row(&host.repository.begin(&TxOptions::reading())?, number) {
         Ok(row) => Ok(row.is_some_and(|row| row.state == PageState::InUse)),
-        // What is wrong with it is found with the rows of the repository.
+        // A damaged row is reported with the rows of the repository.
         Err(LedgerError::DamagedRow { .. }) => Ok(true),
         Err(error) => Err(error),
     }
 }
 
-/// Looks for databases of pages that there are not.
+/// Looks for databases of pages that do not exist.
 ///
 /// # Errors
 /// Those of the database of the repository.
@@ -86,8 +86,8 @@ pub(super) fn check_others(host: &Host, report: &mut Verification) -> Result<()>
     if others.is_empty() {
         return Ok(());
     }
-    // A page is made after its row, and its row goes after it. So one without a row that is still
-    // there after that is not being deleted.
+    // A database is created after the row of its page, and removed before it. So a database without
+    // a row that still exists now is not being created or deleted.
     let still = host.databases().unwrap_or_default();
     for number in others.iter().filter(|number| still.contains(number)) {
         let found = "no row, and a database for it";

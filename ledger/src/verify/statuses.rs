@@ -1,4 +1,4 @@
-//! Checks what a page says of its remote.
+//! Checks the rows about the remote of a page.
 
 use permazen_kv::KvRead;
 

@@ -16,7 +16,7 @@ use crate::secret::Secret;
 use crate::tree::boundaries::{Boundaries, ByHash, Group};
 use crate::value::reference::Reference;
 
-/// What has to fit what refers to a node.
+/// The facts of a node that must match its references.
 struct Facts {
     level: u8,
     entries: u64,
@@ -25,20 +25,20 @@ struct Facts {
     first: Option<Box<[u8]>>,
     /// Its greatest key.
     last: Box<[u8]>,
-    /// The node that ends without a cut: this one, or one that it ends with. No such node may have
-    /// another one after it on its level.
+    /// The node that ends without a cut: this one, or its last descendant. Only the last node of a
+    /// level may end so.
     uncut: Option<Digest>,
 }
 
-/// Goes through trees. Each node is loaded once, whatever refers to it.
+/// Checks trees. Each node is loaded once, however many references it has.
 pub(super) struct Trees<'h> {
     pub(super) pieces: Pieces<'h>,
-    /// Without the secret, cuts are not checked.
+    /// `None` if the secret cannot be read: then cuts are not checked.
     boundaries: Option<ByHash>,
-    /// What is known of each node. `None`: it cannot be read.
+    /// The facts of each visited node. `None` if it cannot be read.
     nodes: HashMap<Digest, Option<Facts>>,
     values: Values,
-    /// The page is attached to a remote, so lazy values need not be here.
+    /// The page is attached to a remote, so lazy values may be absent.
     is_attached: bool,
 }
 
@@ -68,8 +68,8 @@ impl<'h> Trees<'h> {
         Ok(())
     }
 
-    /// Goes into a node that was not seen, if it has this level. So no path is longer than there
-    /// are levels.
+    /// Checks a node that was not visited, if it has this level. The level bounds the depth of the
+    /// recursion, also in a damaged tree.
     fn node(
         &mut self,
         digest: &Digest,
@@ -125,7 +125,7 @@ impl<'h> Trees<'h> {
         Ok(facts)
     }
 
-    /// Checks that a node has no cut inside of it. Whether it ends with one.
+    /// Checks that a node has no cut inside of it. Returns whether it ends with one.
     fn check_cuts(&mut self, digest: &Digest, node: &Node) -> bool {
         let Some(boundaries) = self.boundaries else { return true };
         let (mut total, mut count, mut is_cut) = (0, 0, false);
@@ -151,7 +151,7 @@ impl<'h> Trees<'h> {
             if payload.flags & REFERENCE == 0 {
                 continue;
             }
-            // A leaf was read with its references, so this is one.
+            // The references of a leaf were parsed with it, so this cannot fail.
             let Ok(value) = Reference::parse(payload.bytes) else { continue };
             let is_needed = !(self.is_attached && payload.priority() == Priority::Lazy);
             self.values.check(&mut self.pieces, digest, &value, is_needed)?;
@@ -159,7 +159,7 @@ impl<'h> Trees<'h> {
         Ok(())
     }
 
-    /// Checks what an inner node says of a child, and adds what the child says of the node.
+    /// Checks a child against its inner node, and adds the facts of the child to those of the node.
     fn check_child(
         &mut self,
         digest: &Digest,

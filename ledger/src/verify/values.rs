@@ -14,10 +14,10 @@ use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part};
 use crate::value::reference::Reference;
 
-/// Goes through values. An index piece is loaded once for what comes after it, whatever refers to
-/// it, and a chunk once for each time that an index piece with it is loaded.
+/// Checks long values. An index piece is loaded once for each different continuation after it, and
+/// a chunk once each time an index piece with it is loaded.
 pub(super) struct Values {
-    /// Those that have to be here, and those that need not.
+    /// For values that must be stored, and for those that may be absent.
     needed: CutCheck,
     others: CutCheck,
     checked: HashSet<([u8; REFERENCE_LEN], bool)>,
@@ -49,15 +49,15 @@ impl Values {
     }
 }
 
-/// The pieces of a value, and what is wrong with them.
+/// Supplies the pieces of a value, and reports defects.
 struct Found<'p, 'h> {
     pieces: &'p mut Pieces<'h>,
-    /// They have to be here.
+    /// They must be stored.
     is_needed: bool,
 }
 
 impl Found<'_, '_> {
-    /// The bytes of a piece. `None` if it is not here, which is a finding if it has to be.
+    /// The bytes of a piece. `None` if it is absent, which is a finding if it must be stored.
     fn load(&mut self, kind: Kind, digest: &Digest, from: &Digest) -> Result<Option<Bytes>> {
         match self.is_needed {
             true => self.pieces.load(kind, digest, || piece(from)),

@@ -11,34 +11,34 @@ use crate::page::shared::Shared;
 /// How many commits are read in one transaction of the host.
 const PORTION: usize = 1_024;
 
-/// Where somebody stands who follows a branch.
+/// The position of a handle or watcher that follows a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) commit: CommitId,
     pub(crate) resets: u64,
 }
 
-/// Where a look at the heads has led.
+/// The result of following the branch to its present heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nowhere.
     Stay,
-    /// To a commit that the former one leads to.
+    /// To a descendant of the former commit.
     Along(Position),
-    /// To the first head, because no path leads from the former commit to a head.
+    /// To the oldest head, because no path leads from the former commit to a head.
     Moved(Position),
     /// The branch is gone.
     Gone,
 }
 
 impl Position {
-    /// The first head. `None` if the branch is gone.
+    /// The oldest head. `None` if the branch is gone.
     pub(crate) fn first(heads: &BranchHeads) -> Option<Self> {
         let head = heads.heads.first()?;
         Some(Position { commit: head.id, resets: heads.resets })
     }
 
-    /// Goes on along the commits that are new. Gets each commit between here and the heads once.
+    /// Follows new commits. Gets each commit between the position and the heads once.
     pub(crate) fn follow(&self, shared: &Shared, heads: &BranchHeads) -> Result<Step> {
         let Some(first) = Position::first(heads) else { return Ok(Step::Gone) };
         if heads.resets != self.resets {
@@ -49,7 +49,7 @@ impl Position {
         }
         let mut at = self.commit;
         let present = match shared.commit(&self.commit) {
-            // It lost its place in the branch, and was removed.
+            // The commit was reset away, and collected.
             Err(LedgerError::NoCommit { .. }) => return Ok(Step::Moved(first)),
             commit => commit?.map_or(0, |commit| commit.generation),
         };
@@ -66,9 +66,9 @@ impl Position {
     }
 }
 
-/// The commits that lead to the heads and have a later generation than this, each with its parents
-/// and after them. Those are left out that are no longer kept, with what came before them: no path
-/// leads through them any more.
+/// The ancestors of the heads, and these, with a generation after `present`, each with its parents
+/// and after them. Pruned commits and their ancestors are left out: no path leads through them any
+/// more.
 fn newer(
     shared: &Shared,
     heads: &BranchHeads,

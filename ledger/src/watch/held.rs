@@ -1,4 +1,4 @@
-//! What a watcher keeps from being removed, until nobody asks it any more.
+//! The pins of an idle watcher, which are dropped after a while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,21 +6,21 @@ use super::target::Target;
 use crate::process::open_page::Holder;
 use crate::process::pins::Pin;
 
-/// How many milliseconds a watcher that nobody asks keeps what it has told.
+/// How many milliseconds an idle watcher keeps its pins.
 const UNASKED: u64 = 600_000;
 
-/// What a watcher keeps while nobody asks it.
+/// The pins of a watcher while it is idle: between two calls of `next`.
 #[derive(Debug, Default)]
 pub(super) struct Held(Mutex<Option<Kept>>);
 
-/// What a watcher needs to tell more.
+/// What a watcher needs for its next notification.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// The commit that was told last.
+    /// The commit of the last notification.
     pub(super) last: Pin,
-    /// What is being told in parts.
+    /// A notification that is being delivered in parts.
     pub(super) pending: Option<Target>,
-    /// Since when nobody asks.
+    /// Since when the watcher is idle.
     since: u64,
 }
 
@@ -29,12 +29,12 @@ impl Held {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps this from now on.
+    /// Begins an idle time.
     pub(super) fn keep(&self, last: Pin, pending: Option<Target>, now: u64) {
         *self.lock() = Some(Kept { last, pending, since: now });
     }
 
-    /// Gives back what was kept. `None` if nobody has asked for too long.
+    /// Ends the idle time. `None` if it was too long, and the pins were dropped.
     pub(super) fn take(&self) -> Option<Kept> {
         self.lock().take()
     }

@@ -1,6 +1,7 @@
-//! Follows a branch and tells what has changed: `follow.rs` goes from commit to commit,
-//! `notification.rs` has what is told, `subscription.rs` calls a function with it, `held.rs` keeps
-//! what is to be compared, `unanswered.rs` knows what a connection has to wait for.
+//! Watches a branch and notifies of changes: `follow.rs` goes from commit to commit,
+//! `notification.rs` has the notifications, `subscription.rs` calls a function with them, `held.rs`
+//! keeps the pins of an idle watcher, `target.rs` is a notification in parts, `unanswered.rs`
+//! counts the notifications that a connection waits for.
 
 pub(crate) mod follow;
 mod held;
@@ -36,19 +37,19 @@ use crate::process::open_page::Holder;
 use crate::process::pins::Pin;
 use crate::store::branching::BranchingDatabase;
 
-/// After so many failures in a row, the watcher gets the error.
+/// After this number of failures in a row, `next` returns the error.
 const FAILURES: u32 = 3;
 
-/// After a failure, it looks again so soon, whether others have committed or not.
+/// After a failure, heads are read again this soon, even without a commit.
 const AGAIN: Duration = Duration::from_millis(100);
 
 impl Page {
-    /// Watches a branch: the watcher tells what is changed from here on in the entries whose keys
-    /// start with `prefix`, whoever changes it.
+    /// Watches a branch: the watcher notifies of changes from here on in the entries whose keys
+    /// start with `prefix`, by any handle or process.
     ///
     /// Commits of other handles and processes are seen within 100 ms, unless
     /// [`set_watch_interval`](Page::set_watch_interval) says otherwise: while there are watchers,
-    /// one thread of the page asks the host for its version.
+    /// one thread of the page polls the version of the host.
     ///
     /// # Errors
     /// If there is no such branch, the system gives no thread, or the host fails.
@@ -60,20 +61,20 @@ impl Page {
         Watcher::new(&self.shared, (branch, prefix), position, None)
     }
 
-    /// How often the host is asked for commits of others while somebody watches the page: every 100
-    /// ms unless set.
+    /// Sets how often the host is polled for commits of others while the page has watchers: every
+    /// 100 ms unless set.
     pub fn set_watch_interval(&self, interval: Duration) {
         self.shared.lookout.set_interval(interval);
     }
 }
 
-/// Tells what changes on a branch, one notification after the other.
+/// Notifies of changes on a branch, one notification after the other.
 ///
 /// It follows one path through the branch: from the oldest head along the commits that were made on
 /// it, and through merges. A commit is never divided between two notifications that are not parts
-/// of each other; several commits may be in one. A watcher that nobody asks for the next one costs
-/// nothing but its place: it keeps commits, not contents. Once nobody has asked for ten minutes, it
-/// keeps nothing: if what it has told last is gone when somebody asks again, it says so
+/// of each other; several commits may be in one. An idle watcher costs little: it pins commits, and
+/// holds no content. After ten minutes without a call of [`next`](Watcher::next) it drops its pins:
+/// if the commit of its last notification is gone at the next call, the notification says so
 /// ([`Notification::lost`]).
 ///
 /// ```
@@ -103,34 +104,34 @@ pub struct Watcher {
     prefix: Vec<u8>,
     news: Arc<News>,
     position: Position,
-    /// The commit that was told last, and its root.
+    /// The commit of the last notification, and its root.
     last: (CommitId, Digest),
-    /// Whether it is that of the position.
+    /// Whether it is the commit of the position.
     told: bool,
     /// The branch has moved since then.
     moved: bool,
-    /// It is no longer kept, so nobody can say what differs.
+    /// The last commit is no longer kept, so differences cannot be computed.
     lost: bool,
-    /// While nobody asks, what keeps the last commit is here, and what is being told in parts.
+    /// The pins while the watcher is idle.
     held: Arc<Held>,
     failures: u32,
     of: Option<Connected>,
-    /// Something was told, and not dealt with.
+    /// A notification was returned, and is not handled yet.
     is_out: bool,
 }
 
 /// The connection that a watcher belongs to.
 pub(crate) struct Connected {
-    /// Where it goes. While a transaction is open, it stays.
+    /// The handle that the watcher follows. While a transaction is open, it stays.
     pub(crate) handle: BranchingDatabase,
-    /// How often the handle had left its path when the watcher looked last.
+    /// How often the handle had left its path when the watcher followed it last.
     pub(crate) jumps: u64,
     pub(crate) unanswered: Arc<Unanswered>,
 }
 
-/// What a watcher has while it is asked.
+/// The pins of a watcher during a call of `next`.
 struct Asked {
-    /// Keeps the commit that was told last.
+    /// Pins the commit of the last notification.
     last: Pin,
     pending: Option<Target>,
 }
@@ -178,16 +179,16 @@ impl Watcher {
 
 impl Watcher {
     /// The next notification. Waits for at most `timeout` until there is one; `None` if there is
-    /// none by then. Asking for the next one means that the former one was dealt with.
+    /// none by then. A call means that the former notification was handled.
     ///
     /// Gets the commits since the last one from the host, then loads what the two trees do not
     /// share below the prefix.
     ///
     /// # Errors
     /// [`LedgerError::BranchGone`] if the branch was removed. If the differences cannot be
-    /// computed, nothing is told, and they are computed again a moment later; after three such
-    /// times in a row it is the error. After an error the watcher continues where it was; what it
-    /// has told in parts begins again.
+    /// computed, they are computed again a moment later; after three failures in a row, the error
+    /// is returned. After an error the watcher continues where it was; a notification in parts
+    /// begins again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
         let mut asked = self.asked()?;
         let told = self.next_kept(&mut asked, timeout);
@@ -195,7 +196,7 @@ impl Watcher {
         told
     }
 
-    /// Takes what was kept. If nobody has asked for so long that nothing is, looks for it again.
+    /// Takes the pins back. If they were dropped, pins the last commit again, if it still exists.
     fn asked(&mut self) -> Result<Asked> {
         if let Some(Kept { last, pending, .. }) = self.held.take() {
             return Ok(Asked { last, pending });
@@ -223,8 +224,8 @@ impl Watcher {
                 }
                 return Ok(Some(notification));
             }
-            // The thread only says that it has looked: what it has seen can be older than what was
-            // told.
+            // The poller only signals that it has read heads: these can be older than the last
+            // notification, so heads are read again.
             let heads = self.shared.lookout.heads(&self.news.branch)?;
             let advanced = self.advance(asked, &heads);
             match advanced {
@@ -248,12 +249,12 @@ impl Watcher {
         }
     }
 
-    /// The commit up to which everything was told, or is being told.
+    /// The commit of the last notification, or of the one that is being delivered.
     pub fn commit(&self) -> CommitId {
         self.position.commit
     }
 
-    /// What was told was dealt with.
+    /// The last notification was handled.
     fn answer(&mut self) {
         if let Some(of) = self.of.as_ref().filter(|_| self.is_out) {
             self.is_out = false;
@@ -275,11 +276,11 @@ impl Watcher {
         }
     }
 
-    /// Goes to the newest commit of its path. Whether there is something to tell.
+    /// Moves to the newest commit of its path. Returns whether there are changes.
     fn advance(&mut self, asked: &mut Asked, heads: &BranchHeads) -> Result<bool> {
         let (position, moved) = match self.step(heads)? {
             Step::Stay if self.told => return Ok(false),
-            // The differences could not be computed last time.
+            // The differences could not be computed last time, so they are computed now.
             Step::Stay => (self.position, self.moved),
             Step::Along(position) => (position, self.moved),
             Step::Moved(position) => (position, true),
@@ -317,14 +318,14 @@ impl Watcher {
         }
     }
 
-    /// The next part of what is being told.
+    /// The next part of the notification that is being delivered.
     fn part(&mut self, asked: &mut Asked) -> Result<Option<Notification>> {
         let Some(target) = &mut asked.pending else { return Ok(None) };
         let (updates, part) = match target.differences.as_mut().map(Pending::part) {
             None => (Vec::new(), Part::Whole),
             Some(Ok(part)) => part,
             Some(Err(error)) => {
-                // They begin again with the next look.
+                // The differences are computed again at the next attempt.
                 asked.pending = None;
                 return Err(error);
             }
@@ -359,7 +360,7 @@ impl Drop for Watcher {
     }
 }
 
-/// Ends a watcher that another thread has.
+/// Closes a watcher that another thread has.
 struct Closing {
     news: Arc<News>,
 }
@@ -371,7 +372,7 @@ impl Closing {
     }
 }
 
-/// What the thread of the page has found for a watcher.
+/// The signal of the head poller to a watcher.
 #[derive(Debug, Default)]
 struct News {
     branch: String,
@@ -381,7 +382,7 @@ struct News {
 
 #[derive(Debug, Default)]
 struct NewsState {
-    /// The thread has looked since the watcher did.
+    /// The poller has read heads since the watcher did.
     looked: bool,
     closed: bool,
 }
@@ -391,7 +392,7 @@ impl News {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the thread has looked, for at most `timeout`.
+    /// Waits until the poller has read heads, for at most `timeout`.
     fn wait(&self, timeout: Duration) {
         let waiting = |state: &mut NewsState| !state.looked && !state.closed;
         let waited = self.found.wait_timeout_while(self.lock(), timeout, waiting);
@@ -419,8 +420,8 @@ impl Onlooker for News {
         self.found.notify_all();
     }
 
-    /// The watcher looks itself, and gives the error to who waits: else nobody would hear of it
-    /// before the wait is over.
+    /// Wakes the watcher, which reads the heads itself and returns the error to its caller.
+    /// Otherwise the caller would get it only at the end of the timeout.
     fn look_failed(&self) {
         self.lock().looked = true;
         self.found.notify_all();

@@ -1,4 +1,4 @@
-//! What a watcher is told.
+//! The notifications of watchers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::page::whole::reference;
 use crate::tree::diff::{Diff, Difference, Stored};
 use crate::tree::nodes::root;
 
-/// After this many bytes of keys and values, a notification is continued in another one.
+/// The size of keys and values after which a notification is continued in another one.
 const PART_BYTES: usize = 1 << 20;
 
-/// Longer values are not in a notification, only their length.
+/// Of a longer value, a notification has only length and digest.
 const LONGEST_VALUE: u64 = 64 << 10;
 
 /// What differs between two commits of a branch, below the prefix of a watcher.
@@ -27,18 +27,18 @@ const LONGEST_VALUE: u64 = 64 << 10;
 pub struct Notification {
     /// The entries that were changed, added or removed, by their keys.
     pub updates: Vec<Update>,
-    /// The commit up to which it tells. [`Page::snapshot`](crate::Page::snapshot) has its content.
+    /// The newer commit. [`Page::snapshot`](crate::Page::snapshot) has its content.
     pub commit: CommitId,
     /// The time of that commit.
     pub time: CommitTime,
-    /// Whether there is more up to this commit.
+    /// Whether there are more changes up to this commit.
     pub part: Part,
-    /// The branch was reset, or its history is gone: what was told before does not lead to this
-    /// commit. The differences are exact all the same.
+    /// The branch was reset, or its history was pruned: the commit of the last notification is no
+    /// ancestor of this one. The differences are exact all the same.
     pub moved: bool,
-    /// Nobody has asked the watcher for more than ten minutes, and what it has told last is no
-    /// longer kept. So it cannot say what differs: there are no updates, and what is below the
-    /// prefix is to be read anew from the snapshot of `commit`.
+    /// The watcher was idle for more than ten minutes, and the commit of its last notification is
+    /// no longer kept. So the differences are not known: there are no updates, and the program must
+    /// read the entries with the prefix again from the snapshot of `commit`.
     pub lost: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Update {
 pub enum NewValue {
     /// The value.
     Whole(Vec<u8>),
-    /// A value of more than 64 KiB, or one that is not here.
+    /// A value of more than 64 KiB, or an absent one.
     /// [`PageSnapshot::read_value`](crate::PageSnapshot::read_value) reads it.
     Long {
         /// Its length in bytes.
@@ -82,7 +82,7 @@ pub enum Part {
     Completed,
 }
 
-/// The differences of two roots that are still to be told.
+/// The differences of two roots that are not delivered yet.
 pub(super) struct Pending {
     page: Arc<Protected>,
     diff: Diff<Arc<Protected>>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Closing, Notification, Watcher};
 use crate::error::{LedgerError, Result};
 
-/// How long the thread waits for a notification before it waits again.
+/// How long one wait for a notification takes at most.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// How long it waits after an error.
@@ -19,7 +19,7 @@ thread_local! {
     static CALLS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is in a function that is told something.
+/// Whether this thread is in a function that handles a notification.
 pub(crate) fn is_told() -> bool {
     CALLS.get()
 }
@@ -46,7 +46,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        // A call that is running may be this one, so nobody waits for the thread.
+        // Not joined: a running call may be the one that drops this.
         self.closing.close();
     }
 }
@@ -55,7 +55,7 @@ impl Watcher {
     /// Calls `told` with each notification, and with the errors of [`next`](Watcher::next), of
     /// which there is at most one in a second, on a thread of its own: one call at a time, without
     /// any lock and outside of any transaction of the host. So a call may read and write the page,
-    /// and a slow one holds up nobody.
+    /// and a slow one does not delay others.
     ///
     /// Dropping the subscription ends it; a call that is running is finished.
     ///

@@ -1,4 +1,4 @@
-//! What a watcher is being told.
+//! A notification that is being delivered in parts.
 
 use super::notification::Pending;
 use crate::commit::time::CommitTime;
@@ -6,10 +6,10 @@ use crate::digest::Digest;
 use crate::ids::CommitId;
 use crate::process::pins::Pin;
 
-/// What is being told in parts.
+/// A notification that is being delivered in parts.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// `None` if they cannot be computed any more.
+    /// `None` if they are lost.
     pub(super) differences: Option<Pending>,
     pub(super) commit: CommitId,
     pub(super) time: CommitTime,

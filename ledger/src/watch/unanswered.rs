@@ -1,9 +1,9 @@
-//! The notifications of a connection that nobody has dealt with yet.
+//! Counts the notifications of a connection that are not handled yet.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many of the watchers of a connection have told something that was not dealt with.
+/// The number of watchers of a connection whose last notification is not handled yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unanswered {
     count: Mutex<usize>,

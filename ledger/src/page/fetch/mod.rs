@@ -1,4 +1,4 @@
-//! Values that may not be here, and getting them: `pieces.rs` does.
+//! Reads and fetches values that may be absent. `pieces.rs` fetches their pieces.
 
 mod pieces;
 
@@ -17,11 +17,11 @@ use crate::source::ObjectSource;
 use crate::value::read::ValueReader;
 use crate::value::reference::Reference;
 
-/// How often is fetched what a collection has removed meanwhile: a piece was here that nothing led
-/// to before. What was fetched stays.
+/// How often pieces are fetched again that a collection has removed meanwhile: a stored piece was
+/// unreachable until the piece above it was fetched. Fetched pieces stay.
 const ATTEMPTS: usize = 100;
 
-/// A value, and which part of it is wanted.
+/// The value of an entry.
 struct Entry {
     /// `None` if the value lies in its leaf.
     long: Option<(Reference, Place)>,
@@ -44,7 +44,7 @@ impl Entry {
         let len = self.len();
         let begin = match u64::try_from(offset) {
             Ok(offset) => offset,
-            // Before the beginning is nothing, and not the beginning.
+            // An offset before the beginning selects nothing; it is not moved to the beginning.
             Err(_) => len.checked_sub(offset.unsigned_abs()).unwrap_or(len),
         };
         let begin = begin.min(len);
@@ -54,22 +54,22 @@ impl Entry {
 }
 
 impl Page {
-    /// Says where [`PageSnapshot::fetch`] gets what is not here, and how long an answer may take.
-    /// Holds for all handles of the page in this process, as long as there is one. Whoever fetches
-    /// then asks this one for what a former source has not answered.
+    /// Sets where [`PageSnapshot::fetch`] gets absent pieces, and how long an answer may take.
+    /// Holds for all handles of the page in this process, as long as there is one. Later fetches
+    /// ask this source also for what a former source has not answered.
     pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.page());
         self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));
     }
 
-    /// Takes the [source](Page::set_source) away. Requests that run are not ended.
+    /// Removes the [source](Page::set_source). Running requests are not ended.
     pub fn remove_source(&self) {
         self.shared.requests.set_source(None);
     }
 }
 
 impl PageSnapshot {
-    /// Whether all of a value is here. `false` if there is no such entry. Never asks the
+    /// Whether all of a value is stored here. `false` if there is no such entry. Never asks the
     /// [source](Page::set_source).
     ///
     /// Loads one node of each level and the index pieces of the value, and looks up each chunk.
@@ -83,7 +83,7 @@ impl PageSnapshot {
             Some((value, _)) => {
                 let shared = &self.page.shared;
                 let is_here = self.part_of(value, (0, value.len)).is_here().and_then(|is_here| {
-                    // Nothing is here of a page that was deleted.
+                    // The rows of a deleted page are gone, which looks like absent pieces.
                     shared.open.rows.check_there(&shared.read()?)?;
                     Ok(is_here)
                 });
@@ -96,36 +96,36 @@ impl PageSnapshot {
     /// Never asks the [source](Page::set_source).
     ///
     /// An offset below 0 counts from the end. Outside of the value there are no bytes. If `max` is
-    /// below 0, it ends with the value. Loads the chunks of the part and the index pieces above
-    /// them.
+    /// below 0, the part ends with the value. Loads the chunks of the part and the index pieces
+    /// above them.
     ///
     /// # Errors
-    /// [`LedgerError::NeedsFetch`] if a piece of this part is not here. If something cannot be
+    /// [`LedgerError::NeedsFetch`] if a piece of this part is absent. If something cannot be
     /// loaded, or is damaged.
     pub fn get_partial(&self, key: &[u8], offset: i64, max: i64) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.entry(key)? else { return Ok(None) };
         self.read_part(&entry, entry.part(offset, max)).map(Some)
     }
 
-    /// The value of a key; `None` if there is no such entry. What is not here of a lazy value is
-    /// got from the [source](Page::set_source) of the page, and stays. Without a source this is the
-    /// same as [`get`](permazen_kv::KvRead::get).
+    /// The value of a key; `None` if there is no such entry. Absent pieces of a lazy value are
+    /// fetched from the [source](Page::set_source) of the page, and stay. Without a source this is
+    /// the same as [`get`](permazen_kv::KvRead::get).
     ///
-    /// Asks for nothing that is here, for nothing that another thread is getting, for at most 32
-    /// pieces at once, and at most five times at once.
+    /// Never requests a piece that is stored here or that another thread is fetching. A request is
+    /// for at most 32 pieces, and at most five requests run at once.
     ///
     /// # Errors
-    /// [`LedgerError::Network`] if an answer does not come in time; what has come stays, so that
-    /// fetching again gets the rest. [`LedgerError::NotAtRemote`] if the source does not have a
-    /// piece, and [`LedgerError::Integrity`] if it sends something else. Those of
+    /// [`LedgerError::Network`] if an answer does not come in time; pieces that have arrived stay,
+    /// so that another fetch gets the rest. [`LedgerError::NotAtRemote`] if the source does not
+    /// have a piece, and [`LedgerError::Integrity`] if it sends something else. Those of
     /// [`get`](permazen_kv::KvRead::get).
     pub fn fetch(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.fetch_partial(key, 0, -1)
     }
 
-    /// A part of a value, as [`get_partial`](PageSnapshot::get_partial) gives it. What is not here
-    /// of this part is got as [`fetch`](PageSnapshot::fetch) does: its chunks and the index pieces
-    /// above them, no others.
+    /// A part of a value, as [`get_partial`](PageSnapshot::get_partial) returns it. Absent pieces
+    /// of this part are fetched as by [`fetch`](PageSnapshot::fetch): its chunks and the index
+    /// pieces above them, no others.
     ///
     /// # Errors
     /// Those of [`fetch`](PageSnapshot::fetch).
@@ -188,7 +188,7 @@ impl PageSnapshot {
             Ok(part)
         };
         let result = match read() {
-            // Somebody may have fetched it meanwhile.
+            // Another thread may have fetched the piece in the middle of the read.
             Err(LedgerError::Missing { .. }) => read(),
             result => result,
         };

@@ -1,4 +1,4 @@
-//! Finds the pieces of a part of a value that are not here, and gets them.
+//! Finds the absent pieces of a part of a value, and fetches them.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -16,20 +16,20 @@ use crate::value::index::{Index, Part};
 use crate::value::read::{Pieces, check_chunk, index};
 use crate::value::reference::Reference;
 
-/// A transaction writes at most so many bytes of pieces.
+/// The most bytes of pieces that a transaction writes.
 const TRANSACTION: usize = 1 << 20;
 
-/// How long a transaction waits for the right to write.
+/// How long a transaction waits for the write lock of the host.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// A piece of a value, as what refers to it says.
+/// A piece of a value, as its reference describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Wanted {
     part: Part,
     /// The level of an index piece; `None` for a chunk.
     level: Option<u8>,
     is_top: bool,
-    /// The value ends with it.
+    /// It is the last piece of the value at its level.
     is_last: bool,
 }
 
@@ -38,7 +38,7 @@ impl Wanted {
         if self.level.is_some() { Kind::Index } else { Kind::Chunk }
     }
 
-    /// Checks what a reader would, and whether the piece can be cut so.
+    /// Checks the piece as a reader does, and whether the cut rule allows it.
     fn check(&self, bytes: &[u8], rule: &Alone) -> Result<()> {
         let can_be = match self.level {
             None => {
@@ -72,23 +72,23 @@ pub(super) struct PartOfValue<'p> {
 }
 
 impl PartOfValue<'_> {
-    /// Whether all pieces of the part are here.
+    /// Whether all pieces of the part are stored here.
     pub(super) fn is_here(&self) -> Result<bool> {
         match self.go(&mut |wanted| Ok(self.missing(wanted)?.is_empty())) {
-            // It was here a moment ago.
+            // A collection has removed a piece that was stored a moment ago.
             Err(LedgerError::Missing { .. }) => Ok(false),
             is_here => is_here,
         }
     }
 
-    /// Gets the pieces of the part that are not here.
+    /// Fetches the absent pieces of the part.
     pub(super) fn get(&self, source: &Source) -> Result<()> {
         let gone = self.go(&mut |wanted| self.get_pieces(wanted, source).map(|()| true));
         gone.map(drop).map_err(|error| Pieces::explain(self.page, error))
     }
 
-    /// Calls `each` with the pieces of the part, those of one piece together and after it, until it
-    /// is `false`. Says whether it never was.
+    /// Calls `each` with the pieces of the part, from the top down, the children of one piece
+    /// together, until it returns `false`. Returns whether it never did.
     fn go(&self, each: &mut dyn FnMut(&[Wanted]) -> Result<bool>) -> Result<bool> {
         let Reference { top, levels, len } = self.value;
         let part = Part { len, digest: top };
@@ -96,8 +96,8 @@ impl PartOfValue<'_> {
         Ok(each(&[wanted])? && self.below(&wanted, 0, &mut HashSet::new(), each)?)
     }
 
-    /// The same for the pieces below one that is here, which begins at this position. What is in
-    /// the part as a whole is gone through once, however often the value has it.
+    /// The same for the pieces below a stored one, which begins at this position. A piece that lies
+    /// in the part as a whole is visited once, however often the value contains it.
     fn below(
         &self,
         above: &Wanted,
@@ -134,7 +134,7 @@ impl PartOfValue<'_> {
         Ok(true)
     }
 
-    /// Those of these pieces that are not here, each once.
+    /// Those of these pieces that are absent, each once.
     fn missing(&self, wanted: &[Wanted]) -> Result<Vec<(Kind, Digest)>> {
         let (shared, mut missing) = (&self.page.shared, Vec::new());
         let (host, mut seen) = (shared.read()?, HashSet::new());
@@ -156,7 +156,7 @@ impl PartOfValue<'_> {
                 return Ok(());
             }
             let mut claimed = requests.claim(&missing, source);
-            // Somebody may have written what was missing before it was claimed.
+            // Another thread may have written a missing piece before it was claimed here.
             if !claimed.pieces().is_empty() {
                 let missing: HashSet<_> =
                     self.missing(wanted)?.into_iter().map(|(_, digest)| digest).collect();
@@ -167,12 +167,12 @@ impl PartOfValue<'_> {
             let result = claimed.get(source, |arrived| self.keep(&names, arrived, source));
             drop(claimed);
             result?;
-            // What others get is here after that, or is looked for again.
+            // Wait for the pieces that other threads fetch, then check again what is missing.
             requests.wait(&missing)?;
         }
     }
 
-    /// Keeps what came and is what a reader wants.
+    /// Stores the pieces that have arrived and pass the check.
     fn keep(
         &self,
         names: &HashMap<Digest, Wanted>,
@@ -207,8 +207,7 @@ impl PartOfValue<'_> {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// Writes pieces, unless the commit is gone. If others have written at the same time, does it
-    /// again.
+    /// Writes pieces, unless the commit is gone. Repeats the transaction after a conflict.
     fn write(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
         let begun = Instant::now();
         loop {
@@ -227,7 +226,7 @@ impl PartOfValue<'_> {
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
         for (kind, digest, bytes) in pieces {
-            // It came from the remote, so it is there too.
+            // It came from the remote, so it gets no row as a local piece.
             open.rows.add_piece(&mut tx, (*kind, digest), bytes, &mut counts)?;
         }
         if !open.rows.add_pieces_of(&mut tx, &commit, counts.pieces - before)? {

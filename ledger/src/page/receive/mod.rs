@@ -1,7 +1,7 @@
-//! Takes commits that were made elsewhere.
+//! Receives commits that were made elsewhere.
 //!
-//! `wanted.rs` says what is missing, `tree.rs` makes the tree of a commit from what came and what
-//! is here, `values.rs` takes its values.
+//! `wanted.rs` finds missing pieces, `tree.rs` rebuilds the tree of a commit from received and
+//! stored pieces, `values.rs` adds its values.
 
 mod tree;
 mod values;
@@ -41,10 +41,10 @@ use crate::tree::nodes::Nodes;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
-/// At most so many pieces are wanted at once.
+/// The most pieces that are wanted at once.
 const WANTED: usize = 1_024;
 
-/// A commit can be so much ahead of the clock.
+/// How many milliseconds a commit can be ahead of the clock.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Commits from elsewhere have smaller generations. So there is room for 2³² changes after each.
@@ -57,26 +57,25 @@ const FAR: u64 = CommitTime::FAR;
 /// How long a commit waits for the right to write.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Takes commits that were made elsewhere, on a page with the same secret: each after its parents,
-/// with its nodes and the values that it must have. [`Page::receive`] begins.
+/// Receives commits that were made elsewhere, on a page with the same secret: each after its
+/// parents, with its nodes and its eager values. [`Page::receive`] begins.
 ///
-/// What comes is compared with digests, IDs and the rules of the format, so the other side need not
-/// be trusted with more than the content. Pieces stay in memory until a commit has them, so a
-/// commit needs about as much memory as is new in it. The commits that were added are not removed
-/// as long as this is there: give them a branch or a tag before it is dropped.
+/// Received bytes are compared with digests, IDs and the rules of the format, so the other side
+/// need not be trusted with more than the content. Pieces stay in memory until a commit has them,
+/// so a commit needs about as much memory as is new in it. The receiver pins the commits that it
+/// has added: set a branch or a tag at them before it is dropped.
 pub struct Receiver {
     page: Arc<Shared>,
     merging: Arc<PageMerging>,
     from_remote: bool,
     takes_ahead: bool,
-    /// What it has added that is more than a day ahead.
+    /// The added commits that are more than a day ahead of the clock.
     ahead: Vec<CommitId>,
     nodes: HashMap<Digest, Arc<Node>>,
     parts: HashMap<Digest, (Kind, Bytes)>,
     pruned: HashMap<CommitId, Pruned>,
     pins: Vec<Pin>,
-    /// How far was looked for what a commit needs, with its parents, which nobody removes
-    /// meanwhile.
+    /// The search for missing pieces of a commit, with its pinned parents.
     begun: Mutex<Option<(CommitId, Vec<Parent>, Search)>>,
 }
 
@@ -87,17 +86,17 @@ impl fmt::Debug for Receiver {
     }
 }
 
-/// The content of a commit that comes.
+/// The content of a received commit.
 struct Incoming {
     draft: Draft,
-    /// Lazy values may be left out, which only a page with a remote can do.
+    /// Lazy values may be absent, which is allowed only on a page with a remote.
     needs_remote: bool,
 }
 
-/// A parent of a commit that comes.
+/// A parent of a received commit.
 enum Parent {
     First,
-    /// It is not removed meanwhile.
+    /// It is stored here, and pinned.
     Here {
         commit: Box<Commit>,
         pin: Pin,
@@ -188,15 +187,15 @@ impl Receiver {
         }
     }
 
-    /// Also takes commits whose time is more than a day ahead of the clock here, which are
-    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) tells
-    /// which these were.
+    /// Also accepts commits whose time is more than a day ahead of the clock here, which are
+    /// [`LedgerError::ClockAhead`] otherwise. [`commits_ahead`](Receiver::commits_ahead) lists
+    /// them.
     ///
-    /// A change under a wrong clock can be brought to other copies this way. It wins over all
-    /// changes until the clocks get there, where the later one wins, and what is made on it is one
-    /// tick later, so it needs this, too. If no other copy has the change yet, it is better to give
-    /// it the right time where it was made: set the clock, and [squash](Page::squash) the branch
-    /// onto the commit before it.
+    /// A change under a wrong clock can be brought to other copies this way. Where the later change
+    /// wins, it wins over all changes until the clocks get there. Each change on it is one tick
+    /// later, so it needs this, too. If no other copy has the change yet, it is better to give it
+    /// the right time where it was made: set the clock, and [squash](Page::squash) the branch onto
+    /// the commit before it.
     ///
     /// A time of 2⁶² ticks or more, which is after the year 4199, is still refused, unless it is
     /// the next tick after that of the parent.
@@ -244,8 +243,7 @@ impl Receiver {
     }
 
     /// The commits that were added although they are more than a day ahead of the clock, in the
-    /// order in which they came. Empty unless it is [told to take
-    /// them](Receiver::taking_commits_ahead).
+    /// order of their arrival. Empty unless [they are accepted](Receiver::taking_commits_ahead).
     pub fn commits_ahead(&self) -> &[CommitId] {
         &self.ahead
     }
@@ -254,7 +252,8 @@ impl Receiver {
         Arriving { page: &self.page, nodes: &self.nodes, parts: &self.parts }
     }
 
-    /// Takes a piece, and gives its digest. Nothing is stored before a commit has it.
+    /// Adds a received piece, and returns its digest. It is stored with the first commit that has
+    /// it.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] if it cannot be such a piece, [`LedgerError::InvalidArgument`]
@@ -288,7 +287,7 @@ impl Receiver {
         Ok(digest)
     }
 
-    /// Notes that a commit is no longer kept elsewhere, with its generation and time
+    /// Records that a commit is pruned on the other side, with its generation and time
     /// ([`Page::pruned_commit`]). So a child of it can be added here if this page does not have it
     /// either: history ends there.
     ///
@@ -304,14 +303,14 @@ impl Receiver {
         Ok(())
     }
 
-    /// The next pieces that must come before this commit can be added, at most 1,024; none if all
-    /// have come. Pieces that lie below one that is wanted are not known yet, so ask again when
-    /// these have come.
+    /// The next pieces that must be received before this commit can be added, at most 1,024. Empty
+    /// if none is missing. Pieces below a wanted one are not known yet, so call it again when these
+    /// have been added.
     ///
     /// Lazy values are not wanted on a page that is attached to a remote.
     ///
     /// # Errors
-    /// If these bytes are no commit, if a parent is not here, if something that came does not fit
+    /// If these bytes are no commit, if a parent is not stored here, if received pieces do not fit
     /// together, or if the host fails.
     pub fn wanted(&self, commit: &[u8]) -> Result<Vec<(Kind, Digest)>> {
         let id = Commit::id(commit);
@@ -326,7 +325,7 @@ impl Receiver {
         self.missing(&id, &commit).map_err(|error| self.needed(&id, error))
     }
 
-    /// An error about something that is not there: perhaps because a parent is no longer kept.
+    /// Explains an error about a missing piece: a parent may have been pruned meanwhile.
     fn explained(&self, parents: &[Parent], error: LedgerError) -> LedgerError {
         let here = parents.iter().filter_map(|parent| match parent {
             Parent::Here { pin, .. } => Some(pin.commit()),
@@ -335,12 +334,12 @@ impl Receiver {
         self.page.open.explained(error, &here.collect::<Vec<_>>())
     }
 
-    /// An error about what a commit has.
+    /// Adds to an error that this commit needed the piece.
     fn needed(&self, commit: &CommitId, error: LedgerError) -> LedgerError {
         error.needed(|by| (by.page, by.commits) = (self.page.page(), vec![*commit]))
     }
 
-    /// The pieces that a commit needs and that have not come, at most [`WANTED`].
+    /// The missing pieces of a commit, at most [`WANTED`].
     fn missing(&self, id: &CommitId, commit: &Commit) -> Result<Vec<(Kind, Digest)>> {
         let needs_lazy = !self.page.is_attached()?;
         let mut last = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -351,7 +350,7 @@ impl Receiver {
                 return Ok(wanted);
             }
         }
-        // From the beginning, also at the end: what was here may have gone since.
+        // Also searched from the beginning at the end: stored pieces may have been collected since.
         let parents = self.parents(commit)?;
         let mut search = Search::new(1 + usize::from(commit.conflicts.is_some()));
         let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
@@ -361,7 +360,7 @@ impl Receiver {
         Ok(wanted)
     }
 
-    /// Looks further for what a commit needs.
+    /// Continues the search for missing pieces.
     fn search(
         &self,
         search: &mut Search,
@@ -373,20 +372,19 @@ impl Receiver {
         wanted.map_err(|error| self.explained(parents, error))
     }
 
-    /// Adds a commit with this ID, whose parents and pieces are here or have come. If it is here
-    /// already, nothing changes but that it stays if it was about to go. One transaction of the
-    /// host.
+    /// Adds a commit with this ID, whose parents and pieces are stored here or were received. If
+    /// the commit is stored already, only its grace time is cleared. One transaction of the host.
     ///
-    /// It becomes no head: [`add_head`](Receiver::add_head), [`Page::create_branch`] and
-    /// [`Page::set_tag`] can name it.
+    /// It becomes no head: use [`add_head`](Receiver::add_head), [`Page::create_branch`] or
+    /// [`Page::set_tag`].
     ///
     /// # Errors
     /// - [`LedgerError::Integrity`] if the bytes do not have this ID, or something in the commit
     ///   cannot be: its generation, its time, the way in which its tree or a value is cut.
-    /// - [`LedgerError::NoCommit`] if a parent is not here, [`LedgerError::Missing`] if a piece is
-    ///   not.
+    /// - [`LedgerError::NoCommit`] if a parent is not stored here, [`LedgerError::Missing`] if a
+    ///   piece was not received.
     /// - [`LedgerError::ClockAhead`] if its time is more than a day ahead of the clock, unless the
-    ///   receiver [takes these](Receiver::taking_commits_ahead).
+    ///   receiver [accepts these](Receiver::taking_commits_ahead).
     /// - [`LedgerError::InvalidArgument`] if its generation is 2⁴⁰ − 2³² or more, or if it is ahead
     ///   of the clock and its time is 2⁶² ticks or more and not the next one after that of its
     ///   parent.
@@ -396,11 +394,12 @@ impl Receiver {
     pub fn add_commit(&mut self, id: &CommitId, bytes: &[u8]) -> Result<()> {
         let commit = Commit::checked(self.page.page(), id, bytes)?;
         let rows = &self.page.open.rows;
-        // Before it is there, so that nobody removes it first.
+        // Pinned before it is written, so that this process cannot collect it in between.
         let (pin, (is_here, is_expiring)) = self.page.open.held(Held::Base, |host| {
             Ok((*id, (rows.has_commit(&host, id)?, rows.is_expiring(&host, id)?)))
         })?;
-        // Another process that has decided to remove it knows nothing of the pin yet.
+        // Another process that has decided to remove the commit does not know of the pin yet, so
+        // its grace time is cleared.
         let stays = is_here && (!is_expiring || self.stubbornly(|| self.keep_here(id))?);
         if !stays {
             let draft = loop {
@@ -433,13 +432,13 @@ impl Receiver {
         time.as_millis() > millis(self.page.open.process.clock.now()).saturating_add(DAY)
     }
 
-    /// Makes a commit that is here a head of a branch, in place of those that lead to it. If it
-    /// leads to one itself, nothing changes. [Policies](crate::MergePolicy) then merge heads as
-    /// always.
+    /// Makes a stored commit a head of a branch, in place of its ancestors among the heads. If it
+    /// is an ancestor of a head itself, nothing changes. [Policies](crate::MergePolicy) then merge
+    /// heads as always.
     ///
     /// # Errors
-    /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if history ends before it
-    /// says what leads to what, or if the host fails.
+    /// If there is no such branch or commit, [`LedgerError::BaseMissing`] if pruned history hides
+    /// whether a head is an ancestor, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)?;
         self.merging.call(Trigger::Others);
@@ -463,7 +462,7 @@ impl Receiver {
         Ok(parents)
     }
 
-    /// Checks the commit beside its parents and the clock.
+    /// Checks generation and time of the commit against its parents and the clock.
     fn check_place(&self, id: &CommitId, commit: &Commit, parents: &[Parent]) -> Result<()> {
         let wrong = |expected: String, found: String| {
             let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
@@ -500,8 +499,9 @@ impl Receiver {
             let (page, millis) = (self.page.page(), commit.time.as_millis());
             return Err(LedgerError::ClockAhead { page, commit: *id, millis });
         }
-        // From there, only ticks lead on, of which a history has fewer than generations. A pruned
-        // parent has the time that the other side says.
+        // From [`FAR`] on, each change must be the next tick after its parent, and a history has
+        // fewer ticks than generations, so times stay below the limit. The time of a pruned parent
+        // is a claim of the other side, so it is limited too.
         let is_tick = commit.time.to_bits() <= time.to_bits().saturating_add(1);
         let is_far = commit.time.to_bits() >= FAR && !is_tick;
         if is_ahead && (is_far || time.to_bits() >= FAR + GENERATIONS) {
@@ -511,7 +511,7 @@ impl Receiver {
         self.check_parents(parents, commit, &wrong)
     }
 
-    /// Checks that no parent of a merge leads to the other.
+    /// Checks that no parent of a merge is an ancestor of the other.
     fn check_parents(
         &self,
         parents: &[Parent],
@@ -547,7 +547,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Compares the commit with what was said of it when it was a pruned parent.
+    /// Compares the commit with the generation and time that were recorded for it as a pruned
+    /// parent.
     fn check_said(&self, id: &CommitId, commit: &Commit, said: Pruned) -> Result<()> {
         let Pruned { generation, time } = said;
         if (generation, time) == (commit.generation, commit.time) {
@@ -604,7 +605,7 @@ impl Receiver {
         Ok(Incoming { draft, needs_remote })
     }
 
-    /// Does what writes in one transaction. If others have written at the same time, does it again.
+    /// Runs a function that writes one transaction. Repeats it after a conflict.
     fn stubbornly<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         loop {
@@ -616,7 +617,7 @@ impl Receiver {
         }
     }
 
-    /// Lets a commit that is about to go wait anew. `false` if it is gone.
+    /// Clears the grace time of a stored commit. Returns `false` if it was removed.
     fn keep_here(&self, id: &CommitId) -> Result<bool> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
@@ -629,8 +630,8 @@ impl Receiver {
         Ok(true)
     }
 
-    /// Writes a commit. `false` if a parent is not as it was said, which somebody has
-    /// found out since.
+    /// Writes a commit. Returns `false` if another commit has recorded a pruned parent differently
+    /// meanwhile: then it must be checked again.
     fn write(
         &self,
         (id, commit): (&CommitId, &Commit),
@@ -647,8 +648,8 @@ impl Receiver {
             let what = format!("page {} was detached from its remote meanwhile", rows.page);
             return Err(LedgerError::InvalidArgument(what));
         }
-        // If a parent is not at the remote as far as this page knows, neither is the commit. Before
-        // all have their rows, that is not known of a parent without one.
+        // If a parent is not synced, the commit is not either. While the page is being attached, a
+        // parent without a row may be unsynced.
         let mut from_remote = self.from_remote && rows.remote(&tx)? == Remote::Attached;
         for (parent, known) in commit.parents().iter().zip(parents) {
             let here = rows.commit(&tx, parent)?;
@@ -680,7 +681,8 @@ impl Receiver {
         Ok(true)
     }
 
-    /// Notes that an older commit is kept, which may have been removed before.
+    /// Raises the version of the keep set, because the commit can be an older one that was pruned
+    /// before.
     fn remember(&self, tx: &mut dyn KvWrite, (id, commit): (&CommitId, &Commit)) -> Result<()> {
         let rows = &self.page.open.rows;
         rows.raise_keeps(tx)?;

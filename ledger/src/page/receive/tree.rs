@@ -1,4 +1,4 @@
-//! The trees of commits that come from elsewhere.
+//! The trees of received commits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::tree::lookup::find;
 use crate::tree::nodes::{Nodes, child, root};
 use crate::value::read::Pieces;
 
-/// What a piece has that was cut otherwise.
+/// The error text for a piece that was cut with another secret.
 pub(super) const OTHER_CUTS: &str = "other cuts: perhaps the page there has another secret";
 
-/// What is here, and what has come and is not stored yet.
+/// Reads received pieces that are not stored yet, and stored ones.
 #[derive(Clone)]
 pub(super) struct Arriving<'a> {
     pub(super) page: &'a Shared,
@@ -28,7 +28,7 @@ pub(super) struct Arriving<'a> {
     pub(super) parts: &'a HashMap<Digest, (Kind, Bytes)>,
 }
 
-/// The error about something that names a piece that is another one.
+/// The error about a reference to a piece of another kind.
 fn other_kind(kind: Kind, digest: &Digest, of: Kind) -> LedgerError {
     LedgerError::integrity(kind, digest, format!("a {kind}"), format!("a {of}"))
 }
@@ -65,21 +65,21 @@ impl Pieces for Arriving<'_> {
 }
 
 impl Arriving<'_> {
-    /// Whether a part of a value is here or has come.
+    /// Whether a part of a value is stored here or was received.
     pub(super) fn has(&self, digest: &Digest) -> Result<bool> {
         Ok(self.parts.contains_key(digest)
             || self.page.open.rows.number_of(&self.page.read()?, digest)?.is_some())
     }
 }
 
-/// A tree that comes, and trees of commits that are here and lead to it.
+/// A received tree, and the trees of its stored parents.
 pub(super) struct Tree<'a> {
     pub(super) from: Arriving<'a>,
     pub(super) root: Digest,
     pub(super) parents: Vec<Arc<Node>>,
 }
 
-/// A tree that was made anew.
+/// A tree that was rebuilt.
 pub(super) struct Made {
     pub(super) edited: Edited,
     /// The long values that its first parent does not have, by their keys.
@@ -121,11 +121,11 @@ impl<'a> Tree<'a> {
         Ok(false)
     }
 
-    /// The tree, made anew from what it has other than its first parent. So it is as every page
-    /// with this secret makes it.
+    /// Rebuilds the tree from its differences to its first parent. So it is cut as every page with
+    /// this secret cuts it.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] if it is another one.
+    /// [`LedgerError::Integrity`] if the rebuilt tree has another root.
     pub(super) fn made(&self) -> Result<Made> {
         let base = self.parents.first().map_or_else(|| Arc::clone(&Node::empty().1), Arc::clone);
         let wrong = |expected: &str, found: &str| {

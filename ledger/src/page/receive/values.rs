@@ -1,4 +1,4 @@
-//! The long values of commits that come from elsewhere.
+//! The long values of received commits.
 
 use std::collections::HashSet;
 
@@ -46,13 +46,13 @@ impl Piece {
     }
 }
 
-/// The pieces of values that were visited. A value can have one of them more often than there are
-/// bytes in memory, and each is visited once for what refers to it.
+/// The pieces of values that were visited. A malicious value can contain a piece any number of
+/// times, so each is visited once for each reference.
 #[derive(Debug, Default)]
 pub(super) struct Visited(HashSet<Piece>);
 
 impl Visited {
-    /// `false` if it was visited.
+    /// Returns `false` if it was visited before.
     pub(super) fn insert(&mut self, piece: &Piece) -> bool {
         self.0.insert(*piece)
     }
@@ -87,11 +87,11 @@ impl<'a> NewPieces<'a> {
         self.go_through(value, false)
     }
 
-    /// Adds the pieces of a value that have come.
+    /// Adds the received pieces of a value.
     ///
     /// # Errors
-    /// If what is here or has come is no such piece, or is not cut as the secret says, as far as
-    /// that can be told.
+    /// If a stored or received piece is another one, or is not cut as the secret says, as far as
+    /// the present pieces tell.
     pub(super) fn add_what_came(&mut self, value: &Reference) -> Result<()> {
         self.go_through(value, true)
     }
@@ -105,7 +105,7 @@ impl<'a> NewPieces<'a> {
     }
 }
 
-/// Adds what a check of the cuts of a value asks for.
+/// Adds the pieces that a check of the cuts of a value reads.
 struct OfValue<'n, 'a> {
     new: &'n mut NewPieces<'a>,
     value: &'n Reference,
@@ -113,8 +113,7 @@ struct OfValue<'n, 'a> {
 }
 
 impl OfValue<'_, '_> {
-    /// The bytes of a piece, which is added if it has come. `None` if it is not here and need not
-    /// be.
+    /// The bytes of a piece. `None` if it is absent and may be.
     fn piece(&mut self, kind: Kind, part: &Part) -> Result<Option<Bytes>> {
         match self.new.from.piece(kind, &part.digest) {
             Err(LedgerError::Missing { .. }) if self.can_be_absent => Ok(None),

@@ -1,4 +1,4 @@
-//! What a commit that comes from elsewhere needs and is not here.
+//! Finds the missing pieces of a received commit.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use crate::page::whole::reference;
 use crate::tree::nodes::{child, root};
 use crate::value::read::Pieces;
 
-/// How far was looked for what is not here. It begins with the roots of trees. What has been passed
-/// is not looked at again, so a commit that comes in many portions is gone through once.
+/// A resumable search for missing pieces, from the roots of the trees. Visited pieces are not
+/// visited again, so a commit that arrives in many portions is searched once.
 #[derive(Default)]
 pub(super) struct Search {
-    /// What is not here, and what is below things that are.
+    /// Missing pieces, and pieces that are still to be visited.
     ahead: Vec<Ahead>,
-    /// The nodes of each tree that have been ahead. Each is visited once, whatever refers to it.
+    /// The nodes of each tree that were added to `ahead`. Each is visited once, however many
+    /// references it has.
     seen: HashSet<(usize, Digest)>,
     visited: Visited,
 }
@@ -31,17 +32,17 @@ enum Ahead {
 }
 
 impl Search {
-    /// Begins with the roots of so many trees.
+    /// Begins at the roots of this number of trees.
     pub(super) fn new(trees: usize) -> Self {
         let ahead = (0..trees).rev().map(|tree| Ahead::Node(tree, None)).collect();
         Search { ahead, ..Search::default() }
     }
 
-    /// The next pieces that are not here, at most so many. Does not enter what a parent has. Lazy
-    /// values need not be here if nothing `needs_lazy` ones.
+    /// The next missing pieces, at most `at_most`. Skips what a parent has. Lazy values may be
+    /// absent unless `needs_lazy`.
     ///
     /// # Errors
-    /// If something is not what leads to it says, or the host fails.
+    /// If a piece does not match its reference, or the host fails.
     pub(super) fn next(
         &mut self,
         trees: &[Tree<'_>],
@@ -68,7 +69,7 @@ impl Search {
         Ok(wanted)
     }
 
-    /// Adds what is below a node. If the node is not here, gives what is missing.
+    /// Adds the children of a node. If the node itself is missing, returns it.
     fn enter_node(
         &mut self,
         number: usize,
@@ -116,7 +117,7 @@ impl Search {
         }
     }
 
-    /// Adds what is below a piece of a value. If the piece is not here, gives what is missing.
+    /// Adds the children of a piece of a value. If the piece itself is missing, returns it.
     fn enter_part(&mut self, tree: &Tree<'_>, piece: &Piece) -> Result<Option<(Kind, Digest)>> {
         let (kind, digest) = (piece.kind(), piece.digest());
         if kind == Kind::Chunk {
