@@ -22,6 +22,6 @@ mod random;
 mod versions;
 
 /// The program.
-#[path = "../../../core/examples/tracker/main.rs"]
+#[path = "../../../examples/tracker/main.rs"]
 #[allow(dead_code)]
 mod tracker;

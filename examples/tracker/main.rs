@@ -3,12 +3,12 @@
 //! its objects have been upgraded and others have not.
 //!
 //! ```text
-//! cargo run -p permazen --example tracker         # all steps in turn, on a new database
-//! cargo run --example tracker fill v1 DIR 1000    # fills a new database with version 1
-//! cargo run --example tracker work v1 DIR 1       # what users do on day 1, with version 1
-//! cargo run --example tracker upgrade v2 DIR      # moves all objects to version 2, or v3
-//! cargo run --example tracker print v3 DIR        # everything that a version sees
-//! cargo run --example tracker check DIR           # looks for anything that is wrong
+//! cargo run -p permazen-examples --bin tracker    # all steps in turn, on a new database
+//! cargo run --bin tracker fill v1 DIR 1000    # fills a new database with version 1
+//! cargo run --bin tracker work v1 DIR 1       # what users do on day 1, with version 1
+//! cargo run --bin tracker upgrade v2 DIR      # moves all objects to version 2, or v3
+//! cargo run --bin tracker print v3 DIR        # everything that a version sees
+//! cargo run --bin tracker check DIR           # looks for anything that is wrong
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 #![allow(unreachable_pub, reason = "the modules are shared with tests")]

@@ -1,4 +1,4 @@
-//! A type of one's own as an indexed field: `cargo run -p permazen --example own_encoding`.
+//! A type of one's own as an indexed field: `cargo run --bin own_encoding`.
 #![allow(clippy::print_stdout, reason = "an example that shows something")]
 
 use std::sync::Arc;

@@ -1,17 +1,15 @@
 //! The typed layer on a database that Permazen for Java wrote, and the example program that works
 //! on it.
-#![cfg(all(feature = "derive", feature = "lmdb"))]
-#![allow(clippy::unwrap_used, unreachable_pub, reason = "tests, with the models of the example")]
 
-#[path = "../examples/music/models.rs"]
+#[path = "../../music/models.rs"]
 mod models;
 
 use std::collections::BTreeMap;
-use std::env::consts::EXE_EXTENSION;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use models::{Album, Artist, Country, Genre, Listener, Playlist, Track};
 use permazen::encoding::EncodingId;
@@ -300,28 +298,8 @@ fn queries_over_several_types_share_an_index() -> Result<()> {
 
 // ---------------------------------------------------------------------- the example program
 
-/// The example program. Cargo builds it with the tests, unless a single test is selected.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().and_then(Path::parent).unwrap();
-        let program = profile.join("examples").join("music").with_extension(EXE_EXTENSION);
-        if program.exists() {
-            return program;
-        }
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "-q", "-p", "permazen", "--example", "music"]);
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-        program
-    })
-}
-
 fn run(path: &Path) -> Output {
-    Command::new(program()).arg(path).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_music")).arg(path).output().unwrap()
 }
 
 /// Runs the example on a database that it must refuse. Checks that its message is one line with the
@@ -482,7 +460,7 @@ fn the_example_refuses_a_read_only_directory() {
     mode(public.path(), 0o755);
     let program = {
         let copy = public.path().join("music");
-        fs::copy(program(), &copy).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_music"), &copy).unwrap();
         mode(&copy, 0o755);
         copy
     };

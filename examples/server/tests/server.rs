@@ -1,9 +1,8 @@
 //! The example `server`: the session that it plays, and that it serves until it is told to stop.
-#![cfg(all(feature = "derive", feature = "lmdb"))]
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests, with the modules of the example")]
 #![allow(dead_code, reason = "the example has a `main`")]
 
-#[path = "../examples/server/main.rs"]
+#[path = "../src/main.rs"]
 mod server;
 
 use std::io;
@@ -25,6 +24,6 @@ fn the_session_is_as_recorded() {
     let recorded = include_str!("server.txt");
     assert_eq!(
         out, recorded,
-        "if the new output is right, put it into core/tests/server.txt:\n{out}"
+        "if the new output is right, put it into examples/server/tests/server.txt:\n{out}"
     );
 }

@@ -1,10 +1,7 @@
 //! The example `graph` prints what is recorded.
-#![cfg(all(feature = "derive", feature = "serde"))]
-#![allow(clippy::unwrap_used, unreachable_pub, reason = "tests, with the module of the example")]
-#![allow(dead_code, reason = "the example has a `main`")]
 
-#[path = "../examples/graph/main.rs"]
-mod graph;
+#[path = "../../graph/main.rs"]
+mod program;
 
 /// The output with the number of each object in place of its ID, which is random.
 fn numbered(out: &str) -> String {
@@ -22,11 +19,11 @@ fn numbered(out: &str) -> String {
 #[test]
 fn its_output_is_as_recorded() {
     let mut out = Vec::new();
-    graph::run(&mut out).unwrap();
+    program::run(&mut out).unwrap();
     let out = numbered(&String::from_utf8(out).unwrap());
     let recorded = include_str!("graph.txt");
     assert_eq!(
         out, recorded,
-        "if the new output is right, put it into core/tests/graph.txt:\n{out}"
+        "if the new output is right, put it into examples/tests/programs/graph.txt:\n{out}"
     );
 }
