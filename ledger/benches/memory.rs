@@ -5,7 +5,7 @@
 //! (200000). The memory is what is allocated beyond what was before; what LMDB maps is not counted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../tests/memory/mod.rs"]
+#[path = "../tests/memory/counting.rs"]
 mod counted;
 
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 //! `cargo bench -p permazen-ledger --bench streams` prints a table; with `-- --quick` the value has 256 MiB.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../tests/memory/mod.rs"]
+#[path = "../tests/memory/counting.rs"]
 mod memory;
 
 use std::io::{Read, Write};

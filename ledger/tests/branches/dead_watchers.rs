@@ -1,0 +1,216 @@
+//! A watcher that nobody asks any more keeps no history, and says so when somebody asks again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    Clock, CommitId, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part, Repository,
+    Retention, Watcher,
+};
+
+/// Long enough for every machine. Nobody waits for it unless something is wrong.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A little less than the time after which a watcher that nobody asks keeps nothing.
+const NEARLY: u64 = 599_000;
+
+#[derive(Debug, Clone)]
+struct TestClock(Arc<AtomicU64>);
+
+impl Clock for TestClock {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+struct Setting {
+    clock: TestClock,
+    repository: Repository,
+    page: Page,
+}
+
+impl Setting {
+    /// A page that keeps no history without a reason.
+    fn new() -> Self {
+        let clock = TestClock(Arc::new(AtomicU64::new(1_700_000_000_000)));
+        let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+        let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
+        let page = repository.create_page("test", PageId::ROOT).unwrap();
+        page.set_retention(Retention::Heads).unwrap();
+        Setting { clock, repository, page }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> CommitId {
+        let db = self.page.database(MAIN).unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(key, value).unwrap();
+        tx.commit().unwrap();
+        self.page.head(MAIN).unwrap()
+    }
+
+    /// Lets time pass; then what must be done now and then is done, and all garbage goes.
+    fn pass(&self, millis: u64) {
+        self.clock.0.fetch_add(millis, Ordering::SeqCst);
+        self.repository.upkeep().unwrap();
+        self.page.collect().unwrap();
+    }
+
+    fn is_kept(&self, commit: &CommitId) -> bool {
+        match self.page.commit(commit) {
+            Ok(_) => true,
+            Err(LedgerError::NoCommit { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn content(&self, at: &CommitId) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let snapshot = self.page.snapshot(at).unwrap();
+        let pairs = snapshot.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
+        let owned = |(key, value): permazen_kv::Pair<'_>| (key.to_vec(), value.to_vec());
+        pairs.map(|pair| owned(pair.unwrap())).collect()
+    }
+}
+
+fn told(watcher: &mut Watcher) -> Notification {
+    watcher.next(LONG).unwrap().unwrap()
+}
+
+fn keys(notification: &Notification) -> Vec<&[u8]> {
+    notification.updates.iter().map(|update| &*update.key).collect()
+}
+
+#[test]
+fn a_watcher_that_nobody_asks_keeps_nothing_after_ten_minutes() {
+    let setting = Setting::new();
+    setting.put(b"a", b"1");
+    let mut watcher = setting.page.watch(MAIN, b"").unwrap();
+    let first = setting.put(b"a", b"2");
+    assert_eq!(keys(&told(&mut watcher)), [b"a"]);
+    setting.put(b"b", b"1");
+    setting.pass(NEARLY);
+    assert!(setting.is_kept(&first));
+    // Whoever asks in time is told what differs.
+    let second = setting.put(b"c", b"1");
+    let notification = told(&mut watcher);
+    assert_eq!((keys(&notification), notification.lost), (vec![&b"b"[..], b"c"], false));
+    setting.pass(NEARLY);
+    assert!(!setting.is_kept(&first) && setting.is_kept(&second));
+
+    setting.put(b"d", b"1");
+    setting.pass(2_000);
+    assert!(!setting.is_kept(&second));
+    let third = setting.put(b"a", b"3");
+    let notification = told(&mut watcher);
+    assert_eq!((notification.lost, notification.part), (true, Part::Whole));
+    assert_eq!((notification.updates.len(), notification.commit), (0, third));
+    assert_eq!(watcher.commit(), third);
+    // The snapshot is there for as long as the watcher is asked, whatever comes.
+    setting.put(b"e", b"1");
+    setting.pass(NEARLY);
+    let mut copy = setting.content(&notification.commit);
+    assert_eq!(copy.len(), 4);
+    let notification = told(&mut watcher);
+    assert_eq!((notification.lost, notification.moved), (false, false));
+    for update in notification.updates {
+        let Some(NewValue::Whole(value)) = update.value else { continue };
+        copy.insert(update.key, value);
+    }
+    assert_eq!(copy, setting.content(&setting.page.head(MAIN).unwrap()));
+    assert_eq!(watcher.next(Duration::ZERO).unwrap(), None);
+}
+
+#[test]
+fn what_is_kept_for_another_reason_is_told_exactly() {
+    let setting = Setting::new();
+    let first = setting.put(b"a", b"1");
+    setting.page.set_tag("first", &first).unwrap();
+    let mut watcher = setting.page.watch(MAIN, b"").unwrap();
+    setting.put(b"b", b"1");
+    setting.pass(NEARLY + 2_000);
+    let second = setting.put(b"c", b"1");
+    let notification = told(&mut watcher);
+    assert_eq!((keys(&notification), notification.lost), (vec![&b"b"[..], b"c"], false));
+    assert_eq!(notification.commit, second);
+}
+
+#[test]
+fn parts_begin_again_or_are_lost() {
+    for is_kept in [true, false] {
+        let setting = Setting::new();
+        let first = setting.put(b"a", b"1");
+        if is_kept {
+            setting.page.set_tag("first", &first).unwrap();
+        }
+        let mut watcher = setting.page.watch(MAIN, b"").unwrap();
+        let db = setting.page.database(MAIN).unwrap();
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        (0..40_u8).for_each(|key| tx.put(&[key], &[7; 60_000]).unwrap());
+        tx.commit().unwrap();
+        let begun = told(&mut watcher);
+        assert_eq!(begun.part, Part::Started);
+        setting.put(b"z", b"1");
+        setting.pass(NEARLY);
+        // In time, they continue with the commit with which they have begun.
+        let more = told(&mut watcher);
+        assert_eq!((more.part, more.commit), (Part::Continued, begun.commit));
+        setting.pass(NEARLY + 2_000);
+        assert_eq!(setting.is_kept(&first), is_kept);
+        assert!(!setting.is_kept(&begun.commit));
+        let again = told(&mut watcher);
+        assert_eq!(again.commit, setting.page.head(MAIN).unwrap());
+        match is_kept {
+            true => {
+                assert_eq!((again.part, again.lost), (Part::Started, false));
+                assert_eq!(again.updates[0], begun.updates[0]);
+            }
+            false => assert!(again.lost && again.updates.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn a_function_that_does_not_come_back_keeps_nothing() {
+    let setting = Setting::new();
+    let (sender, receiver) = mpsc::channel();
+    let (go_on, wait) = mpsc::channel::<()>();
+    let watcher = setting.page.watch(MAIN, b"").unwrap();
+    let subscription = watcher.subscribe(move |told| {
+        sender.send(told.unwrap()).unwrap();
+        // Nobody sends anything: it ends with the sender.
+        let _ = wait.recv();
+    });
+    let subscription = subscription.unwrap();
+    let first = setting.put(b"a", b"1");
+    assert!(!receiver.recv_timeout(LONG).unwrap().lost);
+    setting.put(b"a", b"2");
+    setting.pass(NEARLY);
+    assert!(setting.is_kept(&first));
+    setting.pass(2_000);
+    assert!(!setting.is_kept(&first));
+    drop(go_on);
+    let told = receiver.recv_timeout(LONG).unwrap();
+    assert!(told.lost && told.updates.is_empty());
+    assert_eq!(told.commit, setting.page.head(MAIN).unwrap());
+    drop(subscription);
+}
+
+#[test]
+fn a_connection_that_nobody_asks_is_lost_too() {
+    let setting = Setting::new();
+    setting.put(b"a", b"1");
+    let connection = setting.page.connect(MAIN).unwrap();
+    let mut watcher = connection.watch(b"").unwrap();
+    setting.put(b"a", b"2");
+    setting.pass(NEARLY + 2_000);
+    setting.put(b"a", b"3");
+    assert!(told(&mut watcher).lost);
+    let mut tx = connection.start().unwrap();
+    tx.put(b"a", b"4").unwrap();
+    tx.commit().unwrap();
+    let notification = told(&mut watcher);
+    assert_eq!((keys(&notification), notification.lost), (vec![&b"a"[..]], false));
+}

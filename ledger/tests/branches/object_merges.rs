@@ -1,0 +1,193 @@
+//! Merges of object databases whose sides have recorded other schemas, and repositories that are taken for object
+//! databases.
+
+use std::sync::Arc;
+
+use permazen::layout::TABLES_SPAN;
+use permazen::{Permazen, PermazenObject};
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen_ledger::{
+    LastOneWins, LedgerError, MAIN, MergeFactory, MergePolicy, Merger, Page, PageId, Repository,
+    WholeRanges,
+};
+
+#[derive(PermazenObject, Debug, Default)]
+struct Note {
+    #[permazen(indexed)]
+    title: String,
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Tag {
+    #[permazen(indexed)]
+    name: String,
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Alarm {
+    #[permazen(indexed)]
+    at: i64,
+}
+
+fn notes(page: &Page, branch: &str) -> Permazen {
+    Permazen::builder(page.database(branch).unwrap()).model::<Note>().build().unwrap()
+}
+
+fn tags(page: &Page, branch: &str) -> Permazen {
+    let builder = Permazen::builder(page.database(branch).unwrap()).model::<Note>();
+    builder.model::<Tag>().build().unwrap()
+}
+
+fn alarms(page: &Page, branch: &str) -> Permazen {
+    let builder = Permazen::builder(page.database(branch).unwrap()).model::<Note>();
+    builder.model::<Alarm>().build().unwrap()
+}
+
+fn both(page: &Page, branch: &str) -> Permazen {
+    let builder = Permazen::builder(page.database(branch).unwrap()).model::<Note>();
+    builder.model::<Tag>().model::<Alarm>().build().unwrap()
+}
+
+/// A page with a note on two branches.
+fn two_branches() -> Page {
+    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("notes", PageId::ROOT).unwrap();
+    let create = |tx: &permazen::Tx| tx.create(Note { title: "first".into() }).map(drop);
+    notes(&page, MAIN).write(create).unwrap();
+    page.create_branch("phone", &page.head(MAIN).unwrap()).unwrap();
+    page
+}
+
+fn merger() -> impl Merger {
+    WholeRanges::new(LastOneWins, &[TABLES_SPAN], "record a new schema on one side first")
+}
+
+/// Neither branch changes, and the error says why.
+fn assert_refused(page: &Page) {
+    let heads = page.branches().unwrap();
+    for (to, from) in [(MAIN, "phone"), ("phone", MAIN)] {
+        let from = page.head(from).unwrap();
+        let error = page.merge(to, &from, &mut merger()).unwrap_err();
+        let LedgerError::CannotMerge { commits, key, .. } = &error else { panic!("{error}") };
+        assert!(commits.contains(&from) && key.starts_with(&[0, 1]), "{error}");
+        assert!(error.to_string().ends_with("record a new schema on one side first"), "{error}");
+        assert!(!error.is_retryable());
+    }
+    assert_eq!(page.branches().unwrap(), heads);
+}
+
+fn assert_clean(page: &Page, objects: u64) {
+    let db = page.database(MAIN).unwrap();
+    let (mut words, options) = (Vec::new(), permazen_jsck::Options::default());
+    let mut note = |found: &permazen_jsck::Finding| words.push(found.to_string());
+    let report = permazen_jsck::check_database(&db, &options, &mut note, &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{words:?}");
+    assert_eq!(report.objects, objects);
+}
+
+#[test]
+fn two_new_schemas_with_one_number_are_not_mixed() {
+    let page = two_branches();
+    tags(&page, MAIN).write(|tx| tx.create(Tag { name: "red".into() }).map(drop)).unwrap();
+    alarms(&page, "phone").write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
+    assert_refused(&page);
+    // This is what it is refused for: a merge that knows nothing of it loses a schema that objects have.
+    page.merge(MAIN, &page.head("phone").unwrap(), &mut LastOneWins).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let options = permazen_jsck::Options::default();
+    let report = permazen_jsck::check_database(&db, &options, &mut |_| {}, &mut |_| {}).unwrap();
+    assert!(!report.is_clean());
+}
+
+#[test]
+fn one_schema_with_two_numbers_is_not_mixed() {
+    let page = two_branches();
+    tags(&page, MAIN).write(|tx| tx.create(Tag { name: "red".into() }).map(drop)).unwrap();
+    both(&page, MAIN).write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
+    both(&page, "phone").write(|tx| tx.create(Alarm { at: 2 }).map(drop)).unwrap();
+    assert_refused(&page);
+}
+
+#[test]
+fn a_schema_that_one_side_has_alone_is_merged() {
+    let page = two_branches();
+    tags(&page, MAIN).write(|tx| tx.create(Tag { name: "red".into() }).map(drop)).unwrap();
+    let more = |tx: &permazen::Tx| tx.create(Note { title: "more".into() }).map(drop);
+    notes(&page, "phone").write(more).unwrap();
+    page.merge(MAIN, &page.head("phone").unwrap(), &mut merger()).unwrap();
+    assert_clean(&page, 3);
+    // The same schema on both sides, and one that only one of them has.
+    tags(&page, "phone").write(|tx| tx.create(Tag { name: "blue".into() }).map(drop)).unwrap();
+    both(&page, MAIN).write(|tx| tx.create(Alarm { at: 1 }).map(drop)).unwrap();
+    page.merge(MAIN, &page.head("phone").unwrap(), &mut merger()).unwrap();
+    assert_clean(&page, 5);
+    assert_eq!(both(&page, MAIN).read(|tx| tx.all::<Tag>()?.count()).unwrap(), 2);
+}
+
+struct Factory(MergePolicy);
+
+impl MergeFactory for Factory {
+    fn policy(&self, _: &str, _: &PageId) -> MergePolicy {
+        self.0
+    }
+
+    fn merger(&self, _: &str, _: &PageId) -> Box<dyn Merger> {
+        Box::new(merger())
+    }
+}
+
+#[test]
+fn no_policy_mixes_schemas() {
+    let policies = [MergePolicy::LastOneWins, MergePolicy::Merger];
+    for policy in policies.into_iter().chain([MergePolicy::AutomaticWithFallback]) {
+        let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+        let _registered = repository.add_merge_factory(Arc::new(Factory(policy)));
+        let page = repository.create_page("notes", PageId::ROOT).unwrap();
+        let create = |tx: &permazen::Tx| tx.create(Note { title: "first".into() }).map(drop);
+        notes(&page, MAIN).write(create).unwrap();
+        page.create_branch("phone", &page.head(MAIN).unwrap()).unwrap();
+        tags(&page, MAIN).write(|tx| tx.create(Tag::default()).map(drop)).unwrap();
+        alarms(&page, "phone").write(|tx| tx.create(Alarm::default()).map(drop)).unwrap();
+        page.add_head(MAIN, &page.head("phone").unwrap()).unwrap();
+        let error = page.merge_by_policy().unwrap_err();
+        let is_refused = matches!(error, LedgerError::CannotMerge { .. });
+        // A resolver that there is not is asked for before.
+        assert!(is_refused || matches!(error, LedgerError::Resolver { .. }), "{error}");
+        assert_eq!(is_refused, policy != MergePolicy::AutomaticWithFallback);
+        assert_eq!(page.heads(MAIN).unwrap().len(), 2);
+    }
+}
+
+fn pairs(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let pairs = tx.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+}
+
+#[test]
+fn a_repository_is_not_taken_for_an_object_database() {
+    let store = MemoryStore::new();
+    let repository = Repository::builder(store.clone()).upkeep_by_hand().create().unwrap();
+    let page = repository.create_page("notes", PageId::ROOT).unwrap();
+    notes(&page, MAIN).write(|tx| tx.create(Note::default()).map(drop)).unwrap();
+    let before = pairs(&store);
+
+    let mut options = permazen_jsck::Options::default();
+    options.format_version = Some(1);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    let repaired =
+        permazen_jsck::repair(&mut *tx, &options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(()));
+    assert!(matches!(repaired, Err(permazen_jsck::Error::Ledger)), "{repaired:?}");
+    tx.commit().unwrap();
+    for options in [options, permazen_jsck::Options::default()] {
+        let tx = store.begin(&TxOptions::reading()).unwrap();
+        let checked = permazen_jsck::check(&*tx, &options, &mut |_| {});
+        assert!(matches!(checked, Err(permazen_jsck::Error::Ledger)), "{checked:?}");
+    }
+
+    let opened = Permazen::builder(store.clone()).model::<Note>().build();
+    let words = opened.unwrap_err().to_string();
+    assert!(words.contains("repository of permazen-ledger"), "{words}");
+    assert_eq!(pairs(&store), before);
+}

@@ -1,0 +1,193 @@
+//! The host fails at each operation in turn, and everything that was acknowledged is there.
+
+use std::collections::BTreeMap;
+
+use permazen_kv::fault::FaultStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+/// What a script was told, step by step.
+#[derive(Default)]
+struct Told {
+    /// The content of each commit that was acknowledged.
+    commits: Vec<(CommitId, Map)>,
+    heads: BTreeMap<String, CommitId>,
+}
+
+fn content(page: &Page, at: &CommitId) -> permazen_ledger::Result<Map> {
+    let mut map = Map::new();
+    for pair in page.snapshot(at)?.scan(ALL, Direction::Forward)? {
+        let (key, value) = pair?;
+        map.insert(key.into_owned(), value.into_owned());
+    }
+    Ok(map)
+}
+
+fn commit(page: &Page, branch: &str, told: &mut Told, step: u8) -> permazen_ledger::Result<()> {
+    let db = page.database(branch)?;
+    let mut tx = db.begin(&TxOptions::writing())?;
+    for key in 0..40 {
+        tx.put(&[key, step % 3], &[step; 30])?;
+    }
+    tx.remove_span(KeySpan::new(&[step], Some(&[step + 2])))?;
+    tx.put(b"long", &vec![step; 9_000])?;
+    tx.commit()?;
+    let head = page.head(branch)?;
+    told.commits.push((head, content(page, &head)?));
+    told.heads.insert(branch.to_owned(), head);
+    Ok(())
+}
+
+fn script(host: impl KvDatabase + 'static, told: &mut Told) -> permazen_ledger::Result<()> {
+    let repository = Repository::create(host)?;
+    let page = repository.create_page("a", PageId::ROOT)?;
+    told.heads.insert(MAIN.to_owned(), CommitId::FIRST);
+    commit(&page, MAIN, told, 1)?;
+    commit(&page, MAIN, told, 2)?;
+    let at = page.head(MAIN)?;
+    page.create_branch("other", &at)?;
+    told.heads.insert("other".to_owned(), at);
+    commit(&page, "other", told, 3)?;
+    commit(&page, MAIN, told, 4)?;
+    let from = page.head("other")?;
+    let merge = page.merge(MAIN, &from, &mut LastOneWins)?;
+    told.commits.push((merge, content(&page, &merge)?));
+    told.heads.insert(MAIN.to_owned(), merge);
+    page.set_tag("merged", &merge)?;
+    page.reset("other", &merge)?;
+    told.heads.insert("other".to_owned(), merge);
+    Ok(())
+}
+
+/// Everything that was told is there, every commit of the log can be read, and the page works. `false` if there is no
+/// page yet.
+fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
+    let opened = Repository::open(host.clone());
+    let opened = opened.and_then(|found| found.page("a", PageId::ROOT).map(|page| (found, page)));
+    let (repository, page) = match opened {
+        Err(LedgerError::NoRepository { .. } | LedgerError::NoSuch { .. })
+            if told.heads.is_empty() =>
+        {
+            return false;
+        }
+        opened => opened.unwrap_or_else(|error| panic!("{what}: {error}")),
+    };
+    for (id, map) in &told.commits {
+        assert!(content(&page, id).unwrap() == *map, "{what}: commit {id}");
+    }
+    for (branch, heads) in page.branches().unwrap() {
+        let [head] = heads[..] else { panic!("{what}: {branch} has several heads") };
+        // One step more may have been made than was told.
+        let last = told.heads.get(&branch).or_else(|| told.heads.get(MAIN));
+        assert!(
+            page.leads_to(last.unwrap_or(&CommitId::FIRST), &head).unwrap(),
+            "{what}: {branch}"
+        );
+        for commit in page.log(head).unwrap() {
+            content(&page, &commit.unwrap().0).unwrap();
+        }
+        commit(&page, &branch, &mut Told::default(), 9).unwrap();
+    }
+    for branch in told.heads.keys() {
+        assert!(page.head(branch).is_ok(), "{what}: {branch}");
+    }
+    assert_eq!(repository.verify().unwrap().findings, [], "{what}");
+    true
+}
+
+type MakeError = fn() -> KvError;
+
+#[test]
+fn what_was_acknowledged_survives_each_failure_of_the_host() {
+    let errors: [(&str, MakeError, bool); 4] = [
+        ("failure", || KvError::Stale("broken".into()), false),
+        ("retry", || KvError::Retry("busy".into()), false),
+        ("unknown, done", || KvError::OutcomeUnknown("cut".into()), false),
+        ("unknown, not done", || KvError::OutcomeUnknown("cut".into()), true),
+    ];
+    for (name, error, loses) in errors {
+        for all in [false, true] {
+            let mut early = 0;
+            for n in 1.. {
+                let host = MemoryStore::new();
+                let failing = FaultStore::new(host.clone());
+                let faults = failing.faults();
+                faults.lose_commits(loses);
+                match all {
+                    true => faults.fail_from(n, error),
+                    false => faults.fail_nth(n, error),
+                }
+                let mut told = Told::default();
+                let result = script(failing, &mut told);
+                let hits = faults.hits();
+                let what = format!("{name}, operation {n}, all later: {all}");
+                early += u64::from(!check(&host, &told, &what));
+                if hits == 0 {
+                    result.unwrap();
+                    assert!(n > 200, "{n} operations are too few for this script");
+                    break;
+                }
+            }
+            assert!(early < 40, "{name}: after {early} failures there was no page to check");
+        }
+    }
+}
+
+/// What only names a commit that was here before: its row says nothing of how that has ended.
+#[test]
+fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
+    let mut told = [0; 2];
+    for squash in [true, false] {
+        for n in 1.. {
+            let host = FaultStore::new(MemoryStore::new());
+            let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+            let page = repository.create_page("a", PageId::ROOT).unwrap();
+            page.create_branch("other", &CommitId::FIRST).unwrap();
+            page.create_branch("merged", &CommitId::FIRST).unwrap();
+            let put = |branch: &str, key: &[u8], is_there: bool| {
+                let db = page.database(branch).unwrap();
+                let mut tx = db.begin(&TxOptions::writing()).unwrap();
+                match is_there {
+                    true => tx.put(key, b"1").unwrap(),
+                    false => tx.remove(key).unwrap(),
+                }
+                tx.commit().unwrap();
+                page.head(branch).unwrap()
+            };
+            let first = put(MAIN, b"a", true);
+            let other = match squash {
+                true => put(MAIN, b"a", false),
+                false => put("other", b"b", true),
+            };
+            if !squash {
+                // The same merge is made on another branch before.
+                page.merge("merged", &first, &mut LastOneWins).unwrap();
+                page.merge("merged", &other, &mut LastOneWins).unwrap();
+            }
+            let faults = host.faults();
+            faults.lose_commits(true);
+            faults.fail_nth(n, || KvError::OutcomeUnknown("cut".into()));
+            let result = match squash {
+                true => page.squash(MAIN, &CommitId::FIRST, None),
+                false => page.merge(MAIN, &other, &mut LastOneWins),
+            };
+            let hits = faults.hits();
+            faults.stop();
+            match result {
+                Ok(head) => assert_eq!(page.head(MAIN).unwrap(), head, "operation {n}"),
+                Err(error) => {
+                    told[usize::from(squash)] += usize::from(error.to_string().contains("cut"));
+                }
+            }
+            if hits == 0 {
+                break;
+            }
+        }
+    }
+    assert!(told.iter().all(|told| *told > 0), "{told:?}");
+}

@@ -1,0 +1,170 @@
+//! A flipped bit in any row of a page that has rows of each kind, and a row in the place of another one: what is
+//! read is an error or what was written.
+//!
+//! `PERMAZEN_FLIPS` says how many bits of each row are flipped, one after the other (2).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    Clock, CommitId, LastOneWins, MAIN, Page, PageId, Repository, Result, Retention,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+
+#[derive(Debug, Clone)]
+struct TestClock(Arc<AtomicU64>);
+
+impl Clock for TestClock {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+fn content(read: &dyn KvRead) -> permazen_kv::Result<Map> {
+    let owned = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
+        pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
+    };
+    read.scan(ALL, Direction::Forward)?.map(owned).collect()
+}
+
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
+    let db = page.database(branch).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+    page.head(branch).unwrap()
+}
+
+/// The rows of a page as a process leaves them that is killed.
+fn sample(has_references: bool) -> Map {
+    let (host, clock) = (MemoryStore::new(), TestClock(Arc::new(AtomicU64::new(1 << 40))));
+    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
+    let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
+    let page = repository.create_page("a", PageId::ROOT).unwrap();
+    page.set_reference_rows(has_references).unwrap();
+    for value in 0..4 {
+        put(&page, MAIN, b"old", &[value]);
+    }
+    page.set_retention(Retention::Last(2)).unwrap();
+    page.collect().unwrap();
+    page.remote().attach().unwrap();
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    (0..400_u32).for_each(|n| tx.put(&n.to_be_bytes(), &[9; 30]).unwrap());
+    tx.put(b"long", &noise(60_000, 1)).unwrap();
+    tx.commit().unwrap();
+    let base = page.head(MAIN).unwrap();
+    page.create_branch("other", &base).unwrap();
+    put(&page, MAIN, b"a", b"1");
+    let other = put(&page, "other", b"b", b"2");
+    page.merge(MAIN, &other, &mut LastOneWins).unwrap();
+    page.set_tag("tag", &base).unwrap();
+    page.create_branch("gone", &base).unwrap();
+    page.remove_branch("gone").unwrap();
+    let pieces = page.remote().local_pieces(None, 3).unwrap();
+    let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
+    page.remote().mark_synced(&[], &pieces, &[(b"note", b"of sync")]).unwrap();
+    // A pin with a row, a value that is being written, and one that a commit has taken.
+    let snapshot = page.snapshot(&base).unwrap();
+    clock.0.fetch_add(70_000, Ordering::Relaxed);
+    repository.upkeep().unwrap();
+    let mut taken = page.write_value(None).unwrap();
+    taken.write_all(&noise(40_000, 2)).unwrap();
+    let taken = taken.finish().unwrap();
+    put(&page, MAIN, b"taken", taken.as_bytes());
+    let mut begun = page.write_value(None).unwrap();
+    begun.write_all(&noise(1_200_000, 3)).unwrap();
+    let rows = content(&host.snapshot()).unwrap();
+    drop((snapshot, begun));
+    rows
+}
+
+/// All that can be read of the page.
+fn read(host: &MemoryStore) -> Result<Vec<(String, Map)>> {
+    let page =
+        Repository::builder(host.clone()).upkeep_by_hand().open()?.page("a", PageId::ROOT)?;
+    let mut found = Vec::new();
+    for (branch, heads) in page.branches()? {
+        for head in heads {
+            for commit in page.log(head)? {
+                let (id, commit) = commit?;
+                let map = content(&page.snapshot(&id)?)?;
+                found.push((format!("{branch}: {id}, {commit:?}"), map));
+            }
+        }
+    }
+    for (tag, id) in page.tags()? {
+        found.push((format!("{tag}: {id}"), content(&page.snapshot(&id)?)?));
+    }
+    Ok(found)
+}
+
+fn host_of(rows: &Map) -> MemoryStore {
+    let host = MemoryStore::new();
+    let mut tx = host.begin(&TxOptions::writing()).unwrap();
+    rows.iter().for_each(|(key, value)| tx.put(key, value).unwrap());
+    tx.commit().unwrap();
+    host
+}
+
+#[test]
+fn a_flipped_bit_in_a_row_of_any_kind_is_an_error_or_changes_nothing() {
+    let flips = std::env::var("PERMAZEN_FLIPS").map_or(2, |flips| flips.parse().unwrap());
+    let (mut kinds, mut errors) = (BTreeSet::new(), 0);
+    for has_references in [false, true] {
+        let rows = sample(has_references);
+        let (expected, mut random) = (read(&host_of(&rows)).unwrap(), StdRng::seed_from_u64(5));
+        kinds.extend(rows.keys().map(|key| if key[0] == 0x10 { key[2] } else { key[0] }));
+        let mut check = |key: &[u8], other: Option<&[u8]>, row: &[u8], what: &str| {
+            let mut rows = rows.clone();
+            rows.remove(key);
+            rows.insert(other.unwrap_or(key).to_vec(), row.to_vec());
+            match read(&host_of(&rows)) {
+                // Nothing else says that there was a branch or a tag.
+                Ok(found) if other.is_some() && matches!(key, [0x10, _, 0x20 | 0x2e, ..]) => {
+                    assert!(found.iter().all(|version| expected.contains(version)), "{key:02x?}");
+                }
+                Ok(found) => assert!(found == expected, "row {key:02x?}, {what}"),
+                Err(_) => errors += 1,
+            }
+        };
+        let all: Vec<_> = rows.iter().collect();
+        for (number, (key, row)) in all.iter().enumerate() {
+            // There are many of these, which are all alike.
+            let first = if key[0] == 0x10 { key[2] } else { 0 };
+            if matches!(first, 0x23 | 0x24 | 0x26 | 0x27) && number % 10 != 0 {
+                continue;
+            }
+            for _ in 0..flips {
+                let mut damaged = row.to_vec();
+                let at = random.random_range(0..damaged.len());
+                damaged[at] ^= 1 << random.random_range(0..8);
+                check(key, None, &damaged, &format!("byte {at}"));
+            }
+            let mut moved = key.to_vec();
+            let at = random.random_range(0..moved.len());
+            moved[at] ^= 1 << random.random_range(0..8);
+            check(key, Some(&moved), row, &format!("moved to {moved:02x?}"));
+        }
+    }
+    let all = [0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x2b, 0x2c];
+    let all = all.into_iter().chain([0x2e, 0x2f, 0x30, 0x31, 0x32]);
+    let missing: Vec<u8> = all.filter(|kind| !kinds.contains(kind)).collect();
+    assert!(missing.is_empty() && errors > 100, "{missing:02x?}, {errors} errors");
+}

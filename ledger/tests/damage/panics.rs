@@ -1,0 +1,160 @@
+//! A host that panics once takes nothing with it but what was under way.
+
+use std::future::Future;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::task::Context;
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{Capabilities, KvDatabase, KvTransaction, KvWrite, TxOptions};
+use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
+
+/// Long enough for every machine. Nobody waits for it unless something is wrong.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A host that panics when a thread with a given name begins a transaction.
+#[derive(Clone, Default)]
+struct Panics {
+    store: MemoryStore,
+    /// The name, and how many transactions it begins before.
+    on: Arc<Mutex<Option<(&'static str, usize)>>>,
+}
+
+impl Panics {
+    fn on(&self, thread: &'static str, transactions: usize) {
+        *self.on.lock().unwrap() = Some((thread, transactions));
+    }
+
+    /// Waits until it has panicked.
+    fn wait(&self) {
+        let begun = std::time::Instant::now();
+        while self.on.lock().unwrap().is_some() {
+            assert!(begun.elapsed() < LONG, "nobody begins a transaction");
+            thread::yield_now();
+        }
+    }
+}
+
+impl KvDatabase for Panics {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        let mut on = self.on.lock().unwrap();
+        match &mut *on {
+            Some((name, 0)) if thread::current().name() == Some(name) => {
+                *on = None;
+                drop(on);
+                panic!("the host has panicked, as the test wants");
+            }
+            Some((name, left)) if thread::current().name() == Some(name) => *left -= 1,
+            _ => {}
+        }
+        drop(on);
+        self.store.begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+}
+
+fn page(host: &Panics) -> Page {
+    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    repository.page_or_create("test", PageId::ROOT).unwrap()
+}
+
+fn put(page: &Page, key: &[u8]) {
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(key, b"").unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
+    let host = Panics::default();
+    let (here, there) = (page(&host), page(&host));
+    let db = here.database(MAIN).unwrap();
+    for looks in 0..3 {
+        let first = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
+        let mut watcher = here.watch(MAIN, b"").unwrap();
+        host.on("permazen-ledger-lookout", looks);
+        host.wait();
+        // What could not be looked at may have changed.
+        assert!(first.wait_timeout(LONG).unwrap());
+        let second = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
+        put(&there, b"key");
+        assert!(second.wait_timeout(LONG).unwrap());
+        let notification = watcher.next(LONG).unwrap().unwrap();
+        assert_eq!(notification.updates.len(), 1);
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.remove(b"key").unwrap();
+        tx.commit().unwrap();
+    }
+}
+
+/// Panics when it is told that a watch has ended.
+struct Panicking;
+
+impl std::task::Wake for Panicking {
+    fn wake(self: Arc<Self>) {
+        panic!("the program has panicked, as the test wants");
+    }
+}
+
+#[test]
+fn watches_are_told_after_panics_of_those_who_are_told() {
+    let host = Panics::default();
+    let (here, there) = (page(&host), page(&host));
+    let db = here.database(MAIN).unwrap();
+    let watch = |key: &[u8]| db.begin(&TxOptions::reading()).unwrap().watch(key).unwrap();
+    let waker = Arc::new(Panicking).into();
+    let mut told = [b"a", b"b"].map(|key| Box::pin(watch(key)));
+    for watch in &mut told {
+        assert!(watch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    put(&there, b"a");
+    // Whoever may not have been told because of the first panic is told then, and panics too.
+    told.iter().for_each(|watch| assert!(watch.wait_timeout(LONG).unwrap()));
+    let other = watch(b"c");
+    put(&there, b"c");
+    assert!(other.wait_timeout(LONG).unwrap());
+}
+
+#[test]
+fn a_value_of_which_a_panic_has_lost_a_part_is_gone() {
+    let host = Panics::default();
+    let page = page(&host);
+    let portion = vec![7; 1 << 18];
+    for transactions in 0..3 {
+        host.on("permazen-value", transactions);
+        let mut value = page.write_value(None).unwrap();
+        let mut write = || {
+            let mut panics = 0;
+            for _ in 0..40 {
+                match catch_unwind(AssertUnwindSafe(|| value.write_all(&portion))) {
+                    Ok(Ok(())) => assert_eq!(panics, 0, "written after the panic"),
+                    Ok(Err(error)) => {
+                        assert_eq!(panics, 1);
+                        let error = error.get_ref().unwrap().downcast_ref().unwrap();
+                        assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
+                    }
+                    Err(_) => panics += 1,
+                }
+            }
+            panics
+        };
+        assert_eq!(write(), 1);
+        let error = value.finish().unwrap_err();
+        assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
+        // Another one has all of its parts.
+        let mut value = page.write_value(None).unwrap();
+        (0..40).for_each(|_| value.write_all(&portion).unwrap());
+        assert_eq!(value.finish().unwrap().value_len(), 40 << 18);
+    }
+    assert!(page.verify().unwrap().findings.is_empty());
+}

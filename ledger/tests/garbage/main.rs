@@ -1,0 +1,12 @@
+//! What is kept and what goes: retention, squashes, and the collection of garbage beside others that work.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod collection;
+mod interleavings;
+mod long_transactions;
+mod processes;
+mod squash;
+mod upkeep;

@@ -1,0 +1,148 @@
+//! Old states: as databases that can only be read, and as new commits.
+
+use permazen::{Permazen, PermazenObject};
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{
+    CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, Repository, Retention,
+};
+
+#[derive(PermazenObject, Debug, Default)]
+struct Note {
+    #[permazen(indexed)]
+    title: String,
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Tag {
+    name: String,
+}
+
+fn page() -> Page {
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    repository.create().unwrap().create_page("notes", PageId::ROOT).unwrap()
+}
+
+fn clean(page: &Page) {
+    let found = page.verify().unwrap();
+    assert!(found.findings.is_empty(), "{:?}", found.findings);
+}
+
+fn put(page: &Page, value: &[u8]) -> CommitId {
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", value).unwrap();
+    tx.commit().unwrap();
+    page.head(MAIN).unwrap()
+}
+
+#[test]
+fn an_object_database_opens_on_an_old_commit_and_writes_nothing() {
+    let page = page();
+    let db = Permazen::builder(page.database(MAIN).unwrap()).model::<Note>().build().unwrap();
+    let note = db.write(|tx| Ok(tx.create(Note { title: "old".into() })?.to_ref())).unwrap();
+    let old = page.head(MAIN).unwrap();
+    db.write(|tx| tx.get(note)?.set_title("new")).unwrap();
+    let (branches, commits) = (page.branches().unwrap(), page.verify().unwrap().commits);
+
+    let kv = page.database_at(&old).unwrap();
+    let then = Permazen::builder(kv.clone()).model::<Note>().build().unwrap();
+    assert_eq!(then.read(|tx| tx.get(note)?.title()).unwrap(), "old");
+    let found = then.read(|tx| tx.index(Note::TITLE)?.get("old")?.count()).unwrap();
+    assert_eq!(found, 1);
+    assert_eq!(then.write(|tx| tx.get(note)?.set_title("other")).ok(), None);
+    // A schema that was recorded later is not there.
+    let later = Permazen::builder(kv.clone()).model::<Note>().model::<Tag>();
+    assert!(later.build().is_err());
+
+    let (mut found, options) = (0, permazen_jsck::Options::default());
+    let mut count = |_: &_| found += 1;
+    let report = permazen_jsck::check_database(&kv, &options, &mut count, &mut |_| {}).unwrap();
+    assert!(report.is_clean() && report.objects == 1 && found == 0);
+    assert_eq!((page.branches().unwrap(), page.verify().unwrap().commits), (branches, commits));
+}
+
+#[test]
+fn transactions_on_a_commit_read_it_and_discard_what_they_write() {
+    let page = page();
+    let (old, _) = (put(&page, b"1"), put(&page, b"2"));
+    let db = page.database_at(&old).unwrap();
+    assert!(matches!(db.begin(&TxOptions::writing()).err(), Some(KvError::Unsupported(_))));
+    let mut tx = db.begin(&TxOptions::reading()).unwrap();
+    assert!(tx.is_read_only());
+    assert_eq!(tx.get(b"key").unwrap().as_deref(), Some(&b"1"[..]));
+    let before = tx.snapshot().unwrap();
+    tx.put(b"key", b"3").unwrap();
+    assert_eq!(tx.get(b"key").unwrap().as_deref(), Some(&b"3"[..]));
+    assert_eq!(tx.snapshot().unwrap().get(b"key").unwrap().as_deref(), Some(&b"3"[..]));
+    assert_eq!(before.get(b"key").unwrap().as_deref(), Some(&b"1"[..]));
+    tx.commit().unwrap();
+    let tx = db.begin(&TxOptions::reading()).unwrap();
+    assert_eq!(tx.get(b"key").unwrap().as_deref(), Some(&b"1"[..]));
+    drop(tx);
+    // The commit is there as long as the database.
+    page.set_retention(Retention::Heads).unwrap();
+    page.collect().unwrap();
+    assert_eq!(
+        db.begin(&TxOptions::reading()).unwrap().get(b"key").unwrap().as_deref(),
+        Some(&b"1"[..])
+    );
+    assert_eq!(db.statistics().unwrap().entries, Some(1));
+    drop((db, before));
+    page.collect().unwrap();
+    assert!(matches!(page.database_at(&old), Err(LedgerError::NoCommit { .. })));
+}
+
+#[test]
+fn an_old_content_becomes_a_commit() {
+    for with_references in [false, true] {
+        let page = page();
+        page.set_reference_rows(with_references).unwrap();
+        let long = vec![7; 300_000];
+        let old = put(&page, &long);
+        let last = put(&page, b"2");
+        let restored =
+            page.with_words("Ann", "back", || page.restore(MAIN, &old)).unwrap().unwrap();
+        assert_eq!(page.head(MAIN).unwrap(), restored);
+        assert_eq!(page.snapshot(&restored).unwrap().root(), page.snapshot(&old).unwrap().root());
+        let commit = page.commit(&restored).unwrap().unwrap();
+        assert_eq!(commit.parents(), [last]);
+        let words = ("Ann", "back");
+        assert!(
+            matches!(&commit.origin, Origin::Change { author, message, .. } if (&**author, &**message) == words)
+        );
+        // Once more is no commit.
+        assert_eq!(page.restore(MAIN, &old).unwrap(), restored);
+        clean(&page);
+        // What it has stays when the old commit goes.
+        page.set_retention(Retention::Heads).unwrap();
+        page.collect().unwrap();
+        assert!(page.commit(&old).is_err());
+        let now = page.snapshot(&restored).unwrap();
+        assert_eq!(now.get(b"key").unwrap().as_deref(), Some(&long[..]));
+        clean(&page);
+        // Nothing at all is a content too.
+        let empty = page.restore(MAIN, &CommitId::FIRST).unwrap();
+        assert!(page.snapshot(&empty).unwrap().get(b"key").unwrap().is_none());
+        assert!(matches!(page.restore(MAIN, &old), Err(LedgerError::NoCommit { .. })));
+        assert!(matches!(page.restore("none", &empty), Err(LedgerError::NoSuch { .. })));
+        clean(&page);
+    }
+}
+
+#[test]
+fn what_was_open_when_an_old_content_comes_back_runs_again() {
+    let page = page();
+    let old = put(&page, b"1");
+    put(&page, b"2");
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    assert!(tx.get(b"key").unwrap().is_some());
+    tx.put(b"other", b"").unwrap();
+    page.restore(MAIN, &old).unwrap();
+    assert!(tx.commit().unwrap_err().is_retryable());
+    // A merge of the branch has what was restored.
+    page.create_branch("other", &old).unwrap();
+    let merge = page.merge("other", &page.head(MAIN).unwrap(), &mut LastOneWins).unwrap();
+    assert_eq!(merge, page.head(MAIN).unwrap());
+}

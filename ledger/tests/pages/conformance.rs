@@ -1,0 +1,102 @@
+//! A branch of a page does what every store must do: in each store, with the pages under prefixes and in databases of
+//! their own, through one handle and through two that know nothing of each other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::testsuite::Fixture;
+use permazen_kv::{
+    Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions, conformance,
+};
+use permazen_ledger::{BranchingDatabase, LedgerError, MAIN, Page, PageId, PageStore};
+
+use crate::support::hosts::{Pages, Place, Store};
+
+/// A page there, which is made unless it is there.
+fn page(place: &Place) -> Page {
+    let repository = place.builder().create().unwrap();
+    match repository.page("test", PageId::ROOT) {
+        Err(LedgerError::NoSuch { .. }) => repository.create_page("test", PageId::ROOT).unwrap(),
+        page => page.unwrap(),
+    }
+}
+
+/// Its main branch.
+fn branch(place: &Place) -> OptimisticDatabase<PageStore> {
+    page(place).database(MAIN).unwrap()
+}
+
+/// The same for several heads.
+fn branching(place: &Place) -> BranchingDatabase {
+    page(place).branching_database(MAIN).unwrap()
+}
+
+/// Two handles of a branch, of two repositories as two processes have them. Each transaction begins with the other
+/// one.
+struct InTurn {
+    handles: [OptimisticDatabase<PageStore>; 2],
+    begun: AtomicUsize,
+}
+
+fn in_turn(place: &Place) -> InTurn {
+    InTurn { handles: [branch(place), branch(place)], begun: AtomicUsize::new(0) }
+}
+
+impl KvDatabase for InTurn {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + '_>> {
+        let begun = self.begun.fetch_add(1, Ordering::Relaxed);
+        self.handles[begun % 2].begin(options)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.handles[0].capabilities()
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.handles[1].verify()
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        self.handles[1].statistics()
+    }
+}
+
+fn fixture<D: KvDatabase + 'static>(store: Store, pages: Pages, open: fn(&Place) -> D) -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(store, pages, folder.path()).fast();
+    let fixture = Fixture::new(open(&place)).keeping(folder);
+    match place.is_persistent() {
+        true => fixture.reopening(move || open(&place)),
+        false => fixture,
+    }
+}
+
+/// The suite for a host, its pages, how they are opened, and what to leave out.
+macro_rules! each_host {
+    ($($name:ident: $store:ident $pages:ident $open:ident $(without $without:ident)?;)*) => {
+        $(conformance!($name, || fixture(Store::$store, Pages::$pages, $open) $(, without $without)?);)*
+    };
+}
+
+each_host! {
+    on_memory: Memory Prefixes branch;
+    on_lmdb: Lmdb Prefixes branch;
+    on_sqlite: Sqlite Prefixes branch;
+    separate_on_memory: Memory Separate branch;
+    separate_on_lmdb: Lmdb Separate branch;
+    separate_on_sqlite: Sqlite Separate branch;
+    // A merge can undo what a transaction has written.
+    branching_on_memory: Memory Prefixes branching without serializability;
+    branching_on_lmdb: Lmdb Prefixes branching without serializability;
+    branching_on_sqlite: Sqlite Prefixes branching without serializability;
+    branching_separate_on_memory: Memory Separate branching without serializability;
+    branching_separate_on_lmdb: Lmdb Separate branching without serializability;
+    branching_separate_on_sqlite: Sqlite Separate branching without serializability;
+    // A commit on one of others ends all watches of its handle, because the handle does not know what they wrote.
+    two_handles_on_memory: Memory Prefixes in_turn without exact_watches;
+    two_handles_on_lmdb: Lmdb Prefixes in_turn without exact_watches;
+    two_handles_on_sqlite: Sqlite Prefixes in_turn without exact_watches;
+    two_handles_separate_on_memory: Memory Separate in_turn without exact_watches;
+    two_handles_separate_on_lmdb: Lmdb Separate in_turn without exact_watches;
+    two_handles_separate_on_sqlite: Sqlite Separate in_turn without exact_watches;
+}

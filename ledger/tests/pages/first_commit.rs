@@ -1,0 +1,85 @@
+//! The first commit leads to all others, also where history is no longer kept.
+
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+use permazen_ledger::{
+    CommitId, Digest, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
+};
+
+fn put(page: &Page, key: u8) -> CommitId {
+    let db = page.database(MAIN).unwrap();
+    let mut tx = db.begin(&TxOptions::writing()).unwrap();
+    tx.put(&[key], &[key]).unwrap();
+    tx.commit().unwrap();
+    page.head(MAIN).unwrap()
+}
+
+fn clean(page: &Page) {
+    let found = page.verify().unwrap();
+    assert!(found.findings.is_empty(), "{:?}", found.findings);
+}
+
+/// A page of which only the last commits are kept.
+fn pruned() -> (Page, CommitId) {
+    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Last(2)).unwrap();
+    for key in 0..4 {
+        put(&page, key);
+    }
+    let head = put(&page, 4);
+    page.collect().unwrap();
+    assert_eq!(page.log(head).unwrap().count(), 2);
+    (page, head)
+}
+
+#[test]
+fn a_branch_at_the_first_commit_goes_forward() {
+    let (page, head) = pruned();
+    assert!(page.leads_to(&CommitId::FIRST, &head).unwrap());
+    page.create_branch("new", &CommitId::FIRST).unwrap();
+    assert_eq!(page.merge("new", &head, &mut LastOneWins).unwrap(), head);
+    assert_eq!(page.head("new").unwrap(), head);
+    // The other way round, nothing is to be done.
+    assert_eq!(page.merge(MAIN, &CommitId::FIRST, &mut LastOneWins).unwrap(), head);
+    page.create_branch("newer", &CommitId::FIRST).unwrap();
+    let none = page.merge("newer", &CommitId::FIRST, &mut LastOneWins).unwrap();
+    assert_eq!(none, CommitId::FIRST);
+    clean(&page);
+    // A commit that is not there is no merge.
+    let gone = CommitId(Digest([7; 32]));
+    for branch in ["newer", MAIN] {
+        let error = page.merge(branch, &gone, &mut LastOneWins).unwrap_err();
+        assert!(matches!(error, LedgerError::NoCommit { .. }), "{error}");
+    }
+}
+
+#[test]
+fn what_is_left_of_history_becomes_one_commit() {
+    let (page, head) = pruned();
+    let root = page.snapshot(&head).unwrap().root();
+    let all = page.squash(MAIN, &CommitId::FIRST, Some("all")).unwrap();
+    assert_eq!(page.head(MAIN).unwrap(), all);
+    assert_eq!(page.snapshot(&all).unwrap().root(), root);
+    assert_eq!(page.commit(&all).unwrap().unwrap().parents(), [CommitId::FIRST]);
+    clean(&page);
+    page.collect().unwrap();
+    assert_eq!(page.verify().unwrap().commits, 1);
+    clean(&page);
+    put(&page, 9);
+    clean(&page);
+}
+
+#[test]
+fn what_others_may_have_is_not_squashed() {
+    let (page, head) = pruned();
+    // Other commits that are only here do not help: the remote may have what is no longer kept.
+    page.remote().attach().unwrap();
+    let error = page.squash(MAIN, &CommitId::FIRST, None).unwrap_err();
+    let LedgerError::CannotSquash { onto, .. } = error else { panic!("{error}") };
+    assert_eq!(page.head(MAIN).unwrap(), head);
+    // After the oldest commit that is here, all is known.
+    let oldest = page.log(head).unwrap().map(|found| found.unwrap().0).last().unwrap();
+    assert_eq!(onto, Some(oldest));
+    page.squash(MAIN, &oldest, None).unwrap();
+}

@@ -1,0 +1,60 @@
+//! A snapshot that is held for long does not make the file of an LMDB host grow, as a transaction of the host
+//! does.
+
+use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::{Durability, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{MAIN, PageId, Repository, Retention};
+
+/// What is held while a page is changed again and again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Held {
+    Nothing,
+    Snapshot,
+    TransactionOfHost,
+}
+
+/// The length of the file after many changes.
+fn file_after_changes(held: Held) -> u64 {
+    let dir = tempfile::tempdir().unwrap();
+    let host = LmdbStore::builder()
+        .create(true)
+        .durability(Durability::MayLoseEverything)
+        .open(dir.path())
+        .unwrap();
+    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
+    let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
+    page.set_retention(Retention::Heads).unwrap();
+    let db = page.database(MAIN).unwrap();
+    let put_all = |round: u32| {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        (0..2_000_u32).for_each(|key| tx.put(&key.to_be_bytes(), &[round as u8; 50]).unwrap());
+        tx.commit().unwrap();
+        page.collect().unwrap();
+    };
+    put_all(0);
+    let snapshot = || page.snapshot(&page.head(MAIN).unwrap()).unwrap();
+    let snapshot = (held == Held::Snapshot).then(snapshot);
+    let transaction = || {
+        let tx = host.begin(&TxOptions::reading()).unwrap();
+        // It begins with what is read first.
+        assert!(tx.get(&[0]).unwrap().is_some());
+        tx
+    };
+    let transaction = (held == Held::TransactionOfHost).then(transaction);
+    (1..40).for_each(put_all);
+    if let Some(snapshot) = snapshot {
+        let value = snapshot.get(&77_u32.to_be_bytes()).unwrap();
+        assert_eq!(value.as_deref(), Some(&[0; 50][..]));
+    }
+    drop(transaction);
+    std::fs::metadata(dir.path().join("data.mdb")).unwrap().len()
+}
+
+#[test]
+fn a_snapshot_that_is_held_does_not_make_the_file_grow() {
+    let [nothing, snapshot, transaction] =
+        [Held::Nothing, Held::Snapshot, Held::TransactionOfHost].map(file_after_changes);
+    // The snapshot keeps one version more: the nodes of one commit.
+    assert!(snapshot < 3 * nothing, "{snapshot} bytes, without it {nothing}");
+    assert!(transaction > 5 * snapshot, "{transaction} bytes, with a snapshot {snapshot}");
+}

@@ -1,0 +1,17 @@
+//! Pages beside a remote: values that are there alone, commits that come from elsewhere, and what is known to be
+//! there.
+//!
+//! `PERMAZEN_RECEIVED` sets how many random histories are received.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod clocks;
+mod fetching;
+mod merging;
+mod receiving;
+mod resolving;
+mod secrets;
+mod setting;
+mod sources;
+mod statuses;
+mod stopped;
+mod swept;
