@@ -235,7 +235,7 @@ fn record(tx: &mut dyn KvWrite, model: SchemaModel) {
     open_schema(tx, &state, &config).unwrap();
 }
 
-fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
+fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::writing()).unwrap()
 }
 

@@ -39,7 +39,7 @@ fn new_state() -> DatabaseState {
     DatabaseState::new(Arc::new(EncodingRegistry::new()))
 }
 
-fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
+fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::default()).unwrap()
 }
 

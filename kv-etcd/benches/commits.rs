@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_secs(3);
 /// Among so many keys workers choose.
 const KEYS: u64 = 20_000;
 
-type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
+type Tx = Box<dyn KvTransaction + Send>;
 
 fn key(number: u64) -> Vec<u8> {
     format!("key {number:08}").into_bytes()
@@ -29,18 +29,18 @@ fn random(seed: &mut u64) -> u64 {
 }
 
 /// Puts eight pairs that nobody else has, without reading.
-fn create(tx: &mut Tx<'_>, seed: &mut u64) {
+fn create(tx: &mut Tx, seed: &mut u64) {
     (0..8).for_each(|_| tx.put(&key(KEYS + random(seed)), &[7; 32]).unwrap());
 }
 
 /// Reads a pair and changes it.
-fn update(tx: &mut Tx<'_>, seed: &mut u64) {
+fn update(tx: &mut Tx, seed: &mut u64) {
     let key = key(random(seed) % KEYS);
     let value = tx.get(&key).unwrap().map_or(0, |value| value[0]);
     tx.put(&key, &[value.wrapping_add(1); 32]).unwrap();
 }
 
-fn measure(url: &str, what: &str, workers: u64, work: fn(&mut Tx<'_>, &mut u64)) {
+fn measure(url: &str, what: &str, workers: u64, work: fn(&mut Tx, &mut u64)) {
     let (done, retried) = (AtomicU64::new(0), AtomicU64::new(0));
     let begun = Instant::now();
     thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn measure(url: &str, what: &str, workers: u64, work: fn(&mut Tx<'_>, &mut u64))
                 let store = EtcdStore::open(url).unwrap();
                 let mut seed = worker + 1;
                 while begun.elapsed() < TIME {
-                    let mut tx: Tx<'_> = store.begin(&TxOptions::writing()).unwrap();
+                    let mut tx: Tx = store.begin(&TxOptions::writing()).unwrap();
                     work(&mut tx, &mut seed);
                     match tx.commit() {
                         Ok(()) => done.fetch_add(1, Ordering::Relaxed),

@@ -207,7 +207,7 @@ impl fmt::Debug for EtcdStore {
 }
 
 impl KvDatabase for EtcdStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         self.db.begin(options)
     }
 

@@ -15,7 +15,7 @@ fn remove(store: &EtcdStore, min: &[u8], max: &[u8]) {
     store.write(|tx| tx.remove_span(KeySpan::new(min, Some(max)))).unwrap();
 }
 
-fn writing(store: &EtcdStore) -> Box<dyn KvTransaction + Send + '_> {
+fn writing(store: &EtcdStore) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::writing()).unwrap()
 }
 

@@ -300,7 +300,7 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl KvDatabase for PostgresStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         self.db.begin(options)
     }
 

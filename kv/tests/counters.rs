@@ -213,7 +213,8 @@ fn waits_are_counted_and_those_in_vain_too() {
     let lmdb = LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap();
     let sqlite = SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap();
     let memory = MemoryStore::new();
-    for store in [&lmdb as &dyn KvDatabase, &sqlite, &memory] {
+    let stores: [Arc<dyn KvDatabase>; 3] = [Arc::new(lmdb), Arc::new(sqlite), Arc::new(memory)];
+    for store in stores {
         let held = store.begin(&TxOptions::writing()).unwrap();
         let wait = Duration::from_millis(3);
         let refused = store.begin(&TxOptions::writing().with_wait(wait)).map(drop);
@@ -231,11 +232,12 @@ fn waits_are_counted_and_those_in_vain_too() {
 
 #[test]
 fn an_unknown_outcome_is_counted_above() {
-    let faults = FaultStore::new(MemoryStore::new());
-    let store = OptimisticDatabase::new(&faults);
+    let faulty = FaultStore::new(MemoryStore::new());
+    let faults = faulty.faults();
+    let store = OptimisticDatabase::new(faulty);
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     tx.put(b"key", b"").unwrap();
-    faults.faults().fail_from(1, || KvError::OutcomeUnknown("the disk is gone".to_owned()));
+    faults.fail_from(1, || KvError::OutcomeUnknown("the disk is gone".to_owned()));
     assert!(tx.commit().unwrap_err().is_outcome_unknown());
     let now = store.counters();
     assert_eq!((now.unknown_outcomes, now.commits), (Some(1), Some(0)));
@@ -245,10 +247,7 @@ fn an_unknown_outcome_is_counted_above() {
 fn nothing_is_counted_unless_a_store_says_so() {
     struct Plain(MemoryStore);
     impl KvDatabase for Plain {
-        fn begin<'db>(
-            &'db self,
-            options: &TxOptions,
-        ) -> Result<Box<dyn permazen_kv::KvTransaction + Send + 'db>> {
+        fn begin(&self, options: &TxOptions) -> Result<Box<dyn permazen_kv::KvTransaction + Send>> {
             self.0.begin(options)
         }
     }

@@ -106,17 +106,17 @@ fn count_down(db: &dyn KvDatabase, faults: &Faults, below: &dyn KvDatabase) {
     }
 }
 
-fn on(store: &dyn KvDatabase) {
-    let direct = FaultStore::new(store);
-    count_down(&direct, &direct.faults(), store);
-    let db = OptimisticDatabase::new(FaultStore::new(store));
+fn on(store: impl KvDatabase + Clone + 'static) {
+    let direct = FaultStore::new(&store);
+    count_down(&direct, &direct.faults(), &store);
+    let db = OptimisticDatabase::new(FaultStore::new(store.clone()));
     let faults = db.store().faults();
-    count_down(&db, &faults, store);
+    count_down(&db, &faults, &store);
 }
 
 #[test]
 fn every_operation_on_memory() {
-    on(&MemoryStore::new());
+    on(MemoryStore::new());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn every_operation_on_lmdb() {
     use permazen_kv::{Durability, lmdb::LmdbStore};
     let dir = tempfile::tempdir().unwrap();
     let builder = LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
-    on(&builder.open(dir.path()).unwrap());
+    on(builder.open(dir.path()).unwrap());
 }
 
 #[test]
@@ -134,5 +134,5 @@ fn every_operation_on_sqlite() {
     use permazen_kv::{Durability, sqlite::SqliteStore};
     let dir = tempfile::tempdir().unwrap();
     let builder = SqliteStore::builder().create(true).durability(Durability::MayLoseEverything);
-    on(&builder.open(dir.path().join("db")).unwrap());
+    on(builder.open(dir.path().join("db")).unwrap());
 }

@@ -229,7 +229,7 @@ fn an_optimistic_database(kind: &str, path: &Path) {
     }
 }
 
-fn a_turn_is_taken(store: impl KvDatabase, path: &Path) {
+fn a_turn_is_taken(store: impl KvDatabase + 'static, path: &Path) {
     let path = &path.canonicalize().unwrap();
     let db = OptimisticDatabase::new(store);
     put(&db, b"key", b"value");
@@ -293,7 +293,7 @@ fn open_transactions(kind: &str, path: &Path) {
     put(&**mine.as_ref().unwrap(), b"key", b"value");
     let path = &path.canonicalize().unwrap();
     for (seen, options) in [(1, TxOptions::writing()), (3, TxOptions::writing().ending_here())] {
-        let begin = |options| mine.as_ref().unwrap().begin_owned(options).unwrap().unwrap();
+        let begin = |options| mine.as_ref().unwrap().begin(options).unwrap();
         let mut writer = Some(begin(&options));
         writer.as_mut().unwrap().put(b"mine", b"").unwrap();
         let mut reader = Some(begin(&TxOptions::reading()));

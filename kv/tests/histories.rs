@@ -111,8 +111,8 @@ fn model(content: &mut Content, op: &Op) -> Answer {
     Answer::new()
 }
 
-struct Running<'db> {
-    tx: Box<dyn KvTransaction + Send + 'db>,
+struct Running {
+    tx: Box<dyn KvTransaction + Send>,
     read_only: bool,
     begun_with: Content,
     done: Vec<(Op, Answer)>,
@@ -128,7 +128,7 @@ fn replay(content: &mut Content, done: &[(Op, Answer)]) {
 /// Returns how many transactions were committed and how many refused.
 fn run(db: &dyn KvDatabase, steps: &[Step]) -> (usize, usize) {
     let mut content = Content::new();
-    let mut slots: [Option<Running<'_>>; SLOTS] = Default::default();
+    let mut slots: [Option<Running>; SLOTS] = Default::default();
     let (mut committed, mut refused) = (0, 0);
     for step in steps {
         match step {

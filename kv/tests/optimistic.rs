@@ -15,7 +15,7 @@ use permazen_kv::{
     Result, SharedRead, Statistics, TxOptions, Writes,
 };
 
-type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
+type Tx = Box<dyn KvTransaction + Send>;
 
 /// Runs a test on the engine over each store.
 fn on_each_store(test: impl Fn(&dyn KvDatabase)) {
@@ -39,15 +39,15 @@ fn sqlite(dir: &std::path::Path) -> permazen_kv::sqlite::SqliteStore {
     builder.durability(permazen_kv::Durability::MayLoseEverything).open(dir.join("db")).unwrap()
 }
 
-fn writing(db: &dyn KvDatabase) -> Tx<'_> {
+fn writing(db: &dyn KvDatabase) -> Tx {
     db.begin(&TxOptions::writing()).unwrap()
 }
 
-fn reading(db: &dyn KvDatabase) -> Tx<'_> {
+fn reading(db: &dyn KvDatabase) -> Tx {
     db.begin(&TxOptions::reading()).unwrap()
 }
 
-fn put(tx: &mut Tx<'_>, key: u8, value: i64) {
+fn put(tx: &mut Tx, key: u8, value: i64) {
     tx.put(&[key], &value.to_be_bytes()).unwrap();
 }
 
@@ -288,7 +288,7 @@ fn t077_t079_watches_fire_when_their_key_is_written() {
     on_each_store(|db| {
         set(db, &[(1, 1)]);
         let second = Duration::from_secs(1);
-        type Act = fn(&mut Tx<'_>);
+        type Act = fn(&mut Tx);
         let acts: [Act; 5] = [
             |tx| put(tx, 1, 1),
             |tx| tx.adjust_counter(&[1], 1).unwrap(),
@@ -470,7 +470,7 @@ fn others_that_write_at_the_same_time() {
     }
 }
 
-fn count_side_by_side<D: KvDatabase>([direct, one, two]: [D; 3]) {
+fn count_side_by_side<D: KvDatabase + 'static>([direct, one, two]: [D; 3]) {
     set(&direct, &[(1, 0)]);
     let engines = [one, two].map(OptimisticDatabase::new);
     std::thread::scope(|scope| {

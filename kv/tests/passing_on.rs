@@ -36,17 +36,17 @@ struct Noting {
 }
 
 impl KvDatabase for Noting {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         Ok(Box::new(Noted { tx: self.store.begin(options)?, calls: self.calls.clone() }))
     }
 }
 
-struct Noted<'db> {
-    tx: Box<dyn KvTransaction + Send + 'db>,
+struct Noted {
+    tx: Box<dyn KvTransaction + Send>,
     calls: Calls,
 }
 
-impl KvRead for Noted<'_> {
+impl KvRead for Noted {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.calls.note("get");
         self.tx.get(key)
@@ -113,7 +113,7 @@ impl KvRead for Noted<'_> {
     }
 }
 
-impl KvWrite for Noted<'_> {
+impl KvWrite for Noted {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.calls.note("put");
         self.tx.put(key, value)
@@ -174,7 +174,7 @@ impl KvWrite for Noted<'_> {
     }
 }
 
-impl KvTransaction for Noted<'_> {
+impl KvTransaction for Noted {
     fn is_read_only(&self) -> bool {
         self.calls.note("is_read_only");
         self.tx.is_read_only()
@@ -316,8 +316,8 @@ fn wrappers_pass_on_every_method() {
     let (counting, fault) = (CountingStore::new(&noting), FaultStore::new(&noting));
     let writing = TxOptions::writing();
     let begin = || noting.begin(&writing).unwrap();
-    type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
-    type Wrap<'w> = Box<dyn Fn() -> Tx<'w> + 'w>;
+    type Tx = Box<dyn KvTransaction + Send>;
+    type Wrap<'w> = Box<dyn Fn() -> Tx + 'w>;
     let wrappers: [(&str, Wrap<'_>, &[&str]); 5] = [
         ("Box", Box::new(|| Box::new(begin())), &[]),
         // What is known of the whole content, or said of all its keys, is not about the part.

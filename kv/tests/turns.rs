@@ -19,7 +19,7 @@ use permazen_kv::{
     Result, Retry, SharedRead, TxOptions, Writes,
 };
 
-type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
+type Tx = Box<dyn KvTransaction + Send>;
 
 const KEY: &[u8] = b"key";
 
@@ -299,7 +299,7 @@ fn a_commit_that_has_waited_does_not_keep_the_turn() {
     let (started, starts) = mpsc::channel();
     let (go, gone) = mpsc::channel();
     let gone = Mutex::new(gone);
-    let meanwhile = || {
+    let meanwhile = move || {
         started.send(()).unwrap();
         let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(100));
     };
@@ -322,7 +322,7 @@ fn a_turn_ends_with_its_transaction_however_that_ends() {
     on_each_store(|store, db| {
         for failed in [5, 6] {
             let begin = || db.begin(&TxOptions::writing().with_failed(failed)).unwrap();
-            let ends: [fn(Tx<'_>) -> Result<()>; 4] = [
+            let ends: [fn(Tx) -> Result<()>; 4] = [
                 |tx| tx.commit(),
                 |mut tx| tx.put(KEY, b"").and_then(|()| tx.commit()),
                 |tx| {

@@ -30,7 +30,7 @@ fn vectors() -> Value {
     serde_json::from_slice(&unzipped(&data("vectors/xml-kv.json.gz"))).unwrap()
 }
 
-fn writing(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
+fn writing(store: &MemoryStore) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::writing()).unwrap()
 }
 

@@ -114,15 +114,13 @@ impl Session {
     }
 
     /// Begins a transaction of the key/value store, as [`begin_reading`](Self::begin_reading) does.
-    pub(crate) fn begin_reading_pairs(
-        &self,
-    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    pub(crate) fn begin_reading_pairs(&self) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.begin_pairs_with(&TxOptions::reading())
     }
 
     /// The same for a copy: a server must not take back at the end what was read. It waits for those who write there
     /// at that moment.
-    pub(crate) fn begin_certain(&self) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    pub(crate) fn begin_certain(&self) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.begin_pairs_with(&TxOptions::reading().with_certainty())
     }
 
@@ -130,14 +128,14 @@ impl Session {
     ///
     /// # Errors
     /// Also if changes are not allowed.
-    pub(crate) fn begin_pairs(&self) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    pub(crate) fn begin_pairs(&self) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.begin_pairs_with(&self.writing()?)
     }
 
     fn begin_pairs_with(
         &self,
         options: &TxOptions,
-    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    ) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         self.patiently(|slice| self.kv.begin(&options.clone().with_wait(slice)))
     }
 
@@ -197,7 +195,7 @@ impl Session {
     /// tried.
     pub(crate) fn commit_pairs(
         &self,
-        transaction: Box<dyn KvTransaction + Send + '_>,
+        transaction: Box<dyn KvTransaction + Send>,
     ) -> Result<(), Failure> {
         if self.options.dry_run {
             return Ok(());

@@ -29,7 +29,6 @@ mod loader;
 mod model_set;
 mod obj;
 mod objects;
-mod owned_transaction;
 mod path;
 mod permazen;
 pub(crate) mod rules;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{Counters, KvDatabase, KvWrite, Retry, TxOptions};
+use permazen_kv::{Counters, KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
 use super::earlier_schemas::recording_first;
@@ -13,7 +13,6 @@ use super::hook::subject::Subject;
 use super::hook::{Committed, Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
-use super::owned_transaction::{OwnedTransaction, begin_owned};
 use super::rules::{RuleOptions, Validation};
 use super::target::{Model, Ref};
 use super::to_schema::schema_model;
@@ -352,8 +351,7 @@ impl Builder {
     }
 }
 
-/// Begins a transaction that owns a share of the store, so that the store stays open until the
-/// transaction ends. `failed` is how many attempts have failed before.
+/// Begins a transaction. `failed` is how many attempts have failed before.
 fn begin(
     database: &Database,
     config: &TransactionConfig,
@@ -363,14 +361,9 @@ fn begin(
     database.begin_on_new(kv, config)
 }
 
-/// Begins a transaction of the store that does the same. `failed` is how many attempts have failed
-/// before.
-fn begin_below(
-    database: &Database,
-    options: &TxOptions,
-    failed: u32,
-) -> object::Result<OwnedTransaction> {
-    Ok(begin_owned(database.kv(), &options.after_failures(failed))?)
+/// Begins a transaction of the store. `failed` is how many attempts have failed before.
+fn begin_below(database: &Database, options: &TxOptions, failed: u32) -> object::Result<KvTx> {
+    Ok(database.kv().begin(&options.after_failures(failed))?)
 }
 
 /// Whether a database was refused because its schema is not recorded.
@@ -393,6 +386,9 @@ fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
     };
     Ok(Error::SchemaDiffers { differences })
 }
+
+/// A transaction of the store.
+type KvTx = Box<dyn KvTransaction + Send>;
 
 impl Permazen {
     /// Starts to build a database on a key/value store.
@@ -488,11 +484,7 @@ impl Permazen {
     }
 
     /// Opens the database in a transaction of the store, with the models attached.
-    fn open(
-        &self,
-        kv: OwnedTransaction,
-        config: &TransactionConfig,
-    ) -> Result<object::Transaction<'static>> {
+    fn open(&self, kv: KvTx, config: &TransactionConfig) -> Result<object::Transaction<'static>> {
         let core = self.shared.database.begin_on_new(kv, config)?;
         self.attach_models(&core)?;
         Ok(core)
@@ -516,7 +508,7 @@ impl Permazen {
     }
 
     /// Opens the database in a transaction of the store in which something was written.
-    pub(super) fn open_changed(&self, kv: OwnedTransaction) -> Result<Transaction> {
+    pub(super) fn open_changed(&self, kv: KvTx) -> Result<Transaction> {
         let core = self.shared.database.begin_on(kv, &self.shared.config)?;
         self.attach_models(&core)?;
         Ok(Transaction::new(core))
@@ -524,10 +516,7 @@ impl Permazen {
 
     /// Begins a transaction of the store and runs `attempt` on it, which ends it on this thread, again and again as
     /// [`Builder::retry`] says. The beginning can run again too.
-    pub(super) fn changing<T>(
-        &self,
-        mut attempt: impl FnMut(OwnedTransaction) -> Result<T>,
-    ) -> Result<T> {
+    pub(super) fn changing<T>(&self, mut attempt: impl FnMut(KvTx) -> Result<T>) -> Result<T> {
         let Shared { database, config, retry, .. } = &*self.shared;
         let options = config.kv().clone().ending_here();
         retry.run(
@@ -696,7 +685,7 @@ impl Permazen {
     fn retrying<T, E: Failure>(
         &self,
         options: &TxOptions,
-        attempt: impl FnMut(OwnedTransaction) -> Result<T, E>,
+        attempt: impl FnMut(KvTx) -> Result<T, E>,
     ) -> Result<T, E> {
         let database = &self.shared.database;
         self.shared.retry.run(

@@ -259,7 +259,7 @@ impl Database {
     /// The errors of [`begin`](Database::begin).
     pub fn begin_on<'k>(
         &self,
-        kv: Box<dyn KvTransaction + Send + 'k>,
+        kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
         // It is not known to which store the transaction belongs, nor what was written in it.
@@ -269,7 +269,7 @@ impl Database {
     /// Begins on a transaction of this database's store in which nothing was done yet.
     pub(crate) fn begin_on_new<'k>(
         &self,
-        kv: Box<dyn KvTransaction + Send + 'k>,
+        kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
         // Where writing transactions are checked for conflicts, the recorded schemas must be among
@@ -311,7 +311,7 @@ impl Database {
     fn begin_at<'k>(
         &self,
         as_of: AsOf,
-        mut kv: Box<dyn KvTransaction + Send + 'k>,
+        mut kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
         let only_reads = kv.is_read_only();

@@ -438,18 +438,8 @@ impl fmt::Debug for OpenStore {
 }
 
 impl KvDatabase for OpenStore {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>, KvError> {
         self.store.begin(&self.waiting(options))
-    }
-
-    fn begin_owned(
-        &self,
-        options: &TxOptions,
-    ) -> Option<Result<Box<dyn KvTransaction + Send>, KvError>> {
-        self.store.begin_owned(&self.waiting(options))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -64,10 +64,7 @@ pub(super) fn etcd(
 }
 
 impl<S: KvDatabase> KvDatabase for Server<S> {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>, KvError> {
         if self.read_only && !options.read_only {
             let name = &self.name;
             return Err(KvError::IllegalState(format!(

@@ -106,10 +106,7 @@ impl KvDatabase for XmlDump {
     /// # Errors
     /// [`KvError::IllegalState`] for a transaction that writes, [`KvError::Open`] if the file was
     /// changed since it was read.
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> Result<Box<dyn KvTransaction + Send + 'db>, KvError> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>, KvError> {
         if !options.read_only {
             return Err(KvError::IllegalState(format!(
                 "{}: an XML dump can only be read; copy it to another store to change it",

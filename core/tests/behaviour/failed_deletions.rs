@@ -21,10 +21,10 @@ use crate::support::*;
 /// pairs are gone.
 struct RemovesAtOnce<D>(D);
 
-struct RemovingTx<'db>(Box<dyn KvTransaction + Send + 'db>);
+struct RemovingTx(Box<dyn KvTransaction + Send>);
 
 impl<D: KvDatabase> KvDatabase for RemovesAtOnce<D> {
-    fn begin<'db>(&'db self, options: &TxOptions) -> KvResult<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> KvResult<Box<dyn KvTransaction + Send>> {
         Ok(Box::new(RemovingTx(self.0.begin(options)?)))
     }
 
@@ -33,7 +33,7 @@ impl<D: KvDatabase> KvDatabase for RemovesAtOnce<D> {
     }
 }
 
-impl KvRead for RemovingTx<'_> {
+impl KvRead for RemovingTx {
     fn get(&self, key: &[u8]) -> KvResult<Option<Blob<'_>>> {
         self.0.get(key)
     }
@@ -43,7 +43,7 @@ impl KvRead for RemovingTx<'_> {
     }
 }
 
-impl KvWrite for RemovingTx<'_> {
+impl KvWrite for RemovingTx {
     fn put(&mut self, key: &[u8], value: &[u8]) -> KvResult<()> {
         self.0.put(key, value)
     }
@@ -75,7 +75,7 @@ impl KvWrite for RemovingTx<'_> {
     }
 }
 
-impl KvTransaction for RemovingTx<'_> {
+impl KvTransaction for RemovingTx {
     fn is_read_only(&self) -> bool {
         self.0.is_read_only()
     }

@@ -8,6 +8,7 @@ use permazen::kv::{
 
 /// A store that accepts keys up to some length, and may keep counters with the least significant
 /// byte first.
+#[derive(Clone)]
 pub(crate) struct PeculiarStore {
     inner: MemoryStore,
     key_limit: usize,
@@ -26,20 +27,20 @@ impl PeculiarStore {
     }
 }
 
-struct PeculiarTx<'db> {
-    inner: Box<dyn KvTransaction + Send + 'db>,
-    store: &'db PeculiarStore,
+struct PeculiarTx {
+    inner: Box<dyn KvTransaction + Send>,
+    store: PeculiarStore,
 }
 
-impl PeculiarTx<'_> {
+impl PeculiarTx {
     fn check(&self, key: &[u8]) {
         assert!(key.len() <= self.store.key_limit, "a key that is too long came through");
     }
 }
 
 impl KvDatabase for PeculiarStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        Ok(Box::new(PeculiarTx { inner: self.inner.begin(options)?, store: self }))
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        Ok(Box::new(PeculiarTx { inner: self.inner.begin(options)?, store: self.clone() }))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -47,7 +48,7 @@ impl KvDatabase for PeculiarStore {
     }
 }
 
-impl KvRead for PeculiarTx<'_> {
+impl KvRead for PeculiarTx {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.check(key);
         self.inner.get(key)
@@ -74,7 +75,7 @@ impl KvRead for PeculiarTx<'_> {
     }
 }
 
-impl KvWrite for PeculiarTx<'_> {
+impl KvWrite for PeculiarTx {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(key);
         self.inner.put(key, value)
@@ -90,7 +91,7 @@ impl KvWrite for PeculiarTx<'_> {
     }
 }
 
-impl KvTransaction for PeculiarTx<'_> {
+impl KvTransaction for PeculiarTx {
     fn is_read_only(&self) -> bool {
         self.inner.is_read_only()
     }

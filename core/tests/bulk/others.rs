@@ -401,10 +401,7 @@ fn after_an_unknown_outcome_there_is_all_or_nothing() {
 struct Small(MemoryStore);
 
 impl KvDatabase for Small {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen::kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen::kv::Result<Box<dyn KvTransaction + Send>> {
         self.0.begin(options)
     }
 

@@ -90,7 +90,7 @@ impl World {
         self.branch.writes()
     }
 
-    pub(crate) fn snapshot(&self) -> Box<dyn KvTransaction + Send + '_> {
+    pub(crate) fn snapshot(&self) -> Box<dyn KvTransaction + Send> {
         self.store.begin(&TxOptions::reading()).unwrap()
     }
 

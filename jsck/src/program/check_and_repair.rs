@@ -270,7 +270,7 @@ impl Repair<'_, '_> {
     /// Commits the changes. Before that, everything that is needed to undo them is on disk.
     fn commit(
         &self,
-        kv: Box<dyn KvTransaction + Send + '_>,
+        kv: Box<dyn KvTransaction + Send>,
         undo: UndoFile,
         backup: Option<NewFile>,
     ) -> Result<PathBuf, Failure> {

@@ -235,7 +235,7 @@ impl Database {
     }
 
     /// Begins a transaction.
-    pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    pub(super) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         // What a server only lets one see at first, and takes back at the end, is no finding.
         let reading = TxOptions::reading().with_certainty();
         let options = if write { TxOptions::writing() } else { reading };
@@ -247,7 +247,7 @@ impl Database {
     pub(super) fn begin_writing(
         &self,
         terminal: &Terminal<'_>,
-    ) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+    ) -> Result<Box<dyn KvTransaction + Send>, Failure> {
         let Some(wait) = terminal.host.wait() else { return self.begin(true) };
         let (stop, start) = (terminal.host.stop(), Instant::now());
         let mut told = false;
@@ -292,7 +292,7 @@ impl Database {
     pub(super) fn commit_with(
         &self,
         host: &dyn Host,
-        kv: Box<dyn KvTransaction + Send + '_>,
+        kv: Box<dyn KvTransaction + Send>,
     ) -> Result<(), NotCommitted> {
         let mut kv = Some(kv);
         let committed = host.commit(&mut || match kv.take() {
@@ -316,7 +316,7 @@ impl Database {
     }
 
     /// Commits. An XML dump is then written again.
-    fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
+    fn commit(&self, kv: Box<dyn KvTransaction + Send>) -> Result<(), Failure> {
         self.is_as_opened()?;
         kv.commit()?;
         if self.kind() == StoreKind::Xml {

@@ -236,19 +236,10 @@ macro_rules! pass_on {
     };
 
     (@begin $self:ident, $to:expr) => {
-        fn begin<'db>(
-            &'db $self,
+        fn begin(&$self,
             options: &$crate::TxOptions,
-        ) -> $crate::Result<Box<dyn $crate::KvTransaction + Send + 'db>> {
+        ) -> $crate::Result<Box<dyn $crate::KvTransaction + Send>> {
             $to.begin(options)
-        }
-    };
-    (@begin_owned $self:ident, $to:expr) => {
-        fn begin_owned(
-            &$self,
-            options: &$crate::TxOptions,
-        ) -> Option<$crate::Result<Box<dyn $crate::KvTransaction + Send>>> {
-            $to.begin_owned(options)
         }
     };
     (@capabilities $self:ident, $to:expr) => {

@@ -35,13 +35,13 @@ impl<T: KvTransaction + ?Sized> KvTransaction for Box<T> {
 }
 
 impl<D: KvDatabase + ?Sized> KvDatabase for &D {
-    pass_on!(self => **self; begin, begin_owned, STORE);
+    pass_on!(self => **self; begin, STORE);
 }
 
 impl<D: KvDatabase + ?Sized> KvDatabase for Box<D> {
-    pass_on!(self => **self; begin, begin_owned, STORE);
+    pass_on!(self => **self; begin, STORE);
 }
 
 impl<D: KvDatabase + ?Sized> KvDatabase for Arc<D> {
-    pass_on!(self => **self; begin, begin_owned, STORE);
+    pass_on!(self => **self; begin, STORE);
 }

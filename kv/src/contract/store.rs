@@ -659,36 +659,30 @@ impl fmt::Debug for Pending<'_> {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvDatabase: Send + Sync {
-    /// Begins a transaction. Reads no pairs. In stores with one writer at a time, a transaction that
-    /// writes waits here for the right to write (see [`TxOptions::wait`]), unless it takes that right
-    /// with its first write (`late_lock` of SQLite). On the optimistic engine, only a transaction that
-    /// gets its turn (see [`TxOptions::failed`]) can wait here.
+    /// Begins a transaction. Reads no pairs.
     ///
-    /// # Errors
-    /// Retryable if the right to write was not free in time. [`KvError::ReadersFull`] if there are
-    /// too many readers.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>>;
-
-    /// Begins a transaction as [`begin`](KvDatabase::begin) does, but one that borrows nothing: it shares
-    /// with the store what it uses, and keeps that open. `None` if transactions of this store borrow it;
-    /// then none was begun. Costs what `begin` costs.
+    /// The transaction borrows nothing: it shares with the database what it uses. If the database is
+    /// dropped first, the store stays open until the transaction ends.
+    ///
+    /// In stores with one writer at a time, a transaction that writes waits here for the right to
+    /// write (see [`TxOptions::wait`]), unless it takes that right with its first write (`late_lock` of
+    /// SQLite). On the optimistic engine, only a transaction that gets its turn (see
+    /// [`TxOptions::failed`]) can wait here.
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvRead, TxOptions, memory::MemoryStore};
     ///
     /// let store = MemoryStore::new();
-    /// let tx = store.begin_owned(&TxOptions::reading()).expect("it borrows nothing")?;
+    /// let tx = store.begin(&TxOptions::reading())?;
     /// drop(store);
     /// assert!(tx.get(b"key")?.is_none());
     /// # Ok::<(), permazen_kv::KvError>(())
     /// ```
     ///
     /// # Errors
-    /// The errors of [`begin`](KvDatabase::begin).
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        let _ = options;
-        None
-    }
+    /// Retryable if the right to write was not free in time. [`KvError::ReadersFull`] if there are
+    /// too many readers.
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>>;
 
     /// What this store offers beyond the basic operations. Free.
     fn capabilities(&self) -> Capabilities {

@@ -56,7 +56,7 @@ impl Leader for Leading {
 }
 
 impl KvDatabase for InGroups {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Tx<'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Tx> {
         if options.read_only {
             return self.store.begin(options);
         }

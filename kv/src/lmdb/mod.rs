@@ -170,11 +170,6 @@ impl LmdbStore {
         copy::copy_env(&self.shared, target.as_ref(), watch, self.checks)
     }
 
-    /// Begins a transaction, which borrows nothing.
-    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
-        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
-    }
-
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         self.shared.check_process()?;
         let pages_can_be_read = self.shared.env.readable_pages().is_some();
@@ -233,12 +228,8 @@ impl fmt::Debug for LmdbStore {
 }
 
 impl KvDatabase for LmdbStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        self.begin_counted(options)
-    }
-
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_counted(options))
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
     }
 
     fn capabilities(&self) -> Capabilities {

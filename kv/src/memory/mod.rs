@@ -91,11 +91,6 @@ impl MemoryStore {
         Ok(MemoryTransaction { store: self.clone(), version, seen, writer, deadline })
     }
 
-    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
-        let counts = self.shared.writer.counts();
-        counts.begin(options, || Ok(Box::new(self.begin_apart(options)?)))
-    }
-
     fn current(&self) -> State {
         // A state is replaced by one assignment, so it is whole even after a panic in another
         // thread.
@@ -118,12 +113,9 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl KvDatabase for MemoryStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        self.begin_counted(options)
-    }
-
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_counted(options))
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        let counts = self.shared.writer.counts();
+        counts.begin(options, || Ok(Box::new(self.begin_apart(options)?)))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -68,7 +68,7 @@ pub trait AtomicKvStore: Send + Sync {
     ///
     /// # Errors
     /// Retryable if others were changing the content for all of `wait`.
-    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
         let _ = wait;
         Ok(None)
     }
@@ -141,7 +141,7 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
         apply_in(self.begin(&options)?, expected, writes, check)
     }
 
-    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
         // Some stores take the right to write with the first write. After so many failures, all
         // take it at once.
         let mut options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
@@ -169,7 +169,7 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
 /// Does what [`AtomicKvStore::apply_to`] does, in a transaction that keeps others from changing the
 /// content.
 pub(crate) fn apply_in(
-    mut tx: Box<dyn KvTransaction + Send + '_>,
+    mut tx: Box<dyn KvTransaction + Send>,
     expected: Option<u64>,
     writes: &Writes,
     check: &ContentCheck<'_>,

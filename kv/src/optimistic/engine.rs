@@ -20,9 +20,11 @@ pub(super) struct Engine<S> {
     pub(super) store: S,
     /// Whether the store numbers its versions. `true` if the store could not say.
     numbered: bool,
-    pub(super) sync: bool,
+    /// Whether a commit must be durable when it returns.
+    pub(super) sync: AtomicBool,
     pub(super) committing: Committing,
-    pub(super) turns: Turns,
+    /// Shared with the transaction that has the turn.
+    pub(super) turns: Arc<Turns>,
     state: Mutex<State>,
     pub(super) watches: WatchTracker,
     beginning_to_watch: Mutex<()>,
@@ -83,9 +85,9 @@ impl<S: AtomicKvStore> Engine<S> {
         Engine {
             store,
             numbered,
-            sync: true,
+            sync: AtomicBool::new(true),
             committing: Committing::new(),
-            turns: Turns::default(),
+            turns: Arc::default(),
             state: Mutex::new(State {
                 version: 0,
                 snapshot: None,
@@ -185,7 +187,7 @@ impl<S: AtomicKvStore> Engine<S> {
         &self,
         base: u64,
         view: MutableView<SharedRead>,
-        mut turn: Option<Turn<'_>>,
+        mut turn: Option<Turn>,
         wait: Duration,
     ) -> Result<()> {
         self.check_process()?;
@@ -225,7 +227,10 @@ impl<S: AtomicKvStore> Engine<S> {
         let expected = expected.filter(|_| log_tells);
         let result = match turn.as_mut().and_then(|turn| turn.store.take()) {
             Some(tx) => apply_in(tx, expected, &writes, &compare),
-            None => self.store.apply_to(expected, &writes, self.sync, wait, &compare),
+            None => {
+                let sync = self.sync.load(Ordering::Relaxed);
+                self.store.apply_to(expected, &writes, sync, wait, &compare)
+            }
         };
         // Nothing was changed, and the transaction may run again.
         if result.as_ref().is_err_and(KvError::is_retryable) {

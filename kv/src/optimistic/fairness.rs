@@ -63,10 +63,10 @@ struct Current {
 }
 
 /// The turn, given back when dropped.
-pub(super) struct Turn<'db> {
+pub(super) struct Turn {
     /// The transaction that keeps others from writing to the store.
-    pub(super) store: Option<Box<dyn KvTransaction + Send + 'db>>,
-    turns: &'db Turns,
+    pub(super) store: Option<Box<dyn KvTransaction + Send>>,
+    turns: Arc<Turns>,
     above: Arc<Above>,
     /// The thread that has used it last, as far as `above` knows.
     thread: Cell<ThreadId>,
@@ -83,12 +83,12 @@ impl Turns {
     /// if another transaction of this thread has the turn.
     ///
     /// `commit_under_way` must wait for the commit that is running, if there is one.
-    pub(super) fn take<'db>(
-        &'db self,
+    pub(super) fn take(
+        self: &Arc<Self>,
         options: &TxOptions,
-        store: &'db impl AtomicKvStore,
+        store: &impl AtomicKvStore,
         commit_under_way: impl FnOnce() -> Result<()>,
-    ) -> Result<Option<Turn<'db>>> {
+    ) -> Result<Option<Turn>> {
         if !options.has_turn() || self.here().is_some() {
             return Ok(None);
         }
@@ -102,7 +102,8 @@ impl Turns {
         let thread = Cell::new(thread::current().id());
         *self.current() = Some(Current { above: Arc::clone(&above), holds_store: false });
         self.taken.store(true, Ordering::Release);
-        let mut turn = Turn { store: None, turns: self, above, thread, _permit: permit };
+        let turns = Arc::clone(self);
+        let mut turn = Turn { store: None, turns, above, thread, _permit: permit };
         // From here on, others wait before they commit.
         commit_under_way()?;
         // Every second turn also takes the store's right to write.
@@ -149,7 +150,7 @@ impl Turns {
     }
 }
 
-impl Turn<'_> {
+impl Turn {
     /// Notes that this thread uses the transaction.
     pub(super) fn follow(&self) {
         let thread = thread::current().id();
@@ -164,7 +165,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.store = None;
         self.turns.taken.store(false, Ordering::Release);
@@ -175,7 +176,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl fmt::Debug for Turn<'_> {
+impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn").field("holds_store", &self.store.is_some()).finish()
     }

@@ -57,6 +57,7 @@ mod log;
 mod transaction;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use self::atomic_store::AtomicKvStore;
@@ -68,21 +69,22 @@ use crate::{
 
 /// A database whose transactions are checked when they commit; see the [module](self).
 pub struct OptimisticDatabase<S> {
-    engine: Engine<S>,
+    /// Shared with the transactions, which keep it as long as they are open.
+    engine: Arc<Engine<S>>,
 }
 
 impl<S: AtomicKvStore> OptimisticDatabase<S> {
     /// Transactions over `store`. From now on others may write to the store only if it numbers its
     /// versions; see the [module](self).
     pub fn new(store: S) -> Self {
-        OptimisticDatabase { engine: Engine::new(store) }
+        OptimisticDatabase { engine: Arc::new(Engine::new(store)) }
     }
 
     /// Whether a commit must be durable when it returns; `true` unless set. A store may always make
     /// it durable.
     #[must_use]
-    pub fn with_sync(mut self, sync: bool) -> Self {
-        self.engine.sync = sync;
+    pub fn with_sync(self, sync: bool) -> Self {
+        self.engine.sync.store(sync, Ordering::Relaxed);
         self
     }
 
@@ -113,9 +115,9 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     }
 }
 
-impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
+impl<S: AtomicKvStore + 'static> KvDatabase for OptimisticDatabase<S> {
     /// Waits for other transactions only if this one gets its turn, see [`TxOptions::failed`].
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if self.engine.stopped.load(Ordering::Acquire) {
             return Err(KvError::IllegalState("database was stopped".to_owned()));
         }

@@ -1,5 +1,6 @@
 //! One transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
@@ -11,65 +12,73 @@ use crate::{
     AtomicKvStore, KeyWatch, KvRead, KvTransaction, KvWrite, Pending, Result, SharedRead, TxOptions,
 };
 
-pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
-    open: Open<'db, S>,
-    /// `None` for a read-only transaction.
-    registration: Option<Registration<'db, S>>,
+pub(super) struct OptimisticTransaction<S: AtomicKvStore> {
+    open: Open<S>,
     /// How long to wait for a transaction that has its turn.
     wait: Duration,
 }
 
 /// What a transaction sees. Reads through this directly are not recorded.
-struct Open<'db, S: AtomicKvStore> {
-    db: &'db Engine<S>,
+struct Open<S: AtomicKvStore> {
     view: MutableView<SharedRead>,
     /// The store's own number for the content.
     version: Option<u64>,
     deadline: Deadline,
     /// `Some` if the transaction has its turn.
-    turn: Option<Turn<'db>>,
+    turn: Option<Turn>,
+    /// Dropped last: it may be the last that keeps the store open.
+    db: Registration<S>,
 }
 
-/// As long as this exists, the log keeps later commits.
-struct Registration<'db, S: AtomicKvStore> {
-    db: &'db Engine<S>,
-    /// The version of the snapshot.
-    base: u64,
+/// The engine, and what a transaction has registered there.
+struct Registration<S: AtomicKvStore> {
+    engine: Arc<Engine<S>>,
+    /// The version of the snapshot, since which the log keeps the commits as long as this exists.
+    /// `None` for a read-only transaction, for which it keeps nothing.
+    base: Option<u64>,
 }
 
-impl<S: AtomicKvStore> Drop for Registration<'_, S> {
-    fn drop(&mut self) {
-        self.db.state().log.unregister(self.base);
-    }
-}
-
-impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
-    pub(super) fn begin(db: &'db Engine<S>, options: &TxOptions) -> Result<Self> {
-        let deadline = Deadline::new(options.timeout);
-        let under_way = || db.committing.begin(db.turns.counts()).map(drop);
-        let turn = db.turns.take(options, &db.store, under_way)?;
-        if turn.is_none() && !options.read_only {
-            db.turns.check_store_is_free()?;
+impl<S: AtomicKvStore> Registration<S> {
+    fn end(&mut self) {
+        if let Some(base) = self.base.take() {
+            self.engine.state().log.unregister(base);
         }
-        let (base, snapshot) = db.open(!options.read_only)?;
-        let (view, registration) = match options.read_only {
-            true => (MutableView::untracked(snapshot.content), None),
-            false => (MutableView::new(snapshot.content), Some(Registration { db, base })),
-        };
-        let version = snapshot.version;
-        let open = Open { db, view, version, deadline, turn };
-        Ok(OptimisticTransaction { open, registration, wait: options.writer_wait() })
     }
 }
 
-impl<S: AtomicKvStore> Open<'_, S> {
+impl<S: AtomicKvStore> Drop for Registration<S> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<S: AtomicKvStore> OptimisticTransaction<S> {
+    pub(super) fn begin(engine: &Arc<Engine<S>>, options: &TxOptions) -> Result<Self> {
+        let deadline = Deadline::new(options.timeout);
+        let under_way = || engine.committing.begin(engine.turns.counts()).map(drop);
+        let turn = engine.turns.take(options, &engine.store, under_way)?;
+        if turn.is_none() && !options.read_only {
+            engine.turns.check_store_is_free()?;
+        }
+        let (base, snapshot) = engine.open(!options.read_only)?;
+        let (view, base) = match options.read_only {
+            true => (MutableView::untracked(snapshot.content), None),
+            false => (MutableView::new(snapshot.content), Some(base)),
+        };
+        let db = Registration { engine: Arc::clone(engine), base };
+        let open = Open { view, version: snapshot.version, deadline, turn, db };
+        Ok(OptimisticTransaction { open, wait: options.writer_wait() })
+    }
+}
+
+impl<S: AtomicKvStore> Open<S> {
     /// The content. An error if the transaction's time is over or the database was stopped.
     fn view(&self) -> Result<&MutableView<SharedRead>> {
         if let Some(turn) = &self.turn {
             turn.follow();
         }
         self.deadline.check()?;
-        self.db.check_running()?;
+        self.db.engine.check_running()?;
         Ok(&self.view)
     }
 
@@ -79,29 +88,29 @@ impl<S: AtomicKvStore> Open<'_, S> {
     }
 }
 
-impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
+impl<S: AtomicKvStore> KvRead for OptimisticTransaction<S> {
     pass_on!(self => self.open.view()?; READS);
     pass_on!(self => self.open.view; LIMITS, content_name);
 }
 
-impl<S: AtomicKvStore> KvRead for Open<'_, S> {
+impl<S: AtomicKvStore> KvRead for Open<S> {
     pass_on!(self => self.view()?.reading(false); get, scan, visit, at_least, at_most);
     pass_on!(self => self.view; LIMITS, content_name);
 }
 
-impl<S: AtomicKvStore> KvWrite for OptimisticTransaction<'_, S> {
+impl<S: AtomicKvStore> KvWrite for OptimisticTransaction<S> {
     pass_on!(self => self.open.view_mut()?; WRITES);
 }
 
-impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
+impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<S> {
     fn is_read_only(&self) -> bool {
-        self.registration.is_none()
+        self.open.db.base.is_none()
     }
 
     /// Possible at any time. What was read before is then never checked.
     fn set_read_only(&mut self) -> Result<()> {
         self.open.view_mut()?.disable_read_tracking();
-        self.registration = None;
+        self.open.db.end();
         self.open.turn = None;
         Ok(())
     }
@@ -120,7 +129,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
 
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.open.view()?;
-        self.open.db.watch(key)
+        self.open.db.engine.watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {
@@ -137,11 +146,11 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     fn commit(self: Box<Self>) -> Result<()> {
         crate::store_parts::write_lock::forget_wait_in_vain();
         self.open.view()?;
-        let OptimisticTransaction { open, registration, wait } = *self;
-        match registration {
-            Some(registration) if !open.view.writes().is_empty() => {
-                let done = open.db.commit(registration.base, open.view, open.turn, wait);
-                open.db.turns.counts().committed(done)
+        let OptimisticTransaction { open, wait } = *self;
+        match open.db.base {
+            Some(base) if !open.view.writes().is_empty() => {
+                let done = open.db.engine.commit(base, open.view, open.turn, wait);
+                open.db.engine.turns.counts().committed(done)
             }
             _ => Ok(()),
         }

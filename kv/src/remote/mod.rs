@@ -58,28 +58,40 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 /// The database of an [`Engine`].
 ///
 /// Clones of an engine that share their connections can be used beside it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RemoteDatabase<E> {
+    shared: Arc<Shared<E>>,
+}
+
+/// What a database and its transactions use, and keep open.
+#[derive(Debug)]
+struct Shared<E> {
     engine: E,
     counts: Arc<Counts>,
     /// The process that has opened it: its connections must not be used by another one.
     process: Process,
 }
 
+impl<E> Clone for RemoteDatabase<E> {
+    fn clone(&self) -> Self {
+        RemoteDatabase { shared: Arc::clone(&self.shared) }
+    }
+}
+
 impl<E: Engine> RemoteDatabase<E> {
     /// The database of this engine.
     pub fn new(engine: E) -> Self {
         let counts = Arc::new(Counts::of(engine.name()));
-        RemoteDatabase { engine, counts, process: Process::this() }
+        RemoteDatabase { shared: Arc::new(Shared { engine, counts, process: Process::this() }) }
     }
 
     /// The engine.
     pub fn engine(&self) -> &E {
-        &self.engine
+        &self.shared.engine
     }
 
     fn check_process(&self) -> Result<()> {
-        self.process.check(|| FORKED)
+        self.shared.process.check(|| FORKED)
     }
 }
 
@@ -87,11 +99,10 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
     /// The store is asked with the first read. Until then, the state that the transaction sees is not fixed.
     ///
     /// Fails in a process that was forked from the one that has opened the database.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         self.check_process()?;
-        let begin =
-            || Ok(Box::new(RemoteTransaction::begin(&self.engine, &self.counts, options)?) as _);
-        self.counts.begin(options, begin)
+        let begin = || Ok(Box::new(RemoteTransaction::begin(&self.shared, options)?) as _);
+        self.shared.counts.begin(options, begin)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -103,17 +114,17 @@ impl<E: Engine> KvDatabase for RemoteDatabase<E> {
             untracked_reads: false,
             pending_writes: true,
             conflict_free_counters: false,
-            ..self.engine.capabilities()
+            ..self.shared.engine.capabilities()
         }
     }
 
     fn statistics(&self) -> Result<Statistics> {
         self.check_process()?;
-        self.engine.statistics()
+        self.shared.engine.statistics()
     }
 
     fn counters(&self) -> Counters {
         // The engine knows what its transactions wait for.
-        self.engine.counters().or(self.counts.counters())
+        self.shared.engine.counters().or(self.shared.counts.counters())
     }
 }

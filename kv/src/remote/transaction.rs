@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::Shared;
 use super::engine::{Changes, Engine};
 use super::reader::Reader;
 use crate::contract::pass_on::pass_on;
 use crate::group::forget_what_is_lost;
 use crate::overlay::MutableView;
-use crate::store_parts::counts::Counts;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::forget_wait_in_vain;
 use crate::{
@@ -26,9 +26,7 @@ const MOST_WRITTEN: usize = 64 << 20;
 /// The keys that were written are remembered up to so many, which takes 72 MiB. Beyond, the store is asked.
 const MOST_FLUSHED: usize = 4 << 20;
 
-pub(super) struct RemoteTransaction<'db, E> {
-    engine: &'db E,
-    counts: &'db Arc<Counts>,
+pub(super) struct RemoteTransaction<E> {
     view: MutableView<Arc<Reader>>,
     /// Keys that must be absent when this commits.
     absent: BTreeSet<Vec<u8>>,
@@ -44,6 +42,8 @@ pub(super) struct RemoteTransaction<'db, E> {
     /// Whether it was asked for a snapshot that only a certain one has.
     wants_certainty: AtomicBool,
     deadline: Deadline,
+    /// Dropped last: it may be the last that keeps the engine.
+    shared: Arc<Shared<E>>,
 }
 
 thread_local! {
@@ -86,12 +86,9 @@ impl Flushed {
     }
 }
 
-impl<'db, E: Engine> RemoteTransaction<'db, E> {
-    pub(super) fn begin(
-        engine: &'db E,
-        counts: &'db Arc<Counts>,
-        options: &TxOptions,
-    ) -> Result<Self> {
+impl<E: Engine> RemoteTransaction<E> {
+    pub(super) fn begin(shared: &Arc<Shared<E>>, options: &TxOptions) -> Result<Self> {
+        let Shared { engine, counts, .. } = &**shared;
         let mut options = options.clone();
         if options.in_group && options.read_only && WANTS_CERTAINTY.take() {
             options.certain |= options.failed > 0;
@@ -100,8 +97,6 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
         let reader = Arc::new(Reader::new(session, engine.max_key_len(), counts));
         let is_tracked = engine.checks_reads() && !options.read_only;
         Ok(RemoteTransaction {
-            engine,
-            counts,
             view: if is_tracked {
                 MutableView::new(reader)
             } else {
@@ -115,6 +110,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
             runs_again: options.in_group,
             wants_certainty: AtomicBool::new(false),
             deadline: Deadline::new(options.timeout),
+            shared: Arc::clone(shared),
         })
     }
 
@@ -179,7 +175,7 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
 
     /// The reader, and what is to be committed.
     fn into_parts(self) -> (Arc<Reader>, Changes) {
-        let tracks = self.engine.checks_reads() && !self.is_read_only;
+        let tracks = self.shared.engine.checks_reads() && !self.is_read_only;
         let (reader, reads, mut writes) = self.view.into_parts();
         writes.adjusts.clear();
         let changes = Changes { writes, absent: self.absent, reads: tracks.then_some(reads) };
@@ -187,16 +183,16 @@ impl<'db, E: Engine> RemoteTransaction<'db, E> {
     }
 }
 
-impl<E: Engine> KvRead for RemoteTransaction<'_, E> {
+impl<E: Engine> KvRead for RemoteTransaction<E> {
     pass_on!(self => self.reading()?; READS);
     pass_on!(self => self.view; LIMITS);
 }
 
-impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
+impl<E: Engine> KvWrite for RemoteTransaction<E> {
     pass_on!(self => self.writing(64)?; remove, remove_span, adjust_counter);
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let max = self.engine.max_value_len();
+        let max = self.shared.engine.max_value_len();
         if value.len() > max {
             return Err(KvError::value_too_long(key, value.len(), max));
         }
@@ -226,7 +222,7 @@ impl<E: Engine> KvWrite for RemoteTransaction<'_, E> {
     }
 }
 
-impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
+impl<E: Engine> KvTransaction for RemoteTransaction<E> {
     fn is_read_only(&self) -> bool {
         self.is_read_only
     }
@@ -278,7 +274,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
 
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.reading()?.base().check()?;
-        self.engine.watch(key)
+        self.shared.engine.watch(key)
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -287,7 +283,7 @@ impl<E: Engine> KvTransaction for RemoteTransaction<'_, E> {
         forget_what_is_lost();
         self.deadline.check()?;
         self.view.base().check()?;
-        let counts = Arc::clone(self.counts);
+        let counts = Arc::clone(&self.shared.counts);
         if self.is_read_only {
             // The closure has not returned the error, so it runs again because of this one.
             if self.wants_certainty.load(Ordering::Relaxed) {

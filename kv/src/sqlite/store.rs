@@ -347,11 +347,6 @@ impl SqliteStore {
         &self.shared.database
     }
 
-    /// Begins a transaction, which borrows nothing.
-    fn begin_counted(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
-        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
-    }
-
     fn begin_apart(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if options.read_only {
             let view = View::open(Arc::clone(&self.shared))?;
@@ -371,12 +366,8 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl KvDatabase for SqliteStore {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
-        self.begin_counted(options)
-    }
-
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        Some(self.begin_counted(options))
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
+        self.shared.right_to_write.counts().begin(options, || self.begin_apart(options))
     }
 
     fn capabilities(&self) -> Capabilities {

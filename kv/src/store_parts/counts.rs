@@ -83,11 +83,11 @@ impl Counts {
 
     /// Begins a transaction.
     #[inline]
-    pub(crate) fn begin<'t>(
+    pub(crate) fn begin(
         &self,
         options: &TxOptions,
-        begin: impl FnOnce() -> Result<Box<dyn KvTransaction + Send + 't>>,
-    ) -> Result<Box<dyn KvTransaction + Send + 't>> {
+        begin: impl FnOnce() -> Result<Box<dyn KvTransaction + Send>>,
+    ) -> Result<Box<dyn KvTransaction + Send>> {
         if tracing::span_enabled!(target: target::TRANSACTION, tracing::Level::DEBUG) {
             return self.begin_traced(options, begin);
         }
@@ -97,11 +97,11 @@ impl Counts {
     }
 
     #[cold]
-    fn begin_traced<'t>(
+    fn begin_traced(
         &self,
         options: &TxOptions,
-        begin: impl FnOnce() -> Result<Box<dyn KvTransaction + Send + 't>>,
-    ) -> Result<Box<dyn KvTransaction + Send + 't>> {
+        begin: impl FnOnce() -> Result<Box<dyn KvTransaction + Send>>,
+    ) -> Result<Box<dyn KvTransaction + Send>> {
         let span = tracing::debug_span!(
             target: target::TRANSACTION,
             "transaction",

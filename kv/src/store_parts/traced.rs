@@ -10,19 +10,19 @@ use crate::{
 };
 
 /// What is done in it that may ask a server is within the span.
-pub(crate) struct Traced<'t> {
-    tx: Box<dyn KvTransaction + Send + 't>,
+pub(crate) struct Traced {
+    tx: Box<dyn KvTransaction + Send>,
     /// Ends after the transaction.
     span: Span,
 }
 
-impl<'t> Traced<'t> {
-    pub(crate) fn new(tx: Box<dyn KvTransaction + Send + 't>, span: Span) -> Self {
+impl Traced {
+    pub(crate) fn new(tx: Box<dyn KvTransaction + Send>, span: Span) -> Self {
         Traced { tx, span }
     }
 }
 
-impl KvRead for Traced<'_> {
+impl KvRead for Traced {
     pass_on!(self => self.tx; LIMITS, CONTENT);
 
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
@@ -56,7 +56,7 @@ impl KvRead for Traced<'_> {
     }
 }
 
-impl KvWrite for Traced<'_> {
+impl KvWrite for Traced {
     pass_on!(self => self.tx; append, remove, remove_span, adjust_counter, apply);
 
     fn get_to_put(&mut self, key: &[u8], near: &[u8]) -> Result<Option<Near<'_>>> {
@@ -88,7 +88,7 @@ impl KvWrite for Traced<'_> {
     }
 }
 
-impl KvTransaction for Traced<'_> {
+impl KvTransaction for Traced {
     pass_on!(
         self => self.tx;
         is_read_only, set_read_only, set_timeout, version, watch, untracked, pending

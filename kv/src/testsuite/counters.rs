@@ -6,7 +6,7 @@ use crate::{KvError, KvRead, TxOptions};
 
 const EDGES: [i64; 7] = [i64::MIN, -1_000_000, -1, 0, 1, 0x1234_5678, i64::MAX];
 
-fn begin(fixture: &Fixture) -> Tx<'_> {
+fn begin(fixture: &Fixture) -> Tx {
     fixture.store().begin(&TxOptions::writing()).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, Result, TxOptions};
 
 /// A transaction.
-pub type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
+pub type Tx = Box<dyn KvTransaction + Send>;
 
 type Reopen = Box<dyn Fn() -> Box<dyn KvDatabase>>;
 
@@ -74,7 +74,7 @@ impl fmt::Debug for Fixture {
 }
 
 /// Runs `change` in a transaction, again until it commits.
-pub fn write<R>(store: &dyn KvDatabase, mut change: impl FnMut(&mut Tx<'_>) -> Result<R>) -> R {
+pub fn write<R>(store: &dyn KvDatabase, mut change: impl FnMut(&mut Tx) -> Result<R>) -> R {
     let mut pause = 1;
     loop {
         let done = store.begin(&TxOptions::writing()).and_then(|mut tx| {
@@ -120,7 +120,7 @@ pub fn get(store: &dyn KvDatabase, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Begins a transaction that sees what is committed by now.
-pub fn begin<'db>(store: &'db dyn KvDatabase, options: &TxOptions) -> Result<Tx<'db>> {
+pub fn begin(store: &dyn KvDatabase, options: &TxOptions) -> Result<Tx> {
     let tx = store.begin(options)?;
     if store.capabilities().lazy_begin {
         // No test uses this key.
@@ -131,7 +131,7 @@ pub fn begin<'db>(store: &'db dyn KvDatabase, options: &TxOptions) -> Result<Tx<
 
 /// Begins a transaction that writes. `None` if transactions take turns and another one has its
 /// turn.
-pub fn attempt(store: &dyn KvDatabase) -> Option<Tx<'_>> {
+pub fn attempt(store: &dyn KvDatabase) -> Option<Tx> {
     match begin(store, &TxOptions::writing().with_wait(Duration::ZERO)) {
         Ok(tx) => Some(tx),
         Err(error) => {
@@ -143,15 +143,15 @@ pub fn attempt(store: &dyn KvDatabase) -> Option<Tx<'_>> {
 }
 
 /// A transaction that may fail because of another one.
-pub(super) struct Rival<'db>(pub(super) Option<Tx<'db>>);
+pub(super) struct Rival(pub(super) Option<Tx>);
 
-impl<'db> Rival<'db> {
-    pub(super) fn begin(store: &'db dyn KvDatabase) -> Self {
+impl Rival {
+    pub(super) fn begin(store: &dyn KvDatabase) -> Self {
         Rival(attempt(store))
     }
 
     /// One that has read nothing, whatever the store needs to fix its state.
-    pub(super) fn begin_unread(store: &'db dyn KvDatabase) -> Self {
+    pub(super) fn begin_unread(store: &dyn KvDatabase) -> Self {
         match store.capabilities().lazy_begin {
             true => Rival(Some(store.begin(&TxOptions::writing()).unwrap())),
             false => Self::begin(store),
@@ -159,7 +159,7 @@ impl<'db> Rival<'db> {
     }
 
     /// Makes a step if the transaction has not failed yet.
-    pub(super) fn step<R>(&mut self, step: impl FnOnce(&mut Tx<'db>) -> Result<R>) -> Option<R> {
+    pub(super) fn step<R>(&mut self, step: impl FnOnce(&mut Tx) -> Result<R>) -> Option<R> {
         match step(self.0.as_mut()?) {
             Ok(result) => Some(result),
             Err(error) => {

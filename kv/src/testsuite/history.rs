@@ -126,11 +126,11 @@ fn numbers(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(|chunk| u32::from_be_bytes(chunk.try_into().unwrap())).collect()
 }
 
-fn get(tx: &Tx<'_>, key: u8) -> Result<Vec<u32>> {
+fn get(tx: &Tx, key: u8) -> Result<Vec<u32>> {
     Ok(tx.get(&[key])?.map_or(Vec::new(), |value| numbers(&value)))
 }
 
-fn scan(tx: &Tx<'_>, min: u8, max: u8, reverse: bool) -> Result<BTreeMap<u8, Vec<u32>>> {
+fn scan(tx: &Tx, min: u8, max: u8, reverse: bool) -> Result<BTreeMap<u8, Vec<u32>>> {
     let direction = if reverse { Direction::Reverse } else { Direction::Forward };
     let mut found: BTreeMap<u8, Vec<u32>> = (min..max).map(|key| (key, Vec::new())).collect();
     for pair in tx.scan(KeySpan::new(&[min], Some(&[max])), direction)? {

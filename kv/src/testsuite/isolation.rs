@@ -11,7 +11,7 @@ fn number(store: &dyn KvDatabase, key: &[u8]) -> i64 {
     get(store, key).map_or(0, |value| i64::from_be_bytes(value.try_into().unwrap()))
 }
 
-fn rivals(store: &dyn KvDatabase) -> (Rival<'_>, Rival<'_>) {
+fn rivals(store: &dyn KvDatabase) -> (Rival, Rival) {
     (Rival::begin(store), Rival::begin(store))
 }
 
@@ -64,7 +64,7 @@ pub fn t061_phantom(fixture: &mut Fixture) {
     for direction in [Direction::Forward, Direction::Reverse] {
         write(store, |tx| tx.remove_span(KeySpan::FULL));
         let (mut first, mut second) = rivals(store);
-        let empty = |rival: &mut Rival<'_>, min: &[u8], max: &[u8]| {
+        let empty = |rival: &mut Rival, min: &[u8], max: &[u8]| {
             rival.step(|tx| {
                 assert!(tx.scan(KeySpan::new(min, Some(max)), direction)?.next().is_none());
                 assert!(tx.at_least(min, Some(max))?.is_none());

@@ -97,7 +97,7 @@ macro_rules! conformance {
                     t065_adjusts_do_not_conflict;
                 transactions: t048_uncommitted_is_invisible t049_own_writes_are_visible
                     t050_committed_is_visible t051_rollback_leaves_nothing t052_commit_untouched
-                    owned_transactions_are_like_others t055_dead_transaction_stays_dead t056_t057_reads_repeat
+                    transactions_keep_the_store_open t055_dead_transaction_stays_dead t056_t057_reads_repeat
                     t068_t069_read_only_writes_are_dropped t070_read_only_flag
                     t071_read_only_after_access t072_time_out_values t073_time_out
                     t074_t075_t076_snapshots t077_watches_fire $($watches)?

@@ -93,7 +93,7 @@ enum Outcome {
 }
 
 /// Performs `operation` on the store. A retryable failure is an error.
-fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
+fn on_store(tx: &mut Tx, operation: &Operation) -> Result<Outcome> {
     let one = |pair: Option<crate::Pair<'_>>| {
         Outcome::Pairs(pair.into_iter().map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
     };
@@ -184,8 +184,8 @@ fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
 }
 
 /// An open transaction, and what was done in it.
-struct Open<'db> {
-    tx: Tx<'db>,
+struct Open {
+    tx: Tx,
     read_only: bool,
     /// Whether it began as a writer. Then it may block other writers even after it becomes
     /// read-only.
@@ -296,7 +296,7 @@ pub fn equals_a_sorted_map(fixture: &mut Fixture) {
 fn run(store: &dyn KvDatabase, steps: &[Step]) {
     let capabilities = store.capabilities();
     let mut order = Order { logs: Vec::new(), states: vec![Map::new()] };
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     let mut snapshots: Vec<(SharedRead, Map)> = Vec::new();
     for step in steps {
         match step {

@@ -3,7 +3,7 @@
 use super::{Fixture, Tx, dump, put_all};
 use crate::{Direction, KeySpan, KvError, KvRead, Pair, TxOptions};
 
-fn begin<'db>(fixture: &'db Fixture, keys: &[&[u8]]) -> Tx<'db> {
+fn begin(fixture: &Fixture, keys: &[&[u8]]) -> Tx {
     let mut tx = fixture.store().begin(&TxOptions::writing()).unwrap();
     keys.iter().for_each(|key| tx.put(key, key).unwrap());
     tx
@@ -19,11 +19,11 @@ fn keys<K: KvRead + ?Sized>(
     scan.map(|pair| pair.unwrap().0.into_owned()).collect()
 }
 
-fn at_least(tx: &Tx<'_>, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
+fn at_least(tx: &Tx, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
     tx.at_least(min, max).unwrap().map(key_of)
 }
 
-fn at_most(tx: &Tx<'_>, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
+fn at_most(tx: &Tx, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
     tx.at_most(min, max).unwrap().map(key_of)
 }
 

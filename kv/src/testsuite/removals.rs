@@ -26,7 +26,7 @@ impl Numbers {
 
 /// Removes pairs in the store and in the model. `judge` also gets how many were shown before.
 fn remove_where(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx,
     model: &mut Model,
     span: KeySpan<'_>,
     mut judge: impl FnMut(usize, &[u8], &[u8]) -> Verdict,
@@ -125,7 +125,7 @@ fn far_value(numbers: &mut Numbers) -> Vec<u8> {
 }
 
 /// Gets or puts of keys that are there and of others.
-fn get_or_put(tx: &mut Tx<'_>, model: &mut Model, numbers: &mut Numbers, times: usize) {
+fn get_or_put(tx: &mut Tx, model: &mut Model, numbers: &mut Numbers, times: usize) {
     for _ in 0..times {
         let (mut key, value) = (far_key(numbers), far_value(numbers));
         if numbers.below(2) == 0 {

@@ -9,11 +9,11 @@ use crate::{
     Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions,
 };
 
-fn writing(fixture: &Fixture) -> Tx<'_> {
+fn writing(fixture: &Fixture) -> Tx {
     begin(fixture.store(), &TxOptions::writing()).unwrap()
 }
 
-fn reading(fixture: &Fixture) -> Tx<'_> {
+fn reading(fixture: &Fixture) -> Tx {
     begin(fixture.store(), &TxOptions::reading()).unwrap()
 }
 
@@ -76,28 +76,45 @@ pub fn t052_commit_untouched(fixture: &mut Fixture) {
     writing(fixture).rollback();
 }
 
-/// A transaction that borrows nothing does what others do, and keeps the store open.
-pub fn owned_transactions_are_like_others(fixture: &mut Fixture) {
-    let begin = |fixture: &Fixture, options: &TxOptions| {
-        fixture.store().begin_owned(options).map(|begun| begun.unwrap())
-    };
-    let Some(mut tx) = begin(fixture, &TxOptions::writing()) else { return };
-    assert!(!tx.is_read_only());
-    tx.put(b"a", b"1").unwrap();
-    assert!(committed(fixture.store()).is_empty());
-    tx.commit().unwrap();
-    assert_eq!(committed(fixture.store()), [(b"a".to_vec(), b"1".to_vec())]);
-    let mut tx = begin(fixture, &TxOptions::writing()).unwrap();
-    tx.put(b"a", b"2").unwrap();
-    drop(tx);
-    let mut tx = begin(fixture, &TxOptions::reading()).unwrap();
-    assert!(tx.is_read_only());
-    put_all(fixture.store(), &[(b"a", b"3")]);
+/// A transaction keeps the store open when the database is dropped, and lets go of it when it ends.
+pub fn transactions_keep_the_store_open(fixture: &mut Fixture) {
+    put_all(fixture.store(), &[(b"a", b"1")]);
+    let watches = fixture.store().capabilities().watches;
+    let mut tx = reading(fixture);
+    put_all(fixture.store(), &[(b"a", b"2")]);
     fixture.close();
+    assert!(tx.is_read_only());
     assert_eq!(tx.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
     tx.put(b"b", b"1").unwrap();
     assert_eq!(dump(&*tx).len(), 2);
+    if watches {
+        assert!(!tx.watch(b"a").unwrap().is_changed().unwrap());
+    }
     tx.commit().unwrap();
+    if !fixture.reopen() {
+        return;
+    }
+    assert_eq!(committed(fixture.store()), [(b"a".to_vec(), b"2".to_vec())]);
+    let options = [TxOptions::writing(), TxOptions::writing().ending_here()];
+    for (options, commits) in options.iter().flat_map(|options| [(options, true), (options, false)])
+    {
+        let mut tx = begin(fixture.store(), options).unwrap();
+        fixture.close();
+        let number = if commits { b"3" } else { b"4" };
+        tx.put(b"a", number).unwrap();
+        tx.put(b"b", number).unwrap();
+        assert_eq!(tx.get(b"a").unwrap().as_deref(), Some(&number[..]));
+        if commits {
+            tx.commit().unwrap();
+        } else {
+            drop(tx);
+        }
+        // Nothing of it stands in the way of another one.
+        fixture.reopen();
+        assert_eq!(get(fixture.store(), b"b").as_deref(), Some(&b"3"[..]));
+        put_all(fixture.store(), &[(b"b", b"3")]);
+    }
+    assert_eq!(get(fixture.store(), b"a").as_deref(), Some(&b"3"[..]));
 }
 
 /// A transaction that has timed out gives no data and does not commit.
@@ -312,7 +329,7 @@ pub fn t077_watches_fire(fixture: &mut Fixture) {
     if !has_watches(fixture) {
         return;
     }
-    type Change = fn(&mut Tx<'_>) -> crate::Result<()>;
+    type Change = fn(&mut Tx) -> crate::Result<()>;
     let changes: [Change; 8] = [
         |tx| tx.put(b"k", b"created"),
         |tx| tx.put(b"k", b"overwritten"),

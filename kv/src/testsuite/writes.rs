@@ -4,7 +4,7 @@ use super::fixture::Rival;
 use super::{Fixture, Tx, committed, dump, get, put_all, write};
 use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Writes};
 
-fn begin<'db>(fixture: &'db Fixture, keys: &[u8]) -> Tx<'db> {
+fn begin(fixture: &Fixture, keys: &[u8]) -> Tx {
     let mut tx = fixture.store().begin(&TxOptions::writing()).unwrap();
     keys.iter().for_each(|key| tx.put(&[*key], &[*key]).unwrap());
     tx
@@ -318,7 +318,7 @@ pub fn put_if_absent_says_whether_it_was(fixture: &mut Fixture) {
     }
     // Both see the key absent, so they cannot both be committed.
     let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
-    let of = |tx: &mut Rival<'_>| tx.step(|tx| tx.put_if_absent(b"new", b""));
+    let of = |tx: &mut Rival| tx.step(|tx| tx.put_if_absent(b"new", b""));
     let (one, other) = (of(&mut first), of(&mut second));
     let (first, second) = (first.commit(), second.commit());
     assert!(!(first && second && one == other), "both have put it");
@@ -372,7 +372,7 @@ pub fn get_or_put_shows_what_is_there(fixture: &mut Fixture) {
     }
     // Both see the key absent, so they cannot both be committed.
     let (mut first, mut second) = (Rival::begin(store), Rival::begin(store));
-    let of = |tx: &mut Rival<'_>| tx.step(|tx| Ok(tx.get_or_put(b"new", b"")?.is_none()));
+    let of = |tx: &mut Rival| tx.step(|tx| Ok(tx.get_or_put(b"new", b"")?.is_none()));
     let (one, other) = (of(&mut first), of(&mut second));
     let (first, second) = (first.commit(), second.commit());
     assert!(!(first && second && one == other), "both have put it");

@@ -139,7 +139,7 @@ impl<D> CountingStore<D> {
 }
 
 impl<D: KvDatabase> KvDatabase for CountingStore<D> {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         let inner = self.inner.begin(options)?;
         self.counter.counts().begins += 1;
         Ok(Box::new(Observed::new(inner, self.counter())))

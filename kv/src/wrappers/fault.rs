@@ -142,7 +142,7 @@ impl<D> FaultStore<D> {
 }
 
 impl<D: KvDatabase> KvDatabase for FaultStore<D> {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if let Some(error) = self.faults.next() {
             return Err(error);
         }

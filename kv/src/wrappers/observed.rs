@@ -91,30 +91,30 @@ impl<O: Observer> KvRead for Snapshot<O> {
 }
 
 /// A transaction that is observed.
-pub(crate) struct Observed<'db, O> {
+pub(crate) struct Observed<O> {
     /// Holds the transaction, because it can be lent as its untracked view.
-    untracked: Untracked<'db, O>,
+    untracked: Untracked<O>,
 }
 
 /// What a transaction sees through untracked reads.
-struct Untracked<'db, O> {
-    tx: Box<dyn KvTransaction + Send + 'db>,
+struct Untracked<O> {
+    tx: Box<dyn KvTransaction + Send>,
     observer: O,
 }
 
-impl<'db, O: Observer> Observed<'db, O> {
-    pub(crate) fn new(tx: Box<dyn KvTransaction + Send + 'db>, observer: O) -> Self {
+impl<O: Observer> Observed<O> {
+    pub(crate) fn new(tx: Box<dyn KvTransaction + Send>, observer: O) -> Self {
         Observed { untracked: Untracked { tx, observer } }
     }
 
     /// The transaction, after the observer has seen `operation`.
-    fn tx_for(&mut self, operation: Operation) -> Result<&mut (dyn KvTransaction + Send + 'db)> {
+    fn tx_for(&mut self, operation: Operation) -> Result<&mut (dyn KvTransaction + Send)> {
         self.untracked.observer.before(operation)?;
         Ok(&mut *self.untracked.tx)
     }
 }
 
-impl<O: Observer> KvRead for Untracked<'_, O> {
+impl<O: Observer> KvRead for Untracked<O> {
     pass_on!(
         self => Reading {
             observer: &self.observer,
@@ -125,7 +125,7 @@ impl<O: Observer> KvRead for Untracked<'_, O> {
     pass_on!(self => self.tx; LIMITS);
 }
 
-impl<O: Observer> KvRead for Observed<'_, O> {
+impl<O: Observer> KvRead for Observed<O> {
     pass_on!(
         self => Reading { observer: &self.untracked.observer, content: &self.untracked.tx };
         get, get_near, scan, at_least, at_most
@@ -135,14 +135,14 @@ impl<O: Observer> KvRead for Observed<'_, O> {
 
 // `get_or_put` is made of the get and the put that the caller would need without it, as `get_near` is, and so
 // `get_to_put`.
-impl<O: Observer> KvWrite for Observed<'_, O> {
+impl<O: Observer> KvWrite for Observed<O> {
     pass_on!(self => self.tx_for(Operation::Put)?; put, put_new, put_if_absent, append);
     pass_on!(self => self.tx_for(Operation::Remove)?; remove);
     pass_on!(self => self.tx_for(Operation::RemoveSpan)?; remove_span);
     pass_on!(self => self.tx_for(Operation::Adjust)?; adjust_counter);
 }
 
-impl<O: Observer + Send + Sync + 'static> KvTransaction for Observed<'_, O> {
+impl<O: Observer + Send + Sync + 'static> KvTransaction for Observed<O> {
     pass_on!(
         self => self.untracked.tx;
         is_read_only, set_read_only, set_timeout, version, watch, rollback

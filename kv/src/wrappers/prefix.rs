@@ -283,13 +283,8 @@ impl<T: KvTransaction> KvTransaction for Prefixed<T> {
 }
 
 impl<D: KvDatabase> KvDatabase for Prefixed<D> {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         Ok(Box::new(Prefixed::new(self.part.inner.begin(options)?, self.prefix())))
-    }
-
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        let begun = self.part.inner.begin_owned(options)?;
-        Some(begun.map(|tx| Box::new(Prefixed::new(tx, self.prefix())) as _))
     }
 
     /// The capabilities of the wrapped store, without pending writes, which name the keys with the prefix.

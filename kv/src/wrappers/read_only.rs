@@ -83,15 +83,9 @@ impl<T: KvTransaction> KvTransaction for ReadOnly<T> {
 
 impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
     /// Always begins a read-only transaction, which refuses changes.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         let options = TxOptions { read_only: true, ..options.clone() };
         Ok(Box::new(ReadOnly(self.0.begin(&options)?)))
-    }
-
-    fn begin_owned(&self, options: &TxOptions) -> Option<Result<Box<dyn KvTransaction + Send>>> {
-        let options = TxOptions { read_only: true, ..options.clone() };
-        let begun = self.0.begin_owned(&options)?;
-        Some(begun.map(|begun| Box::new(ReadOnly(begun)) as _))
     }
 
     pass_on!(self => self.0; STORE);

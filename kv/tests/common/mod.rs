@@ -17,12 +17,12 @@ pub(crate) fn dump(store: &dyn KvRead) -> Pairs {
 }
 
 /// A transaction that writes.
-pub(crate) fn writing(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send + '_> {
+pub(crate) fn writing(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::writing()).unwrap()
 }
 
 /// A transaction that reads.
-pub(crate) fn reading(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send + '_> {
+pub(crate) fn reading(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send> {
     store.begin(&TxOptions::reading()).unwrap()
 }
 

@@ -328,7 +328,7 @@ impl Collector {
         Ok(left.map_or(State::Begin, State::Streams))
     }
 
-    fn write(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+    fn write(&self) -> Result<Box<dyn KvTransaction + Send>> {
         let tx = self.page.host.begin(&self.options)?;
         self.page.rows.check_there(&tx)?;
         Ok(tx)

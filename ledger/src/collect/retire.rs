@@ -192,7 +192,7 @@ impl Retire {
     fn step_in(
         &mut self,
         page: &OpenPage,
-        mut tx: Box<dyn KvTransaction + Send + '_>,
+        mut tx: Box<dyn KvTransaction + Send>,
     ) -> Result<Retired> {
         let mut counts = page.rows.counts(&tx)?;
         // No commit is removed while another process marks, or while reference rows are built.

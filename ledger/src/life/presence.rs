@@ -176,7 +176,7 @@ impl Presence {
     /// pages.
     fn write_all(
         &self,
-        mut tx: Box<dyn KvTransaction + Send + '_>,
+        mut tx: Box<dyn KvTransaction + Send>,
         closed: &[(u64, Open)],
     ) -> Result<()> {
         let process = self.process.sign(&mut tx)?;

@@ -120,7 +120,7 @@ impl Shared {
         LedgerError::SnapshotExpired { page: self.page(), commit: *commit }
     }
 
-    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send>> {
         self.open.read()
     }
 

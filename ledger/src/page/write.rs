@@ -243,7 +243,7 @@ impl Shared {
     /// The same in a given transaction of the host.
     pub(crate) fn commit_draft_in(
         &self,
-        mut tx: Box<dyn KvTransaction + Send + '_>,
+        mut tx: Box<dyn KvTransaction + Send>,
         (branch, base): (&str, &BranchState),
         commit: &Commit,
         draft: &Draft,
@@ -372,7 +372,7 @@ impl Shared {
     /// stays so: the row of the commit existed before.
     pub(crate) fn end_without_new(
         &self,
-        tx: Box<dyn KvTransaction + Send + '_>,
+        tx: Box<dyn KvTransaction + Send>,
         id: &CommitId,
     ) -> Result<()> {
         tx.commit().map_err(|error| match error {
@@ -385,7 +385,7 @@ impl Shared {
 
     /// Commits a transaction that makes a commit. If the outcome is unknown, the row of the commit
     /// tells it.
-    pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send + '_>, id: &CommitId) -> Result<()> {
+    pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send>, id: &CommitId) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)
             {

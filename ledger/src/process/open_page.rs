@@ -78,7 +78,7 @@ impl OpenPage {
         }
     }
 
-    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+    pub(crate) fn read(&self) -> Result<Box<dyn KvTransaction + Send>> {
         Ok(self.host.begin(&TxOptions::reading())?)
     }
 

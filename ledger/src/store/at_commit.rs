@@ -44,7 +44,7 @@ impl KvDatabase for CommitDatabase {
     ///
     /// # Errors
     /// [`KvError::Unsupported`] unless the options say that it only reads.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if !options.read_only {
             return Err(KvError::Unsupported(
                 "writing to a commit of a page (it never changes; Page::create_branch makes a branch there)",

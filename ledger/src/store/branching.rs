@@ -180,7 +180,7 @@ impl Handle {
         state: &BranchState,
         writes: &Writes,
         wait: Duration,
-        mut writing: Writing<'_>,
+        mut writing: Writing,
     ) -> LedgerResult<()> {
         let shared = &self.shared;
         let draft = shared.draft(&state.root, writes);
@@ -275,7 +275,7 @@ impl BranchingDatabase {
     pub(super) fn try_begin(
         &self,
         options: &TxOptions,
-    ) -> LedgerResult<Option<BranchingTransaction<'_>>> {
+    ) -> LedgerResult<Option<BranchingTransaction>> {
         match self.handle.turn.try_take(&self.handle.branch)? {
             None => Ok(None),
             Some(permit) => Ok(Some(self.transaction(Some(permit), options)?)),
@@ -286,20 +286,21 @@ impl BranchingDatabase {
         &self,
         permit: Option<Permit>,
         options: &TxOptions,
-    ) -> LedgerResult<BranchingTransaction<'_>> {
+    ) -> LedgerResult<BranchingTransaction> {
         let (pin, state, place) = self.handle.begin(permit.is_some())?;
-        let writing = permit.map(|permit| Writing { handle: &self.handle, permit: Some(permit) });
+        let writing =
+            permit.map(|permit| Writing { handle: Arc::clone(&self.handle), permit: Some(permit) });
         let snapshot = PageSnapshot::new(Arc::clone(&self.handle.shared), pin, &state.root)?;
         let base: SharedRead = Arc::new(snapshot);
         self.handle.begun.fetch_add(1, Relaxed);
         Ok(BranchingTransaction {
-            handle: &self.handle,
             state,
             version: place.moves,
             view: MutableView::untracked(base),
             writing,
             wait: options.wait.unwrap_or(WAIT),
             deadline: Deadline::new(options.timeout),
+            handle: Arc::clone(&self.handle),
         })
     }
 
@@ -337,7 +338,7 @@ impl BranchingDatabase {
 
 impl KvDatabase for BranchingDatabase {
     /// A writing transaction waits for others that write through this handle.
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         let permit = match options.read_only {
             true => None,
             false => {
@@ -383,24 +384,25 @@ impl KvDatabase for BranchingDatabase {
 }
 
 /// The turn of a writing transaction: the handle stays, and no other transaction writes through it.
-struct Writing<'db> {
-    handle: &'db Handle,
+struct Writing {
+    handle: Arc<Handle>,
     /// `None` once it is over.
     permit: Option<Permit>,
 }
 
-impl Writing<'_> {
+impl Writing {
     fn end(&mut self, place: &mut Place) {
         place.stays = false;
         self.permit = None;
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for Writing {
     fn drop(&mut self) {
         if self.permit.is_some() {
-            let handle = self.handle;
-            self.end(&mut handle.place());
+            let mut place = self.handle.place();
+            place.stays = false;
+            self.permit = None;
         }
         // The handle can move on to commits that others have made meanwhile, so its watches are
         // compared with these.
@@ -409,19 +411,20 @@ impl Drop for Writing<'_> {
 }
 
 /// A transaction on a handle.
-pub(super) struct BranchingTransaction<'db> {
-    handle: &'db Arc<Handle>,
+pub(super) struct BranchingTransaction {
     state: BranchState,
     version: u64,
     view: MutableView<SharedRead>,
     /// `None` if it is read-only.
-    writing: Option<Writing<'db>>,
+    writing: Option<Writing>,
     /// How long to wait for the right to write to the host.
     wait: Duration,
     deadline: Deadline,
+    /// Dropped last: it may be the last that keeps the handle.
+    handle: Arc<Handle>,
 }
 
-impl BranchingTransaction<'_> {
+impl BranchingTransaction {
     fn view(&self) -> Result<&MutableView<SharedRead>> {
         self.deadline.check()?;
         Ok(&self.view)
@@ -433,7 +436,7 @@ impl BranchingTransaction<'_> {
     }
 }
 
-impl KvRead for BranchingTransaction<'_> {
+impl KvRead for BranchingTransaction {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.view()?.get(key)
     }
@@ -468,7 +471,7 @@ impl KvRead for BranchingTransaction<'_> {
     }
 }
 
-impl KvWrite for BranchingTransaction<'_> {
+impl KvWrite for BranchingTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.view_mut()?.put(key, value)
     }
@@ -486,7 +489,7 @@ impl KvWrite for BranchingTransaction<'_> {
     }
 }
 
-impl KvTransaction for BranchingTransaction<'_> {
+impl KvTransaction for BranchingTransaction {
     fn is_read_only(&self) -> bool {
         self.writing.is_none()
     }

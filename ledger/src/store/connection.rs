@@ -85,7 +85,7 @@ impl Connection {
     /// # Errors
     /// [`LedgerError::TransactionInProgress`] if this connection has one already. If the branch was
     /// removed, or the host fails.
-    pub fn start(&self) -> Result<Box<dyn KvTransaction + Send + '_>> {
+    pub fn start(&self) -> Result<Box<dyn KvTransaction + Send>> {
         let Some(tx) = self.handle.try_begin(&TxOptions::writing())? else {
             let (page, branch) = (self.handle.page(), self.handle.branch().to_owned());
             return Err(LedgerError::TransactionInProgress { page, branch });

@@ -5,26 +5,24 @@ use permazen_kv::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Result, Scan, Visitor,
 };
 
-use super::watched_keys::Told;
+use super::linear::PageStore;
 use crate::error::LedgerError;
-use crate::page::shared::{BranchState, Shared};
+use crate::page::shared::BranchState;
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
 
 /// A transaction on a branch that holds the write lock of the host until it ends. Writers of all
 /// pages of the repository wait.
-pub(super) struct HeldTransaction<'s> {
-    pub(super) shared: &'s Shared,
-    pub(super) branch: &'s str,
-    pub(super) told: &'s Told,
-    pub(super) host: Box<dyn KvTransaction + Send + 's>,
+pub(super) struct HeldTransaction {
+    pub(super) host: Box<dyn KvTransaction + Send>,
     pub(super) state: BranchState,
     /// The branch, with what was written.
     pub(super) view: MutableView<PageSnapshot>,
     pub(super) read_only: bool,
+    pub(super) store: PageStore,
 }
 
-impl KvRead for HeldTransaction<'_> {
+impl KvRead for HeldTransaction {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.view.get(key)
     }
@@ -53,7 +51,7 @@ impl KvRead for HeldTransaction<'_> {
     }
 }
 
-impl KvWrite for HeldTransaction<'_> {
+impl KvWrite for HeldTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.view.put(key, value)
     }
@@ -71,7 +69,7 @@ impl KvWrite for HeldTransaction<'_> {
     }
 }
 
-impl KvTransaction for HeldTransaction<'_> {
+impl KvTransaction for HeldTransaction {
     fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -86,7 +84,8 @@ impl KvTransaction for HeldTransaction<'_> {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let HeldTransaction { shared, branch, told, host, state, view, read_only } = *self;
+        let HeldTransaction { host, state, view, read_only, store } = *self;
+        let PageStore { shared, branch, told } = &store;
         let draft = shared.draft(&state.root, view.writes())?;
         if read_only || draft.root == state.root {
             return Ok(());

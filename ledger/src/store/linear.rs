@@ -26,9 +26,9 @@ use super::watched_keys::{Told, WatchedKeys};
 /// those of several processes.
 #[derive(Clone)]
 pub struct PageStore {
-    shared: Arc<Shared>,
-    branch: String,
-    told: Told,
+    pub(super) shared: Arc<Shared>,
+    pub(super) branch: Arc<str>,
+    pub(super) told: Told,
 }
 
 impl fmt::Debug for PageStore {
@@ -42,7 +42,7 @@ const WAIT: Duration = Duration::from_secs(30);
 
 impl PageStore {
     pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Self {
-        PageStore { shared, branch: branch.to_owned(), told: Told::default() }
+        PageStore { shared, branch: branch.into(), told: Told::default() }
     }
 
     fn state(&self) -> Result<BranchState> {
@@ -145,16 +145,15 @@ impl AtomicKvStore for PageStore {
         }
     }
 
-    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send>>> {
         let Some(host) = AtomicKvStore::hold(&*self.shared.open.host, wait)? else {
             return Ok(None);
         };
         // This transaction holds the write lock, so the branch stays as it is until the end.
         let (snapshot, state) = self.now()?;
         let view = MutableView::untracked(snapshot);
-        let (shared, branch, told) = (&*self.shared, &*self.branch, &self.told);
-        let read_only = false;
-        Ok(Some(Box::new(HeldTransaction { shared, branch, told, host, state, view, read_only })))
+        let store = self.clone();
+        Ok(Some(Box::new(HeldTransaction { host, state, view, read_only: false, store })))
     }
 
     fn watched(&self, watches: &Watches) -> Result<()> {
@@ -170,7 +169,7 @@ impl AtomicKvStore for PageStore {
         };
         let keys = WatchedKeys {
             shared: Arc::clone(&self.shared),
-            branch: self.branch.clone(),
+            branch: self.branch.to_string(),
             watches: watches.clone(),
             told: self.told.clone(),
             shown: Box::new(shown),

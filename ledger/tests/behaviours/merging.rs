@@ -820,10 +820,7 @@ struct Hook {
 }
 
 impl KvDatabase for Hook {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let tx = self.host.begin(options)?;
         let after = self.after.lock().unwrap().take_if(|_| options.read_only);
         after.into_iter().for_each(|after| after());

@@ -334,10 +334,7 @@ struct Busy {
 }
 
 impl KvDatabase for Busy {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         if let Some(waits) = self.waits.lock().unwrap().as_mut().filter(|_| !options.read_only) {
             waits.push(options.wait);
             if waits.len() < 4 {

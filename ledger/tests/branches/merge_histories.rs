@@ -207,7 +207,7 @@ impl History {
         let at = self.below(self.copies.len());
         let count = self.below(3) + 1;
         let handles = self.handles[at].clone();
-        let mut open: Vec<Box<dyn KvTransaction + Send + '_>> =
+        let mut open: Vec<Box<dyn KvTransaction + Send>> =
             handles[..count].iter().map(|db| db.begin(&TxOptions::writing()).unwrap()).collect();
         for (n, tx) in open.iter_mut().enumerate() {
             self.step += 1;

@@ -39,10 +39,7 @@ impl Panics {
 }
 
 impl KvDatabase for Panics {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let mut on = self.on.lock().unwrap();
         match &mut *on {
             Some((name, 0)) if thread::current().name() == Some(name) => {

@@ -61,10 +61,7 @@ impl Host {
 }
 
 impl KvDatabase for Host {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         if !options.read_only {
             let hook = self.before.lock().unwrap().take();
             hook.into_iter().for_each(|hook| hook());

@@ -43,7 +43,7 @@ fn in_turn(place: &Place) -> InTurn {
 }
 
 impl KvDatabase for InTurn {
-    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + '_>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed);
         self.handles[begun % 2].begin(options)
     }

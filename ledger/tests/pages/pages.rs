@@ -508,10 +508,7 @@ struct Overtaken {
 }
 
 impl KvDatabase for Overtaken {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let tx = self.host.begin(options)?;
         if !options.read_only {
             let hook = self.then.lock().unwrap().take();

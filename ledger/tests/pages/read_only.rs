@@ -50,10 +50,7 @@ fn pages_can_be_read_where_the_host_is_open_for_reading_only() {
 struct Full(MemoryStore);
 
 impl KvDatabase for Full {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         match options.read_only {
             true => self.0.begin(options),
             false => Err(KvError::Full {

@@ -100,10 +100,10 @@ impl PageDatabases for Pages {
 }
 
 impl KvDatabase for Together {
-    fn begin<'db>(
-        &'db self,
+    fn begin(
+        &self,
         options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn permazen_kv::KvTransaction + Send + 'db>> {
+    ) -> permazen_kv::Result<Box<dyn permazen_kv::KvTransaction + Send>> {
         self.faults.begin(&TxOptions::reading())?.get(b"")?;
         self.page.begin(options)
     }

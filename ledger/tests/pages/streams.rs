@@ -512,7 +512,7 @@ impl KvDatabase for Interrupted {
     fn begin(
         &self,
         options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn permazen_kv::KvTransaction + Send + '_>> {
+    ) -> permazen_kv::Result<Box<dyn permazen_kv::KvTransaction + Send>> {
         if !options.read_only {
             let mut todo = self.todo.lock().unwrap();
             let now = match &mut *todo {

@@ -42,10 +42,7 @@ impl Counted {
 }
 
 impl KvDatabase for Counted {
-    fn begin(
-        &self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + '_>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         if !options.read_only && thread::current().id() != self.main {
             self.begun.fetch_add(1, Ordering::SeqCst);
         }

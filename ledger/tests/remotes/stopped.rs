@@ -36,10 +36,7 @@ struct Stops {
 }
 
 impl KvDatabase for Stops {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let hook = match &mut *self.before.lock().unwrap() {
             Some((left @ 1.., _)) => {
                 *left -= 1;

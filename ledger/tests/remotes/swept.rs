@@ -22,10 +22,7 @@ struct Hooked {
 }
 
 impl KvDatabase for Hooked {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let hook = self.before.lock().unwrap().take_if(|(number, _)| *number == count);
         if let Some((_, hook)) = hook {

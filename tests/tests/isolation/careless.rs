@@ -15,7 +15,7 @@ impl<D> Careless<D> {
 }
 
 impl<D: KvDatabase> KvDatabase for Careless<D> {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         Ok(Box::new(Blind(self.0.begin(options)?)))
     }
 
@@ -24,15 +24,15 @@ impl<D: KvDatabase> KvDatabase for Careless<D> {
     }
 }
 
-struct Blind<'db>(Box<dyn KvTransaction + Send + 'db>);
+struct Blind(Box<dyn KvTransaction + Send>);
 
-impl Blind<'_> {
+impl Blind {
     fn read(&self) -> &dyn KvRead {
         self.0.untracked().unwrap()
     }
 }
 
-impl KvRead for Blind<'_> {
+impl KvRead for Blind {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.read().get(key)
     }
@@ -50,7 +50,7 @@ impl KvRead for Blind<'_> {
     }
 }
 
-impl KvWrite for Blind<'_> {
+impl KvWrite for Blind {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.0.put(key, value)
     }
@@ -64,7 +64,7 @@ impl KvWrite for Blind<'_> {
     }
 }
 
-impl KvTransaction for Blind<'_> {
+impl KvTransaction for Blind {
     fn is_read_only(&self) -> bool {
         self.0.is_read_only()
     }

@@ -50,7 +50,7 @@ impl UnfinishedLoad {
     /// may pass, this happens again.
     pub(super) fn retrying(
         &self,
-        mut attempt: impl FnMut(Box<dyn KvTransaction + Send + '_>) -> Result<()>,
+        mut attempt: impl FnMut(Box<dyn KvTransaction + Send>) -> Result<()>,
     ) -> Result<()> {
         self.retry.run(
             Ok,

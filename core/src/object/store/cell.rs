@@ -13,7 +13,7 @@ use crate::object::error::{Error, Result, key_too_long};
 /// What contains the pairs.
 enum Backing<'db> {
     /// A transaction of a database.
-    Transaction(Box<dyn KvTransaction + Send + 'db>),
+    Transaction(Box<dyn KvTransaction + Send>),
     /// The transaction's own store, without commit.
     Detached(Box<dyn KvWrite + Send + 'db>),
     /// Committed or rolled back.
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Store<'_> {
 
 impl<'db> Store<'db> {
     /// The pairs as a database transaction sees them.
-    pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send + 'db>) -> Self {
+    pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send>) -> Self {
         let (max_key_len, prefetches) = (kv.max_key_len(), kv.prefetch(&[]));
         let tracks_reads = kv.untracked().is_some();
         Store { prefetches, tracks_reads, ..Store::new(Backing::Transaction(kv), max_key_len) }
@@ -625,7 +625,7 @@ impl<'db> Store<'db> {
     pub(crate) fn transaction<R>(
         &self,
         what: &'static str,
-        body: impl FnOnce(&mut (dyn KvTransaction + Send + 'db)) -> Result<R>,
+        body: impl FnOnce(&mut (dyn KvTransaction + Send)) -> Result<R>,
     ) -> Result<R> {
         match &mut *self.backing.try_borrow_mut().map_err(|_| Error::Busy)? {
             Backing::Transaction(kv) => body(&mut **kv),

@@ -64,7 +64,7 @@ impl Gate {
 }
 
 impl KvDatabase for Gate {
-    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+    fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
         if std::thread::current().name() == Some("permazen-ledger-keeper") {
             let mut state = self.state.lock().unwrap();
             state.begun += 1;

@@ -82,10 +82,7 @@ pub(crate) struct InTurn {
 }
 
 impl KvDatabase for InTurn {
-    fn begin(
-        &self,
-        options: &TxOptions,
-    ) -> permazen_kv::Result<Box<dyn KvTransaction + Send + '_>> {
+    fn begin(&self, options: &TxOptions) -> permazen_kv::Result<Box<dyn KvTransaction + Send>> {
         // Whoever has a transaction for writing keeps the turn, because nobody else could have one.
         let is_free = self.host.begin(&TxOptions::writing().with_wait(Duration::ZERO)).is_ok();
         if is_free {

@@ -129,7 +129,7 @@ pub(super) fn work(store: &dyn KvDatabase, case: usize, program: usize) {
 
 fn perform<'s>(
     step: &Step,
-    held: &mut Option<Box<dyn KvTransaction + Send + 's>>,
+    held: &mut Option<Box<dyn KvTransaction + Send>>,
     sum: &mut i64,
 ) -> Result<()> {
     let tx = held.as_mut().unwrap();
