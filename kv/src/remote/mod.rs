@@ -15,8 +15,9 @@
 //!
 //! `engine.rs` is what an engine supplies; `state.rs` asks one session and remembers, in `known.rs`; `reader.rs`
 //! reads, on as many sessions as threads read a snapshot at once, in `lanes.rs`; `transaction.rs` is the transaction
-//! over it. `address.rs` reads URLs, `tls.rs` encrypts, `listener.rs` keeps watches, `server_counts.rs` counts requests, and `pauses.rs` says how long to wait between attempts;
-//! these are for engines.
+//! over it, and `shared.rs` is what it shares with its database. `address.rs` reads URLs, `tls.rs`
+//! encrypts, `listener.rs` keeps watches, `server_counts.rs` counts requests, and `pauses.rs` says how
+//! long to wait between attempts; these are for engines.
 //! `simulated.rs` is an engine in memory for tests.
 
 mod address;
@@ -27,6 +28,7 @@ mod listener;
 mod pauses;
 mod reader;
 mod server_counts;
+mod shared;
 #[cfg(feature = "testsuite")]
 mod simulated;
 mod state;
@@ -36,6 +38,7 @@ mod transaction;
 
 use std::sync::Arc;
 
+use self::shared::Shared;
 use self::state::FORKED;
 use self::transaction::RemoteTransaction;
 use crate::store_parts::counts::Counts;
@@ -61,15 +64,6 @@ pub use self::tls::{EncryptedStream, Encryption, OwnCertificate, Tls, TlsError};
 #[derive(Debug)]
 pub struct RemoteDatabase<E> {
     shared: Arc<Shared<E>>,
-}
-
-/// What a database and its transactions use, and keep open.
-#[derive(Debug)]
-struct Shared<E> {
-    engine: E,
-    counts: Arc<Counts>,
-    /// The process that has opened it: its connections must not be used by another one.
-    process: Process,
 }
 
 impl<E> Clone for RemoteDatabase<E> {

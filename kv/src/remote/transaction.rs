@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::Shared;
 use super::engine::{Changes, Engine};
 use super::reader::Reader;
+use super::shared::Shared;
 use crate::contract::pass_on::pass_on;
 use crate::group::forget_what_is_lost;
 use crate::overlay::MutableView;

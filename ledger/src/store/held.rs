@@ -1,13 +1,15 @@
 //! A transaction that holds the write lock of the host, so it cannot conflict.
 
+use std::sync::Arc;
+
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Result, Scan, Visitor,
 };
 
-use super::linear::PageStore;
+use super::watched_keys::Told;
 use crate::error::LedgerError;
-use crate::page::shared::BranchState;
+use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Attempt;
 
@@ -19,7 +21,9 @@ pub(super) struct HeldTransaction {
     /// The branch, with what was written.
     pub(super) view: MutableView<PageSnapshot>,
     pub(super) read_only: bool,
-    pub(super) store: PageStore,
+    pub(super) told: Told,
+    pub(super) branch: Arc<str>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl KvRead for HeldTransaction {
@@ -84,20 +88,19 @@ impl KvTransaction for HeldTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let HeldTransaction { host, state, view, read_only, store } = *self;
-        let PageStore { shared, branch, told } = &store;
+        let HeldTransaction { host, state, view, read_only, told, branch, shared } = *self;
         let draft = shared.draft(&state.root, view.writes())?;
         if read_only || draft.root == state.root {
             return Ok(());
         }
         let commit = shared.change(&state, draft.root)?;
-        match shared.commit_draft_in(host, (branch, &state), &commit, &draft)? {
+        match shared.commit_draft_in(host, (&branch, &state), &commit, &draft)? {
             Attempt::Committed(_) => {
                 told.advance(&state.root, (state.version() + 1, draft.root));
                 Ok(())
             }
             // Cannot happen, unless the host lets two transactions write at once.
-            Attempt::Moved => Err(LedgerError::moved(shared.page(), branch).into()),
+            Attempt::Moved => Err(LedgerError::moved(shared.page(), &branch).into()),
         }
     }
 

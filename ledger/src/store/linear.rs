@@ -26,9 +26,9 @@ use super::watched_keys::{Told, WatchedKeys};
 /// those of several processes.
 #[derive(Clone)]
 pub struct PageStore {
-    pub(super) shared: Arc<Shared>,
-    pub(super) branch: Arc<str>,
-    pub(super) told: Told,
+    shared: Arc<Shared>,
+    branch: Arc<str>,
+    told: Told,
 }
 
 impl fmt::Debug for PageStore {
@@ -152,8 +152,9 @@ impl AtomicKvStore for PageStore {
         // This transaction holds the write lock, so the branch stays as it is until the end.
         let (snapshot, state) = self.now()?;
         let view = MutableView::untracked(snapshot);
-        let store = self.clone();
-        Ok(Some(Box::new(HeldTransaction { host, state, view, read_only: false, store })))
+        let PageStore { shared, branch, told } = self.clone();
+        let read_only = false;
+        Ok(Some(Box::new(HeldTransaction { host, state, view, read_only, told, branch, shared })))
     }
 
     fn watched(&self, watches: &Watches) -> Result<()> {
