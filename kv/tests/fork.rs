@@ -2,17 +2,13 @@
 #![cfg(all(unix, feature = "lmdb", feature = "sqlite"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod common;
-#[path = "common/in_a_child.rs"]
-mod in_a_child;
+mod support;
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{dump, open_or_create, put, reading, role, spawn};
-use in_a_child::holds_in_a_child;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
@@ -22,6 +18,12 @@ use permazen_kv::{
     AtomicKvStore, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, SharedRead,
     TxOptions, Writes,
 };
+
+use support::in_a_child::holds_in_a_child;
+use support::{dump, open_or_create, put, reading, role, spawn};
+
+/// The test that a process runs which another one has started.
+const CHILD: &str = concat!(module_path!(), "::child");
 
 /// Runs `body` in a child that is forked here, and waits for it. Called in a process without other threads of
 /// this test.
@@ -53,7 +55,7 @@ fn open_anew(kind: &str, path: &Path) -> Result<Box<dyn KvDatabase>> {
 fn alone(role: &str) {
     for kind in ["lmdb", "sqlite"] {
         let dir = tempfile::tempdir().unwrap();
-        let (mut child, out) = spawn(&format!("{role} {kind}"), &dir.path().join("store"));
+        let (mut child, out) = spawn(CHILD, &format!("{role} {kind}"), &dir.path().join("store"));
         let ended = child.wait().unwrap();
         let said = std::io::read_to_string(out).unwrap();
         assert!(ended.success(), "{kind}: {said}");

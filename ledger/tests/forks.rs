@@ -9,7 +9,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, PageId, Repository};
 
-#[path = "../../kv/tests/common/in_a_child.rs"]
+#[path = "../../kv/tests/support/in_a_child.rs"]
 mod in_a_child;
 
 use in_a_child::holds_in_a_child;

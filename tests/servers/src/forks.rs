@@ -2,7 +2,7 @@
 
 use permazen::kv::{KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions};
 
-#[path = "../../../kv/tests/common/in_a_child.rs"]
+#[path = "../../../kv/tests/support/in_a_child.rs"]
 mod in_a_child;
 
 use in_a_child::holds_in_a_child;

@@ -12,6 +12,7 @@ use super::CHILD;
 use super::bring::{fetch_all, has};
 use super::content::{LINES, Map, Side, builder, content, head, number, page};
 use super::work::{Pair, open_if_there};
+
 use crate::support::children::Worker;
 
 /// How many kills came when something was half done.

@@ -13,6 +13,7 @@ use super::bring::{fetch_some, push, receive};
 use super::content::{LINES, Side, builder, commit_next};
 use super::kills::{Seen, assert_clean, check_head, check_statuses, words};
 use super::work::{Pair, check, detach, open, say};
+
 use crate::support::children::Worker;
 
 /// Nothing may come from the remote alone between the last fetch and the detachment.

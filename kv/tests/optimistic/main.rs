@@ -1,0 +1,12 @@
+//! Transactions that do not wait for each other, and those that are committed together: what is not
+//! written yet, conflicts, turns and groups.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conflicts;
+mod groups;
+mod histories;
+mod overlay;
+mod turns;

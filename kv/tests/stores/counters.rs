@@ -1,0 +1,320 @@
+//! What stores count, and what they tell to `tracing`.
+#![cfg(all(feature = "lmdb", feature = "sqlite", feature = "testsuite"))]
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv::counting::CountingStore;
+use permazen_kv::fault::FaultStore;
+use permazen_kv::lmdb::LmdbStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::prefix::Prefixed;
+use permazen_kv::read_only::ReadOnly;
+use permazen_kv::remote::{RemoteDatabase, SimulatedServer};
+use permazen_kv::sqlite::SqliteStore;
+use permazen_kv::{
+    Counters, KvDatabase, KvDatabaseExt, KvError, KvRead, KvWrite, Result, TxOptions,
+};
+
+use crate::support::told::{Collector, Told};
+
+/// A store, with its name and whether it can have conflicts.
+type Store = (&'static str, Box<dyn KvDatabase>, bool);
+
+/// One of each kind.
+fn stores() -> (Vec<Store>, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let late = SqliteStore::builder().create(true).late_lock(true);
+    let stores: Vec<Store> = vec![
+        ("memory", Box::new(MemoryStore::new()), false),
+        ("lmdb", Box::new(LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap()), false),
+        (
+            "sqlite",
+            Box::new(SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap()),
+            false,
+        ),
+        ("sqlite, late", Box::new(late.open(dir.path().join("late")).unwrap()), true),
+        ("optimistic", Box::new(OptimisticDatabase::new(MemoryStore::new())), true),
+        ("remote", Box::new(RemoteDatabase::new(SimulatedServer::new())), true),
+        ("remote, checked", Box::new(RemoteDatabase::new(SimulatedServer::checking_reads())), true),
+    ];
+    (stores, dir)
+}
+
+#[test]
+fn each_store_counts_each_thing_once() {
+    let (stores, _dir) = stores();
+    for (name, store, has_conflicts) in stores {
+        let first = store.counters();
+        let none = [first.commits, first.retries, first.unknown_outcomes, first.waits];
+        assert_eq!(none, [Some(0); 4], "{name}");
+        assert_eq!(first.conflicts, has_conflicts.then_some(0), "{name}");
+        let begun = first.begun.unwrap();
+        store.write(|tx| tx.put(b"key", b"value")).unwrap();
+        let now = store.counters();
+        assert_eq!((now.begun, now.commits), (Some(begun + 1), Some(1)), "{name}");
+        // What only reads, changes nothing, or is rolled back is no commit of changes.
+        store.read(|tx| tx.get(b"key").map(drop)).unwrap();
+        store.write(|tx| tx.get(b"key").map(drop)).unwrap();
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", b"other").unwrap();
+        tx.rollback();
+        let mut tx = store.begin(&TxOptions::reading()).unwrap();
+        tx.put(b"key", b"other").unwrap();
+        tx.commit().unwrap();
+        let failed: Result<()> = store.write(|tx| {
+            tx.put(b"key", b"other")?;
+            Err(KvError::InvalidArgument(String::new()))
+        });
+        failed.unwrap_err();
+        let now = store.counters();
+        assert_eq!((now.begun, now.commits), (Some(begun + 6), Some(1)), "{name}");
+        // A closure that runs again.
+        let mut attempts = 0;
+        store
+            .write(|tx| {
+                attempts += 1;
+                tx.put(b"key", &[attempts])?;
+                if attempts < 3 { Err(KvError::Retry("again".to_owned())) } else { Ok(()) }
+            })
+            .unwrap();
+        let now = store.counters();
+        assert_eq!((now.retries, now.commits), (Some(2), Some(2)), "{name}");
+        assert_eq!(now.conflicts, first.conflicts, "{name}");
+        assert_eq!(now.unknown_outcomes, Some(0), "{name}");
+    }
+}
+
+/// One transaction reads what another one writes before it commits.
+fn conflict_once(store: &dyn KvDatabase) {
+    let mut attempts = 0;
+    store
+        .write(|tx| {
+            attempts += 1;
+            tx.get(b"key")?;
+            if attempts == 1 {
+                let mut other = store.begin(&TxOptions::writing())?;
+                other.put(b"key", b"other")?;
+                other.commit()?;
+            }
+            tx.put(b"other", b"")
+        })
+        .unwrap();
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn conflicts_and_the_attempts_after_them_are_counted() {
+    let (stores, _dir) = stores();
+    for (name, store, has_conflicts) in stores {
+        if has_conflicts {
+            conflict_once(&store);
+            let now = store.counters();
+            assert_eq!((now.conflicts, now.retries), (Some(1), Some(1)), "{name}");
+            assert_eq!(now.commits, Some(2), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_store_over_another_one_counts_its_own_transactions() {
+    let below = MemoryStore::new();
+    let store = OptimisticDatabase::new(below.clone());
+    conflict_once(&store);
+    let (own, other) = (store.counters(), below.counters());
+    assert_eq!((own.begun, own.commits, own.conflicts), (Some(3), Some(2), Some(1)));
+    assert_eq!((other.commits, other.retries, other.conflicts), (Some(2), Some(0), None));
+    // One that has its turn, and the right to write to the store, is there for the first time.
+    let mut tx = store.begin(&TxOptions::writing().with_failed(6)).unwrap();
+    tx.put(b"key", b"").unwrap();
+    tx.commit().unwrap();
+    assert_eq!((store.counters().retries, below.counters().retries), (Some(2), Some(0)));
+}
+
+#[test]
+fn wrappers_pass_on_what_was_counted() {
+    let store = OptimisticDatabase::new(MemoryStore::new());
+    conflict_once(&store);
+    let counted = store.counters();
+    assert!(counted.begun == Some(3) && counted.commits == Some(2));
+    let prefixed = Prefixed::new(&store, b"p");
+    let arc: Arc<dyn KvDatabase + '_> = Arc::new(&store);
+    let wrappers: [&dyn KvDatabase; 6] = [
+        &ReadOnly(&store),
+        &prefixed,
+        &CountingStore::new(&store),
+        &FaultStore::new(&store),
+        &Box::new(&store),
+        &arc,
+    ];
+    for wrapper in wrappers {
+        assert_eq!(wrapper.counters(), counted);
+    }
+    // A transaction of a wrapper is one.
+    prefixed.write(|tx| tx.put(b"key", b"")).unwrap();
+    let now = prefixed.counters();
+    assert_eq!((now.begun, now.commits), (Some(4), Some(3)));
+}
+
+#[test]
+fn clones_and_others_that_share_a_store_count_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = LmdbStore::open_or_create(dir.path()).unwrap();
+    let other = LmdbStore::open(dir.path()).unwrap();
+    one.write(|tx| tx.put(b"one", b"")).unwrap();
+    other.clone().write(|tx| tx.put(b"other", b"")).unwrap();
+    assert_eq!((one.counters().commits, other.counters().commits), (Some(2), Some(2)));
+}
+
+#[test]
+fn each_transaction_of_a_group_is_a_commit() {
+    const THREADS: u8 = 8;
+    let dir = tempfile::tempdir().unwrap();
+    let lmdb = LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap();
+    let sqlite = SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap();
+    for store in [&lmdb as &dyn KvDatabase, &sqlite] {
+        let version = || store.read(|tx| Ok(tx.version().unwrap())).unwrap();
+        let before = version();
+        // Until some of them were committed together, which the number of versions shows.
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            let barrier = Barrier::new(THREADS.into());
+            thread::scope(|scope| {
+                for key in 0..THREADS {
+                    let barrier = &barrier;
+                    scope.spawn(move || {
+                        barrier.wait();
+                        store.write(|tx| tx.put(&[key], &[rounds])).unwrap();
+                    });
+                }
+            });
+            let commits = u64::from(rounds) * u64::from(THREADS);
+            let now = store.counters();
+            assert_eq!(now.commits, Some(commits));
+            if version() - before < commits {
+                assert!(now.waits > Some(0) && now.waited > Some(Duration::ZERO));
+                break;
+            }
+            assert!(rounds < 200, "no group");
+        }
+    }
+}
+
+#[test]
+fn waits_are_counted_and_those_in_vain_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let lmdb = LmdbStore::open_or_create(dir.path().join("lmdb")).unwrap();
+    let sqlite = SqliteStore::open_or_create(dir.path().join("sqlite")).unwrap();
+    let memory = MemoryStore::new();
+    let stores: [Arc<dyn KvDatabase>; 3] = [Arc::new(lmdb), Arc::new(sqlite), Arc::new(memory)];
+    for store in stores {
+        let held = store.begin(&TxOptions::writing()).unwrap();
+        let wait = Duration::from_millis(3);
+        let refused = store.begin(&TxOptions::writing().with_wait(wait)).map(drop);
+        assert!(refused.unwrap_err().is_retryable());
+        drop(held);
+        drop(store.begin(&TxOptions::writing()).unwrap());
+        let now = store.counters();
+        assert_eq!((now.begun, now.waits, now.waits_in_vain), (Some(2), Some(1), Some(1)));
+        assert!(now.waited.unwrap() >= wait);
+        // What a database above waits for is known there too.
+        let above = OptimisticDatabase::new(store).counters();
+        assert_eq!((above.waits, above.waits_in_vain), (Some(1), Some(1)));
+    }
+}
+
+#[test]
+fn an_unknown_outcome_is_counted_above() {
+    let faulty = FaultStore::new(MemoryStore::new());
+    let faults = faulty.faults();
+    let store = OptimisticDatabase::new(faulty);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.put(b"key", b"").unwrap();
+    faults.fail_from(1, || KvError::OutcomeUnknown("the disk is gone".to_owned()));
+    assert!(tx.commit().unwrap_err().is_outcome_unknown());
+    let now = store.counters();
+    assert_eq!((now.unknown_outcomes, now.commits), (Some(1), Some(0)));
+}
+
+#[test]
+fn nothing_is_counted_unless_a_store_says_so() {
+    struct Plain(MemoryStore);
+    impl KvDatabase for Plain {
+        fn begin(&self, options: &TxOptions) -> Result<Box<dyn permazen_kv::KvTransaction + Send>> {
+            self.0.begin(options)
+        }
+    }
+    let plain = Plain(MemoryStore::new());
+    plain.write(|tx| tx.put(b"key", b"")).unwrap();
+    assert_eq!(plain.counters(), Counters::default());
+    let above = OptimisticDatabase::new(plain);
+    assert_eq!((above.counters().waits, above.counters().requests), (Some(0), None));
+}
+
+#[test]
+fn a_closure_that_conflicts_once_is_told() {
+    for (name, store) in [
+        (
+            "an optimistic database",
+            Box::new(OptimisticDatabase::new(MemoryStore::new())) as Box<dyn KvDatabase>,
+        ),
+        ("a store on a server", Box::new(RemoteDatabase::new(SimulatedServer::new()))),
+    ] {
+        let heard = Collector::default();
+        heard.hears(|| conflict_once(&store));
+        let of_store = |told: Vec<Told>| -> Vec<Told> {
+            told.into_iter().filter(|told| told.field("store") == name).collect()
+        };
+        let spans = of_store(heard.of("permazen::transaction"));
+        let modes: Vec<_> =
+            spans.iter().map(|span| (span.field("mode"), span.field("failed"))).collect();
+        // The first attempt, the other one within it, and the second attempt.
+        assert_eq!(modes, [("write", "0"), ("write", "0"), ("write", "1")]);
+        assert!(spans.iter().all(|span| span.level == "DEBUG"));
+        let commits = of_store(heard.of("permazen::commit"));
+        let outcomes: Vec<_> = commits.iter().map(|commit| commit.field("outcome")).collect();
+        assert_eq!(outcomes, ["committed", "conflict", "committed"]);
+        // Each is told within its transaction.
+        let of = |at: usize| spans[at].span.unwrap();
+        let within: Vec<_> = commits.iter().map(|told| *told.within.last().unwrap()).collect();
+        assert_eq!(within, [of(1), of(0), of(2)]);
+        let retries = heard.of("permazen::retry");
+        let [retry] = &retries[..] else { panic!("{retries:?}") };
+        assert_eq!((retry.field("failed"), retry.field("reason")), ("1", "conflict"));
+        assert!(retry.field("pause_us").parse::<u64>().unwrap() >= 100);
+        assert!(heard.all_spans_have_ended());
+    }
+}
+
+/// Nothing of keys and values is told, whatever goes wrong.
+#[test]
+fn the_content_of_keys_and_values_is_not_told() {
+    const SECRET: &[u8] = b"secret";
+    let heard = Collector::default();
+    heard.hears(|| {
+        let (stores, _dir) = stores();
+        for (_, store, has_conflicts) in stores {
+            store.write(|tx| tx.put(SECRET, SECRET)).unwrap();
+            store.read(|tx| tx.get(SECRET).map(drop)).unwrap();
+            let long = [SECRET, &[0; 1000]].concat();
+            let _ = store.write(|tx| tx.put(&long, SECRET));
+            let _ = store.write(|tx| tx.put_new(SECRET, SECRET));
+            if has_conflicts {
+                let _ = store.write(|tx| {
+                    let mut other = store.begin(&TxOptions::writing())?;
+                    tx.get(SECRET)?;
+                    other.put(SECRET, SECRET)?;
+                    other.commit()?;
+                    tx.put(SECRET, SECRET)
+                });
+            }
+        }
+    });
+    let told = format!("{:?}", heard.all());
+    assert!(told.contains("conflict") && told.contains("too often"));
+    let hex: String = SECRET.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(!told.contains("secret") && !told.contains(&hex), "{told}");
+}

@@ -1,0 +1,18 @@
+//! What every store does, and what stands over any store: the conformance suite, ranges, limits,
+//! wrappers, counters, XML, and a store on another machine.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conformance;
+mod counters;
+mod faults;
+mod golden;
+mod limits;
+mod passing_on;
+mod ranges;
+mod remote;
+mod rows;
+mod wrappers;
+mod xml;
