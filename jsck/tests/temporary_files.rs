@@ -2,12 +2,13 @@
 //! setting applies to all of the program.
 #![allow(clippy::expect_used)]
 
-mod fixture;
+mod support;
 
-use fixture::{STALE_ENTRY, bytes, data};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
 use permazen_jsck::{Options, RepairReport, check, repair};
+
+use support::{STALE_ENTRY, bytes, data};
 
 #[test]
 fn the_error_names_the_directory_and_what_decides_it() {

@@ -1,6 +1,5 @@
 //! Every row of the corruption catalogue has a case.
 //! `cargo test -p permazen-tests --test golden corruptions` runs the cases.
-#![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

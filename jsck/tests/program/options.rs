@@ -1,15 +1,13 @@
 //! The program, run as a process.
-#![allow(clippy::expect_used)]
-
-mod fixture;
 
 use std::path::Path;
 
-use fixture::{STALE_ENTRY, bytes, damaged, data, jsck, lines, stdout};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen_jsck::Class;
 use tempfile::TempDir;
+
+use crate::support::{STALE_ENTRY, bytes, damaged, data, jsck, lines, stdout};
 
 #[test]
 fn a_clean_database_exits_with_0() {

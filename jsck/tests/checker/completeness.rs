@@ -4,17 +4,15 @@
 //! `PERMAZEN_MUTANTS=all` tries every mutant. Otherwise `PERMAZEN_MUTANTS` (default 300) of each
 //! kind are tried, spread evenly. A mutant of the larger music database takes much longer, so only
 //! `PERMAZEN_MUSIC_MUTANTS` (default 10) of these are tried.
-#![allow(clippy::print_stdout, clippy::expect_used)]
-
-mod naive;
 
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use naive::{Pairs, is_healthy};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
 use permazen_jsck::{Finding, OnlineCheck, Options, check, repair};
+
+use crate::naive::{Pairs, is_healthy};
 
 #[test]
 fn reference_database_every_pair_deleted_and_every_byte_changed() {

@@ -3,18 +3,16 @@
 //! old pairs back. Repair of derived data leaves objects unchanged.
 //!
 //! `PERMAZEN_MUTATIONS` sets the number of rounds (300 for the small database).
-#![allow(clippy::expect_used)]
-
-mod naive;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use naive::{Pairs, is_healthy};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvTransaction, TxOptions, xml};
 use permazen_jsck::{Intent, Options, RepairScope, check, repair};
+
+use crate::naive::{self, Pairs, is_healthy};
 
 #[test]
 fn the_reference_database() {

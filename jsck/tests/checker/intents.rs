@@ -1,16 +1,14 @@
 //! What a repair announces before it changes anything, and what it counts.
-#![allow(clippy::expect_used)]
-
-mod fixture;
 
 use std::cell::Cell;
 use std::io;
 
-use fixture::{STALE_ENTRY, change, data};
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
 use permazen_jsck::{Error, Intent, Options, check, repair};
+
+use crate::support::{STALE_ENTRY, change, data};
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 

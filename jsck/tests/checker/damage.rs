@@ -1,19 +1,17 @@
 //! Damage in particular places: the class it gets, and what repair makes of it.
-#![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-mod fixture;
-
-use fixture::{bytes, change, data};
 use flate2::read::GzDecoder;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
 use permazen::layout::SchemaIndex;
 use permazen::schema::{deflate, inflate};
 use permazen_jsck::{Class, Options, RepairReport, RepairScope, check, repair};
+
+use crate::support::{bytes, change, data};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -1,17 +1,15 @@
 //! The program on a terminal, which `script` of util-linux provides.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::print_stdout)]
-
-mod fixture;
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fixture::{STALE_ENTRY, change, damaged, data, jsck};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
+
+use crate::support::{STALE_ENTRY, change, damaged, data, jsck};
 
 /// The program on a terminal; `None` if there is no `script`.
 fn on_terminal(args: &str, environment: &[(&str, &str)]) -> Option<Child> {

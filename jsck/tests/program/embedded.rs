@@ -1,7 +1,4 @@
 //! The program as a function of another program.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod fixture;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
@@ -15,6 +12,8 @@ use permazen::encoding::{Encodable, EncodingId, EncodingRegistry, Reader, Value}
 use permazen::kv::{KvDatabase, KvWrite, TxOptions};
 use permazen::open::Opening;
 use permazen_jsck::program::{CheckArgs, Committed, FAILED, FINDINGS, Host, Subject, check};
+
+use crate::support;
 
 /// A program that embeds the check.
 #[derive(Default)]
@@ -86,11 +85,11 @@ const DAMAGE: [(&str, Option<&str>); 1] = [("11416e6e001000000000000001", None)]
 
 #[test]
 fn it_prints_what_the_program_prints() {
-    let (_dir, path) = fixture::damaged(&DAMAGE);
+    let (_dir, path) = support::damaged(&DAMAGE);
     let host = Shell::default();
     for args in [&[][..], &["--json"], &["--verbose"]] {
         let (code, report) = run(&host, Subject::Named(OsStr::new(&path)), args);
-        let of_program = fixture::stdout(&mut fixture::jsck(&[args, &[&path]].concat()), 1);
+        let of_program = support::stdout(&mut support::jsck(&[args, &[&path]].concat()), 1);
         assert_eq!(code, FINDINGS);
         let without_time = |text: &str| {
             let digits = |word: &str| word.replace(|c: char| c.is_ascii_digit(), "");
@@ -103,7 +102,7 @@ fn it_prints_what_the_program_prints() {
 
 #[test]
 fn an_open_store_is_checked_and_repaired_after_a_question() {
-    let (dir, path) = fixture::damaged(&DAMAGE);
+    let (dir, path) = support::damaged(&DAMAGE);
     let store = Opening::new().write(true).open(&path).unwrap();
     let subject = Subject::Open(&store);
     // There is nobody to ask.
@@ -135,7 +134,7 @@ fn an_open_store_is_checked_and_repaired_after_a_question() {
 fn an_open_xml_dump_is_opened_again_and_a_store_in_memory_is_not() {
     let dir = tempfile::TempDir::new().unwrap();
     let dump = dir.path().join("dump.xml");
-    std::fs::copy(fixture::data("reference/R.kv.xml"), &dump).unwrap();
+    std::fs::copy(support::data("reference/R.kv.xml"), &dump).unwrap();
     let host = Shell::default();
     let store = permazen::open(&dump).unwrap();
     assert_eq!(run(&host, Subject::Open(&store), &[]).0, 0);
@@ -219,7 +218,7 @@ fn the_encodings_are_those_of_the_host() {
 
 #[test]
 fn it_stops_when_the_host_says_so() {
-    let (_dir, path) = fixture::damaged(&[]);
+    let (_dir, path) = support::damaged(&[]);
     let host = Shell::default();
     host.stop.store(true, Ordering::Relaxed);
     let (code, report) = run(&host, Subject::Named(OsStr::new(&path)), &[]);
@@ -238,7 +237,7 @@ fn pairs(path: &str) -> Vec<u8> {
 
 #[test]
 fn what_was_not_committed_is_not_called_repaired_or_undone() {
-    let (dir, path) = fixture::damaged(&DAMAGE);
+    let (dir, path) = support::damaged(&DAMAGE);
     let subject = Subject::Named(OsStr::new(&path));
     let undo = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let damaged = pairs(&path);
@@ -273,7 +272,7 @@ fn a_report_that_cannot_be_written_concerns_no_later_one() {
             Ok(())
         }
     }
-    let (_dir, path) = fixture::damaged(&DAMAGE);
+    let (_dir, path) = support::damaged(&DAMAGE);
     let args = Command::parse_from(["check", "--repair", "--yes"]);
     let host = Shell::default();
     let subject = Subject::Named(OsStr::new(&path));
@@ -284,7 +283,7 @@ fn a_report_that_cannot_be_written_concerns_no_later_one() {
 /// The default undo file of a URL lies beside the database.
 #[test]
 fn the_files_of_a_url_are_beside_its_path() {
-    let (dir, path) = fixture::damaged(&DAMAGE);
+    let (dir, path) = support::damaged(&DAMAGE);
     let host = Shell::default();
     let url = format!("lmdb:{path}");
     let (code, report) = run(&host, Subject::Named(OsStr::new(&url)), &["--repair", "--yes"]);

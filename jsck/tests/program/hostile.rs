@@ -1,7 +1,6 @@
 //! Input that never was a database, or was made to do harm. The program says what is wrong, in
 //! bounded memory. It never panics, and is never killed.
 #![cfg(unix)]
-#![allow(clippy::expect_used)]
 
 use std::fs;
 use std::io::Write;

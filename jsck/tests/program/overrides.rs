@@ -1,10 +1,8 @@
 //! Setting by hand what the meta-data should be, through the program.
-#![allow(clippy::expect_used)]
 
-mod fixture;
-
-use fixture::{damaged, jsck, lines, stdout};
 use permazen::kv::Hex;
+
+use crate::support::{damaged, jsck, lines, stdout};
 
 const FORMAT_VERSION: &str = "00005065726d617a656e00";
 /// What the reference database has recorded for storage ID 18.

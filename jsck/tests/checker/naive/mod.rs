@@ -27,7 +27,6 @@ pub(crate) fn is_healthy(pairs: &Pairs) -> bool {
 }
 
 /// The pairs that belong to objects. Empty if the schemas cannot be read.
-#[allow(dead_code, reason = "not every test that has the model needs it")]
 pub(crate) fn object_pairs(pairs: &Pairs) -> Pairs {
     let mut tables = SchemaTables::default();
     for (key, value) in pairs.range(vec![0, 1]..vec![0, 3]) {

@@ -2,7 +2,6 @@
 //! the undo file was complete before the first change, and a second repair ends clean.
 //!
 //! `PERMAZEN_KILLS` sets how often (default 40). `PERMAZEN_SEED` repeats the pauses.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,9 +1,6 @@
 //! What the program does with paths that are no files, with files that cannot be written, and with
 //! files that it only reads.
 #![cfg(unix)]
-#![allow(clippy::expect_used)]
-
-mod fixture;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +10,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fixture::{STALE_ENTRY, bytes, change, damaged, jsck, sqlite_file};
 use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use tempfile::TempDir;
+
+use crate::support::{STALE_ENTRY, bytes, change, damaged, jsck, sqlite_file};
 
 /// A directory with a named pipe, a socket and a link to a device in it. Each comes with its kind
 /// in words.

@@ -1,5 +1,4 @@
 //! One thread or several threads give the same findings in the same order.
-#![allow(clippy::expect_used)]
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

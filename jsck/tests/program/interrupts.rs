@@ -1,8 +1,5 @@
 //! Ctrl-C, at every stage of the program.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used)]
-
-mod fixture;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -11,9 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use fixture::{STALE_ENTRY, damaged, jsck};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
+
+use crate::support::{STALE_ENTRY, damaged, jsck};
 
 /// Opens a file so that writing to it never waits.
 const NONBLOCKING: i32 = 0o4000;

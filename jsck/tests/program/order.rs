@@ -4,19 +4,16 @@
 //! A small C library is compiled here. It stands between the program and the C library, and records
 //! what is written and synced.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod fixture;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixture::{STALE_ENTRY, change, damaged, sqlite_file};
+use crate::support::{STALE_ENTRY, change, damaged, sqlite_file};
 
 /// Compiles the library. Returns `None` if there is no compiler.
 fn recorder(dir: &Path) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order/record.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/record.c");
     let library = dir.join("record.so");
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])

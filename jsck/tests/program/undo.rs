@@ -1,15 +1,13 @@
 //! Undo files: their content, and the databases they are not applied to.
-#![allow(clippy::expect_used, clippy::panic)]
-
-mod fixture;
 
 use std::fs;
 use std::path::Path;
 
-use fixture::{STALE_ENTRY, bytes, damaged, jsck, stdout};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use serde_json::Value;
+
+use crate::support::{STALE_ENTRY, bytes, change, damaged, data, jsck, stdout};
 
 /// The meta-data of an object, with an unknown flag. Without it, the value is `01`.
 const SPOILED: (&str, Option<&str>) = ("2000000000000001", Some("0105"));
@@ -32,7 +30,7 @@ fn pairs(path: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
 fn set(path: &str, key: &str, value: Option<&str>) {
     let store = LmdbStore::open(path).expect("open");
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    fixture::change(&mut *kv, &[(key, value)]);
+    change(&mut *kv, &[(key, value)]);
     kv.commit().expect("commit");
 }
 
@@ -235,7 +233,7 @@ fn files_that_cannot_be_written_are_refused_at_once() {
 fn repaired_dump(dir: &Path, name: &[u8]) -> (std::path::PathBuf, std::path::PathBuf) {
     use std::os::unix::ffi::OsStrExt;
     let file = dir.join(std::ffi::OsStr::from_bytes(name));
-    let text = fs::read_to_string(fixture::data("reference/R.kv.xml")).expect("data");
+    let text = fs::read_to_string(data("reference/R.kv.xml")).expect("data");
     let stale = format!("<entry><key>{}</key></entry></entries>", STALE_ENTRY.0);
     fs::write(&file, text.replace("</entries>", &stale)).expect("write");
     let mut undo = file.clone().into_os_string();

@@ -1,15 +1,13 @@
 //! What the program prints, and when.
-#![allow(clippy::expect_used, clippy::panic)]
-
-mod fixture;
 
 use std::fs;
 use std::path::Path;
 
-use fixture::{STALE_ENTRY, bytes, change, damaged, jsck, lines, sqlite_file, stdout};
 use permazen::kv::{KvDatabase, TxOptions};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{STALE_ENTRY, bytes, change, damaged, jsck, lines, sqlite_file, stdout};
 
 /// Whether a value matches a schema. It knows the part of JSON schema that the program's schema
 /// uses.

@@ -1,14 +1,10 @@
 //! Names, values, paths and arguments that could control a terminal are never printed unchanged.
-#![allow(clippy::expect_used)]
-
-mod fixture;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fixture::{bytes, damaged, lines, stdout};
 use permazen::encoding::{EnumValue, Value};
 use permazen::escape::{Escaping, needs_escape};
 use permazen::kv::lmdb::LmdbStore;
@@ -17,6 +13,8 @@ use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
 use permazen_jsck::{Options, check};
 use tempfile::TempDir;
+
+use crate::support::{bytes, damaged, jsck, lines, stdout};
 
 /// Characters that change how the text around them is shown.
 fn hostile() -> Vec<char> {
@@ -122,7 +120,7 @@ fn hostile_database() -> (TempDir, PathBuf, String) {
 
 /// Runs the program. Checks that nothing it prints on both outputs is hostile, and returns it.
 fn shown(args: &[&str], path: &Path, code: i32) -> String {
-    let mut command = fixture::jsck(args);
+    let mut command = jsck(args);
     let output = command.arg(path).assert().code(code).get_output().clone();
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8(text).expect("UTF-8");
@@ -242,9 +240,9 @@ fn unpaired_surrogates_are_told_as_they_are() {
     };
     let entries = [entry(0xd800), entry(0xdfff)];
     let (_dir, path) = damaged(&[(&entries[0], Some("")), (&entries[1], Some(""))]);
-    let text = stdout(&mut fixture::jsck(&[&path]), 1);
+    let text = stdout(&mut jsck(&[&path]), 1);
     assert!(text.contains("d800") && text.contains("dfff"), "{text}");
-    let json = lines(&mut fixture::jsck(&["--json", &path]), 1);
+    let json = lines(&mut jsck(&["--json", &path]), 1);
     let decoded = |n: usize| json[n]["decoded_key"].as_str().expect("decoded").to_owned();
     assert!(decoded(0).contains("ud800") && decoded(1).contains("udfff"), "{json:?}");
 }

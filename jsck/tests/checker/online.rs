@@ -1,5 +1,4 @@
 //! How much an online check reads.
-#![allow(clippy::expect_used)]
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,0 +1,19 @@
+//! The program `jsck`: what it prints, what it does with files, terminals and signals, and how another
+//! program embeds it.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod embedded;
+mod escapes;
+mod files;
+mod hostile;
+mod interrupts;
+mod kills;
+mod options;
+mod order;
+mod output;
+mod overrides;
+mod terminal;
+mod undo;
