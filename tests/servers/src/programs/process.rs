@@ -35,7 +35,11 @@ impl Process {
             .spawn()
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        Process { child, out }
+        let mut process = Process { child, out };
+        // Without a test of that name the program runs nothing, and ends as if all were well.
+        let tests = process.hear("running ");
+        assert_eq!(tests, "1 test", "no test of this program is named `program`");
+        process
     }
 
     /// Says something to it.

@@ -1,0 +1,84 @@
+//! Servers that are none.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use permazen_kv_etcd::EtcdStore;
+
+/// A port at which each connection gets these bytes, and then nothing.
+fn always(answer: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 1 << 12]);
+            let _ = client.write_all(answer.as_bytes());
+            // It stays open until the client has had enough.
+            thread::spawn(move || while client.read(&mut [0]).is_ok_and(|read| read > 0) {});
+        }
+    });
+    port
+}
+
+#[test]
+fn whatever_answers_the_error_says_so() {
+    let ok = "HTTP/1.1 200 OK\r\n";
+    let chunked = format!("{ok}Transfer-Encoding: chunked\r\n\r\n");
+    let body = |json: &str| format!("{ok}Content-Length: {}\r\n\r\n{json}", json.len());
+    let fields = "a: b\r\n".repeat(100);
+    let answers = [
+        String::new(),
+        "\0\0\0\0\0\0\0\0".to_owned(),
+        "220 mail.example.com ESMTP\r\n".to_owned(),
+        format!("{ok}Content-Length: 18446744073709551615\r\n\r\n"),
+        format!("{ok}Content-Length: 99999999999999999999\r\n\r\n"),
+        format!("{ok}Content-Length: -1\r\n\r\n"),
+        format!("{ok}Content-Length: 9\r\n\r\n{{"),
+        format!("{ok}Transfer-Encoding: gzip\r\n\r\n"),
+        format!("{ok}{fields}\r\n"),
+        format!("{ok}a: {}", "b".repeat(1 << 17)),
+        format!("{chunked}ffffffffffffffff\r\n{{}}"),
+        format!("{chunked}fffffffffffffff\r\n{{}}"),
+        format!("{chunked}fffffffffffffffff\r\n"),
+        format!("{chunked}?\r\n"),
+        format!("{chunked}2\r\n{{}}"),
+        format!("{chunked}0\r\n"),
+        "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+        "HTTP/1.1 100 Continue\r\n\r\n".to_owned(),
+        "HTTP/1.1 500 Oh\r\nContent-Length: 3\r\n\r\n\0no".to_owned(),
+        body(""),
+        body("null"),
+        body("[1"),
+        body(r#"{"header":{"revision":"x"}}"#),
+        body(r#"{"header":{"revision":"99999999999999999999"}}"#),
+        body(r#"{"responses":[{"response_range":{"kvs":[{"key":"?"}]}}]}"#),
+        body(&"[".repeat(1 << 16)),
+    ];
+    for answer in answers {
+        let port = always(answer.clone());
+        // The first question is a log-in, or where the horizon is.
+        for who in ["ann:secret@", ""] {
+            let opening = EtcdStore::builder().create(false).wait(Duration::from_millis(100));
+            let opened = opening.open(&format!("etcd://{who}127.0.0.1:{port}/db"));
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains("127.0.0.1"), "{answer:?}: {error}");
+            assert!(!error.contains("secret"), "{answer:?}: {error}");
+        }
+    }
+}
+
+/// Such a name is none of a host, whoever is asked for it.
+#[test]
+fn a_host_that_does_not_exist_is_told_at_once() {
+    let open = |hosts: &str| {
+        let opening = EtcdStore::builder().wait(Duration::from_millis(100));
+        opening.open(&format!("etcd://{hosts}/db?tls=off")).unwrap_err()
+    };
+    let error = open("a..b,c..d");
+    let text = error.to_string();
+    assert!(!error.is_retryable() && text.contains("there is no host of the name"), "{text}");
+    // Another one may answer soon.
+    assert!(open(&format!("a..b,127.0.0.1:{}", always(String::new()))).is_retryable());
+}

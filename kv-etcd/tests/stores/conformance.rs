@@ -1,0 +1,39 @@
+//! The conformance suite on etcd clusters.
+
+use std::sync::OnceLock;
+
+use permazen_kv::conformance;
+use permazen_kv::testsuite::Fixture;
+use permazen_kv_etcd::EtcdStore;
+use permazen_test_servers::Etcd;
+
+fn on(cluster: Option<&Etcd>, parameters: &str) -> Fixture {
+    // Without a cluster, which was said, the tests run on another store.
+    let Some(cluster) = cluster else {
+        return Fixture::new(permazen_kv::memory::MemoryStore::new());
+    };
+    let url = format!("{}{parameters}", cluster.new_prefix());
+    let open = move || EtcdStore::open(&url).expect("a new prefix");
+    Fixture::new(open()).reopening(open)
+}
+
+fn one_member() -> Fixture {
+    on(Etcd::shared(), "")
+}
+
+conformance!(one_member, one_member);
+
+/// What is compared may be many ranges.
+fn large() -> Fixture {
+    on(Etcd::shared(), "?max_txn_ops=100000")
+}
+
+conformance!(large, large);
+
+fn three_members() -> Fixture {
+    static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
+    let flags = ["--max-txn-ops=100000", "--max-request-bytes=67108864"];
+    on(SHARED.get_or_init(|| Etcd::start(3, &flags)).as_ref(), "")
+}
+
+conformance!(three_members, three_members);

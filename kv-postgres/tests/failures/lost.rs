@@ -1,0 +1,226 @@
+//! What is said of a commit is true, whatever is lost on the way to the server.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use permazen_kv_postgres::PostgresStore;
+use permazen_test_servers::{End, Fault, Postgres, Proxy, Way};
+
+/// The same table through a proxy and without one.
+struct World {
+    proxy: Proxy,
+    through: PostgresStore,
+    direct: PostgresStore,
+}
+
+impl World {
+    fn new(server: &Postgres, wait: Duration) -> Option<World> {
+        // The server of somebody else can be anywhere.
+        if server.port() == 0 {
+            return None;
+        }
+        let proxy = Proxy::new(server.port());
+        let url = server.new_table();
+        let direct = PostgresStore::open(&url).unwrap();
+        let url = proxy.url(&url, server.port());
+        let through = PostgresStore::builder().wait(wait).open(&url).unwrap();
+        Some(World { proxy, through, direct })
+    }
+
+    /// Commits this key while these faults come. What is there afterwards is what was there before, and the key if the
+    /// commit is said to have taken place. Returns whether all faults have come.
+    fn commit(
+        &self,
+        key: String,
+        faults: impl IntoIterator<Item = (Way, usize, Fault)>,
+        expected: &mut BTreeSet<Vec<u8>>,
+    ) -> bool {
+        let mut tx = self.through.begin(&TxOptions::writing()).unwrap();
+        assert!(tx.get(key.as_bytes()).unwrap().is_none());
+        tx.put(key.as_bytes(), b"").unwrap();
+        self.proxy.fail_in_turn(faults);
+        let done = tx.commit();
+        let has_come = self.proxy.end_fault();
+        match done {
+            Ok(()) => drop(expected.insert(key.clone().into_bytes())),
+            Err(error) => assert!(error.is_retryable(), "{key}: {error}"),
+        }
+        assert_eq!(self.keys(), *expected, "{key}");
+        has_come
+    }
+
+    fn keys(&self) -> BTreeSet<Vec<u8>> {
+        let tx = self.direct.begin(&TxOptions::reading()).unwrap();
+        let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+        scan.map(|pair| pair.unwrap().0.into_owned()).collect()
+    }
+}
+
+/// Each fault at each message of a transaction, both ways.
+#[test]
+fn a_lost_connection_has_a_true_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let wait = Duration::from_secs(10);
+    let Some(world) = World::new(server, wait) else { return };
+    let mut expected = BTreeSet::new();
+    let (mut committed, mut retried) = (0, 0);
+    for way in [Way::There, Way::Back] {
+        for fault in [Fault::Lose, Fault::CutAfter] {
+            for at in 0.. {
+                assert!(at < 200, "it does not end");
+                let key = format!("{way:?} {fault:?} {at}").into_bytes();
+                // A connection is there, so that only the transaction is disturbed.
+                world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
+                world.proxy.fail(way, at, fault);
+                let done = world.through.begin(&TxOptions::writing()).and_then(|mut tx| {
+                    assert!(tx.get(&key)?.is_none());
+                    tx.put_new(&key, b"new")?;
+                    tx.put(b"last", &key)?;
+                    tx.remove(b"none")?;
+                    tx.remove_span(KeySpan::new(b"x", Some(b"y")))?;
+                    tx.commit()
+                });
+                let has_come = world.proxy.end_fault();
+                match done {
+                    Ok(()) => {
+                        committed += u64::from(has_come);
+                        expected.insert(key);
+                        expected.insert(b"last".to_vec());
+                    }
+                    Err(error) => {
+                        assert!(
+                            has_come && error.is_retryable(),
+                            "{way:?} {fault:?} {at}: {error}"
+                        );
+                        retried += 1;
+                    }
+                }
+                if !has_come {
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(world.keys(), expected);
+    // Of some the answer was lost, of some the question.
+    assert!(committed > 5 && retried > 20, "{committed} committed, {retried} not");
+}
+
+/// The commit is lost, or its answer, and so is what comes after it: the question what became of it, or its answer.
+#[test]
+fn a_lost_question_does_not_change_the_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(10)) else { return };
+    let mut expected = BTreeSet::new();
+    let mut came = [0, 0];
+    // Of the commit, the first message, or its answer.
+    for (is_sent, first) in
+        [(Way::There, 0, Fault::Lose), (Way::Back, 0, Fault::Lose)].iter().enumerate()
+    {
+        for way in [Way::There, Way::Back] {
+            for at in 0.. {
+                assert!(at < 200, "it does not end");
+                let faults = [*first, (way, at, Fault::Lose)];
+                if !world.commit(format!("{first:?} {way:?} {at}"), faults, &mut expected) {
+                    break;
+                }
+                came[is_sent] += 1;
+            }
+        }
+    }
+    assert!(came.into_iter().all(|came| came > 20), "{came:?}");
+}
+
+/// A server that does not keep to the protocol says nothing of a commit.
+#[test]
+fn strange_answers_have_a_true_outcome() {
+    let Some(server) = Postgres::shared() else { return };
+    let Some(world) = World::new(server, Duration::from_secs(1)) else { return };
+    let mut expected = BTreeSet::new();
+    for fault in [Fault::Omit, Fault::Replace] {
+        for at in 0.. {
+            assert!(at < 200, "it does not end");
+            let faults = [(Way::Back, at, fault)];
+            if !world.commit(format!("{fault:?} {at}"), faults, &mut expected) {
+                assert!(at > 6, "{at}");
+                break;
+            }
+        }
+    }
+}
+
+/// A message that stays on its way is one that is lost, after the time to wait.
+#[test]
+fn what_stalls_is_given_up_in_time() {
+    let Some(server) = Postgres::shared() else { return };
+    let wait = Duration::from_millis(300);
+    let Some(world) = World::new(server, wait) else { return };
+    let mut expected = BTreeSet::new();
+    for way in [Way::There, Way::Back] {
+        for at in (0..40).step_by(3) {
+            let key = format!("{way:?} {at}").into_bytes();
+            world.through.read(|tx| tx.get(b"").map(drop)).unwrap();
+            world.proxy.fail(way, at, Fault::Stall);
+            let done = world.through.begin(&TxOptions::writing()).and_then(|mut tx| {
+                tx.get(&key)?;
+                tx.put(&key, b"")?;
+                tx.commit()
+            });
+            world.proxy.end_fault();
+            match done {
+                Ok(()) => drop(expected.insert(key)),
+                Err(error) => assert!(error.is_retryable(), "{way:?} {at}: {error}"),
+            }
+        }
+    }
+    assert_eq!(world.keys(), expected);
+}
+
+#[test]
+fn without_a_server_the_outcome_is_unknown_and_the_wait_is_bounded() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    let store =
+        PostgresStore::builder().wait(Duration::from_millis(500)).open(&server.url()).unwrap();
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.get(b"key").unwrap();
+    tx.put(b"key", b"").unwrap();
+    server.end(End::Immediate);
+    let error = tx.commit().unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error}");
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let error = tx.get(b"key").map(drop).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    server.run();
+    // What was unknown did not take place, for nothing was sent.
+    assert!(store.read(|tx| Ok(tx.get(b"key")?.is_none())).unwrap());
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
+}
+
+/// A standby answers, and cannot say what became of a commit. The server before it comes back.
+#[test]
+fn a_standby_is_not_asked_for_ever() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    let Some(standby) = server.start_standby() else { return };
+    let proxy = Proxy::new(server.port());
+    let url =
+        format!("postgres://test@127.0.0.1:{},127.0.0.1:{}/test", proxy.port(), standby.port());
+    let store = PostgresStore::builder().wait(Duration::from_secs(20)).open(&url).unwrap();
+    for fault in [Fault::Lose, Fault::CutAfter] {
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        tx.get(b"key").unwrap();
+        tx.put(b"key", b"").unwrap();
+        // Of the commit nothing more is heard, and for a while there is only the standby.
+        proxy.fail(Way::There, 0, fault);
+        let done = std::thread::scope(|scope| {
+            let done = scope.spawn(|| tx.commit());
+            // It is away for as long as a restart takes.
+            server.end(End::Immediate);
+            server.run();
+            done.join().unwrap()
+        });
+        assert!(proxy.end_fault());
+        let error = done.unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+    }
+}

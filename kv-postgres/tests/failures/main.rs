@@ -1,0 +1,11 @@
+//! What goes wrong between a store and its server: connections that are lost or refused, servers that
+//! say nothing or nonsense, errors, and what stands between.
+#![allow(clippy::unwrap_used)]
+
+mod encrypted;
+mod lost;
+mod pooled;
+mod raised;
+mod refused;
+mod silent;
+mod strange;

@@ -1,0 +1,17 @@
+//! What a store on PostgreSQL does: as any other store, and what is its own. Also on servers that are
+//! similar, and beside Permazen for Java.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
+#[path = "../../../kv/tests/support/told.rs"]
+mod told;
+
+mod certain;
+mod conformance;
+mod counters;
+mod java;
+mod limits;
+mod new_keys;
+mod portable;
+mod settings;
+mod shared;
+mod watches;

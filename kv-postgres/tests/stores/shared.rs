@@ -1,0 +1,157 @@
+//! Threads that read one snapshot through several connections.
+
+use std::num::NonZeroUsize;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use permazen::{Permazen, PermazenObject};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvDatabaseExt, KvRead, KvWrite, TxOptions};
+use permazen_kv_postgres::{PostgresBuilder, PostgresStore};
+use permazen_test_servers::{Postgres, Proxy};
+
+const PAIRS: u32 = 5_000;
+
+/// A table of a server of our own, used by a user that nobody else is, through a proxy.
+struct World {
+    server: Postgres,
+    proxy: Proxy,
+    url: String,
+}
+
+impl World {
+    fn new() -> Option<World> {
+        let server = Postgres::start(&["fsync=off"])?;
+        let proxy = Proxy::new(server.port());
+        let url = server.new_table();
+        let url = proxy.url(&url, server.port());
+        Some(World { server, proxy, url })
+    }
+
+    fn filled(&self, builder: PostgresBuilder) -> PostgresStore {
+        let store = builder.open(&self.url).unwrap();
+        let put = |tx: &mut dyn KvWrite, number: u32| tx.put(&number.to_be_bytes(), &[0; 4]);
+        store.write(|tx| (0..PAIRS).try_for_each(|number| put(tx, number))).unwrap();
+        store
+    }
+
+    /// How many connections have a transaction open.
+    fn in_use(&self) -> usize {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'permazen' AND state <> 'idle'";
+        self.server.sql(sql).parse().unwrap()
+    }
+}
+
+/// The sum of all values, which is that of one state only if all were read in it.
+fn sum(kv: &dyn KvRead) -> u32 {
+    let pairs = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    let number = |value: &[u8]| u32::from_be_bytes(value.try_into().unwrap());
+    pairs.map(|pair| number(&pair.unwrap().1)).sum()
+}
+
+#[test]
+fn threads_read_one_state_through_several_connections() {
+    let Some(world) = World::new() else { return };
+    let store = world.filled(PostgresStore::builder());
+    // It has read already, which a certain transaction can be shared after.
+    let tx = store.begin(&TxOptions::reading().with_certainty()).unwrap();
+    assert!(tx.get(&7_u32.to_be_bytes()).unwrap().is_some());
+    let snapshot = tx.snapshot().unwrap();
+    tx.commit().unwrap();
+    assert_eq!(world.in_use(), 1);
+    let (all_ready, is_over) = (Barrier::new(4), AtomicBool::new(false));
+    world.proxy.set_delay(Duration::from_millis(2));
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut number = 0_u32;
+            while !is_over.load(Ordering::Relaxed) {
+                number += 1;
+                let key = (number * 7_919 % PAIRS).to_be_bytes();
+                store.write(|tx| tx.put(&key, &number.to_be_bytes())).unwrap();
+            }
+            number
+        });
+        let readers: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    all_ready.wait();
+                    let first = sum(&*snapshot);
+                    all_ready.wait();
+                    (first, sum(&*snapshot))
+                })
+            })
+            .collect();
+        for reader in readers {
+            assert_eq!(reader.join().unwrap(), (0, 0));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 1);
+    });
+    assert!(world.in_use() > 1, "all threads have read through one connection");
+    assert!(store.read(|tx| Ok(sum(tx) > 0)).unwrap());
+    drop(snapshot);
+    let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'permazen' AND state <> 'idle'";
+    world.server.wait_until(ended);
+    // They are used again: nobody has to connect.
+    let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'permazen'";
+    let before = world.server.sql(connections);
+    store.write(|tx| tx.put(b"key", b"")).unwrap();
+    assert_eq!(world.server.sql(connections), before);
+}
+
+#[test]
+fn half_of_the_connections_stay_for_others() {
+    let Some(world) = World::new() else { return };
+    world.proxy.set_delay(Duration::from_millis(2));
+    for (connections, expected) in [(1, 1), (4, 2)] {
+        let store = world.filled(PostgresStore::builder().connections(connections));
+        let snapshot = store.begin(&TxOptions::reading()).unwrap().snapshot().unwrap();
+        let all_ready = Barrier::new(6);
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    all_ready.wait();
+                    assert_eq!(sum(&*snapshot), 0);
+                });
+            }
+        });
+        assert_eq!(world.in_use(), expected, "of {connections}");
+        drop(snapshot);
+        drop(store);
+        world.server.wait_until(
+            "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'permazen'",
+        );
+    }
+}
+
+#[derive(PermazenObject, Debug, Clone)]
+struct Note {
+    #[permazen(indexed)]
+    text: String,
+    number: i64,
+}
+
+#[test]
+fn a_check_reads_with_several_threads() {
+    let Some(world) = World::new() else { return };
+    let store = PostgresStore::open(&world.url).unwrap();
+    let db = Permazen::builder(store.clone()).model::<Note>().build().unwrap();
+    let note = |number: i64| Note { text: format!("note {number}"), number };
+    db.write(|tx| (0..3_000).try_for_each(|number| tx.create(note(number)).map(drop))).unwrap();
+    world.proxy.set_delay(Duration::from_millis(10));
+    let threads = NonZeroUsize::new(4).unwrap();
+    let mut options = permazen_jsck::Options::default();
+    options.threads = threads;
+    let mut most = 0;
+    let report = permazen_jsck::check_database(
+        &store,
+        &options,
+        &mut |finding| assert_eq!(finding.to_string(), ""),
+        &mut |_| most = most.max(world.in_use()),
+    );
+    assert_eq!(report.unwrap().objects, 3_000);
+    assert!(most > 1, "all threads have read through one connection");
+    // Another part of the program is not kept waiting.
+    assert!(most <= 8);
+}
