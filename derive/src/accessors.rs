@@ -6,11 +6,67 @@ use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use crate::expand::{Access, conversion, referred, stored};
 use crate::names;
-use crate::object_model::{
-    DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
-};
+use crate::object_model::{DeleteAction, FieldModel, ObjectModel, Shape, ValueModel};
+use crate::types::ReferenceModel;
+use crate::values::{conversion, position, referred, stored};
+
+/// How accessors reach an object and its fields.
+pub(crate) struct Access {
+    /// A place that holds the object.
+    pub(crate) object: TokenStream,
+    /// Where the fields of the struct begin among those of the model; `None` for 0.
+    pub(crate) start: Option<TokenStream>,
+}
+
+impl Access {
+    pub(crate) fn of_model() -> Self {
+        Access { object: quote!(self.0), start: None }
+    }
+
+    /// The position of a field in the model.
+    pub(crate) fn position(&self, at: usize) -> TokenStream {
+        let at = position(at);
+        match &self.start {
+            None => quote!(#at),
+            Some(start) => quote!(#start + #at),
+        }
+    }
+}
+
+/// `PersonFields`, or the name that the struct asks for.
+pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
+    let span = names::here(model.ident.span());
+    let given = model.accessors.clone();
+    given.unwrap_or_else(|| format_ident!("{}Fields", model.ident.unraw(), span = span))
+}
+
+/// The type of the accessors, and what a handle needs from it.
+pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, visibility, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let accessors = accessors_name(model);
+    let len = position(model.fields.len());
+    let doc = format!(
+        "Accessors of [`{ident}`] objects, reached from an `Obj<{ident}>` without a detour."
+    );
+    quote! {
+        #[doc = #doc]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
+        #visibility struct #accessors<'t>(#m::Handle<'t>);
+
+        #[automatically_derived]
+        impl<'t> #m::Accessors<'t> for #accessors<'t> {
+            const LEN: ::core::primitive::usize = #len;
+            fn bind(__handle: #m::Handle<'t>) -> Self {
+                Self(__handle)
+            }
+            fn handle(&self) -> #m::Handle<'t> {
+                self.0
+            }
+        }
+    }
+}
 
 fn documented(field: &FieldModel, fallback: String) -> TokenStream {
     let docs = &field.docs;

@@ -8,7 +8,7 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 use crate::object_model::Role;
-use crate::{enums, hooks, kind, parse_object};
+use crate::{enums, hooks, kind_model, parse_object};
 
 /// The names in the first column of the tables of a section.
 fn on_page(heading: &str) -> BTreeSet<String> {
@@ -113,7 +113,7 @@ fn attributes_of_enums_and_kinds() {
             B(Obj<'t, B>),
         }
     );
-    assert_eq!(on_page("Kinds: `PermazenKind`"), told(kind::parse(&parsed(known)).1));
+    assert_eq!(on_page("Kinds: `PermazenKind`"), told(kind_model::parse(&parsed(known)).1));
 }
 
 #[test]

@@ -2,23 +2,12 @@
 
 use std::collections::HashMap;
 
-use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, LitStr};
 
 use crate::errors::Errors;
 use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Shape};
-use crate::{names, reserved, words};
-
-/// Reports a name that no type, field or index can have.
-pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
-    if !words::is_valid(name) {
-        let message = format!(
-            "`{name}` cannot be a name: a letter, `_` or `$`, then letters, digits, `_` and `$`"
-        );
-        errors.at(at, message);
-    }
-}
+use crate::{names, reserved};
 
 /// Checks that field names are distinct: on disk, as generated constants, and as accessors.
 pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {

@@ -5,9 +5,9 @@ use syn::punctuated::Punctuated;
 use syn::{Ident, Token};
 
 use crate::attribute_syntax::{self, Item};
-use crate::check;
 use crate::errors::Errors;
 use crate::exclude;
+use crate::names;
 use crate::object_model::CompositeModel;
 
 const KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
@@ -27,7 +27,7 @@ pub(crate) fn parse(item: &Item, errors: &mut Errors) -> Option<CompositeModel> 
         match item.key.to_string().as_str() {
             "name" => {
                 if let Some(text) = errors.note(item.string()) {
-                    check::name(&text.value(), &text, errors);
+                    names::check(&text.value(), &text, errors);
                     composite.span = text.span();
                     composite.name = text.value();
                 }

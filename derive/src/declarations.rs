@@ -4,11 +4,12 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use crate::evolution_attributes;
+use crate::constants::columns;
+use crate::evolution;
 use crate::exclude::{Bound, Exclude};
-use crate::expand::{columns, position, reference, stored};
-use crate::mixin;
+use crate::flattened;
 use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Role, Shape, ValueModel};
+use crate::values::{position, reference, stored};
 
 /// The constants of a model or mix-in with its declarations, those of its mix-ins included.
 pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
@@ -19,7 +20,7 @@ pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
     let composites = model.composites.iter().map(|index| composite_declaration(model, &m, index));
     let (fields, composites) = (quote!(&[#(#fields),*]), quote!(&[#(#composites),*]));
     if !model.flattened.is_empty() {
-        return mixin::declarations(model, &fields, &composites);
+        return flattened::declarations(model, &fields, &composites);
     }
     // A model without mix-ins need not say so.
     let mixins =
@@ -69,7 +70,7 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
         let list = excludes(m, &field.excludes);
         quote!(.exclude(#list))
     });
-    let evolution = evolution_attributes::declaration(model, at, field);
+    let evolution = evolution::declaration(model, at, field);
     let declared_in = declared_in(model);
     // The names of accessors can only clash with those of mix-ins, or of models that have some.
     let accessor = (model.role == Role::Mixin || !model.flattened.is_empty()).then(|| {

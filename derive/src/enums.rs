@@ -7,10 +7,9 @@ use quote::{ToTokens, quote};
 use syn::{Data, DeriveInput, Fields, Ident, LitStr, Variant};
 
 use crate::attribute_syntax;
-use crate::check;
 use crate::errors::Errors;
 use crate::evolution_attributes;
-use crate::names::Case;
+use crate::names::{self, Case};
 
 /// An enum and the identifiers of its variants.
 pub(crate) struct EnumModel {
@@ -87,7 +86,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
             }
         }
         initial(at, variant, &mut model, &mut errors);
-        check::name(&identifier, &tokens, &mut errors);
+        names::check(&identifier, &tokens, &mut errors);
         if let Some(other) = seen.insert(identifier.clone(), variant.ident.clone()) {
             let message =
                 format!("variants `{other}` and `{}` are both `{identifier}`", variant.ident);

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Lifetime;
 
-use crate::expand;
-use crate::kind::KindModel;
+use crate::allowed::allowed;
+use crate::kind_model::KindModel;
 
 /// Methods named like those of `Obj`. The derive of a mix-in refuses accessors with
 /// names of methods of `Obj`, so these hide none.
@@ -13,7 +13,7 @@ pub(crate) fn methods(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     let KindModel { ident, visibility, krate, kind, .. } = model;
     let m = quote!(#krate::__private);
     let model = quote!(#krate::model);
-    let allowed = expand::allowed();
+    let allowed = allowed();
     quote! {
         #[automatically_derived]
         #allowed

@@ -10,30 +10,38 @@
 
 mod accessors;
 mod aliases;
+mod allowed;
 mod attribute_syntax;
 #[cfg(test)]
 mod attributes_page;
 mod check;
 mod composite;
+mod constants;
 mod declarations;
 mod enums;
 mod errors;
+mod evolution;
 mod evolution_attributes;
 mod exclude;
 mod expand;
+mod flattened;
 mod hook_owner;
 mod hooks;
 mod inverse;
+mod inverse_methods;
 mod kind;
 mod kind_methods;
+mod kind_model;
 mod mixin;
 mod names;
 mod object_model;
 mod parse_object;
+mod refused;
 mod reserved;
 mod stub;
 mod types;
 mod validate;
+mod values;
 mod words;
 
 use proc_macro::TokenStream;
@@ -351,7 +359,7 @@ pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(PermazenKind, attributes(permazen))]
 pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let (model, errors) = kind::parse(&input);
+    let (model, errors) = kind_model::parse(&input);
     match errors.into_compile_errors() {
         None => kind::expand(&model),
         Some(errors) => kind::stub(&model, errors),

@@ -1,187 +1,22 @@
-//! Mix-ins: the code of one, and what a struct that flattens mix-ins has of them.
-//!
-//! The macro does not see the fields of the mix-ins that a struct flattens. It names their types,
-//! and the compiler puts declarations, accessors and constants together.
+//! The code of a mix-in. What a struct has of the mix-ins that it flattens is in `flattened.rs`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Generics, Ident};
 
-use crate::accessors;
+use crate::accessors::{self, Access, accessors_name};
+use crate::allowed::allowed;
+use crate::constants::{composite_constant, composite_type, constant_type, field_constants};
 use crate::declarations;
-use crate::expand::{self, Access, position};
+use crate::expand;
+use crate::flattened::{all_constants, as_mixin, constants, fields_type, places};
 use crate::hooks;
 use crate::names;
 use crate::object_model::{Flattened, ObjectModel, Refused};
-use crate::stub;
-use crate::types;
-
-/// `<Named as Mixin>`
-fn as_mixin(model: &ObjectModel, mixin: &Flattened) -> TokenStream {
-    // The compiler reports in some places the whole of this, and in others only the type. The same
-    // span makes the same message, which it shows once.
-    let span = mixin.ty.span();
-    let (krate, ty) = (names::located(&model.krate, span), &mixin.ty);
-    quote_spanned!(span=> <#ty as #krate::__private::Mixin>)
-}
-
-/// The same for an item that is a value. There the compiler would report at the type that it is no
-/// mix-in, and once more than for the types.
-fn value_of_mixin(model: &ObjectModel, mixin: &Flattened, item: &str) -> TokenStream {
-    let span = mixin.ty.span();
-    let (krate, of) = (names::located(&model.krate, span), as_mixin(model, mixin));
-    let item = Ident::new(item, span);
-    quote_spanned!(span=> <#of::Itself as #krate::__private::Mixin>::#item)
-}
-
-/// The accessors of a struct, which has those of its mix-ins before its own:
-/// `<Named as Mixin>::Fields<'t, DogFields<'t>>`.
-pub(crate) fn fields_type(
-    model: &ObjectModel,
-    lifetime: &TokenStream,
-    own: TokenStream,
-) -> TokenStream {
-    model.flattened.iter().fold(own, |before, flattened| {
-        let mixin = as_mixin(model, flattened);
-        let span = flattened.ty.span();
-        quote_spanned!(span=> #mixin::Fields<#lifetime, #before>)
-    })
-}
-
-/// The mix-ins of a struct with the places where they begin, starting with `before`, the place of
-/// the struct itself.
-fn places<'m>(
-    model: &'m ObjectModel,
-    before: &TokenStream,
-) -> impl Iterator<Item = (&'m Flattened, TokenStream)> + use<'m> {
-    let krate = &model.krate;
-    let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
-    let mut place = quote!(#krate::__private::Inside<#before, #fields, #composites>);
-    model.flattened.iter().map(move |mixin| {
-        let here = place.clone();
-        let of = as_mixin(model, mixin);
-        let span = mixin.ty.span();
-        let ty = quote_spanned!(span=> #of::Itself);
-        place = quote!(#krate::__private::Next<#here, #ty>);
-        (mixin, here)
-    })
-}
-
-/// `pub const NAMED: <Named as Mixin>::Constants<Dog, …> = …;` for each mix-in.
-pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
-    let (owner, krate) = (&model.ident, &model.krate);
-    let each = places(model, &quote!(())).map(|(flattened, place)| {
-        let Flattened { ident, visibility, docs, .. } = flattened;
-        let name = names::constant(&ident.unraw().to_string(), ident.span());
-        let mixin = as_mixin(model, flattened);
-        let doc = format!("The fields of `{}` that come with `{ident}`.", model.ident);
-        let docs = if docs.is_empty() { quote!(#[doc = #doc]) } else { quote!(#(#docs)*) };
-        let span = flattened.ty.span();
-        let place = names::everywhere(&place, span);
-        let ty = quote_spanned!(span=> #mixin::Constants<#owner, #place>);
-        let value = all_constants(krate, &ty, span);
-        quote! {
-            #docs
-            #visibility const #name: #ty = #value;
-        }
-    });
-    quote!(#(#each)*)
-}
-
-/// The one value of a type of constants.
-pub(crate) fn all_constants(krate: &TokenStream, ty: &TokenStream, span: Span) -> TokenStream {
-    let krate = names::located(krate, span);
-    quote_spanned!(span=> <#ty as #krate::__private::Constants>::ALL)
-}
-
-/// The declarations of a struct with those of its mix-ins.
-pub(crate) fn declarations(
-    model: &ObjectModel,
-    own_fields: &TokenStream,
-    own_composites: &TokenStream,
-) -> TokenStream {
-    let krate = &model.krate;
-    let m = quote!(#krate::__private);
-    let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
-    let blocks = blocks(krate, model.flattened.iter());
-    let mixins = mixins(krate, &quote!(#fields), &quote!(#composites), &blocks);
-    quote! {
-        const FIELDS: &'static [#m::FieldDecl] =
-            &#m::Block::fields::<{ #m::Block::count_fields(#fields, #blocks) }>(
-                #own_fields, #fields, #blocks,
-            );
-        const COMPOSITES: &'static [#m::CompositeDecl] =
-            &#m::Block::composites::<{ #m::Block::count_composites(#composites, #blocks) }>(
-                #own_composites, #fields, #blocks,
-            );
-        #mixins
-    }
-}
-
-/// What is known of each mix-in.
-fn blocks<'f>(krate: &TokenStream, flattened: impl Iterator<Item = &'f Flattened>) -> TokenStream {
-    let blocks = flattened.map(|mixin| {
-        let span = mixin.ty.span();
-        let (krate, ty) = (names::located(krate, span), &mixin.ty);
-        let of = quote_spanned!(span=> <#ty as #krate::__private::Mixin>::Itself);
-        quote_spanned!(span=> #krate::__private::Block::of::<#of>())
-    });
-    quote!(&[#(#blocks),*])
-}
-
-fn mixins(
-    krate: &TokenStream,
-    fields: &TokenStream,
-    composites: &TokenStream,
-    blocks: &TokenStream,
-) -> TokenStream {
-    let m = quote!(#krate::__private);
-    quote! {
-        const MIXINS: &'static [#m::Included] =
-            &#m::Block::mixins::<{ #m::Block::count_mixins(#blocks) }>(
-                #fields, #composites, #blocks,
-            );
-    }
-}
-
-/// The mix-ins of a struct with mistakes, for the kinds that it is a member of. Those that name a
-/// parameter of the struct are left out: Rust has no constants of them.
-pub(crate) fn mixins_of_stub(model: &ObjectModel, generics: &Generics) -> TokenStream {
-    let parameters: Vec<_> = generics.type_params().map(|parameter| &parameter.ident).collect();
-    let has_none = |flattened: &&Flattened| !types::names_any(&flattened.ty, &parameters);
-    let blocks = blocks(&model.krate, model.flattened.iter().filter(has_none));
-    mixins(&model.krate, &quote!(0), &quote!(0), &blocks)
-}
-
-/// The mix-ins of a struct, with the expression for where their fields begin.
-fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)> {
-    let own = position(model.fields.len());
-    let mut start = quote!(#own);
-    model.flattened.iter().map(move |flattened| {
-        let here = start.clone();
-        let fields = value_of_mixin(model, flattened, "FIELDS");
-        start = quote!(#here + #fields.len());
-        (flattened, here)
-    })
-}
-
-/// The fields of the struct literal in `read` that are mix-ins.
-pub(crate) fn reads(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
-    starts(model).map(|(flattened, start)| {
-        let (ident, read) = (&flattened.ident, value_of_mixin(model, flattened, "read"));
-        quote!(#ident: #read(&mut __from.after(#start))?)
-    })
-}
-
-/// The statements that write the mix-ins.
-pub(crate) fn writes(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
-    starts(model).map(|(flattened, start)| {
-        let (ident, write) = (&flattened.ident, value_of_mixin(model, flattened, "write"));
-        quote!(__to.after(#start, |__to| #write(&self.#ident, __to))?;)
-    })
-}
+use crate::refused;
+use crate::values::position;
 
 /// `NamedConstants`
 fn constants_name(model: &ObjectModel) -> Ident {
@@ -204,13 +39,13 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
 pub(crate) fn with_members(model: &ObjectModel, content: &TokenStream) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
-    let refused_constants = stub::refused_constants(model);
-    let allowed = expand::allowed();
-    let field_constants = expand::field_constants(model);
+    let refused_constants = refused::constants(model);
+    let allowed = allowed();
+    let field_constants = field_constants(model);
     let composites = model.composites.iter().enumerate();
-    let composites = composites.map(|(at, index)| expand::composite_constant(model, at, index));
+    let composites = composites.map(|(at, index)| composite_constant(model, at, index));
     let mixin_constants = constants(model);
-    let (accessors, access_name) = (expand::accessors_name(model), access_name(model));
+    let (accessors, access_name) = (accessors_name(model), access_name(model));
     let (accessors_type, access, constants_type) =
         (accessors_type(model), access(model), constants_type(model));
     let constants_name = constants_name(model);
@@ -281,14 +116,14 @@ pub(crate) fn subject(model: &ObjectModel) -> TokenStream {
 fn accessors_type(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, visibility, krate, .. } = model;
     let m = quote!(#krate::__private);
-    let accessors = expand::accessors_name(model);
+    let accessors = accessors_name(model);
     let len = position(model.fields.len());
     let access = Access {
         object: quote!(#m::Accessors::handle(&self.0)),
         start: Some(quote!(<__R as #m::Accessors<'t>>::LEN)),
     };
     let methods = methods(model, &access);
-    let allowed = expand::allowed();
+    let allowed = allowed();
     let doc =
         format!("Accessors of the fields of [`{ident}`], reached from an object without a detour.");
     quote! {
@@ -348,7 +183,7 @@ fn access(model: &ObjectModel) -> TokenStream {
         start: Some(quote!(#m::start_of::<#ident>(&self.__permazen_handle()))),
     };
     let methods = methods(model, &access);
-    let allowed = expand::allowed();
+    let allowed = allowed();
     let doc =
         format!("Accessors of the fields of [`{ident}`] in an object of any type that has them.");
     quote! {
@@ -376,7 +211,7 @@ fn methods(model: &ObjectModel, access: &Access) -> TokenStream {
     let fields = || model.fields.iter().enumerate();
     let getters = fields().map(|(at, field)| accessors::getter(model, access, at, field));
     let setters = fields().map(|(at, field)| accessors::setter(model, access, at, field));
-    let refused = stub::refused_methods(model);
+    let refused = refused::methods(model);
     quote!(#(#getters)* #(#setters)* #refused)
 }
 
@@ -399,7 +234,7 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
     let fields = model.fields.iter().enumerate().map(|(at, field)| {
         let (visibility, at) = (&field.visibility, position(at));
         let name = accessors::getter_name(&field.ident);
-        let ty = expand::constant_type(model, field, &owner);
+        let ty = constant_type(model, field, &owner);
         let doc = format!("Field `{}`.", field.name);
         let declared = quote!(#[doc = #doc] #visibility #name: #ty);
         (declared, quote!(#name: <#ty>::new(__P::FIELDS + #at)))
@@ -407,7 +242,7 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
     let composites = model.composites.iter().enumerate().map(|(at, index)| {
         let at = position(at);
         let name = in_lower_case(&names::constant(&index.name, index.span));
-        let ty = expand::composite_type(model, index, &owner);
+        let ty = composite_type(model, index, &owner);
         let doc = format!("Composite index `{}`.", index.name);
         let declared = quote!(#[doc = #doc] #visibility #name: #ty);
         (declared, quote!(#name: <#ty>::new(__P::COMPOSITES + #at)))
@@ -431,7 +266,7 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
     });
     let all = fields.chain(refused).chain(composites).chain(mixins);
     let (declared, made): (Vec<_>, Vec<_>) = all.unzip();
-    let allowed = expand::allowed();
+    let allowed = allowed();
     let doc = format!("Constants of the fields of [`{ident}`].");
     quote! {
         #[doc = #doc]

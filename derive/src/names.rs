@@ -1,11 +1,13 @@
 //! Names on disk (case rules and the name pattern), names of constants, and paths in generated code.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
-use crate::words::{camel_case, capitalized, screaming_snake_case, words};
+use crate::errors::Errors;
+use crate::words::{camel_case, capitalized, is_valid, screaming_snake_case, words};
 
 /// How names on disk are made from Rust names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +102,16 @@ pub(crate) fn constant(name: &str, span: Span) -> Ident {
         text.push('_');
     }
     Ident::new(&text, here(span))
+}
+
+/// Reports a name that no type, field or index can have.
+pub(crate) fn check(name: &str, at: impl ToTokens, errors: &mut Errors) {
+    if !is_valid(name) {
+        let message = format!(
+            "`{name}` cannot be a name: a letter, `_` or `$`, then letters, digits, `_` and `$`"
+        );
+        errors.at(at, message);
+    }
 }
 
 #[cfg(test)]

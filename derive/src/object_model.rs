@@ -7,6 +7,7 @@ use syn::{Attribute, ExprPath, Ident, LitStr, Type, Visibility};
 use crate::evolution_attributes::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
 use crate::inverse::Inverse;
+use crate::types::ReferenceModel;
 
 /// What a struct is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,13 +111,6 @@ pub(crate) struct ValueModel {
     pub(crate) allow_deleted: bool,
     pub(crate) forward_cascades: Vec<String>,
     pub(crate) inverse_cascades: Vec<String>,
-}
-
-/// What the type says about a reference.
-pub(crate) struct ReferenceModel {
-    /// The type it refers to; `None` if a type alias hides it.
-    pub(crate) target: Option<Type>,
-    pub(crate) optional: bool,
 }
 
 /// What happens to the reference when its target is deleted.

@@ -7,15 +7,16 @@ use crate::attribute_syntax::{self, Argument, Item};
 use crate::check;
 use crate::composite;
 use crate::errors::Errors;
+use crate::evolution;
 use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
 use crate::inverse;
+use crate::inverse_methods;
 use crate::names::{self, Case};
 use crate::object_model::{
-    DeleteAction, FieldModel, Flattened, ObjectModel, ReferenceModel, Refused, Role, Shape,
-    ValueModel,
+    DeleteAction, FieldModel, Flattened, ObjectModel, Refused, Role, Shape, ValueModel,
 };
-use crate::types;
+use crate::types::{self, ReferenceModel};
 
 const STRUCT_KEYS: &[&str] = &[
     "name",
@@ -159,7 +160,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
             _ => errors.push(item.unknown("a struct", STRUCT_KEYS)),
         }
     }
-    check::name(&model.name, &name_tokens, &mut errors);
+    names::check(&model.name, &name_tokens, &mut errors);
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => {
@@ -182,8 +183,8 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
     check::fields(&model.fields, &mut errors);
     check::flattened(&model, &mut errors);
     check::composites(&model, &mut errors);
-    inverse::check(&model, &mut errors);
-    evolution_attributes::check(&model, &mut errors);
+    inverse_methods::check(&model, &mut errors);
+    evolution::check(&model, &mut errors);
     (model, errors)
 }
 
@@ -243,7 +244,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
             _ => {}
         }
     }
-    check::name(&name, &name_tokens, errors);
+    names::check(&name, &name_tokens, errors);
     let evolution = FieldEvolution::of(&items, defaults.upgrade, errors);
     let validate = items.iter().find(|item| item.is("validate"));
     if let Some(item) = validate.filter(|_| model.role == Role::Mixin) {

@@ -8,21 +8,24 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Generics, Ident, parse_quote};
 
-use crate::accessors;
+use crate::accessors::{self, Access};
+use crate::allowed::allowed;
+use crate::constants::{composite_constant, field_constants};
 use crate::enums::EnumModel;
-use crate::expand::{self, Access};
-use crate::inverse;
+use crate::flattened;
+use crate::inverse_methods;
 use crate::mixin;
 use crate::names;
-use crate::object_model::{ObjectModel, Refused};
+use crate::object_model::ObjectModel;
+use crate::refused;
 
 /// The constants, accessors and implementations of a struct with mistakes, without content.
 pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
-    let accessors = expand::accessors_name(model);
-    let accessors_type = expand::accessors_type(model);
-    let fields_type = mixin::fields_type(model, &quote!('__live), quote!(#accessors<'__live>));
+    let accessors = accessors::accessors_name(model);
+    let accessors_type = accessors::accessors_type(model);
+    let fields_type = flattened::fields_type(model, &quote!('__live), quote!(#accessors<'__live>));
     // The types of the fields may name generic parameters, which the accessors do not have.
     let is_generic = !generics.params.is_empty();
     let members = (!is_generic).then(|| members(model));
@@ -33,11 +36,11 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
             impl #m::HooksOfModel for #ident {}
         }
     });
-    let mixins = mixin::mixins_of_stub(model, generics);
+    let mixins = flattened::mixins_of_stub(model, generics);
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
-    let allowed = expand::allowed();
+    let allowed = allowed();
     quote! {
         #has_hooks
         #accessors_type
@@ -77,14 +80,14 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
 /// mistake.
 fn members(model: &ObjectModel) -> TokenStream {
     let ident = &model.ident;
-    let accessors = expand::accessors_name(model);
+    let accessors = accessors::accessors_name(model);
     let mut taken = HashSet::new();
     // Constants and accessors are members of different types.
     let mut is_new = |kind: &'static str, name: &Ident| taken.insert((kind, name.to_string()));
     let mut constants = TokenStream::new();
     let mut methods = TokenStream::new();
     let constant_of = |field: &Ident| names::constant(&field.unraw().to_string(), field.span());
-    for (field, constant) in model.fields.iter().zip(expand::field_constants(model)) {
+    for (field, constant) in model.fields.iter().zip(field_constants(model)) {
         if is_new("const", &constant_of(&field.ident)) {
             constants.extend(constant);
         }
@@ -92,18 +95,18 @@ fn members(model: &ObjectModel) -> TokenStream {
     for (at, composite) in model.composites.iter().enumerate() {
         let name = names::constant(&composite.name, composite.span);
         if matches!(composite.fields.len(), 2..=4) && is_new("const", &name) {
-            constants.extend(expand::composite_constant(model, at, composite));
+            constants.extend(composite_constant(model, at, composite));
         }
     }
     for refused in &model.refused {
         if is_new("const", &constant_of(&refused.ident)) {
-            constants.extend(refused_constant(model, refused));
+            constants.extend(refused::constant(model, refused));
         }
         if is_new("fn", &accessors::getter_name(&refused.accessor)) {
-            methods.extend(refused_getter(model, refused));
+            methods.extend(refused::getter(model, refused));
         }
         if is_new("fn", &accessors::setter_name(&refused.accessor)) {
-            methods.extend(refused_setter(model, refused));
+            methods.extend(refused::setter(model, refused));
         }
     }
     let access = Access::of_model();
@@ -117,12 +120,12 @@ fn members(model: &ObjectModel) -> TokenStream {
             methods.extend(accessors::setter(model, &access, at, field));
         }
     }
-    for (inverse, method) in model.inverses.iter().zip(inverse::stubs(model)) {
+    for (inverse, method) in model.inverses.iter().zip(inverse_methods::stubs(model)) {
         if is_new("fn", &inverse.name) {
             methods.extend(method);
         }
     }
-    let allowed = expand::allowed();
+    let allowed = allowed();
     quote! {
         #allowed
         impl #ident {
@@ -155,52 +158,13 @@ fn has_each_name_once(model: &ObjectModel) -> bool {
         .all(|flattened| is_new("const", flattened.ident.unraw().to_string().to_uppercase()))
 }
 
-/// The constants of fields whose types have a mistake.
-pub(crate) fn refused_constants(model: &ObjectModel) -> TokenStream {
-    model.refused.iter().map(|refused| refused_constant(model, refused)).collect()
-}
-
-/// The accessors of fields whose types have a mistake.
-pub(crate) fn refused_methods(model: &ObjectModel) -> TokenStream {
-    let each = model.refused.iter();
-    each.flat_map(|it| [refused_getter(model, it), refused_setter(model, it)]).collect()
-}
-
-fn refused_constant(model: &ObjectModel, refused: &Refused) -> TokenStream {
-    let ObjectModel { ident: owner, krate, .. } = model;
-    let Refused { ident, visibility, ty, .. } = refused;
-    let name = names::constant(&ident.unraw().to_string(), ident.span());
-    let field_type = quote!(#krate::__private::Field<#owner, #ty, #krate::__private::Indexed>);
-    quote!(#visibility const #name: #field_type = <#field_type>::new(0);)
-}
-
-fn refused_getter(model: &ObjectModel, refused: &Refused) -> TokenStream {
-    let (krate, Refused { accessor, visibility, ty, .. }) = (&model.krate, refused);
-    let name = accessors::getter_name(accessor);
-    quote! {
-        #visibility fn #name(&self) -> #krate::__private::Result<#ty> {
-            ::core::unreachable!()
-        }
-    }
-}
-
-fn refused_setter(model: &ObjectModel, refused: &Refused) -> TokenStream {
-    let (krate, Refused { accessor, visibility, .. }) = (&model.krate, refused);
-    let name = accessors::setter_name(accessor);
-    quote! {
-        #visibility fn #name<__V>(&self, _: __V) -> #krate::__private::Result<()> {
-            ::core::unreachable!()
-        }
-    }
-}
-
 /// The implementation of a mix-in with mistakes, without content: its fields have no constants and
 /// accessors.
 pub(crate) fn mixin(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
     if generics.params.is_empty() && has_each_name_once(model) {
-        let mixins = mixin::mixins_of_stub(model, generics);
+        let mixins = flattened::mixins_of_stub(model, generics);
         return mixin::with_members(
             model,
             &quote! {

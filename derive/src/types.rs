@@ -5,7 +5,13 @@ use quote::ToTokens;
 use syn::{GenericArgument, Ident, PathArguments, Type};
 
 use crate::names;
-use crate::object_model::ReferenceModel;
+
+/// What the type says about a reference.
+pub(crate) struct ReferenceModel {
+    /// The type it refers to; `None` if a type alias hides it.
+    pub(crate) target: Option<Type>,
+    pub(crate) optional: bool,
+}
 
 /// The last segment of the path `ty`, with its type arguments; `None` if `ty` is not a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
