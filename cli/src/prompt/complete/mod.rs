@@ -1,23 +1,20 @@
 //! What could be typed next: commands, words of the language, names, IDs and values.
 //!
 //! `tokens.rs` cuts what is typed into pieces, `statement.rs` says what could follow in a statement,
-//! and `values.rs` reads IDs and values, in a transaction of its own and at most [`MOST_STEPS`] of
-//! them.
+//! and `values.rs` reads IDs and values, in a transaction of its own and at most a
+//! few of them.
 
 mod statement;
 mod tokens;
 mod values;
 
-use permazen_query::parse::{begins_statement, words};
+use permazen_query::parse::begins_statement;
 use permazen_query::text::is_hidden;
 
 use crate::commands;
 use crate::session::Session;
 
 use tokens::tokens;
-
-/// How many entries or objects are read.
-const MOST_STEPS: usize = 50;
 
 /// What could stand instead of the end of a text.
 #[derive(Debug, Default)]
@@ -38,7 +35,7 @@ pub(super) fn complete(text: &str, session: &Session) -> Completion {
     }
     let mut start = last.map_or(text.len(), |token| token.start);
     let candidates = match before.first() {
-        None => statements().chain(commands::names()).map(str::to_owned).collect(),
+        None => statement::statements().chain(commands::names()).map(str::to_owned).collect(),
         Some(first) if begins_statement(first.text) => {
             // A Ctrl-C from before is not for this.
             let _working = session.interrupt.work();
@@ -73,9 +70,4 @@ fn fitting(mut candidates: Vec<String>, typed: &str) -> Vec<String> {
         candidates.retain(|candidate| candidate.to_lowercase().starts_with(&typed));
     }
     candidates
-}
-
-/// The words that begin statements.
-fn statements() -> impl Iterator<Item = &'static str> {
-    words().filter(|word| begins_statement(word))
 }

@@ -11,7 +11,12 @@ use permazen_query::parse::{begins_statement, words};
 use permazen_query::text::quoted_name;
 
 use super::tokens::Token;
-use super::{statements, values};
+use super::values;
+
+/// The words that begin statements.
+pub(super) fn statements() -> impl Iterator<Item = &'static str> {
+    words().filter(|word| begins_statement(word))
+}
 
 /// What could follow after these pieces, of which the first begins a statement. `typed` is the beginning
 /// of it.

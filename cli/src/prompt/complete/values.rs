@@ -10,7 +10,8 @@ use permazen::{ObjId, StorageId};
 use permazen_query::parse_literal;
 use permazen_query::text::{literal, quoted_name, value_of};
 
-use super::MOST_STEPS;
+/// How many entries or objects are read.
+const MOST_STEPS: usize = 50;
 
 /// The IDs of the first objects that begin with what is typed after `@`.
 pub(super) fn ids(typed: &str, transaction: &Transaction<'_>) -> Vec<String> {
