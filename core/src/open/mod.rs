@@ -43,6 +43,7 @@ mod detect;
 mod error;
 mod files;
 mod kind;
+mod opening;
 #[cfg(any(feature = "etcd", feature = "postgres"))]
 mod server;
 mod xml_dump;
@@ -67,6 +68,7 @@ use self::kind::{SCHEMES, Scheme};
 
 pub use self::error::OpenError;
 pub use self::kind::StoreKind;
+pub use self::opening::Opening;
 pub use self::xml_dump::XmlDump;
 
 /// Opens the store with this name for reading.
@@ -77,96 +79,7 @@ pub fn open(name: impl AsRef<OsStr>) -> Result<OpenStore, OpenError> {
     Opening::new().open(name)
 }
 
-/// How to open a store.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use permazen::open::Opening;
-///
-/// # let dir = tempfile::tempdir()?;
-/// # let path = dir.path().join("db");
-/// # let url = format!("lmdb:{}", path.display());
-/// # if cfg!(feature = "lmdb") {
-/// let opening = Opening::new().create(true).wait(Duration::from_secs(5));
-/// let store = opening.open(&url)?;
-/// assert_eq!(store.path(), Some(&*path));
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-pub struct Opening {
-    write: bool,
-    create: bool,
-    kind: Option<StoreKind>,
-    wait: Option<Duration>,
-    checks: bool,
-    postgres: Vec<(String, String)>,
-}
-
 impl Opening {
-    /// Opens for reading, and waits as long as each kind of store does by itself.
-    pub fn new() -> Self {
-        Opening::default()
-    }
-
-    /// Whether to open for writing too; off unless set. A store in memory can always be written.
-    #[must_use]
-    pub fn write(mut self, write: bool) -> Self {
-        self.write = write;
-        self
-    }
-
-    /// Whether to create what is missing, and open for writing; off unless set. What is created
-    /// must have a kind: by its URL, or by [`kind`](Self::kind).
-    #[must_use]
-    pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
-        self
-    }
-
-    /// Takes every name to be the path of a store of this kind, also one that looks like a URL.
-    #[must_use]
-    pub fn kind(mut self, kind: StoreKind) -> Self {
-        self.kind = Some(kind);
-        self
-    }
-
-    /// How long to wait for others: when opening, and in each transaction whose
-    /// [`TxOptions::wait`] is not set.
-    #[must_use]
-    pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = Some(wait);
-        self
-    }
-
-    /// Whether the file of an LMDB environment may be damaged, as tools must expect; off unless set. A damaged file
-    /// then never ends the process. See `LmdbBuilder::checks` of [`permazen_kv`](crate::kv) for what that costs.
-    /// Other stores do without.
-    #[must_use]
-    pub fn checks(mut self, checks: bool) -> Self {
-        self.checks = checks;
-        self
-    }
-
-    /// A parameter for stores on PostgreSQL, as in their URLs: how many connections there are (`connections`), what the
-    /// server calls this program (`application_name`), files with certificates, and all others of the guide's page
-    /// about servers. What the URL says itself counts more, and the environment counts less. Other stores do without.
-    ///
-    /// ```
-    /// use permazen::open::Opening;
-    ///
-    /// let opening = Opening::new().write(true);
-    /// let opening = opening.postgres_setting("connections", "4").postgres_setting("schema", "music");
-    /// opening.open("memory:")?;
-    /// # Ok::<(), permazen::open::OpenError>(())
-    /// ```
-    #[must_use]
-    pub fn postgres_setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.postgres.push((name.into(), value.into()));
-        self
-    }
-
     /// Opens the store with this name: a path or a URL, see [the module](self).
     ///
     /// # Errors

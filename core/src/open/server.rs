@@ -6,8 +6,9 @@ use permazen_kv::{
     Capabilities, Counters, KvDatabase, KvError, KvTransaction, Statistics, TxOptions, Warning,
 };
 
+use super::error::OpenError;
 use super::kind::StoreKind;
-use super::{OpenError, Opening};
+use super::opening::Opening;
 
 /// A store on servers, which may be open for reading only.
 #[derive(Debug)]

@@ -36,6 +36,29 @@ pub struct LmdbBuilder {
     checks: bool,
 }
 
+impl LmdbStore {
+    /// Opens the environment in the directory `path`, which must exist.
+    ///
+    /// # Errors
+    /// See [`LmdbBuilder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        LmdbBuilder::default().open(path)
+    }
+
+    /// Opens the environment in the directory `path`. Creates both if they are missing.
+    ///
+    /// # Errors
+    /// See [`LmdbBuilder::open`].
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self> {
+        LmdbBuilder::default().create(true).open(path)
+    }
+
+    /// Options for opening an environment.
+    pub fn builder() -> LmdbBuilder {
+        LmdbBuilder::default()
+    }
+}
+
 impl Default for LmdbBuilder {
     fn default() -> Self {
         let options = Options {
