@@ -89,22 +89,19 @@ impl Api {
         path: &str,
     ) {
         let full = [before, &[name.to_string()]].concat();
-        let Some(absolute) = self.sources.absolute(module, &full) else {
-            let known_as = known_as.unwrap_or(name);
+        let known_as = known_as.unwrap_or(name);
+        let Some(declared) = self.sources.declaring(module, &full) else {
             self.line(format!("{path}::{known_as} = {}", full.join("::")));
             return;
         };
-        let known_as = known_as.unwrap_or(name);
-        let declared = self.sources.declaring(&absolute, &mut BTreeSet::new());
         let items = self.files[&declared].items.clone();
-        let is_module = declared.last() == absolute.last()
-            && !self.sources.0[&declared].declares.contains(absolute.last().expect("a name"));
+        let is_module = declared.last().is_some_and(|last| last == name)
+            && !self.sources.0[&declared].declares.contains(name);
         if is_module {
             self.module(&declared, &items, &format!("{path}::{known_as}"));
             return;
         }
-        let name = absolute.last().expect("a path has an end");
-        let found = items.iter().filter(|item| name_of(item).is_some_and(|of| of == *name));
+        let found = items.iter().filter(|item| name_of(item).is_some_and(|of| of == name));
         let found: Vec<_> = found.collect();
         if found.is_empty() {
             // Made by a macro: its name is all there is to see.
@@ -217,9 +214,8 @@ impl Api {
             Some((import, _)) => [&import[..], names.get(1..)?].concat(),
             None => names.clone(),
         };
-        let absolute = self.sources.absolute(module, &full)?;
-        let declared = self.sources.declaring(&absolute, &mut BTreeSet::new());
-        self.public.get(&(declared, absolute.last()?.clone())).cloned()
+        let declared = self.sources.declaring(module, &full)?;
+        self.public.get(&(declared, full.last()?.clone())).cloned()
     }
 
     fn line(&mut self, line: String) {

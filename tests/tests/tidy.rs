@@ -38,24 +38,28 @@ fn modules_of_core_use_only_those_below_them() {
 #[test]
 fn circles_between_files_are_those_that_are_listed() {
     let list = std::fs::read_to_string(root().join("tests/tests/circles.txt")).expect("the list");
-    let crates = [
-        ("kv", "kv/src"),
-        ("kv-postgres", "kv-postgres/src"),
-        ("kv-etcd", "kv-etcd/src"),
-        ("core", "core/src"),
-        ("cli", "cli/src"),
-        ("jsck", "jsck/src"),
-        ("ledger", "ledger/src"),
-        ("query", "query/src"),
-    ];
-    for (name, src) in crates {
+    let folders = std::fs::read_dir(root()).expect("the root");
+    let folders = folders.map(|entry| entry.expect("an entry").path());
+    let crates: Vec<PathBuf> =
+        folders.filter(|folder| folder.join("src/lib.rs").exists()).collect();
+    assert!(crates.len() >= 9, "{crates:?}");
+    let mut wrong = String::new();
+    for folder in crates {
+        let name = folder.file_name().expect("a name").to_string_lossy();
         let named: BTreeSet<BTreeSet<String>> = list
             .split("\n\n")
             .filter(|circle| circle.starts_with(&format!("{name}: ")))
             .map(|circle| circle.lines().skip(1).map(|file| file.trim().to_owned()).collect())
             .collect();
-        assert_eq!(Crate::read(&root().join(src)).circles(), named, "circles of {name}");
+        let circles = Crate::read(&folder.join("src")).circles();
+        for (what, circle) in (circles.difference(&named).map(|circle| ("not listed", circle)))
+            .chain(named.difference(&circles).map(|circle| ("no circle", circle)))
+        {
+            let files: Vec<_> = circle.iter().map(String::as_str).collect();
+            wrong.push_str(&format!("\n{name}, {what}:\n    {}\n", files.join("\n    ")));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// The map names files and folders by their paths from the root, from a `src` folder, or from `core/src/object`.

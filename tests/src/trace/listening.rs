@@ -1,7 +1,6 @@
 //! Listeners and callbacks that record what they are told.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use permazen::ObjId;
 use permazen::object::{
@@ -11,60 +10,12 @@ use permazen::object::{
 use permazen::schema::{ResolvedField, ResolvedKind};
 use serde_json::{Value, json};
 
+use super::event_log::EventLog;
 use super::objects::{Context, Tx, storage_id};
 use super::operations::perform;
 use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::{Text, field_text, object_texts};
-
-/// What listeners and callbacks were told since the last look, and how often each listener acts yet.
-#[derive(Debug, Clone, Default)]
-pub struct EventLog {
-    told: Arc<Mutex<Vec<Value>>>,
-    left: Arc<Mutex<ActsLeft>>,
-}
-
-/// How often each listener acts yet, by its name.
-pub type ActsLeft = BTreeMap<String, u64>;
-
-impl EventLog {
-    pub fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(super) fn add(&self, event: Value) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(event);
-    }
-
-    pub fn acts_left(&self) -> ActsLeft {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Continues as if only these events had been told since listeners could act that often.
-    pub fn told_instead(&self, events: &[Value], left: ActsLeft) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = events.to_vec();
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = left;
-        for name in events.iter().filter_map(|event| event.get("listener")?.as_str()) {
-            self.acts(name);
-        }
-    }
-
-    fn set_acts(&self, name: &str, times: u64) {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), times);
-    }
-
-    /// Whether the listener acts once more.
-    fn acts(&self, name: &str) -> bool {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        match left.get_mut(name) {
-            Some(left) if *left > 0 => {
-                *left -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-}
 
 /// What a listener does after it was told something.
 struct Reaction {

@@ -5,6 +5,7 @@
 //! recorded histories, or make new ones, use this module.
 
 pub mod deletion;
+pub mod event_log;
 pub mod index_rows;
 mod index_views;
 pub mod listening;

@@ -12,7 +12,7 @@ use permazen::object::{
 use permazen::schema::{ResolvedField, ResolvedKind, SchemaModel, SchemaRemoval};
 use permazen::{ObjId, StorageId};
 
-use super::listening::EventLog;
+use super::event_log::EventLog;
 use super::refusal::{Answer, Refusal};
 use super::step::{Bound, Bounds, Header, Step};
 use super::text::{Text, encoding_of, field_text, value_of};

@@ -9,7 +9,7 @@ use permazen::object::{Database, Transaction, TransactionConfig};
 use permazen::schema::{SchemaModel, SchemaRemoval};
 use permazen_tests::digest::{self, Lines};
 use permazen_tests::outcome::{Outcome, Stop, fail};
-use permazen_tests::trace::listening::EventLog;
+use permazen_tests::trace::event_log::EventLog;
 use permazen_tests::trace::objects::{Context, Tx, configuration};
 use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};

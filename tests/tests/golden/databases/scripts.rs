@@ -14,7 +14,7 @@ use super::answers::Script;
 use super::forms::{self, Form};
 use super::objects::reading;
 use crate::report::{Outcome, Report, fail, same, same_text};
-use permazen_tests::trace::listening::EventLog;
+use permazen_tests::trace::event_log::EventLog;
 use permazen_tests::trace::objects::{Context, Place, Tx};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::events;
 use crate::report::{Outcome, Stop, fail, same, same_text};
 use permazen_tests::trace::deletion::{self, Refused};
-use permazen_tests::trace::listening::EventLog;
+use permazen_tests::trace::event_log::EventLog;
 use permazen_tests::trace::objects::{Context, Tx, configuration};
 use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};
