@@ -14,7 +14,7 @@ use permazen::kv::{
 };
 use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
 
-use crate::failures::{all_pairs, config};
+use crate::failures::{all_pairs, config, planned};
 use crate::support::*;
 
 /// A store that removes each pair as soon as it was shown, as LMDB does. If that fails in the middle, some
@@ -158,10 +158,6 @@ fn stores() -> [(Arc<dyn KvDatabase>, Faults); 2] {
     let faults = [first.faults(), second.faults()];
     let [of_first, of_second] = faults;
     [(Arc::new(first), of_first), (Arc::new(RemovesAtOnce(second)), of_second)]
-}
-
-fn planned() -> KvError {
-    KvError::InvalidArgument("planned failure".to_owned())
 }
 
 /// The object that is deleted.

@@ -59,7 +59,7 @@ fn watch_everything(tx: &Transaction<'_>) {
     tx.on_delete(holders, Arc::new(|_, _, _| Ok(()))).unwrap();
 }
 
-fn planned() -> KvError {
+pub(crate) fn planned() -> KvError {
     KvError::InvalidArgument("planned failure".to_owned())
 }
 

@@ -8,12 +8,6 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-fn number(n: u16) -> ObjId {
-    let mut bytes = [0x0a, 0, 0, 0, 0, 0, 0, 0];
-    bytes[6..].copy_from_slice(&n.to_be_bytes());
-    ObjId::from_bytes(bytes).unwrap()
-}
-
 /// How a set is made: by value of an index, from given IDs, or from other sets.
 #[derive(Debug, Clone)]
 enum Plan {

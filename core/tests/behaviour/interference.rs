@@ -51,10 +51,6 @@ fn new() -> String {
     )
 }
 
-fn b(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
 /// Content in every field of an object that both schemas have. It refers to B1 to B4.
 fn fill(tx: &Transaction<'_>, id: ObjId, n: i32) {
     set(tx, id, "n", int(n));

@@ -11,7 +11,7 @@ use permazen::object::{
     ChangeKind, CopyOptions, Error, FieldChange, IdMap, Migrate, ObjectBuilder, Result,
     Transaction, Watch,
 };
-use permazen::{Counter, ObjId, Permazen, PermazenObject, Ref, StorageId, Tx};
+use permazen::{Counter, Permazen, PermazenObject, Ref, StorageId, Tx};
 
 use crate::support::*;
 
@@ -231,10 +231,6 @@ const ALL: &str = r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType na
 </ObjectType></Schema>"#;
 
 const WATCHED: [u32; 8] = [20, 21, 22, 24, 26, 28, 30, 33];
-
-fn b(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
 
 fn to_b(numbers: &[u8]) -> Vec<Value> {
     numbers.iter().map(|n| Value::Ref(b(*n))).collect()

@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{
     CopyOptions, Database, Error, IdFilter, IdMap, Migrate, MissingTargets, ObjectBuilder,
@@ -37,10 +36,6 @@ fn narrow() -> String {
 }
 
 const NOTHING: [&str; 0] = [];
-
-fn b(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
 
 fn put(tx: &Transaction<'_>, n: u8, field: &str, value: i32) -> Result<()> {
     tx.set(a(n), field, &int(value), Migrate::No)

@@ -17,10 +17,6 @@ const NODES: &str = r#"<Schema>
 </ObjectType>
 </Schema>"#;
 
-fn b(n: u8) -> ObjId {
-    id(&format!("0b000000000000{n:02x}"))
-}
-
 fn forward(field: u32) -> PathStep {
     PathStep::Forward(sid(field))
 }

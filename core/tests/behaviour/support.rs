@@ -134,6 +134,11 @@ pub(crate) fn a(n: u8) -> ObjId {
     ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
+/// Another one, of type 11.
+pub(crate) fn b(n: u8) -> ObjId {
+    ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
+}
+
 /// A reference to [`a`].
 pub(crate) fn to_a(n: u8) -> Value {
     Value::Ref(a(n))
@@ -384,4 +389,11 @@ pub(crate) fn count_created(tx: &Transaction<'_>) -> Arc<Mutex<u32>> {
     };
     tx.on_create(sid(10), Arc::new(listener)).unwrap();
     told
+}
+
+/// Like [`a`], with numbers of two bytes.
+pub(crate) fn number(n: u16) -> ObjId {
+    let mut bytes = [0x0a, 0, 0, 0, 0, 0, 0, 0];
+    bytes[6..].copy_from_slice(&n.to_be_bytes());
+    ObjId::from_bytes(bytes).unwrap()
 }

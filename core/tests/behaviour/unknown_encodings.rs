@@ -178,7 +178,7 @@ fn refused<T: std::fmt::Debug>(result: std::result::Result<T, Error>, of: &str) 
     }
 }
 
-/// The error names every place. `core/tests/schemas.rs` lists them.
+/// The error names every place. `core/tests/schemas/essentials.rs` lists them.
 #[test]
 fn unless_asked_for_unknown_encodings_are_refused() {
     let both = Both::new();

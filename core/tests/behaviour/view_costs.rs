@@ -2,16 +2,9 @@
 
 use std::ops::Bound;
 
-use permazen::ObjId;
 use permazen::object::Migrate;
 
 use crate::support::*;
-
-fn number(n: u16) -> ObjId {
-    let mut bytes = [0x0a, 0, 0, 0, 0, 0, 0, 0];
-    bytes[6..].copy_from_slice(&n.to_be_bytes());
-    ObjId::from_bytes(bytes).unwrap()
-}
 
 #[test]
 fn an_index_step_is_one_entry() {

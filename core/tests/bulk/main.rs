@@ -1,10 +1,7 @@
-//! Creating many objects at once: in a transaction, and in a new database. Both give what creating
-//! one after the other gives.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+//! Many objects at once: creating them, copying them, and objects as XML.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "tests")]
 
-mod create_many;
-mod failures;
-mod loader;
-mod models;
-mod others;
-mod together;
+#[cfg(feature = "derive")]
+mod copies;
+mod creating;
+mod object_xml;

@@ -12,7 +12,7 @@ use permazen::{ObjId, ObjIdGenerator, StorageId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{any_decimal, any_instant, any_long, any_string, any_uuid, any_zoned};
+use super::support::{any_decimal, any_instant, any_long, any_string, any_uuid, any_zoned};
 
 /// An encoding and two of its values.
 type Sample = (Arc<dyn Encoding>, Value, Value);

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::samples::{self, colors, find, reference};
-use super::{
+use super::support::{
     any_decimal, any_instant, any_integer, any_ints, any_ipv6, any_local_date, any_local_date_time,
     any_local_time, any_long, any_offset, any_offset_date_time, any_string, any_uuid, any_zone,
     any_zoned,

@@ -14,7 +14,7 @@ use permazen::encoding::{
 };
 use permazen::{ObjId, ObjIdGenerator, StorageId};
 
-use super::{check_text, check_value, encoded};
+use super::support::{check_text, check_value, encoded};
 
 #[test]
 fn mail_addresses_equal_what_is_read_of_them() {

@@ -1,0 +1,7 @@
+//! What pending writes change, by object and field.
+
+mod costs;
+mod examples;
+mod naive;
+mod random;
+mod world;

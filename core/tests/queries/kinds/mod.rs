@@ -1,0 +1,12 @@
+//! Mix-ins and kinds: fields that models share, and sets of models as types.
+
+mod accessors;
+mod evolution;
+mod generic;
+mod mistakes;
+mod models;
+mod nested;
+mod queries;
+mod random;
+mod schemas;
+mod uniqueness;
