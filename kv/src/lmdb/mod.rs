@@ -44,6 +44,7 @@ mod replaced_files;
 mod reserve;
 mod transaction;
 mod tree;
+mod tree_record;
 mod writer;
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 //! Pages of a tree, read where LMDB has mapped them. A step within a page then costs a few
 //! instructions, where a call of LMDB costs a hundred.
 //!
-//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`.
+//! Whatever is in a page, reading it stays inside it. What LMDB does not write is `None`. `file/page.rs` checks a
+//! page as a whole.
 
 /// The head of a page, where a page number has 64 bits: number, padding, flags, bounds of the free space. The
 /// places of its nodes follow.
 pub(super) const HEAD: usize = 16;
+/// Where the flags and the bounds are in the head.
+pub(super) const KIND: usize = 10;
+pub(super) const LOWER: usize = 12;
+pub(super) const UPPER: usize = 14;
 /// The flags of a branch and of a leaf that are no part of a transaction that writes.
-pub(super) const BRANCH: u16 = 0x01;
-pub(super) const LEAF: u16 = 0x02;
+const BRANCH: u16 = 0x01;
+const LEAF: u16 = 0x02;
 
 /// In a leaf: size of the value, flags, size of the key. The key and the value follow. In a branch, the
 /// number of the page below is in place of the first two.
@@ -16,9 +21,11 @@ pub(super) const NODE_HEAD: usize = 8;
 /// The value is in this page.
 const HERE: u16 = 0;
 /// The value is on its own pages.
-pub(super) const BIG: u16 = 0x01;
+const BIG: u16 = 0x01;
+/// The value is the record of a database.
+const DATABASE: u16 = 0x02;
 /// The flag of the first of the pages that a value has for itself.
-pub(super) const OVERFLOW: u16 = 0x04;
+const OVERFLOW: u16 = 0x04;
 
 /// A page of the version that a read-only transaction sees.
 #[derive(Clone, Copy)]
@@ -27,6 +34,27 @@ pub(super) struct Page<'t> {
     /// The places of its nodes in the page; at least one.
     places: &'t [[u8; 2]],
     pub(super) is_leaf: bool,
+}
+
+/// Why bytes are no page that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoPage {
+    /// It is no page of a tree.
+    OfTree,
+    /// The bounds of its free space are impossible.
+    Bounds,
+    /// It has no nodes.
+    Empty,
+}
+
+/// A node of a page: in a branch, a key and the page below it; in a leaf, a pair.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'t> {
+    head: [u8; NODE_HEAD],
+    /// The key as it is stored.
+    pub(super) key: &'t [u8],
+    /// What follows in the page.
+    rest: &'t [u8],
 }
 
 /// A pair of a leaf.
@@ -61,23 +89,24 @@ fn unit_of_maps() -> usize {
 
 impl<'t> Page<'t> {
     #[inline]
-    pub(super) fn parse(bytes: &'t [u8]) -> Option<Self> {
-        let is_leaf = match u16_at(bytes, 10)? {
-            LEAF => true,
-            BRANCH => false,
-            _ => return None,
+    pub(super) fn parse(bytes: &'t [u8]) -> Result<Self, NoPage> {
+        let is_leaf = match u16_at(bytes, KIND) {
+            Some(LEAF) => true,
+            Some(BRANCH) => false,
+            _ => return Err(NoPage::OfTree),
         };
-        let (lower, upper) = (usize::from(u16_at(bytes, 12)?), usize::from(u16_at(bytes, 14)?));
+        let bound = |at| u16_at(bytes, at).map(usize::from).ok_or(NoPage::Bounds);
+        let (lower, upper) = (bound(LOWER)?, bound(UPPER)?);
         if lower > upper || upper > bytes.len() {
-            return None;
+            return Err(NoPage::Bounds);
         }
-        let (places, _) = bytes.get(HEAD..lower)?.as_chunks();
-        (!places.is_empty()).then_some(Page { bytes, places, is_leaf })
+        let (places, _) = bytes.get(HEAD..lower).ok_or(NoPage::Bounds)?.as_chunks();
+        if places.is_empty() { Err(NoPage::Empty) } else { Ok(Page { bytes, places, is_leaf }) }
     }
 
     /// The key of a node, as it is stored.
     pub(super) fn stored_key(self, index: usize) -> Option<&'t [u8]> {
-        Some(self.node(index)?.1)
+        Some(self.node(index)?.key)
     }
 
     /// How many nodes there are; at least one.
@@ -92,14 +121,19 @@ impl<'t> Page<'t> {
         number_at(self.bytes, 0).unwrap_or(0)
     }
 
-    /// The head of a node, its key, and what follows in the page.
+    /// Where a node is in the page.
     #[inline]
-    fn node(self, index: usize) -> Option<([u8; NODE_HEAD], &'t [u8], &'t [u8])> {
-        let place = usize::from(u16::from_ne_bytes(*self.places.get(index)?));
-        let (head, rest) = self.bytes.get(place..)?.split_first_chunk::<NODE_HEAD>()?;
+    pub(super) fn place(self, index: usize) -> Option<usize> {
+        Some(usize::from(u16::from_ne_bytes(*self.places.get(index)?)))
+    }
+
+    #[inline]
+    pub(super) fn node(self, index: usize) -> Option<Node<'t>> {
+        let (head, rest) =
+            self.bytes.get(self.place(index)?..)?.split_first_chunk::<NODE_HEAD>()?;
         let [.., a, b] = *head;
-        let (stored, rest) = rest.split_at_checked(usize::from(u16::from_ne_bytes([a, b])))?;
-        Some((*head, stored, rest))
+        let (key, rest) = rest.split_at_checked(usize::from(u16::from_ne_bytes([a, b])))?;
+        Some(Node { head: *head, key, rest })
     }
 
     /// Which of the nodes, from `from` on, is the first whose key is not `before`. If there is none, as many
@@ -117,7 +151,7 @@ impl<'t> Page<'t> {
             let middle = (low + high) / 2;
             let is_before = match self.key_head(middle).and_then(&by_head) {
                 Some(is_before) => is_before,
-                None => before(self.node(middle)?.1),
+                None => before(self.node(middle)?.key),
             };
             if is_before { low = middle + 1 } else { high = middle }
         }
@@ -127,7 +161,7 @@ impl<'t> Page<'t> {
     /// The first eight bytes of a key; `None` if it has less.
     #[inline]
     fn key_head(self, index: usize) -> Option<u64> {
-        let place = usize::from(u16::from_ne_bytes(*self.places.get(index)?));
+        let place = self.place(index)?;
         let [.., x, y, a, b, c, d, e, f, g, h] = *self.bytes.get(place..)?.first_chunk::<16>()?;
         (u16::from_ne_bytes([x, y]) >= 8).then_some(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }
@@ -135,43 +169,77 @@ impl<'t> Page<'t> {
     /// In a branch, the number of the page below a node.
     #[inline]
     pub(super) fn child(self, index: usize) -> Option<u64> {
-        let ([a, b, c, d, e, f, ..], ..) = self.node(index)?;
-        let low = u64::from(u32::from_ne_bytes([a, b, c, d]));
-        Some(low | u64::from(u16::from_ne_bytes([e, f])) << 32)
+        Some(self.node(index)?.child())
     }
 
     /// In a leaf, a pair.
     #[inline]
     pub(super) fn pair(self, index: usize) -> Option<InLeaf<'t>> {
-        let ([a, b, c, d, e, f, ..], stored, rest) = self.node(index)?;
-        let value = match u16::from_ne_bytes([e, f]) {
-            HERE => Some(rest.get(..u32::from_ne_bytes([a, b, c, d]) as usize)?),
+        let node = self.node(index)?;
+        let value = match node.flags() {
+            HERE => Some(node.rest.get(..node.value_len() as usize)?),
             BIG => None,
             _ => return None,
         };
-        Some(InLeaf { stored, value })
+        Some(InLeaf { stored: node.key, value })
+    }
+}
+
+impl<'t> Node<'t> {
+    /// In a branch, the number of the page below.
+    #[inline]
+    pub(super) fn child(&self) -> u64 {
+        u64::from(self.value_len()) | u64::from(self.flags()) << 32
     }
 
-    /// In a leaf, the first of the pages on which a value is, and the length of the value; `None` if the value
-    /// is in the leaf.
-    pub(super) fn elsewhere(self, index: usize) -> Option<(u64, usize)> {
-        let ([a, b, c, d, e, f, ..], _, rest) = self.node(index)?;
-        let len = usize::try_from(u32::from_ne_bytes([a, b, c, d])).ok()?;
-        (u16::from_ne_bytes([e, f]) == BIG).then_some((number_at(rest, 0)?, len))
+    /// In a leaf, the length of the value, which may be on other pages.
+    #[inline]
+    pub(super) fn value_len(&self) -> u32 {
+        let [a, b, c, d, ..] = self.head;
+        u32::from_ne_bytes([a, b, c, d])
+    }
+
+    #[inline]
+    fn flags(&self) -> u16 {
+        let [_, _, _, _, e, f, ..] = self.head;
+        u16::from_ne_bytes([e, f])
+    }
+
+    /// In a leaf, the bytes in the page that represent the value.
+    pub(super) fn data(&self) -> Option<&'t [u8]> {
+        match self.flags() {
+            BIG => self.rest.get(..8),
+            HERE | DATABASE => self.rest.get(..self.value_len() as usize),
+            _ => None,
+        }
+    }
+
+    /// In a leaf, the first page of a value that is not in the leaf.
+    pub(super) fn overflow(&self) -> Option<u64> {
+        if self.flags() == BIG { number_at(self.rest, 0) } else { None }
+    }
+
+    /// In a leaf, whether the value is the record of a database.
+    pub(super) fn is_database(&self) -> bool {
+        self.flags() == DATABASE
     }
 }
 
 /// How many pages the value has for itself that begins on page `number`, whose first bytes are `head`; `None` if no
 /// value begins there.
 pub(super) fn overflow_count(head: &[u8], number: u64) -> Option<u64> {
-    let fits = number_at(head, 0)? == number && u16_at(head, 10)? == OVERFLOW;
-    let count = u32::from_ne_bytes(*head.get(12..)?.first_chunk()?);
+    let fits = number_at(head, 0)? == number && u16_at(head, KIND)? == OVERFLOW;
+    let count = u32_at(head, LOWER)?;
     fits.then_some(u64::from(count)).filter(|count| *count > 0)
 }
 
 #[inline]
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[inline]
@@ -203,7 +271,7 @@ mod tests {
             bytes.extend(places.iter().flat_map(|place| place.to_ne_bytes()));
             bytes.extend(nodes);
             let range = bytes.as_ptr_range();
-            if let Some(page) = Page::parse(&bytes) {
+            if let Ok(page) = Page::parse(&bytes) {
                 for index in 0..page.count() + 1 {
                     if let Some(InLeaf { stored, value }) = page.pair(index) {
                         let value = value.unwrap_or(stored).as_ptr_range();

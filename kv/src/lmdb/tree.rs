@@ -11,18 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering as Memory};
 use std::{ptr, slice};
 
 use super::file::problem_of_page;
-use super::page::{HEAD, InLeaf, Page, number_at, overflow_count, u16_at};
+use super::page::{HEAD, InLeaf, Page, overflow_count};
+use super::tree_record::{self, MAX_DEPTH, TreeRecord};
 
-/// LMDB itself does not follow trees that are deeper.
-const MAX_DEPTH: u16 = 32;
-/// The length of the record of a tree, and the places in it: of the flags, of how many levels the tree has, and of the
-/// number of its root.
-const RECORD: usize = 48;
-const FLAGS: usize = 4;
-const DEPTH: usize = 6;
-const ROOT: usize = 40;
-/// The root of a tree without pages.
-const NO_PAGE: u64 = u64::MAX;
 /// The meta pages come first, and are part of no tree.
 const META_PAGES: u64 = 2;
 
@@ -186,7 +177,8 @@ impl Tree {
         pages: u64,
         is_checked: bool,
     ) -> Option<Tree> {
-        if record.len() != RECORD || u16_at(record, FLAGS)? != 0 {
+        let of_tree = TreeRecord::read(record, 0)?;
+        if record.len() != tree_record::LEN || of_tree.flags != 0 {
             return None;
         }
         let address = record.as_ptr().expose_provenance();
@@ -195,14 +187,13 @@ impl Tree {
         // begin at multiples of their length, and a page with values of an open transaction does not
         // change.
         let bytes = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(place), page_len) };
-        let page = Page::parse(bytes)?;
+        let page = Page::parse(bytes).ok()?;
         if !(META_PAGES..pages).contains(&page.number()) {
             return None;
         }
         let number = usize::try_from(page.number()).ok()?;
         let start = place.checked_sub(number.checked_mul(page_len)?)?;
-        let root = Some(number_at(record, ROOT)?).filter(|root| *root != NO_PAGE);
-        let depth = u16_at(record, DEPTH)?.min(MAX_DEPTH);
+        let (root, depth) = (of_tree.root(), of_tree.depth.min(MAX_DEPTH));
         let checked = is_checked.then(|| Checked::none_of(pages));
         let problem = OnceLock::new();
         page.is_leaf.then_some(Tree { start, page_len, pages, root, depth, checked, problem })
@@ -261,7 +252,7 @@ impl Tree {
         }
         let bytes = self.bytes(number, self.page_len);
         match Page::parse(bytes) {
-            Some(page) if page.number() == number && (!CHECKED || self.was_checked(number)) => {
+            Ok(page) if page.number() == number && (!CHECKED || self.was_checked(number)) => {
                 Some(page)
             }
             _ => self.look_closer(number, bytes),
@@ -281,7 +272,7 @@ impl Tree {
         if let Some(checked) = &self.checked {
             checked.add(number);
         }
-        Page::parse(bytes)
+        Page::parse(bytes).ok()
     }
 
     /// Notes that a page is at a level where it cannot be.
@@ -487,7 +478,8 @@ impl Tree {
 
     /// The value of a pair that is not in its leaf.
     pub(super) fn value_elsewhere(&self, leaf: Page<'_>, at: usize) -> Option<&[u8]> {
-        let (first, len) = leaf.elsewhere(at)?;
+        let node = leaf.node(at)?;
+        let (first, len) = (node.overflow()?, node.value_len() as usize);
         let all = HEAD.checked_add(len)?;
         let pages = all.div_ceil(self.page_len) as u64;
         if first < META_PAGES || pages > self.pages || first > self.pages - pages {

@@ -14,10 +14,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::error::{cannot_open, io_failed};
+use super::page::{HEAD, KIND, number_at, u16_at, u32_at};
+use super::tree_record::{self, TreeRecord};
 use crate::{KeySpan, KvError, Result, Space};
-use page::{HEAD, u16_at, u32_at, u64_at};
 use space::Counting;
-use structure::{Structure, TREE, Tree, chosen_by_others, free_flags_fit};
+use structure::{Structure, chosen_by_others, free_flags_fit};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
@@ -199,24 +200,24 @@ struct Meta {
     magic: u32,
     version: u32,
     page_len: u64,
-    free: Tree,
-    databases: Tree,
+    free: TreeRecord,
+    databases: TreeRecord,
     last_page: u64,
     txn_id: u64,
 }
 
 impl Meta {
-    fn read(bytes: &[u8]) -> Self {
-        Meta {
-            flags: u16_at(bytes, 10),
-            magic: u32_at(bytes, 16),
-            version: u32_at(bytes, 20),
-            page_len: u32_at(bytes, 40).into(),
-            free: Tree::read(bytes, 40),
-            databases: Tree::read(bytes, 40 + TREE),
-            last_page: u64_at(bytes, 136),
-            txn_id: u64_at(bytes, 144),
-        }
+    fn read(bytes: &[u8; META_LEN]) -> Option<Self> {
+        Some(Meta {
+            flags: u16_at(bytes, KIND)?,
+            magic: u32_at(bytes, 16)?,
+            version: u32_at(bytes, 20)?,
+            page_len: u32_at(bytes, 40)?.into(),
+            free: TreeRecord::read(bytes, 40)?,
+            databases: TreeRecord::read(bytes, 40 + tree_record::LEN)?,
+            last_page: number_at(bytes, 136)?,
+            txn_id: number_at(bytes, 144)?,
+        })
     }
 
     /// The newer of the two meta pages, which LMDB will use. Both must be sound.
@@ -240,7 +241,7 @@ impl Meta {
                 return damaged(format!("data.mdb is cut off after {len} bytes"));
             }
             file.read_exact(&mut bytes).map_err(failed)?;
-            let meta = Meta::read(&bytes);
+            let Some(meta) = Meta::read(&bytes) else { break };
             if meta.flags & META == 0 || meta.magic != MAGIC {
                 if meta.magic == MAGIC.swap_bytes() {
                     return foreign("data.mdb was written on a machine of other byte order".into());

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::page::{HEAD, Node, Page, overflow_count};
-use super::structure::{MAX_DEPTH, Tree};
+use super::page::WholePage;
+use crate::lmdb::page::{HEAD, Node, overflow_count};
+use crate::lmdb::tree_record::{MAX_DEPTH, TreeRecord};
 use crate::{KeySpan, Space};
 
 /// Counts what the pairs take in the pages that it is shown.
@@ -31,7 +32,7 @@ impl<'s> Counting<'s> {
     /// Reads all leaves of a tree with `read`, which reads some bytes of a page. The error says what is wrong with a page.
     pub(super) fn tree(
         &mut self,
-        tree: Tree,
+        tree: TreeRecord,
         read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>,
     ) -> io::Result<Result<(), String>> {
         let Some(root) = tree.root() else { return Ok(Ok(())) };
@@ -44,7 +45,7 @@ impl<'s> Counting<'s> {
                 return Ok(Err(format!("page {number} is used twice")));
             }
             let bytes = read(number, self.page_len)?;
-            let page = match Page::parse(&bytes, number) {
+            let page = match WholePage::read(&bytes, number) {
                 Ok(page) => page,
                 Err(problem) => return Ok(Err(problem)),
             };
@@ -61,14 +62,15 @@ impl<'s> Counting<'s> {
 
     fn leaf(
         &mut self,
-        page: &Page<'_>,
+        page: &WholePage<'_>,
         read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
         let mut in_use = HEAD as u64;
         // For each span that has pairs here: its position, and what they take.
         let mut here: Vec<(usize, u64)> = Vec::new();
         for node in &page.nodes {
-            let takes = NODE + (node.key.len() + node.data.len()).next_multiple_of(2) as u64;
+            let takes = NODE
+                + (node.key.len() + node.data().map_or(0, <[u8]>::len)).next_multiple_of(2) as u64;
             in_use += takes;
             let Some(at) = self.span_of(node) else { continue };
             match here.last_mut() {
@@ -78,12 +80,12 @@ impl<'s> Counting<'s> {
             let Some(found) = self.found.get_mut(at) else { continue };
             found.pairs += 1;
             // Each key has a byte before it.
-            found.pair_bytes += node.key.len() as u64 - 1 + node.len;
+            found.pair_bytes += node.key.len() as u64 - 1 + u64::from(node.value_len());
             if let Some(first) = node.overflow() {
                 let head = read(first, HEAD as u64)?;
                 let pages = overflow_count(&head, first).unwrap_or(0);
                 found.page_bytes += pages * self.page_len;
-                found.filled_bytes += HEAD as u64 + node.len;
+                found.filled_bytes += HEAD as u64 + u64::from(node.value_len());
             }
         }
         for (at, bytes) in here {

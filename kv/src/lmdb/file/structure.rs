@@ -14,13 +14,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::page::{HEAD, Node, Page, overflow_count, overflow_pages, u16_at, u64_at};
+use super::page::{WholePage, overflow_pages};
 use crate::Hex;
+use crate::lmdb::page::{HEAD, Node, number_at, overflow_count};
+use crate::lmdb::tree_record::{self, MAX_DEPTH, TreeRecord};
 
-/// A page number that means "no page".
-const NO_PAGE: u64 = u64::MAX;
-/// The largest depth of a tree: LMDB follows it with a stack of this many pages.
-pub(super) const MAX_DEPTH: u16 = 32;
 /// The check stops after this many problems.
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
@@ -39,44 +37,8 @@ const CHOSEN: [(u16, &str); 6] = [
 /// The flag of trees whose keys can have several values.
 const DUPSORT: u16 = 0x04;
 
-/// The record of a tree, at which each walk starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tree {
-    pub(super) flags: u16,
-    depth: u16,
-    branch: u64,
-    leaf: u64,
-    overflow: u64,
-    entries: u64,
-    root: u64,
-}
-
-/// The length of the record of a tree, in bytes.
-pub(super) const TREE: usize = 48;
-
-impl Tree {
-    /// The record that begins at `at`.
-    pub(super) fn read(bytes: &[u8], at: usize) -> Tree {
-        let number = |offset| u64_at(bytes, at + offset);
-        Tree {
-            flags: u16_at(bytes, at + 4),
-            depth: u16_at(bytes, at + 6),
-            branch: number(8),
-            leaf: number(16),
-            overflow: number(24),
-            entries: number(32),
-            root: number(40),
-        }
-    }
-
-    /// Its first page, if it has any.
-    pub(super) fn root(self) -> Option<u64> {
-        (self.root != NO_PAGE).then_some(self.root)
-    }
-}
-
 /// The records of named databases, with their names.
-pub(super) type Databases = Vec<(Vec<u8>, Tree)>;
+pub(super) type Databases = Vec<(Vec<u8>, TreeRecord)>;
 
 /// What a tree contains. It decides what its nodes must be.
 enum Content {
@@ -94,7 +56,7 @@ enum Content {
 struct Walk<'w> {
     what: &'w str,
     content: Content,
-    tree: Tree,
+    tree: TreeRecord,
     branch: u64,
     leaf: u64,
     overflow: u64,
@@ -136,7 +98,7 @@ impl<'f> Structure<'f> {
     }
 
     /// Walks through the records of databases.
-    pub(super) fn databases(&mut self, tree: Tree) -> io::Result<Databases> {
+    pub(super) fn databases(&mut self, tree: TreeRecord) -> io::Result<Databases> {
         match self.walk("the list of databases", tree, Content::Databases(Vec::new()))? {
             Content::Databases(found) => Ok(found),
             _ => Ok(Vec::new()),
@@ -144,11 +106,11 @@ impl<'f> Structure<'f> {
     }
 
     /// Checks only the first page of the tree of pairs.
-    pub(super) fn root_of_pairs(&mut self, tree: Tree) -> io::Result<()> {
+    pub(super) fn root_of_pairs(&mut self, tree: TreeRecord) -> io::Result<()> {
         self.check_flags("the pairs", tree, 0);
-        if self.has_root("the pairs", tree)
-            && let Some(bytes) = self.load(tree.root, "the pairs")?
-            && let Err(problem) = Page::parse(&bytes, tree.root)
+        if let Some(root) = self.root("the pairs", tree)
+            && let Some(bytes) = self.load(root, "the pairs")?
+            && let Err(problem) = WholePage::read(&bytes, root)
         {
             self.wrong(problem);
         }
@@ -156,13 +118,13 @@ impl<'f> Structure<'f> {
     }
 
     /// Walks through all pairs.
-    pub(super) fn pairs(&mut self, tree: Tree) -> io::Result<()> {
+    pub(super) fn pairs(&mut self, tree: TreeRecord) -> io::Result<()> {
         self.check_flags("the pairs", tree, 0);
         self.walk("the pairs", tree, Content::Pairs).map(drop)
     }
 
     /// Walks through a database that does not contain the pairs.
-    pub(super) fn other(&mut self, name: &[u8], tree: Tree) -> io::Result<()> {
+    pub(super) fn other(&mut self, name: &[u8], tree: TreeRecord) -> io::Result<()> {
         let what = format!("the database {:?}", String::from_utf8_lossy(name));
         if tree.flags & DUPSORT != 0 {
             tracing::debug!(
@@ -174,7 +136,7 @@ impl<'f> Structure<'f> {
     }
 
     /// Walks through the lists of free pages. Call it after the other walks.
-    pub(super) fn free_pages(&mut self, tree: Tree, last_txn: u64) -> io::Result<()> {
+    pub(super) fn free_pages(&mut self, tree: TreeRecord, last_txn: u64) -> io::Result<()> {
         self.walk("the free pages", tree, Content::Free { last_txn })?;
         for page in self.pages..=self.last_page {
             if !self.free.contains(page) {
@@ -185,31 +147,31 @@ impl<'f> Structure<'f> {
         Ok(())
     }
 
-    fn check_flags(&mut self, what: &str, tree: Tree, expected: u16) {
+    fn check_flags(&mut self, what: &str, tree: TreeRecord, expected: u16) {
         if tree.flags != expected {
             self.wrong(format!("{what} are recorded with flags {:#x}", tree.flags));
         }
     }
 
-    /// Whether a tree has a first page. Its record must agree.
-    fn has_root(&mut self, what: &str, tree: Tree) -> bool {
-        let Tree { flags: _, depth, branch, leaf, overflow, entries, root } = tree;
-        if root == NO_PAGE {
+    /// The first page of a tree, if it has one. Its record must agree.
+    fn root(&mut self, what: &str, tree: TreeRecord) -> Option<u64> {
+        let TreeRecord { depth, branch, leaf, overflow, entries, .. } = tree;
+        let Some(root) = tree.root() else {
             if depth != 0 || [branch, leaf, overflow, entries] != [0; 4] {
                 self.wrong(format!(
                     "{what}: recorded without a first page, but as {depth} pages deep with {entries} \
                      entries on {branch} branch, {leaf} leaf and {overflow} overflow pages"
                 ));
             }
-            return false;
-        }
+            return None;
+        };
         let fits = (1..=MAX_DEPTH).contains(&depth);
         if !fits {
             self.wrong(format!(
                 "{what}: recorded as {depth} pages deep, beginning with page {root}"
             ));
         }
-        fits
+        fits.then_some(root)
     }
 
     fn wrong(&mut self, problem: String) {
@@ -218,7 +180,7 @@ impl<'f> Structure<'f> {
         }
     }
 
-    fn walk(&mut self, what: &str, tree: Tree, content: Content) -> io::Result<Content> {
+    fn walk(&mut self, what: &str, tree: TreeRecord, content: Content) -> io::Result<Content> {
         let mut walk = Walk {
             what,
             content,
@@ -230,8 +192,8 @@ impl<'f> Structure<'f> {
             last_key: None,
         };
         let before = self.problems.len();
-        if self.has_root(what, tree) {
-            self.page(&mut walk, tree.root, 1, (None, None))?;
+        if let Some(root) = self.root(what, tree) {
+            self.page(&mut walk, root, 1, (None, None))?;
         }
         // Pages that a problem made unreachable were not counted, so the sums say nothing then.
         if self.problems.len() == before {
@@ -306,7 +268,7 @@ impl<'f> Structure<'f> {
             return Ok(());
         }
         let Some(bytes) = self.load(number, walk.what)? else { return Ok(()) };
-        let page = match Page::parse(&bytes, number) {
+        let page = match WholePage::read(&bytes, number) {
             Ok(page) => page,
             Err(problem) => {
                 self.wrong(format!("{}: {problem}", walk.what));
@@ -359,7 +321,7 @@ impl<'f> Structure<'f> {
             return;
         }
         let less = |one: &[u8], other: &[u8]| match walk.content {
-            Content::Free { .. } => u64_at(one, 0) < u64_at(other, 0),
+            Content::Free { .. } => number_at(one, 0) < number_at(other, 0),
             _ => one < other,
         };
         // The order of these keys is not known.
@@ -388,17 +350,17 @@ impl<'f> Structure<'f> {
 
     fn leaf_node(&mut self, walk: &mut Walk<'_>, page: u64, node: &Node<'_>) -> io::Result<()> {
         let what = walk.what;
-        let mut stored = Cow::Borrowed(node.data);
+        let mut stored = Cow::Borrowed(node.data().unwrap_or_default());
         if let Some(first) = node.overflow() {
-            let wanted = overflow_pages(node.len, self.page_len);
+            let len = u64::from(node.value_len());
+            let wanted = overflow_pages(len, self.page_len);
             if !self.claim(first, 1, what) {
                 return Ok(());
             }
             let head = self.read(first, HEAD as u64)?;
             let Some(count) = overflow_count(&head, first).filter(|count| *count >= wanted) else {
                 self.wrong(format!(
-                    "{what}: page {first} does not begin the {} bytes that page {page} refers to",
-                    node.len
+                    "{what}: page {first} does not begin the {len} bytes that page {page} refers to"
                 ));
                 return Ok(());
             };
@@ -407,7 +369,7 @@ impl<'f> Structure<'f> {
             }
             walk.overflow += count;
             if matches!(walk.content, Content::Free { .. }) {
-                stored = Cow::Owned(self.read(first, HEAD as u64 + node.len)?.split_off(HEAD));
+                stored = Cow::Owned(self.read(first, HEAD as u64 + len)?.split_off(HEAD));
             }
         }
         match &mut walk.content {
@@ -416,14 +378,17 @@ impl<'f> Structure<'f> {
             }
             Content::Pairs | Content::OtherPairs => {}
             Content::Databases(found) => {
-                if node.is_database() && stored.len() == TREE {
-                    found.push((node.key.to_vec(), Tree::read(&stored, 0)));
-                } else if node.is_database() {
-                    self.wrong(format!("{what}: page {page} has a database without a record"));
+                let is_record = node.is_database() && stored.len() == tree_record::LEN;
+                match TreeRecord::read(&stored, 0).filter(|_| is_record) {
+                    Some(record) => found.push((node.key.to_vec(), record)),
+                    None if node.is_database() => {
+                        self.wrong(format!("{what}: page {page} has a database without a record"));
+                    }
+                    None => {}
                 }
             }
             Content::Free { last_txn } => {
-                let txn = u64_at(node.key, 0);
+                let txn = number_at(node.key, 0).unwrap_or(0);
                 if node.is_database() || txn > *last_txn {
                     self.wrong(format!("{what}: page {page} has pages freed by a commit to come"));
                 }
@@ -435,7 +400,7 @@ impl<'f> Structure<'f> {
 
     /// The pages that one transaction has freed: first their number, then the pages.
     fn free_list(&mut self, page: u64, list: &[u8]) {
-        let count = u64_at(list, 0);
+        let count = number_at(list, 0).unwrap_or(0);
         let room = (list.len() / 8) as u64;
         if !list.len().is_multiple_of(8) || count >= room {
             self.wrong(format!("the free pages: the list on page {page} is longer than it can be"));
