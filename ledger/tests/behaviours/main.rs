@@ -3,6 +3,9 @@
 //! differ, with the reason.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod commits;
 mod connections;
 mod history;

@@ -1,12 +1,10 @@
 //! A page, and what tests do with it.
 
-use std::collections::BTreeMap;
-
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, Digest, LastOneWins, MAIN, Page, PageId, Repository, Secret};
 
-pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) use crate::support::page::{Map, content, noise};
 
 pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
@@ -108,11 +106,6 @@ impl Setting {
     }
 }
 
-pub(crate) fn content(page: &Page, at: &CommitId) -> Map {
-    let snapshot = page.snapshot(at).unwrap();
-    pairs(&snapshot, ALL, Direction::Forward).into_iter().collect()
-}
-
 pub(crate) fn pairs(
     read: &dyn KvRead,
     span: KeySpan<'_>,
@@ -120,14 +113,6 @@ pub(crate) fn pairs(
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let pairs = read.scan(span, direction).unwrap();
     pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
-
-/// Bytes without order.
-pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
-    use rand::{Rng, SeedableRng};
-    let mut bytes = vec![0; len];
-    rand::rngs::StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
-    bytes
 }
 
 /// Many entries with short values.

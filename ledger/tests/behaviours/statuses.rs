@@ -11,6 +11,7 @@ use permazen_ledger::{
 };
 
 use super::setting::{Setting, content, many, noise};
+use crate::support::page::assert_clean;
 
 /// Marks all that is only here.
 fn sync(page: &Page) {
@@ -33,11 +34,6 @@ fn statuses(setting: &Setting) -> BTreeMap<Digest, Status> {
 
 fn count(setting: &Setting, status: Status) -> usize {
     statuses(setting).values().filter(|of| **of == status).count()
-}
-
-fn assert_clean(page: &Page) {
-    let found = page.verify().unwrap().findings;
-    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

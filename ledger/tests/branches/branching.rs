@@ -1,8 +1,7 @@
 //! Branches with several heads: transactions that never fail because of others.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen::{Permazen, PermazenObject};
 use permazen_kv::memory::MemoryStore;
@@ -14,6 +13,8 @@ use permazen_ledger::{
     BranchingDatabase, Clock, CommitId, CommitTime, LastOneWins, LedgerError, MAIN, Page, PageId,
     Repository, Retention,
 };
+
+use crate::support::clock::TestClock;
 
 fn new_page(host: &MemoryStore) -> Page {
     let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
@@ -169,19 +170,9 @@ fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
     assert!(linear.begin(&TxOptions::reading()).unwrap().get(b"ann").unwrap().is_some());
 }
 
-/// A clock that a test sets, in milliseconds.
-#[derive(Debug, Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
 #[test]
 fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_was_set_back() {
-    let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000_000)));
+    let clock = TestClock::at(1_700_000_000_000);
     let own = Arc::clone(&clock) as Arc<dyn Clock>;
     let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand().clock(own);
     let repository = builder.create().unwrap();
@@ -200,7 +191,7 @@ fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_wa
         let branch = ["one", "two", MAIN][round as usize % 3];
         commit(if round % 4 == 3 { &other } else { &page }, branch, round);
         if round == 20 {
-            clock.0.fetch_sub(23 * 60 * 60 * 1_000, Ordering::Relaxed);
+            clock.set_back(Duration::from_millis(23 * 60 * 60 * 1_000));
         }
     }
     let theirs = page.head("two").unwrap();
@@ -208,7 +199,7 @@ fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_wa
     let [merged, later] = [merge, theirs].map(|id| page.snapshot(&id).unwrap());
     assert_eq!(merged.get(b"key").unwrap(), later.get(b"key").unwrap());
     // A clock that was wrong by days has the right times afterwards.
-    clock.0.store(1_600_000_000_000, Ordering::Relaxed);
+    clock.set(1_600_000_000_000);
     page.create_branch("three", &CommitId::FIRST).unwrap();
     let id = put(&page.branching_database("three").unwrap(), b"key", b"");
     assert_eq!(page.commit(&id).unwrap().unwrap().time.as_millis(), 1_600_000_000_000);
@@ -216,7 +207,7 @@ fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_wa
 
 #[test]
 fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
-    let clock = Arc::new(TestClock(AtomicU64::new(1_000_000)));
+    let clock = TestClock::at(1_000_000);
     let host = MemoryStore::new();
     let open = || {
         let own = Arc::clone(&clock) as Arc<dyn Clock>;
@@ -232,7 +223,7 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let side = put(&page.branching_database("side").unwrap(), b"side", b"");
     let mut of_bob = bob.begin(&TxOptions::writing()).unwrap();
     // A clock that is set back by less than a day still gives later times.
-    clock.0.store(100_000_000, Ordering::Relaxed);
+    clock.set(100_000_000);
     put(&ann, b"ann", b"");
     put(&cid, b"cid", b"");
     let merge = page.merge(MAIN, &side, &mut LastOneWins).unwrap();
@@ -242,7 +233,7 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     open().page("test", PageId::ROOT).unwrap().collect().unwrap();
     assert!(page.commit(&side).is_err());
     // The head that `bob` makes is older than the merge, so each new handle begins there.
-    clock.0.store(1_000_000, Ordering::Relaxed);
+    clock.set(1_000_000);
     of_bob.put(b"bob", b"").unwrap();
     of_bob.commit().unwrap();
     assert_eq!(page.heads(MAIN).unwrap(), [bob.commit(), merge]);

@@ -9,7 +9,7 @@ use permazen_ledger::{
     CommitId, Digest, Kind, LedgerError, MAIN, Page, PageId, Repository, Secret, Status,
 };
 
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::page::{assert_clean, noise, write};
 
 /// A copy of the page in a host of its own. No commit says where it was made: what is known to come from another
 /// copy cannot be squashed.
@@ -19,14 +19,6 @@ fn copy() -> (MemoryStore, Page) {
     let repository = builder.create().unwrap();
     let page = repository.create_page_with("a", PageId::ROOT, Secret::new([5; 32])).unwrap();
     (host, page)
-}
-
-fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    change(&mut tx);
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
 }
 
 /// Where what comes is made: a page with the contents, and one whose contents are the conflicts.
@@ -106,20 +98,13 @@ fn sample() -> (Elsewhere, (CommitId, Vec<u8>), [Made; 2]) {
     let third = write(&elsewhere.contents, MAIN, |tx| tx.put(b"a", b"2").unwrap());
     let some = elsewhere.conflicts(|tx| {
         (0..2_000).for_each(|n| tx.put(&key(n), &[6; 30]).unwrap());
-        tx.put(b"long", &noise(40_000)).unwrap();
+        tx.put(b"long", &noise(40_000, 3)).unwrap();
     });
     let more = elsewhere.conflicts(|tx| tx.put(b"one more", b"conflict").unwrap());
     let second = elsewhere.commit(&second, &first, some);
     let third = elsewhere.commit(&third, &second.id, more);
     let bytes = elsewhere.contents.remote().commit_bytes(&first).unwrap().unwrap();
     (elsewhere, (first, bytes), [second, third])
-}
-
-fn noise(len: usize) -> Vec<u8> {
-    use rand::{Rng, SeedableRng};
-    let mut bytes = vec![0; len];
-    rand::rngs::StdRng::seed_from_u64(3).fill_bytes(&mut bytes);
-    bytes
 }
 
 /// A page that has got the sample.
@@ -141,12 +126,6 @@ fn rows(host: &MemoryStore, first: u8) -> BTreeSet<Vec<u8>> {
     let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
     let pairs = tx.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap();
     pairs.map(|pair| pair.unwrap().0[3..].to_vec()).collect()
-}
-
-#[track_caller]
-fn assert_clean(page: &Page) {
-    let report = page.verify().unwrap();
-    assert_eq!(report.findings, []);
 }
 
 /// The nodes that are here of a tree, root included.
@@ -334,6 +313,6 @@ fn they_are_at_a_remote_or_not_as_all_pieces() {
     assert_clean(&page);
     // What is read of the page is its content alone.
     let snapshot = page.snapshot(&third.id).unwrap();
-    assert_eq!(snapshot.count(ALL).unwrap(), 101);
+    assert_eq!(snapshot.count(KeySpan::FULL).unwrap(), 101);
     assert!(snapshot.get(b"one more").unwrap().is_none());
 }

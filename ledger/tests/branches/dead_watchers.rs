@@ -1,16 +1,17 @@
 //! A watcher that nobody asks any more keeps no history, and says so when somebody asks again.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part, Repository,
-    Retention, Watcher,
+    CommitId, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part, Repository, Retention,
+    Watcher,
 };
+
+use crate::support::clock::TestClock;
 
 /// Long enough for every machine. Nobody waits for it unless something is wrong.
 const LONG: Duration = Duration::from_secs(60);
@@ -18,17 +19,8 @@ const LONG: Duration = Duration::from_secs(60);
 /// A little less than the time after which a watcher that nobody asks keeps nothing.
 const NEARLY: u64 = 599_000;
 
-#[derive(Debug, Clone)]
-struct TestClock(Arc<AtomicU64>);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::SeqCst))
-    }
-}
-
 struct Setting {
-    clock: TestClock,
+    clock: Arc<TestClock>,
     repository: Repository,
     page: Page,
 }
@@ -36,9 +28,9 @@ struct Setting {
 impl Setting {
     /// A page that keeps no history without a reason.
     fn new() -> Self {
-        let clock = TestClock(Arc::new(AtomicU64::new(1_700_000_000_000)));
+        let clock = TestClock::at(1_700_000_000_000);
         let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
-        let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
+        let repository = builder.clock(clock.clone()).create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         page.set_retention(Retention::Heads).unwrap();
         Setting { clock, repository, page }
@@ -54,7 +46,7 @@ impl Setting {
 
     /// Lets time pass; then what must be done now and then is done, and all garbage goes.
     fn pass(&self, millis: u64) {
-        self.clock.0.fetch_add(millis, Ordering::SeqCst);
+        self.clock.advance(Duration::from_millis(millis));
         self.repository.upkeep().unwrap();
         self.page.collect().unwrap();
     }

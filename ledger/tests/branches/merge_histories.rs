@@ -7,13 +7,12 @@
 //!
 //! `PERMAZEN_MERGE_HISTORIES` sets how many histories there are, `PERMAZEN_MERGE_HISTORY` the first one.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     BranchingDatabase, Clock, CommitId, Conflict, EntryValue, KeyClass, MergeFactory, MergePolicy,
     MergeResult, Merged, Merger, Page, PageId, PageSnapshot, Repository, Resolution, Resolver,
@@ -22,7 +21,7 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::page::{Map, content, copy};
 
 /// A clock that goes on by itself, and sometimes stands still.
 #[derive(Debug)]
@@ -103,25 +102,6 @@ fn open(host: &MemoryStore) -> (Repository, Page) {
     let page = repository.page("test", PageId::ROOT);
     let page = page.or_else(|_| repository.create_page("test", PageId::ROOT)).unwrap();
     (repository, page)
-}
-
-/// The same repository with the same rows.
-fn copy(host: &MemoryStore) -> MemoryStore {
-    let copy = MemoryStore::new();
-    let from = host.snapshot();
-    let mut to = copy.begin(&TxOptions::writing()).unwrap();
-    for pair in from.scan(KeySpan::FULL, Direction::Forward).unwrap() {
-        let (key, value) = pair.unwrap();
-        to.put(&key, &value).unwrap();
-    }
-    to.commit().unwrap();
-    copy
-}
-
-fn content(page: &Page, at: &CommitId) -> Map {
-    let snapshot = page.snapshot(at).unwrap();
-    let pairs = snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
 
 /// Who merges.

@@ -2,54 +2,21 @@
 //!
 //! `PERMAZEN_MERGES` sets how many random histories each test makes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, Writes};
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite, Writes};
 use permazen_ledger::{
-    CommitId, Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Origin, Page, PageId,
-    Repository, Resolution, Result,
+    Conflict, KeyClass, LastOneWins, LedgerError, MAIN, Merger, Origin, Page, PageId, Repository,
+    Resolution, Result,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::page::{Map, content, copy, put, write};
 
 fn new_page(host: &MemoryStore) -> Page {
     Repository::create(host.clone()).unwrap().create_page("test", PageId::ROOT).unwrap()
-}
-
-fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    change(&mut *tx);
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    write(page, branch, |tx| tx.put(key, value).unwrap())
-}
-
-fn content(page: &Page, at: &CommitId) -> Map {
-    let snapshot = page.snapshot(at).unwrap();
-    let pairs = snapshot.scan(ALL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
-
-/// The same repository with the same rows.
-fn copy(host: &MemoryStore) -> MemoryStore {
-    let copy = MemoryStore::new();
-    let from = host.begin(&TxOptions::reading()).unwrap();
-    let mut to = copy.begin(&TxOptions::writing()).unwrap();
-    for pair in from.scan(ALL, Direction::Forward).unwrap() {
-        let (key, value) = pair.unwrap();
-        to.put(&key, &value).unwrap();
-    }
-    to.commit().unwrap();
-    copy
 }
 
 fn page(host: &MemoryStore) -> Page {

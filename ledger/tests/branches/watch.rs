@@ -3,7 +3,6 @@
 //!
 //! `PERMAZEN_WATCHES` sets how many random histories are followed.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::page::Map;
 
 /// Long enough for every machine. Nobody waits for it unless something is wrong.
 const LONG: Duration = Duration::from_secs(60);

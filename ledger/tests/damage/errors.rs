@@ -12,6 +12,8 @@ use permazen_ledger::{
     Repository, RepositoryBuilder,
 };
 
+use crate::support::page::put;
+
 /// What the rows of the first page begin with.
 const PAGE: [u8; 2] = [0x10, 1];
 
@@ -81,14 +83,6 @@ fn change(
     own
 }
 
-fn put(page: &Page, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(MAIN).unwrap()
-}
-
 fn value() -> Vec<u8> {
     (0..30_000_u32).flat_map(u32::to_be_bytes).collect()
 }
@@ -97,7 +91,7 @@ fn value() -> Vec<u8> {
 fn sample() -> (Hosts, CommitId) {
     let hosts = Hosts::default();
     let page = hosts.builder().create().unwrap().create_page("a", PageId::ROOT).unwrap();
-    let commit = put(&page, b"long", &value());
+    let commit = put(&page, MAIN, b"long", &value());
     (hosts, commit)
 }
 
@@ -228,7 +222,7 @@ fn damage_says_which_commit_and_key_needed_it() {
     for is_gone in [false, true] {
         for kind in [1, 2, 3] {
             let (hosts, commit) = sample();
-            let other = put(&hosts.page(), b"other", b"1");
+            let other = put(&hosts.page(), MAIN, b"other", b"1");
             // All pieces of the kind are damaged.
             let mut tx = hosts.repository.begin(&TxOptions::writing()).unwrap();
             for (key, mut row) in rows(&hosts.repository, 0x23) {
@@ -317,7 +311,7 @@ fn what_comes_says_which_commit_needs_it() {
 fn commits_that_are_no_later_than_their_parents_are_damage() {
     let (hosts, first) = sample();
     let page = hosts.page();
-    let second = put(&page, b"a", b"1");
+    let second = put(&page, MAIN, b"a", b"1");
     let mut bytes = page.remote().commit_bytes(&second).unwrap().unwrap();
     // Its generation is that of its parent.
     assert_eq!(bytes[17], 2);

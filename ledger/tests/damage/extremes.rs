@@ -2,26 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, CommitTime, Conflict, Digest, Kind, LedgerError, MAIN, MergeFactory,
-    MergePolicy, MergeWait, Merger, ObjectSource, Page, PageId, Repository, Resolution, Resolver,
-    Result, TimeLimit,
+    CommitId, CommitTime, Conflict, Digest, Kind, LedgerError, MAIN, MergeFactory, MergePolicy,
+    MergeWait, Merger, ObjectSource, Page, PageId, Repository, Resolution, Resolver, Result,
+    TimeLimit,
 };
 
+use crate::support::clock::TestClock;
+
 const LONG: Duration = Duration::from_secs(60);
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 fn put(page: &Page, key: &[u8], value: &[u8]) -> Result<()> {
     let db = page.database(MAIN)?;
@@ -211,7 +204,7 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
 
 #[test]
 fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
-    let clock = Arc::new(TestClock(AtomicU64::new(u64::MAX)));
+    let clock = TestClock::at(u64::MAX);
     let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
     let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
@@ -222,7 +215,7 @@ fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
     page.collect().unwrap();
     drop(value);
     repository.upkeep().unwrap();
-    clock.0.store(1, Ordering::Relaxed);
+    clock.set(1);
     repository.upkeep().unwrap();
     assert!(page.verify().unwrap().findings.is_empty());
 }
@@ -230,7 +223,7 @@ fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
 #[test]
 fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
     let last = (1 << 47) - 1;
-    let clock = Arc::new(TestClock(AtomicU64::new(last)));
+    let clock = TestClock::at(last);
     let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
     let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();

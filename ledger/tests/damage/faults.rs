@@ -7,9 +7,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::page::Map;
 
 /// What a script was told, step by step.
 #[derive(Default)]
@@ -21,7 +19,7 @@ struct Told {
 
 fn content(page: &Page, at: &CommitId) -> permazen_ledger::Result<Map> {
     let mut map = Map::new();
-    for pair in page.snapshot(at)?.scan(ALL, Direction::Forward)? {
+    for pair in page.snapshot(at)?.scan(KeySpan::FULL, Direction::Forward)? {
         let (key, value) = pair?;
         map.insert(key.into_owned(), value.into_owned());
     }

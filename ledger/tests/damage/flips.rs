@@ -3,59 +3,31 @@
 //!
 //! `PERMAZEN_FLIPS` says how many bits of each row are flipped, one after the other (2).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{
-    Clock, CommitId, LastOneWins, MAIN, Page, PageId, Repository, Result, Retention,
-};
+use permazen_ledger::{LastOneWins, MAIN, PageId, Repository, Result, Retention};
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
-
-#[derive(Debug, Clone)]
-struct TestClock(Arc<AtomicU64>);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::support::clock::TestClock;
+use crate::support::page::{Map, host_of, noise, put};
 
 fn content(read: &dyn KvRead) -> permazen_kv::Result<Map> {
     let owned = |pair: permazen_kv::Result<permazen_kv::Pair<'_>>| {
         pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
     };
-    read.scan(ALL, Direction::Forward)?.map(owned).collect()
-}
-
-fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
-    bytes
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
+    read.scan(KeySpan::FULL, Direction::Forward)?.map(owned).collect()
 }
 
 /// The rows of a page as a process leaves them that is killed.
 fn sample(has_references: bool) -> Map {
-    let (host, clock) = (MemoryStore::new(), TestClock(Arc::new(AtomicU64::new(1 << 40))));
+    let (host, clock) = (MemoryStore::new(), TestClock::at(1 << 40));
     let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
-    let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
+    let repository = builder.clock(clock.clone()).create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     page.set_reference_rows(has_references).unwrap();
     for value in 0..4 {
@@ -82,7 +54,7 @@ fn sample(has_references: bool) -> Map {
     page.remote().mark_synced(&[], &pieces, &[(b"note", b"of sync")]).unwrap();
     // A pin with a row, a value that is being written, and one that a commit has taken.
     let snapshot = page.snapshot(&base).unwrap();
-    clock.0.fetch_add(70_000, Ordering::Relaxed);
+    clock.advance(Duration::from_millis(70_000));
     repository.upkeep().unwrap();
     let mut taken = page.write_value(None).unwrap();
     taken.write_all(&noise(40_000, 2)).unwrap();
@@ -113,14 +85,6 @@ fn read(host: &MemoryStore) -> Result<Vec<(String, Map)>> {
         found.push((format!("{tag}: {id}"), content(&page.snapshot(&id)?)?));
     }
     Ok(found)
-}
-
-fn host_of(rows: &Map) -> MemoryStore {
-    let host = MemoryStore::new();
-    let mut tx = host.begin(&TxOptions::writing()).unwrap();
-    rows.iter().for_each(|(key, value)| tx.put(key, value).unwrap());
-    tx.commit().unwrap();
-    host
 }
 
 #[test]

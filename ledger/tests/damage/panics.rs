@@ -12,6 +12,8 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Capabilities, KvDatabase, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{LedgerError, MAIN, Page, PageId, Repository};
 
+use crate::support::page::put;
+
 /// Long enough for every machine. Nobody waits for it unless something is wrong.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -64,11 +66,8 @@ fn page(host: &Panics) -> Page {
     repository.page_or_create("test", PageId::ROOT).unwrap()
 }
 
-fn put(page: &Page, key: &[u8]) {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, b"").unwrap();
-    tx.commit().unwrap();
+fn put_key(page: &Page, key: &[u8]) {
+    put(page, MAIN, key, b"");
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
         // What could not be looked at may have changed.
         assert!(first.wait_timeout(LONG).unwrap());
         let second = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
-        put(&there, b"key");
+        put_key(&there, b"key");
         assert!(second.wait_timeout(LONG).unwrap());
         let notification = watcher.next(LONG).unwrap().unwrap();
         assert_eq!(notification.updates.len(), 1);
@@ -114,11 +113,11 @@ fn watches_are_told_after_panics_of_those_who_are_told() {
     for watch in &mut told {
         assert!(watch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     }
-    put(&there, b"a");
+    put_key(&there, b"a");
     // Whoever may not have been told because of the first panic is told then, and panics too.
     told.iter().for_each(|watch| assert!(watch.wait_timeout(LONG).unwrap()));
     let other = watch(b"c");
-    put(&there, b"c");
+    put_key(&there, b"c");
     assert!(other.wait_timeout(LONG).unwrap());
 }
 

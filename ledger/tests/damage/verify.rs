@@ -1,36 +1,15 @@
 //! `verify` finds nothing in what the crate writes, and finds all damage that can be told.
 
-use std::collections::BTreeMap;
-
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{AtomicKvStore, Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Verification,
-};
+use permazen_kv::{AtomicKvStore, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_ledger::{LastOneWins, LedgerError, MAIN, PageId, Repository, Verification};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// All rows of a repository.
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::page::{Map, pairs, write};
 
 /// What the rows of the first page begin with.
 const PAGE: [u8; 2] = [0x10, 1];
-
-fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    change(&mut *tx);
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
-}
-
-fn rows(host: &MemoryStore) -> Map {
-    let tx = host.begin(&TxOptions::reading()).unwrap();
-    let pairs = tx.scan(ALL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
 
 fn verify(rows: &Map) -> permazen_ledger::Result<Verification> {
     let host = MemoryStore::new();
@@ -108,7 +87,7 @@ fn nothing_is_found_in_what_was_written() {
     let report = repository.verify().unwrap();
     assert!(report.is_clean() && report.commits > 100 && report.unreachable_pieces == 0);
     repository.delete_page("3", PageId::ROOT).unwrap();
-    assert_eq!(found(&rows(&host)), Vec::<String>::new());
+    assert_eq!(found(&pairs(&host.snapshot())), Vec::<String>::new());
 }
 
 /// A page with some of everything.
@@ -138,7 +117,7 @@ fn sample() -> Map {
     let pieces: Vec<_> = pieces.iter().map(|piece| piece.digest).collect();
     remote.mark_synced(&[base], &pieces, &[(b"note", b"of sync")]).unwrap();
     drop((remote, page, repository));
-    rows(&host)
+    pairs(&host.snapshot())
 }
 
 /// The number of the page and the key that the checksum of a row is made of.
@@ -334,7 +313,7 @@ impl Made {
         let host = MemoryStore::new();
         let repository = Repository::create(host.clone()).unwrap();
         repository.create_page("a", PageId::ROOT).unwrap();
-        Made { rows: rows(&host), time: 1 << 40 }
+        Made { rows: pairs(&host.snapshot()), time: 1 << 40 }
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) {
@@ -590,10 +569,10 @@ fn marks_that_a_sweep_cannot_go_by_are_found() {
     }
     page.set_retention(permazen_ledger::Retention::Heads).unwrap();
     let is_sweeping = |rows: &Map| rows[&[&PAGE[..], &[0x32]].concat()][47] == 2;
-    while !is_sweeping(&rows(&host)) {
+    while !is_sweeping(&pairs(&host.snapshot())) {
         assert!(page.collect_slice().unwrap());
     }
-    let good = rows(&host);
+    let good = pairs(&host.snapshot());
     assert_eq!(found(&good), Vec::<String>::new());
     let key: Vec<u8> = good.keys().find(|key| place(key).1.first() == Some(&0x33)).unwrap().clone();
     let marks = good[&key][..good[&key].len() - 4].to_vec();

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -17,43 +16,12 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-
-    fn millis(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.millis())
-    }
-}
+use crate::support::clock::TestClock;
+use crate::support::page::{Map, content, put};
 
 fn builder(host: &MemoryStore, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     Repository::builder(host.clone()).upkeep_by_hand().clock(clock)
-}
-
-fn content(page: &Page, at: &CommitId) -> Map {
-    let snapshot = page.snapshot(at).unwrap();
-    let pairs = snapshot.scan(ALL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
 
 /// Checks that everything is right and that no piece is too much.
@@ -324,7 +292,7 @@ impl Model {
     fn collected_otherwise(&self) -> Vec<Vec<u8>> {
         let copy = MemoryStore::new();
         let mut tx = copy.begin(&TxOptions::writing()).unwrap();
-        for pair in self.host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+        for pair in self.host.snapshot().scan(KeySpan::FULL, Direction::Forward).unwrap() {
             let (key, row) = pair.unwrap();
             tx.put(&key, &row).unwrap();
         }
@@ -357,7 +325,10 @@ impl Model {
         assert_eq!(before.commits - after.commits, collected.commits);
         assert_eq!(before.pieces - after.pieces, collected.pieces);
         for (id, snapshot) in &self.pinned {
-            assert_eq!(snapshot.count(ALL).unwrap(), self.commits[id].content.len() as u64);
+            assert_eq!(
+                snapshot.count(KeySpan::FULL).unwrap(),
+                self.commits[id].content.len() as u64
+            );
         }
     }
 }
@@ -423,7 +394,7 @@ fn what_is_damaged_stops_a_collection_before_it_removes_a_piece() {
     for key in pieces(&host) {
         let copy = MemoryStore::new();
         let mut tx = copy.begin(&TxOptions::writing()).unwrap();
-        for pair in host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+        for pair in host.snapshot().scan(KeySpan::FULL, Direction::Forward).unwrap() {
             let (other, row) = pair.unwrap();
             if *other != *key {
                 tx.put(&other, &row).unwrap();
@@ -481,7 +452,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
     let page = with_garbage(&repository);
     let all = pieces(&host);
     let copy = MemoryStore::new();
-    for pair in host.snapshot().scan(ALL, Direction::Forward).unwrap() {
+    for pair in host.snapshot().scan(KeySpan::FULL, Direction::Forward).unwrap() {
         let (key, row) = pair.unwrap();
         put_row(&copy, &key, &row);
     }
@@ -544,15 +515,6 @@ fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_the
     let error = page.collect().unwrap_err();
     assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
     assert_eq!(pieces(&host).len(), before.len() - 1);
-}
-
-/// A commit with one entry.
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
 }
 
 #[test]

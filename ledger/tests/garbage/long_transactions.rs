@@ -2,8 +2,7 @@
 //! commit can be merged.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
@@ -11,37 +10,8 @@ use permazen_ledger::{
     Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
 };
 
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
-}
-
-fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
-    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-    snapshot.get(key).unwrap().map(|value| value.to_vec())
-}
+use crate::support::clock::TestClock;
+use crate::support::page::{get, put};
 
 fn alone(retention: Retention) -> (Repository, Page) {
     let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();

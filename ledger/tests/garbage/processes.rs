@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
@@ -17,31 +16,10 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::clock::TestClock;
+use crate::support::page::{Map, assert_clean_when, copy};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 fn builder(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
@@ -65,18 +43,8 @@ fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Process {
 }
 
 fn map(read: &dyn KvRead) -> Result<Map, KvError> {
-    let pairs = read.scan(ALL, Direction::Forward)?;
+    let pairs = read.scan(KeySpan::FULL, Direction::Forward)?;
     pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
-}
-
-fn copy(host: &MemoryStore) -> MemoryStore {
-    let copy = MemoryStore::new();
-    let mut tx = copy.begin(&TxOptions::writing()).unwrap();
-    for (key, value) in map(&host.snapshot()).unwrap() {
-        tx.put(&key, &value).unwrap();
-    }
-    tx.commit().unwrap();
-    copy
 }
 
 /// Puts many values of this number, and gives the new head.
@@ -91,17 +59,12 @@ fn put(page: &Page, branch: &str, number: u8) -> CommitId {
     page.head(branch).unwrap()
 }
 
-fn check_clean(page: &Page, what: &str) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{what}: {:?}", found.findings);
-}
-
 /// Collects until nothing is left to be removed.
 fn collect_all(page: &Page, clock: &TestClock) {
     page.collect().unwrap();
     clock.advance(3 * MINUTE);
     page.collect().unwrap();
-    check_clean(page, "after a collection");
+    assert_clean_when(page, "after a collection");
     assert_eq!(page.verify().unwrap().unreachable_pieces, 0);
 }
 
@@ -139,7 +102,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
         other.page.collect().unwrap();
         assert_eq!(map(&snapshot).unwrap(), before);
     }
-    check_clean(&other.page, "with a pin");
+    assert_clean_when(&other.page, "with a pin");
 
     // What is not read any more goes.
     drop(snapshot);
@@ -154,7 +117,8 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     let (reader, other) = (process(&host, &clock), process(&host, &clock));
     let old = put(&reader.page, MAIN, 1);
     let snapshot = reader.page.snapshot(&old).unwrap();
-    let changes = reader.page.diff(&CommitId::FIRST, &old, ALL, Direction::Forward).unwrap();
+    let changes =
+        reader.page.diff(&CommitId::FIRST, &old, KeySpan::FULL, Direction::Forward).unwrap();
     let db = reader.page.database(MAIN).unwrap();
     let tx = db.begin(&TxOptions::writing()).unwrap();
     clock.advance(MINUTE);
@@ -229,7 +193,7 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
     tx.commit().unwrap();
     drop((snapshot, value));
     reader.repository.upkeep().unwrap();
-    check_clean(&other.page, "with a value of a process that slept");
+    assert_clean_when(&other.page, "with a value of a process that slept");
 }
 
 #[test]
@@ -366,7 +330,7 @@ fn a_collection_survives_the_process_that_began_it() {
     assert!(states.len() > 5, "{} slices", states.len());
     for (at, state) in states.into_iter().enumerate() {
         let other = process(&state, &clock);
-        check_clean(&other.page, &format!("after slice {at}"));
+        assert_clean_when(&other.page, &format!("after slice {at}"));
         // The first one is alive, as far as others know.
         let result = other.page.collect();
         if let Err(error) = result {
@@ -377,7 +341,7 @@ fn a_collection_survives_the_process_that_began_it() {
             clock.advance(MINUTE / 2);
         }
         other.page.collect().unwrap();
-        check_clean(&other.page, &format!("after slice {at}, and a collection"));
+        assert_clean_when(&other.page, &format!("after slice {at}, and a collection"));
         let found = other.page.verify().unwrap();
         assert_eq!((found.commits, found.unreachable_pieces), (1, 0), "slice {at}");
     }
@@ -401,9 +365,9 @@ fn a_collection_survives_the_process_that_began_it() {
         }
     };
     assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
-    check_clean(&other.page, "with two collectors");
+    assert_clean_when(&other.page, "with two collectors");
     reader.page.collect().unwrap();
-    check_clean(&other.page, "in the end");
+    assert_clean_when(&other.page, "in the end");
 }
 
 #[test]
@@ -505,7 +469,7 @@ fn interleaved(seed: u64) {
         assert_eq!(map(&snapshot).unwrap(), models[branch]);
     }
     let page = &processes[0].page;
-    check_clean(page, "in the end");
+    assert_clean_when(page, "in the end");
     for (id, content, _) in &kept {
         assert_eq!(map(&page.snapshot(id).unwrap()).unwrap(), *content);
     }
@@ -613,7 +577,7 @@ fn check_after(host: &MemoryStore, clock: &Arc<TestClock>, told: &[Map], what: &
         }
         page => page.unwrap_or_else(|error| panic!("{what}: {error}")),
     };
-    check_clean(&page, what);
+    assert_clean_when(&page, what);
     bury(&page, clock);
     collect_all(&page, clock);
     let head = page.head(MAIN).unwrap();

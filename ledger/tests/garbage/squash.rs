@@ -13,26 +13,10 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-fn new_page() -> Page {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
-    repository.create_page("test", PageId::ROOT).unwrap()
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
-}
+use crate::support::page::{assert_clean, new_page, put};
 
 fn log(page: &Page, from: CommitId) -> Vec<CommitId> {
     page.log(from).unwrap().map(|found| found.unwrap().0).collect()
-}
-
-fn clean(page: &Page) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{:?}", found.findings);
 }
 
 #[test]
@@ -51,7 +35,7 @@ fn one_commit_has_the_content_of_all() {
     assert!(commit.time > page.commit(&base).unwrap().unwrap().time);
     // Who knows the old ones can read them.
     assert_eq!(page.snapshot(&one).unwrap().get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
-    clean(&page);
+    assert_clean(&page);
 }
 
 #[test]
@@ -88,7 +72,7 @@ fn merges_are_squashed_with_both_of_their_sides() {
     let squashed = page.squash(MAIN, &side, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, side, base]);
     assert_eq!(page.snapshot(&squashed).unwrap().root(), root);
-    clean(&page);
+    assert_clean(&page);
 }
 
 /// Why a squash is refused, and onto which commit it is possible.
@@ -138,7 +122,7 @@ fn a_branch_that_leaves_in_between_brings_no_old_values_back() {
     let value = |key: &str| merged.get(key.as_bytes()).unwrap().map(|value| value.into_owned());
     assert_eq!((value("price"), value("x")), (Some(b"2".to_vec()), None));
     assert_eq!((value("note"), value("more")), (Some(b"2".to_vec()), Some(b"1".to_vec())));
-    clean(&page);
+    assert_clean(&page);
 }
 
 #[test]
@@ -158,7 +142,7 @@ fn a_branch_or_tag_at_the_head_or_after_it_leads_through_all() {
     page.remove_tag("kept").unwrap();
     let squashed = page.squash(MAIN, &CommitId::FIRST, None).unwrap();
     assert_eq!(log(&page, squashed).len(), 1);
-    clean(&page);
+    assert_clean(&page);
 }
 
 #[test]
@@ -188,7 +172,7 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
     assert_eq!(refused(&page, MAIN, &commits[7]), (side, words, Some(merge)));
     let squashed = page.squash(MAIN, &merge, None).unwrap();
     assert_eq!(page.commit(&squashed).unwrap().unwrap().parents(), [merge]);
-    clean(&page);
+    assert_clean(&page);
 }
 
 #[test]
@@ -208,7 +192,7 @@ fn an_open_transaction_of_a_connection_leads_through() {
     // The connection goes there.
     assert!(connection.snapshot().unwrap().get(b"b").unwrap().is_some());
     assert_eq!(connection.commit(), squashed);
-    clean(&page);
+    assert_clean(&page);
 }
 
 /// Brings a commit from one copy of a page to another one, whose parents are there.
@@ -261,7 +245,7 @@ fn what_another_copy_has_is_not_replaced() {
     let merge = here.merge(MAIN, &three, &mut LastOneWins).unwrap();
     let merged = here.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"a").unwrap().as_deref(), Some(&b"4"[..]));
-    clean(&here);
+    assert_clean(&here);
 }
 
 /// A branch leaves before what is at the remote: a squash is possible after both only.
@@ -285,7 +269,7 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
     page.remote().mark_synced(&[squashed], &[], &[]).unwrap();
     let (commit, _, onto) = refused(&page, MAIN, &CommitId::FIRST);
     assert_eq!((commit, onto), (commits[0], None));
-    clean(&page);
+    assert_clean(&page);
 }
 
 /// Commits are sent, and another copy takes them, before the page learns that they are at the remote.
@@ -328,7 +312,7 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     let merged = here.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"price").unwrap().as_deref(), Some(&b"3"[..]));
     assert_eq!(merged.get(b"more").unwrap().as_deref(), Some(&b"1"[..]));
-    clean(&here);
+    assert_clean(&here);
 }
 
 #[test]
@@ -342,7 +326,7 @@ fn nothing_to_replace_changes_nothing() {
     put(&page, MAIN, b"a", b"1");
     assert_eq!(page.squash(MAIN, &one, None).unwrap(), one);
     assert_eq!(page.head(MAIN).unwrap(), one);
-    clean(&page);
+    assert_clean(&page);
 }
 
 #[test]
@@ -380,7 +364,7 @@ fn open_transactions_and_watchers_notice() {
     let told = watcher.next(std::time::Duration::ZERO).unwrap().unwrap();
     assert!(told.moved);
     assert_eq!(told.updates.len(), 1);
-    clean(&page);
+    assert_clean(&page);
 }
 
 /// A branch as the model sees it: what its content comes from.
@@ -601,7 +585,7 @@ fn random_histories_are_squashed() {
         for step in 0..40 {
             model.step(&format!("seed {seed}, step {step}"));
         }
-        clean(&model.page);
+        assert_clean(&model.page);
         squashed += model.squashed;
         refused += model.refused;
         at_remote += model.at_remote;

@@ -1,47 +1,23 @@
 //! What the upkeep does for pages, and when.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{
-    Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    TxOptions,
-};
+use permazen_kv::{Capabilities, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
     Clock, CommitId, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention, Secret,
 };
 
+use crate::support::clock::TestClock;
+use crate::support::page::{assert_all_clean, count_rows, put};
+
 const ROOT: PageId = PageId::ROOT;
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-
-    fn set_back(&self, by: Duration) {
-        self.0.fetch_sub(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 type Hook = Box<dyn FnOnce() + Send>;
 
@@ -83,36 +59,17 @@ fn process(host: &(impl KvDatabase + Clone + 'static), clock: &Arc<TestClock>) -
     Repository::builder(host.clone()).upkeep_by_hand().clock(clock).create().unwrap()
 }
 
-fn put(page: &Page, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(MAIN).unwrap()
-}
-
-/// How many rows of the first page begin with this byte.
-fn rows(host: &MemoryStore, first: u8) -> usize {
-    let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
-    host.snapshot().scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
-}
-
 /// The number of the last round of the first page, and its phase.
 fn round(host: &MemoryStore) -> (u64, u8) {
     let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
     (u64::from_be_bytes(row[38..46].try_into().unwrap()), row[47])
 }
 
-fn assert_clean(repository: &Repository) {
-    let verification = repository.verify().unwrap();
-    assert!(verification.is_clean(), "{:#?}", verification.findings);
-}
-
 /// A page with two commits, of which only the second is kept unless somebody reads the first.
 fn with_old_commit(repository: &Repository) -> (Page, CommitId) {
     let page = repository.page_or_create("films", ROOT).unwrap();
-    let old = put(&page, b"Alien", b"1978");
-    put(&page, b"Alien", b"1979");
+    let old = put(&page, MAIN, b"Alien", b"1978");
+    put(&page, MAIN, b"Alien", b"1979");
     page.set_retention(Retention::Heads).unwrap();
     (page, old)
 }
@@ -125,17 +82,17 @@ fn pins_of_a_page_that_was_closed_keep_nothing() {
     let snapshot = page.snapshot(&old).unwrap();
     clock.advance(61 * Duration::from_secs(1));
     one.upkeep().unwrap();
-    assert_eq!(rows(&host, 0x31), 1);
+    assert_eq!(count_rows(&host, 0x31), 1);
     // Both go before the next upkeep.
     drop((snapshot, page));
     one.upkeep().unwrap();
-    assert_eq!(rows(&host, 0x31), 0);
+    assert_eq!(count_rows(&host, 0x31), 0);
     // Another process can remove the commit, although this one lives.
     let page = two.page("films", ROOT).unwrap();
     assert_eq!(page.collect().unwrap().commits, 0);
     clock.advance(2 * MINUTE);
     assert_eq!(page.collect().unwrap().commits, 1);
-    assert_clean(&two);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -146,15 +103,15 @@ fn pins_of_a_page_that_was_closed_and_opened_again_keep_nothing() {
     let snapshot = page.snapshot(&old).unwrap();
     clock.advance(61 * Duration::from_secs(1));
     one.upkeep().unwrap();
-    assert_eq!(rows(&host, 0x31), 1);
+    assert_eq!(count_rows(&host, 0x31), 1);
     drop((snapshot, page));
     let page = one.page("films", ROOT).unwrap();
     one.upkeep().unwrap();
-    assert_eq!(rows(&host, 0x31), 0);
+    assert_eq!(count_rows(&host, 0x31), 0);
     drop(page);
     one.delete_page("films", ROOT).unwrap();
     one.upkeep().unwrap();
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -170,29 +127,29 @@ fn values_that_are_given_up_on_a_closed_page_go() {
     };
     drop(write(&page));
     drop(page);
-    assert!(rows(&host, 0x26) > 0);
+    assert!(count_rows(&host, 0x26) > 0);
     one.upkeep().unwrap();
-    assert_eq!((rows(&host, 0x31), rows(&host, 0x26)), (0, 0));
+    assert_eq!((count_rows(&host, 0x31), count_rows(&host, 0x26)), (0, 0));
 
     // One that somebody may still take stays for an hour after its last reference.
     let page = one.page("films", ROOT).unwrap();
     let film = write(&page).finish().unwrap();
     drop(page);
     one.upkeep().unwrap();
-    assert_eq!(rows(&host, 0x31), 1);
+    assert_eq!(count_rows(&host, 0x31), 1);
     drop(film);
     for _ in 0..3 {
-        assert_eq!(rows(&host, 0x31), 1);
+        assert_eq!(count_rows(&host, 0x31), 1);
         one.upkeep().unwrap();
         two.upkeep().unwrap();
         clock.advance(31 * MINUTE);
     }
     one.upkeep().unwrap();
-    assert_eq!((rows(&host, 0x31), rows(&host, 0x26)), (0, 0));
+    assert_eq!((count_rows(&host, 0x31), count_rows(&host, 0x26)), (0, 0));
     let page = two.page("films", ROOT).unwrap();
     page.collect().unwrap();
-    assert_eq!(rows(&host, 0x23), 0);
-    assert_clean(&two);
+    assert_eq!(count_rows(&host, 0x23), 0);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -200,7 +157,7 @@ fn a_commit_that_takes_long_to_arrive_is_protected_from_others() {
     let clock = TestClock::new();
     let source = process(&MemoryStore::new(), &clock);
     let source = source.create_page_with("films", ROOT, Secret::new([3; 32])).unwrap();
-    let id = put(&source, b"Alien", b"1979");
+    let id = put(&source, MAIN, b"Alien", b"1979");
     let bytes = source.remote().commit_bytes(&id).unwrap().unwrap();
 
     let host = Host::default();
@@ -218,7 +175,7 @@ fn a_commit_that_takes_long_to_arrive_is_protected_from_others() {
     });
     receiver.add_commit(&id, &bytes).unwrap();
     one.upkeep().unwrap();
-    assert_eq!(rows(&host.store, 0x31), 1);
+    assert_eq!(count_rows(&host.store, 0x31), 1);
 
     // Nothing but the receiver keeps it.
     let two = process(&host, &clock);
@@ -228,7 +185,7 @@ fn a_commit_that_takes_long_to_arrive_is_protected_from_others() {
     page.collect().unwrap();
     receiver.add_head(MAIN, &id).unwrap();
     assert_eq!(page.head(MAIN).unwrap(), id);
-    assert_clean(&two);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -278,7 +235,7 @@ fn large(repository: &Repository) -> Page {
         tx.put(&number.to_be_bytes(), &[number as u8; 100]).unwrap();
     }
     tx.commit().unwrap();
-    put(&page, b"Alien", b"1978");
+    put(&page, MAIN, b"Alien", b"1978");
     page
 }
 
@@ -287,31 +244,31 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let page = large(&repository);
-    let kept = rows(&host, 0x22);
-    put(&page, b"Alien", b"1979");
+    let kept = count_rows(&host, 0x22);
+    put(&page, MAIN, b"Alien", b"1979");
     page.set_retention(Retention::Heads).unwrap();
     // Upkeep finds commits that are not kept, lets them wait, and removes them.
     for _ in 0..8 {
         clock.advance(MINUTE);
         repository.upkeep().unwrap();
     }
-    assert_eq!((kept, rows(&host, 0x22)), (2, 1));
+    assert_eq!((kept, count_rows(&host, 0x22)), (2, 1));
     // The first one has made all nodes but a few, so as far as it knows they are garbage.
     assert_eq!(round(&host), (1, 0));
 
     // A few nodes are not worth reading all.
     for minute in 0..15_u32 {
-        put(&page, b"Alien", &minute.to_be_bytes());
+        put(&page, MAIN, b"Alien", &minute.to_be_bytes());
         clock.advance(MINUTE);
         repository.upkeep().unwrap();
     }
-    assert!(rows(&host, 0x22) < 10);
+    assert!(count_rows(&host, 0x22) < 10);
     assert_eq!(round(&host), (1, 0));
     // Once a day they are.
     clock.advance(24 * 60 * MINUTE);
     repository.upkeep().unwrap();
     assert_eq!(round(&host), (2, 0));
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -327,7 +284,7 @@ fn commits_go_soon_when_much_is_new() {
         for part in 0..10_u8 {
             let value: Vec<u8> =
                 (0..20_000_u32).flat_map(|at| (at * 77 + round).to_be_bytes()).collect();
-            put(&page, b"long", &[&value[..], &[part]].concat());
+            put(&page, MAIN, b"long", &[&value[..], &[part]].concat());
         }
         clock.advance(Duration::from_secs(2));
         repository.upkeep().unwrap();
@@ -337,7 +294,7 @@ fn commits_go_soon_when_much_is_new() {
     assert!(most <= 13, "{most} commits are still there");
     assert_eq!(page.piece_count().unwrap(), page.verify().unwrap().pieces);
     assert!(pieces < 200, "{pieces}");
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -346,23 +303,23 @@ fn commits_that_get_too_old_go_although_nothing_happens() {
     let repository = process(&host, &clock);
     let page = repository.create_page("films", ROOT).unwrap();
     page.set_retention(Retention::Age(60 * MINUTE)).unwrap();
-    put(&page, b"Alien", b"1978");
+    put(&page, MAIN, b"Alien", b"1978");
     clock.advance(30 * MINUTE);
-    put(&page, b"Alien", b"1979");
-    put(&page, b"Alien", b"1980");
+    put(&page, MAIN, b"Alien", b"1979");
+    put(&page, MAIN, b"Alien", b"1980");
     for _ in 0..5 {
         clock.advance(5 * MINUTE);
         repository.upkeep().unwrap();
     }
-    assert_eq!(rows(&host, 0x22), 3);
+    assert_eq!(count_rows(&host, 0x22), 3);
     for (after, left) in [(20, 2), (40, 1)] {
         for _ in 0..after {
             clock.advance(MINUTE);
             repository.upkeep().unwrap();
         }
-        assert_eq!(rows(&host, 0x22), left);
+        assert_eq!(count_rows(&host, 0x22), left);
     }
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 /// Two processes, and the one of them that reads: what only it keeps goes when it has done that.
@@ -379,11 +336,11 @@ fn read_in(reader: usize) {
         }
     };
     upkeep(40);
-    assert_eq!(rows(&host, 0x22), 2);
+    assert_eq!(count_rows(&host, 0x22), 2);
     drop((snapshot, of_reader));
     upkeep(15);
-    assert_eq!(rows(&host, 0x22), 1);
-    assert_clean(&processes[0]);
+    assert_eq!(count_rows(&host, 0x22), 1);
+    assert_all_clean(&processes[0]);
     drop(page);
 }
 
@@ -398,7 +355,7 @@ fn a_busy_host_delays_a_collection_and_no_more() {
     let (host, clock) = (Host::default(), TestClock::new());
     let repository = process(&host, &clock);
     let page = large(&repository);
-    put(&page, b"Alien", b"1979");
+    put(&page, MAIN, b"Alien", b"1979");
     page.set_retention(Retention::Heads).unwrap();
     page.collect().unwrap();
     clock.advance(3 * MINUTE);
@@ -420,7 +377,7 @@ fn a_busy_host_delays_a_collection_and_no_more() {
     }
     host.is_busy.store(false, Ordering::Relaxed);
     assert!(failed > 10 && phases.iter().all(|count| *count > 0), "{failed} {phases:?}");
-    assert_eq!((rows(&host.store, 0x22), round(&host.store)), (1, (2, 0)));
+    assert_eq!((count_rows(&host.store, 0x22), round(&host.store)), (1, (2, 0)));
     let verification = repository.verify().unwrap();
     assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
 }
@@ -430,9 +387,9 @@ fn collect_with_failures(seed: u64) -> u64 {
     let (host, clock) = (FaultStore::new(MemoryStore::new()), TestClock::new());
     let repository = process(&host, &clock);
     let page = large(&repository);
-    put(&page, b"Alien", &[7; 300_000]);
+    put(&page, MAIN, b"Alien", &[7; 300_000]);
     for year in 1979..1985_u32 {
-        put(&page, b"Alien", &year.to_be_bytes());
+        put(&page, MAIN, b"Alien", &year.to_be_bytes());
     }
     page.set_retention(Retention::Heads).unwrap();
     page.collect().unwrap();
@@ -454,7 +411,7 @@ fn collect_with_failures(seed: u64) -> u64 {
         }
     }
     host.faults().stop();
-    assert_eq!((rows(host.inner(), 0x22), round(host.inner())), (1, (2, 0)));
+    assert_eq!((count_rows(host.inner(), 0x22), round(host.inner())), (1, (2, 0)));
     let verification = repository.verify().unwrap();
     assert_eq!((verification.findings.len(), verification.unreachable_pieces), (0, 0));
     failed
@@ -471,7 +428,7 @@ fn damaged_marks_of_a_process_that_has_ended_are_made_anew() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = large(&one);
-    put(&page, b"Alien", b"1979");
+    put(&page, MAIN, b"Alien", b"1979");
     page.set_retention(Retention::Heads).unwrap();
     page.collect().unwrap();
     clock.advance(3 * MINUTE);
@@ -523,14 +480,14 @@ fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
     assert!(KvError::from(repository.page("one", ROOT).unwrap_err()).is_damage());
     repository.delete_page("one", ROOT).unwrap();
     assert!(ledgers().is_empty());
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 /// A page on which nothing keeps the second and third commit, and their IDs.
 fn with_lost_commits(repository: &Repository) -> (Page, [CommitId; 2]) {
     let page = repository.create_page("films", ROOT).unwrap();
-    let first = put(&page, b"Alien", b"1977");
-    let lost = [put(&page, b"Alien", b"1978"), put(&page, b"Alien", b"1979")];
+    let first = put(&page, MAIN, b"Alien", b"1977");
+    let lost = [put(&page, MAIN, b"Alien", b"1978"), put(&page, MAIN, b"Alien", b"1979")];
     page.reset(MAIN, &first).unwrap();
     (page, lost)
 }
@@ -585,7 +542,7 @@ fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
         assert_eq!(other.collect().unwrap().commits, 0);
         clock.advance(2 * MINUTE);
         assert_eq!(other.collect().unwrap().commits, 2);
-        assert_clean(&two);
+        assert_all_clean(&two);
     }
 }
 
@@ -615,7 +572,7 @@ fn commits_beside_heads(repository: &Repository, before: impl FnOnce(&Page)) {
         slices += 1;
     }
     while page.collect_slice().unwrap() {}
-    assert_clean(repository);
+    assert_all_clean(repository);
 }
 
 #[test]
@@ -640,16 +597,16 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
     page.set_retention(retention).unwrap();
-    let base = put(&page, b"Alien", b"1977");
+    let base = put(&page, MAIN, b"Alien", b"1977");
     let of_two = two.page("films", ROOT).unwrap();
     let other = of_two.branching_database(MAIN).unwrap();
     let mut tx = other.begin(&TxOptions::writing()).unwrap();
     tx.put(b"Brazil", b"1985").unwrap();
     // As far as `one` knows, nothing keeps the base and the first commits after it.
     for number in 0..after {
-        put(&page, b"Alien", format!("1978-{number}").as_bytes());
+        put(&page, MAIN, b"Alien", format!("1978-{number}").as_bytes());
     }
-    put(&page, b"Alien", b"1979");
+    put(&page, MAIN, b"Alien", b"1979");
     page.collect().unwrap();
     clock.advance(3 * MINUTE);
     // It has decided to remove them.
@@ -657,7 +614,7 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     if has_looked {
         assert!(of_two.collect_slice().unwrap() && of_two.collect_slice().unwrap());
         // The base does not wait any more.
-        assert_eq!(rows(&host, 0x34), 0);
+        assert_eq!(count_rows(&host, 0x34), 0);
     }
     tx.commit().unwrap();
     while page.collect_slice().unwrap() {}
@@ -667,7 +624,7 @@ fn commit_on_old_base(has_looked: bool, after: usize, retention: Retention) {
     let merged = page.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"Alien").unwrap().as_deref(), Some(&b"1979"[..]));
     assert_eq!(merged.get(b"Brazil").unwrap().as_deref(), Some(&b"1985"[..]));
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -694,5 +651,5 @@ fn who_names_commits_again_and_again_does_not_hold_up_the_removal_of_others() {
         slices += 1;
     }
     while page.collect_slice().unwrap() {}
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }

@@ -7,6 +7,8 @@ use permazen_ledger::{
     CommitId, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, Repository, Retention,
 };
 
+use crate::support::page::{assert_clean, put};
+
 #[derive(PermazenObject, Debug, Default)]
 struct Note {
     #[permazen(indexed)]
@@ -23,17 +25,8 @@ fn page() -> Page {
     repository.create().unwrap().create_page("notes", PageId::ROOT).unwrap()
 }
 
-fn clean(page: &Page) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{:?}", found.findings);
-}
-
-fn put(page: &Page, value: &[u8]) -> CommitId {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(b"key", value).unwrap();
-    tx.commit().unwrap();
-    page.head(MAIN).unwrap()
+fn set(page: &Page, value: &[u8]) -> CommitId {
+    put(page, MAIN, b"key", value)
 }
 
 #[test]
@@ -65,7 +58,7 @@ fn an_object_database_opens_on_an_old_commit_and_writes_nothing() {
 #[test]
 fn transactions_on_a_commit_read_it_and_discard_what_they_write() {
     let page = page();
-    let (old, _) = (put(&page, b"1"), put(&page, b"2"));
+    let (old, _) = (set(&page, b"1"), set(&page, b"2"));
     let db = page.database_at(&old).unwrap();
     assert!(matches!(db.begin(&TxOptions::writing()).err(), Some(KvError::Unsupported(_))));
     let mut tx = db.begin(&TxOptions::reading()).unwrap();
@@ -99,8 +92,8 @@ fn an_old_content_becomes_a_commit() {
         let page = page();
         page.set_reference_rows(with_references).unwrap();
         let long = vec![7; 300_000];
-        let old = put(&page, &long);
-        let last = put(&page, b"2");
+        let old = set(&page, &long);
+        let last = set(&page, b"2");
         let restored =
             page.with_words("Ann", "back", || page.restore(MAIN, &old)).unwrap().unwrap();
         assert_eq!(page.head(MAIN).unwrap(), restored);
@@ -113,28 +106,28 @@ fn an_old_content_becomes_a_commit() {
         );
         // Once more is no commit.
         assert_eq!(page.restore(MAIN, &old).unwrap(), restored);
-        clean(&page);
+        assert_clean(&page);
         // What it has stays when the old commit goes.
         page.set_retention(Retention::Heads).unwrap();
         page.collect().unwrap();
         assert!(page.commit(&old).is_err());
         let now = page.snapshot(&restored).unwrap();
         assert_eq!(now.get(b"key").unwrap().as_deref(), Some(&long[..]));
-        clean(&page);
+        assert_clean(&page);
         // Nothing at all is a content too.
         let empty = page.restore(MAIN, &CommitId::FIRST).unwrap();
         assert!(page.snapshot(&empty).unwrap().get(b"key").unwrap().is_none());
         assert!(matches!(page.restore(MAIN, &old), Err(LedgerError::NoCommit { .. })));
         assert!(matches!(page.restore("none", &empty), Err(LedgerError::NoSuch { .. })));
-        clean(&page);
+        assert_clean(&page);
     }
 }
 
 #[test]
 fn what_was_open_when_an_old_content_comes_back_runs_again() {
     let page = page();
-    let old = put(&page, b"1");
-    put(&page, b"2");
+    let old = set(&page, b"1");
+    set(&page, b"2");
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
     assert!(tx.get(b"key").unwrap().is_some());

@@ -9,14 +9,11 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{
     Direction, KeyRanges, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, difference_by_scan,
 };
-use permazen_ledger::{MAIN, Page, PageId, Repository};
+use permazen_ledger::{MAIN, PageId, Repository};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-fn new_page() -> Page {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
-    repository.create_page("test", PageId::ROOT).unwrap()
-}
+use crate::support::page::new_page;
 
 fn content(read: &dyn KvRead) -> Vec<(Vec<u8>, Vec<u8>)> {
     let pairs = read.scan(KeySpan::new(b"", None), Direction::Forward).unwrap();

@@ -1,22 +1,14 @@
 //! The first commit leads to all others, also where history is no longer kept.
 
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, Digest, LastOneWins, LedgerError, MAIN, Page, PageId, Repository, Retention,
 };
 
-fn put(page: &Page, key: u8) -> CommitId {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(&[key], &[key]).unwrap();
-    tx.commit().unwrap();
-    page.head(MAIN).unwrap()
-}
+use crate::support::page::{assert_clean, put};
 
-fn clean(page: &Page) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{:?}", found.findings);
+fn put_key(page: &Page, key: u8) -> CommitId {
+    put(page, MAIN, &[key], &[key])
 }
 
 /// A page of which only the last commits are kept.
@@ -25,9 +17,9 @@ fn pruned() -> (Page, CommitId) {
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(2)).unwrap();
     for key in 0..4 {
-        put(&page, key);
+        put_key(&page, key);
     }
-    let head = put(&page, 4);
+    let head = put_key(&page, 4);
     page.collect().unwrap();
     assert_eq!(page.log(head).unwrap().count(), 2);
     (page, head)
@@ -45,7 +37,7 @@ fn a_branch_at_the_first_commit_goes_forward() {
     page.create_branch("newer", &CommitId::FIRST).unwrap();
     let none = page.merge("newer", &CommitId::FIRST, &mut LastOneWins).unwrap();
     assert_eq!(none, CommitId::FIRST);
-    clean(&page);
+    assert_clean(&page);
     // A commit that is not there is no merge.
     let gone = CommitId(Digest([7; 32]));
     for branch in ["newer", MAIN] {
@@ -62,12 +54,12 @@ fn what_is_left_of_history_becomes_one_commit() {
     assert_eq!(page.head(MAIN).unwrap(), all);
     assert_eq!(page.snapshot(&all).unwrap().root(), root);
     assert_eq!(page.commit(&all).unwrap().unwrap().parents(), [CommitId::FIRST]);
-    clean(&page);
+    assert_clean(&page);
     page.collect().unwrap();
     assert_eq!(page.verify().unwrap().commits, 1);
-    clean(&page);
-    put(&page, 9);
-    clean(&page);
+    assert_clean(&page);
+    put_key(&page, 9);
+    assert_clean(&page);
 }
 
 #[test]

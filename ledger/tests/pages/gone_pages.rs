@@ -2,8 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -11,18 +10,11 @@ use permazen_ledger::{
     Clock, CommitId, LastOneWins, LedgerError, MAIN, PageId, Repository, Result, Retention,
 };
 
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::support::clock::TestClock;
 
 #[test]
 fn whatever_is_asked_of_it_the_page_is_gone() {
-    let (host, clock) = (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(1 << 40))));
+    let (host, clock) = (MemoryStore::new(), TestClock::at(1 << 40));
     let open = || {
         let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
         // Nothing stays in memory.
@@ -50,7 +42,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
     let commit = remote.commit_bytes(&head).unwrap().unwrap();
     let root = snapshot.root();
     for _ in 0..4 {
-        clock.0.fetch_add(60 * 60 * 1_000, Ordering::Relaxed);
+        clock.advance(Duration::from_millis(60 * 60 * 1_000));
         other.upkeep().unwrap();
         if other.delete_page("test", PageId::ROOT).is_ok() {
             break;

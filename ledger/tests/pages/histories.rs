@@ -4,8 +4,6 @@
 //! `PERMAZEN_HISTORIES` sets how many histories there are, `PERMAZEN_CHANGES` how many transactions that change one
 //! thing each.
 
-use std::collections::BTreeMap;
-
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::testsuite::one_change_each;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -13,9 +11,7 @@ use permazen_ledger::{CommitId, MAIN, Page, PageId, PageSnapshot, Repository, Re
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::page::Map;
 
 /// Lengths around all limits of the format.
 const LENGTHS: [usize; 18] = [
@@ -64,7 +60,7 @@ impl History {
 }
 
 fn content(read: &dyn KvRead, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let pairs = read.scan(ALL, direction).unwrap();
+    let pairs = read.scan(KeySpan::FULL, direction).unwrap();
     pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
 
@@ -80,7 +76,7 @@ fn check(page: &Page, commit: &CommitId, model: &Map, secret: &Secret) {
     let mut reverse = content(&snapshot, Direction::Reverse);
     reverse.reverse();
     assert!(reverse.into_iter().eq(model.clone()), "in reverse, the contents differ");
-    assert_eq!(snapshot.count(ALL).unwrap(), model.len() as u64);
+    assert_eq!(snapshot.count(KeySpan::FULL).unwrap(), model.len() as u64);
     for (key, value) in model.iter().step_by(7) {
         assert_eq!(snapshot.get(key).unwrap().as_deref(), Some(&value[..]));
         assert_eq!(snapshot.value_len(key).unwrap(), Some(value.len() as u64));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
@@ -10,29 +10,12 @@ use permazen_kv::read_only::ReadOnly;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{Clock, CommitId, KeptPage, LedgerError, MAIN, Page, PageId, Repository};
 
+use crate::support::clock::TestClock;
+use crate::support::page::{assert_all_clean, put};
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A process on the host.
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
@@ -45,16 +28,8 @@ fn kill(repository: Repository) {
     std::mem::forget(repository);
 }
 
-fn put(page: &Page, key: &[u8]) {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, &[7; 100]).unwrap();
-    tx.commit().unwrap();
-}
-
-fn assert_clean(repository: &Repository) {
-    let verification = repository.verify().unwrap();
-    assert!(verification.is_clean(), "{:#?}", verification.findings);
+fn put_key(page: &Page, key: &[u8]) {
+    put(page, MAIN, key, &[7; 100]);
 }
 
 /// How many rows of the host begin with this byte.
@@ -77,7 +52,7 @@ fn a_page_that_is_open_is_not_deleted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     for repository in [&one, &two] {
         let error = repository.delete_page("films", ROOT).unwrap_err();
         assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
@@ -95,11 +70,11 @@ fn a_page_that_is_open_is_not_deleted() {
     assert!(one.pages().unwrap().is_empty());
     assert!(matches!(one.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
     assert_eq!((rows(&host, 0x10), rows(&host, 0x08), rows(&host, 0x06)), (0, 0, 0));
-    assert_clean(&one);
+    assert_all_clean(&one);
     // The name is free.
     let page = one.create_page("films", ROOT).unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 0);
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -128,7 +103,7 @@ fn a_process_that_has_ended_holds_a_page_until_its_lease_ends() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     std::mem::forget(page);
     kill(one);
     clock.advance(59 * MINUTE);
@@ -139,7 +114,7 @@ fn a_process_that_has_ended_holds_a_page_until_its_lease_ends() {
     clock.advance(MINUTE);
     two.delete_page("films", ROOT).unwrap();
     assert_eq!((rows(&host, 0x10), rows(&host, 0x08)), (0, 0));
-    assert_clean(&two);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -156,7 +131,7 @@ fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
     one.upkeep().unwrap();
     two.upkeep().unwrap();
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     // A handle of the deleted page writes nothing.
     let first = CommitId::FIRST;
     assert!(other.head(MAIN).is_err());
@@ -172,7 +147,7 @@ fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
     one.upkeep().unwrap();
     two.delete_page("films", ROOT).unwrap();
     drop(one);
-    assert_clean(&two);
+    assert_all_clean(&two);
     assert_eq!((rows(&host, 0x10), rows(&host, 0x08), rows(&host, 0x07)), (0, 0, 0));
 }
 
@@ -191,7 +166,7 @@ fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Pa
     tx.commit().unwrap();
     drop((db, page));
     let kept = repository.create_page("books", ROOT).unwrap();
-    put(&kept, b"Emma");
+    put_key(&kept, b"Emma");
     repository.upkeep().unwrap();
     (host, repository, kept)
 }
@@ -217,7 +192,7 @@ fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
         let host = host.inner();
         clock.advance(2 * HOUR);
         let other = process(host, &clock);
-        assert_clean(&other);
+        assert_all_clean(&other);
         if other.page("films", ROOT).is_ok() {
             assert!(deleted.is_err());
             assert_eq!(rows(host, 0x04), 2);
@@ -238,7 +213,7 @@ fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
         let kept = other.page("books", ROOT).unwrap();
         assert!(kept.snapshot(&kept.head(MAIN).unwrap()).unwrap().get(b"Emma").unwrap().is_some());
         drop(kept);
-        assert_clean(&other);
+        assert_all_clean(&other);
         let _ = other.delete_page("books", ROOT);
         clock.advance(MINUTE);
         if other.pages().unwrap().len() == 1 {
@@ -278,7 +253,7 @@ fn usage_is_the_time_of_the_last_close() {
     // Who gives the repository back closes all.
     drop(two);
     assert_eq!(names(&one), [closed("b"), closed("c"), closed("a")]);
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -296,7 +271,7 @@ fn t111_pages_of_a_process_that_ended_get_the_time_at_which_that_is_seen() {
     two.upkeep().unwrap();
     assert_eq!(two.usage().unwrap()[0].closed, Some(clock.now()));
     assert_eq!(rows(&host, 0x08), 0);
-    assert_clean(&two);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -304,7 +279,7 @@ fn t113_a_page_with_commits_is_not_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let page = repository.create_page("films", ROOT).unwrap();
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     // Its history is lost, although it is empty.
     let db = page.database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -321,7 +296,7 @@ fn t113_a_page_with_commits_is_not_evicted() {
     drop(tagged);
     assert!(!repository.evict("books", ROOT).unwrap());
     assert!(matches!(repository.evict("none", ROOT), Err(LedgerError::NoSuch { .. })));
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -329,7 +304,7 @@ fn t116_only_the_least_recently_closed_page_goes() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let full = repository.create_page("full", ROOT).unwrap();
-    put(&full, b"Alien");
+    put_key(&full, b"Alien");
     drop(full);
     for name in ["b", "a", "c"] {
         clock.advance(MINUTE);
@@ -346,7 +321,7 @@ fn t116_only_the_least_recently_closed_page_goes() {
     assert_eq!(repository.evict_least_used().unwrap(), Some(("c".to_owned(), ROOT)));
     assert_eq!(repository.evict_least_used().unwrap(), Some(("b".to_owned(), ROOT)));
     assert_eq!(repository.evict_least_used().unwrap(), None);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 /// The epoch of the device: eight bytes before the checksum.
@@ -367,7 +342,7 @@ fn an_epoch_at_its_end_is_followed_by_the_first() {
     tx.commit().unwrap();
     repository.delete_page("films", ROOT).unwrap();
     assert_eq!(epoch(&host), 0);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -379,7 +354,7 @@ fn t117_a_page_that_somebody_opens_is_not_evicted() {
     let handle = two.page("films", ROOT).unwrap();
     assert!(!one.evict("films", ROOT).unwrap());
     assert_eq!(one.evict_least_used().unwrap(), None);
-    put(&handle, b"Alien");
+    put_key(&handle, b"Alien");
     drop(handle);
     two.upkeep().unwrap();
     assert!(!one.evict("films", ROOT).unwrap());
@@ -390,7 +365,7 @@ fn a_page_in_a_host_that_cannot_be_written_can_be_read() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let page = repository.create_page("films", ROOT).unwrap();
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     drop((page, repository));
     let before = all(&host);
     let reader = Repository::open(ReadOnly(host.clone())).unwrap();
@@ -414,7 +389,7 @@ fn t114_an_empty_page_stays_until_it_is_evicted() {
     drop(repository.page("films", ROOT).unwrap());
     assert!(repository.evict("films", ROOT).unwrap());
     assert!(matches!(repository.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -431,7 +406,7 @@ fn t118_the_time_of_a_page_that_is_not_there_goes() {
     assert_eq!(repository.verify().unwrap().findings.len(), 1);
     assert_eq!(repository.evict_least_used().unwrap(), None);
     repository.upkeep().unwrap();
-    assert_clean(&repository);
+    assert_all_clean(&repository);
     assert_eq!(rows(&host, 0x06), 0);
 }
 
@@ -445,7 +420,7 @@ fn a_page_is_opened_or_made_by_many_at_once() {
                 for round in 0..20_u8 {
                     let name = format!("{}", round % 3);
                     match repository.page_or_create(&name, ROOT) {
-                        Ok(page) => put(&page, &[number as u8, round]),
+                        Ok(page) => put_key(&page, &[number as u8, round]),
                         Err(error) => panic!("{error}"),
                     }
                     // It is open elsewhere, was deleted there, or goes.
@@ -461,7 +436,7 @@ fn a_page_is_opened_or_made_by_many_at_once() {
             });
         }
     });
-    assert_clean(&repositories[0]);
+    assert_all_clean(&repositories[0]);
     drop(repositories);
     let repository = Repository::create(host.clone()).unwrap();
     for (ledger, id) in repository.pages().unwrap() {
@@ -475,7 +450,7 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    put(&page, b"Alien");
+    put_key(&page, b"Alien");
     let (head, id) = (page.head(MAIN).unwrap(), PageId([7; 16]));
     let (from, to) = (("films", ROOT), ("old films", id));
     // Nobody may have it open.
@@ -498,19 +473,19 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
     let page = one.page(to.0, to.1).unwrap();
     assert_eq!(page.head(MAIN).unwrap(), head);
     assert!(page.snapshot(&head).unwrap().get(b"Alien").unwrap().is_some());
-    put(&page, b"Brazil");
+    put_key(&page, b"Brazil");
     // The name is free.
-    put(&two.create_page("films", ROOT).unwrap(), b"Casablanca");
+    put_key(&two.create_page("films", ROOT).unwrap(), b"Casablanca");
     assert_eq!(one.pages().unwrap().len(), 3);
     drop(page);
     for repository in [&one, &two] {
         repository.upkeep().unwrap();
-        assert_clean(repository);
+        assert_all_clean(repository);
     }
     one.delete_page(to.0, to.1).unwrap();
     let names: Vec<_> = one.pages().unwrap().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["books", "films"]);
-    assert_clean(&two);
+    assert_all_clean(&two);
 }
 
 #[test]
@@ -532,7 +507,7 @@ fn a_name_that_is_being_deleted_is_taken_after_that() {
     let films = repository.page("films", ROOT).unwrap();
     assert!(films.snapshot(&films.head(MAIN).unwrap()).unwrap().get(b"Emma").unwrap().is_some());
     assert_eq!(rows(host.inner(), 0x04), 1);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -546,7 +521,7 @@ fn a_page_has_one_name_whichever_operation_fails() {
         let builder = Repository::builder(host.clone()).upkeep_by_hand().clock(time);
         let repository = builder.create().unwrap();
         drop(repository.create_page("films", ROOT).unwrap());
-        put(&repository.create_page("books", ROOT).unwrap(), b"Emma");
+        put_key(&repository.create_page("books", ROOT).unwrap(), b"Emma");
         host.faults().fail_nth(nth, || KvError::IllegalState("the disk is gone".to_owned()));
         let renamed = repository.rename_page(names[0], names[1]);
         let is_all = host.faults().operations() < nth;
@@ -558,7 +533,7 @@ fn a_page_has_one_name_whichever_operation_fails() {
         let page = repository.page(names[at].0, names[at].1).unwrap();
         assert!(page.snapshot(&page.head(MAIN).unwrap()).unwrap().get(b"Emma").unwrap().is_some());
         drop(page);
-        assert_clean(&repository);
+        assert_all_clean(&repository);
         ends[at] += 1;
         if is_all {
             break;
@@ -606,7 +581,7 @@ fn a_page_is_open_under_the_name_it_was_asked_for() {
         }
     });
     assert_eq!(rows(&host, 0x04), 1);
-    assert_clean(&repositories[0]);
+    assert_all_clean(&repositories[0]);
 }
 
 #[test]
@@ -614,7 +589,7 @@ fn pages_that_were_not_used_for_long_are_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     let full = repository.create_page("full", ROOT).unwrap();
-    put(&full, b"Alien");
+    put_key(&full, b"Alien");
     drop(full);
     for name in ["a", "b", "c"] {
         drop(repository.create_page(name, ROOT).unwrap());
@@ -630,5 +605,5 @@ fn pages_that_were_not_used_for_long_are_evicted() {
     drop(open);
     assert_eq!(repository.evict_unused(Duration::ZERO).unwrap().len(), 2);
     assert_eq!(repository.pages().unwrap(), [("full".to_owned(), ROOT)]);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }

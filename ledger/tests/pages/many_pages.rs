@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvRead, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, Page, PageId, Repository};
+
+use crate::support::page::{assert_all_clean, put};
 
 type Names = BTreeSet<(String, PageId)>;
 
@@ -18,11 +20,8 @@ fn process(host: &Arc<dyn KvDatabase>) -> Repository {
     Repository::shared_builder(Arc::clone(host)).upkeep_by_hand().create().unwrap()
 }
 
-fn put(page: &Page, value: &[u8]) {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(b"key", value).unwrap();
-    tx.commit().unwrap();
+fn set(page: &Page, value: &[u8]) {
+    put(page, MAIN, b"key", value);
 }
 
 /// The name of a page: ten ledgers.
@@ -30,11 +29,6 @@ fn name(number: u32) -> (String, PageId) {
     let mut id = [0; 16];
     id[..4].copy_from_slice(&number.to_be_bytes());
     (format!("ledger {}", number % 10), PageId(id))
-}
-
-fn assert_clean(repository: &Repository) {
-    let found = repository.verify().unwrap().findings;
-    assert!(found.is_empty(), "{found:#?}");
 }
 
 fn names(repository: &Repository) -> Names {
@@ -54,7 +48,7 @@ fn thousands_of_pages_are_made_listed_and_deleted() {
         let (ledger, id) = name(number);
         let page = repository.create_page(&ledger, id).unwrap();
         if number % 3 == 0 {
-            put(&page, &number.to_be_bytes());
+            set(&page, &number.to_be_bytes());
         }
         if number % 4 == 0 {
             open.push(page);
@@ -88,12 +82,12 @@ fn thousands_of_pages_are_made_listed_and_deleted() {
         let found = snapshot.get(b"key").unwrap().map(|found| found.into_owned());
         assert_eq!(found, (number % 3 == 0).then(|| number.to_be_bytes().to_vec()));
     }
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 /// Makes a page that is wholly at a remote.
 fn sync(page: &Page) {
-    put(page, b"there");
+    set(page, b"there");
     let remote = page.remote();
     remote.attach().unwrap();
     let ids = |page: &Page| page.remote().unsynced_commits().unwrap();
@@ -112,7 +106,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
         match number % 3 {
             0 => {}
             1 => sync(&page),
-            _ => put(&page, b"only here"),
+            _ => set(&page, b"only here"),
         }
     }
     repositories[0].upkeep().unwrap();
@@ -155,7 +149,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
                     Err(error) => panic!("{error}"),
                 };
                 // Nobody evicts it while it is open, and nobody after it has changed.
-                put(&page, &number.to_be_bytes());
+                set(&page, &number.to_be_bytes());
                 let mut changed: std::sync::MutexGuard<'_, Names> = changed.lock().unwrap();
                 changed.insert((ledger, id));
             }
@@ -192,7 +186,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
             false => assert_eq!(found, b"only here"),
         }
     }
-    assert_clean(&process(host));
+    assert_all_clean(&process(host));
 }
 
 #[test]
@@ -238,5 +232,5 @@ fn who_opens_a_page_that_is_open_does_not_wait_for_the_host() {
         waiting.join().unwrap().unwrap();
     });
     drop(open);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }

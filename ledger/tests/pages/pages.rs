@@ -1,6 +1,5 @@
 //! Pages with their history.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use permazen_kv::lmdb::LmdbStore;
@@ -16,27 +15,7 @@ use permazen_ledger::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
-
-fn new_page() -> Page {
-    let repository = Repository::create(MemoryStore::new()).unwrap();
-    repository.create_page("test", PageId::ROOT).unwrap()
-}
-
-fn put(page: &Page, branch: &str, key: &[u8], value: &[u8]) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
-}
-
-fn content(read: &dyn KvRead) -> Map {
-    let pairs = read.scan(ALL, Direction::Forward).unwrap();
-    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
-}
+use crate::support::page::{Map, new_page, pairs, put};
 
 #[test]
 fn every_commit_keeps_its_content() {
@@ -71,12 +50,13 @@ fn every_commit_keeps_its_content() {
     }
     for (id, map) in &states {
         let snapshot = page.snapshot(id).unwrap();
-        assert_eq!(content(&snapshot), *map);
-        assert_eq!(snapshot.count(ALL).unwrap(), map.len() as u64);
+        assert_eq!(pairs(&snapshot), *map);
+        assert_eq!(snapshot.count(KeySpan::FULL).unwrap(), map.len() as u64);
     }
     for _ in 0..100 {
         let [old, new] = [(); 2].map(|()| &states[random.random_range(0..states.len())]);
-        let found: Vec<_> = page.diff(&old.0, &new.0, ALL, Direction::Forward).unwrap().collect();
+        let found: Vec<_> =
+            page.diff(&old.0, &new.0, KeySpan::FULL, Direction::Forward).unwrap().collect();
         let mut applied = old.1.clone();
         for change in found {
             let change = change.unwrap();
@@ -127,7 +107,7 @@ fn equal_contents_have_equal_roots() {
         (0..100_u32).for_each(|n| tx.put(&n.to_be_bytes(), b"gone").unwrap());
         tx.commit().unwrap();
         let mut tx = db.begin(&TxOptions::writing()).unwrap();
-        tx.remove_span(ALL).unwrap();
+        tx.remove_span(KeySpan::FULL).unwrap();
         tx.commit().unwrap();
         for entries in entries.chunks(portion.max(20)) {
             let mut tx = db.begin(&TxOptions::writing()).unwrap();
@@ -155,7 +135,7 @@ fn branches_and_tags_name_commits() {
     page.create_branch("other", &first).unwrap();
     let second = put(&page, MAIN, b"b", b"2");
     let third = put(&page, "other", b"c", b"3");
-    assert_eq!(content(&page.snapshot(&second).unwrap()).len(), 2);
+    assert_eq!(pairs(&page.snapshot(&second).unwrap()).len(), 2);
     assert!(page.snapshot(&third).unwrap().get(b"b").unwrap().is_none());
     let branches = page.branches().unwrap();
     assert_eq!(branches, [(MAIN.into(), vec![second]), ("other".into(), vec![third])]);
@@ -214,7 +194,7 @@ fn a_reset_stops_transactions_that_are_under_way() {
     page.reset(MAIN, &first).unwrap();
     tx.commit().unwrap();
     let keys: Vec<_> =
-        content(&page.snapshot(&page.head(MAIN).unwrap()).unwrap()).into_keys().collect();
+        pairs(&page.snapshot(&page.head(MAIN).unwrap()).unwrap()).into_keys().collect();
     assert_eq!(keys, [b"a".to_vec(), b"b".to_vec()]);
 }
 
@@ -240,7 +220,7 @@ fn repositories_keep_pages_apart() {
     for (at, id) in ids.iter().enumerate() {
         let page = repository.page("a", *id).unwrap();
         let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-        assert_eq!(content(&snapshot), Map::from([(b"key".to_vec(), vec![at as u8])]));
+        assert_eq!(pairs(&snapshot), Map::from([(b"key".to_vec(), vec![at as u8])]));
     }
     let pages = repository.pages().unwrap();
     assert_eq!(pages.len(), 4);
@@ -285,7 +265,7 @@ fn t148_a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
         .unwrap();
     tx.commit().unwrap();
     page.set_tag("tag", &page.head(MAIN).unwrap()).unwrap();
-    let expected = content(&page.snapshot(&page.head(MAIN).unwrap()).unwrap());
+    let expected = pairs(&page.snapshot(&page.head(MAIN).unwrap()).unwrap());
     let read = || -> permazen_ledger::Result<Map> {
         // Without a cache.
         let page = Repository::open(host.clone())?.page("a", PageId::ROOT)?;
@@ -296,14 +276,14 @@ fn t148_a_flipped_bit_in_any_row_is_an_error_or_changes_nothing() {
         }
         let snapshot = page.snapshot(&head)?;
         let mut map = Map::new();
-        for pair in snapshot.scan(ALL, Direction::Forward)? {
+        for pair in snapshot.scan(KeySpan::FULL, Direction::Forward)? {
             let (key, value) = pair?;
             map.insert(key.into_owned(), value.into_owned());
         }
         Ok(map)
     };
     assert_eq!(read().unwrap(), expected);
-    let rows = content(&host.begin(&TxOptions::reading()).unwrap());
+    let rows = pairs(&host.begin(&TxOptions::reading()).unwrap());
     let mut random = StdRng::seed_from_u64(5);
     let set = |key: &[u8], value: Option<&[u8]>| {
         let mut tx = host.begin(&TxOptions::writing()).unwrap();

@@ -1,9 +1,8 @@
 //! Repositories with a database for each page.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::fault::{FaultStore, Faults};
 use permazen_kv::memory::MemoryStore;
@@ -13,28 +12,12 @@ use permazen_ledger::{
     Clock, LastOneWins, LedgerError, MAIN, Page, PageDatabases, PageId, Repository, Retention,
 };
 
+use crate::support::clock::TestClock;
+use crate::support::page::{assert_all_clean, get, put};
+
 const ROOT: PageId = PageId::ROOT;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// Databases in memory, which survive the processes.
 #[derive(Debug, Clone, Default)]
@@ -122,13 +105,6 @@ fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
     (builder.page_databases(Arc::new(pages)).create().unwrap(), faults.faults())
 }
 
-fn put(page: &Page, key: &[u8], value: &[u8]) {
-    let db = page.database(MAIN).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-}
-
 /// Attaches the page to a remote, and says that all is there.
 fn sync(page: &Page) {
     let remote = page.remote();
@@ -140,16 +116,6 @@ fn sync(page: &Page) {
     remote.mark_synced(&commits, &pieces, &[]).unwrap();
 }
 
-fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
-    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-    snapshot.get(key).unwrap().map(|value| value.to_vec())
-}
-
-fn assert_clean(repository: &Repository) {
-    let verification = repository.verify().unwrap();
-    assert!(verification.is_clean(), "{:#?}", verification.findings);
-}
-
 #[test]
 fn each_page_has_a_database() {
     let (disk, clock) = (Disk::default(), TestClock::new());
@@ -157,21 +123,21 @@ fn each_page_has_a_database() {
     let names = ["films", "books", "songs"];
     let pages = names.map(|name| repository.create_page(name, ROOT).unwrap());
     for (page, name) in pages.iter().zip(names) {
-        put(page, b"name", name.as_bytes());
+        put(page, MAIN, b"name", name.as_bytes());
         let base = page.head(MAIN).unwrap();
         page.create_branch("other", &base).unwrap();
-        put(page, b"name", b"changed");
+        put(page, MAIN, b"name", b"changed");
         page.merge("other", &page.head(MAIN).unwrap(), &mut LastOneWins).unwrap();
         page.set_retention(Retention::Heads).unwrap();
         clock.advance(HOUR / 10);
         page.collect().unwrap();
         clock.advance(HOUR / 10);
         page.collect().unwrap();
-        put(page, b"name", name.as_bytes());
+        put(page, MAIN, b"name", name.as_bytes());
     }
     // Nothing of a page is in the database of the repository.
     assert_eq!((disk.rows(0x10), disk.rows(0x05), disk.numbers()), (0, 3, vec![1, 2, 3]));
-    assert_clean(&repository);
+    assert_all_clean(&repository);
     assert!(matches!(repository.create_page("films", ROOT), Err(LedgerError::Exists { .. })));
     assert_eq!(disk.numbers(), [1, 2, 3]);
     drop(pages);
@@ -187,7 +153,7 @@ fn each_page_has_a_database() {
     assert_eq!(disk.numbers(), [1, 3]);
     assert!(matches!(repository.page("books", ROOT), Err(LedgerError::NoSuch { .. })));
     assert_eq!(repository.pages().unwrap().len(), 2);
-    assert_clean(&repository);
+    assert_all_clean(&repository);
     // A number is never used again.
     drop(repository.create_page("books", ROOT).unwrap());
     assert_eq!(disk.numbers(), [1, 3, 4]);
@@ -203,7 +169,7 @@ fn t147_equal_contents_have_equal_roots_in_both_hosts() {
         .map(|repository| repository.create_page_with("films", ROOT, secret()).unwrap());
     let roots = pages.each_ref().map(|page| {
         for number in 0..500_u32 {
-            put(page, &(number * 7919 % 1_000).to_be_bytes(), &[number as u8; 90]);
+            put(page, MAIN, &(number * 7919 % 1_000).to_be_bytes(), &[number as u8; 90]);
         }
         page.snapshot(&page.head(MAIN).unwrap()).unwrap().root()
     });
@@ -233,7 +199,7 @@ fn a_database_in_the_place_of_another_is_refused() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (repository, _) = process(&disk, &clock);
     for name in ["films", "books"] {
-        put(&repository.create_page(name, ROOT).unwrap(), b"name", name.as_bytes());
+        put(&repository.create_page(name, ROOT).unwrap(), MAIN, b"name", name.as_bytes());
     }
     repository.upkeep().unwrap();
     let pages = disk.pages.lock().unwrap().clone();
@@ -249,7 +215,7 @@ fn a_database_in_the_place_of_another_is_refused() {
     assert!(repository.page("books", ROOT).is_err());
     assert_eq!(get(&repository.page("films", ROOT).unwrap(), b"name"), Some(b"films".to_vec()));
     *disk.pages.lock().unwrap() = pages;
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -257,10 +223,10 @@ fn databases_that_are_lost_or_too_many_are_found_and_none_is_made() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (repository, _) = process(&disk, &clock);
     for name in ["films", "books", "songs", "games"] {
-        put(&repository.create_page(name, ROOT).unwrap(), b"name", name.as_bytes());
+        put(&repository.create_page(name, ROOT).unwrap(), MAIN, b"name", name.as_bytes());
     }
     repository.upkeep().unwrap();
-    assert_clean(&repository);
+    assert_all_clean(&repository);
     let found = || {
         let findings = repository.verify().unwrap().findings.into_iter();
         findings.map(|finding| (finding.page, finding.to_string())).collect::<Vec<_>>()
@@ -288,7 +254,7 @@ fn databases_that_are_lost_or_too_many_are_found_and_none_is_made() {
     let mut tx = fourth.begin(&TxOptions::writing()).unwrap();
     tx.remove(b"\x20other").unwrap();
     tx.commit().unwrap();
-    assert_clean(&repository);
+    assert_all_clean(&repository);
     // One that no page has.
     for number in [7, u64::MAX] {
         disk.pages.lock().unwrap().insert(number, MemoryStore::new());
@@ -299,7 +265,7 @@ fn databases_that_are_lost_or_too_many_are_found_and_none_is_made() {
     // A page that is lost can be deleted.
     disk.pages.lock().unwrap().remove(&1);
     repository.delete_page("films", ROOT).unwrap();
-    assert_clean(&repository);
+    assert_all_clean(&repository);
 }
 
 #[test]
@@ -307,14 +273,14 @@ fn what_another_process_has_open_stays() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    put(&page, b"name", b"films");
+    put(&page, MAIN, b"name", b"films");
     let first = page.head(MAIN).unwrap();
     let old = page.snapshot(&first).unwrap();
     clock.advance(2 * Duration::from_secs(60));
     one.upkeep().unwrap();
     // The pin of the snapshot and its lease are in the database of the page.
     let other = two.page("films", ROOT).unwrap();
-    put(&other, b"name", b"changed");
+    put(&other, MAIN, b"name", b"changed");
     other.set_retention(Retention::Heads).unwrap();
     for _ in 0..3 {
         clock.advance(3 * Duration::from_secs(60));
@@ -330,7 +296,7 @@ fn what_another_process_has_open_stays() {
     one.upkeep().unwrap();
     two.delete_page("films", ROOT).unwrap();
     assert_eq!(disk.numbers(), [0; 0]);
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -338,7 +304,7 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
     let page = one.create_page("films", ROOT).unwrap();
-    put(&page, b"name", b"films");
+    put(&page, MAIN, b"name", b"films");
     let first = page.head(MAIN).unwrap();
     let old = page.snapshot(&first).unwrap();
     clock.advance(HOUR / 30);
@@ -350,7 +316,7 @@ fn who_was_taken_for_dead_protects_what_is_left() {
         other.collect().unwrap();
     }
     one.upkeep().unwrap();
-    put(&other, b"name", b"changed");
+    put(&other, MAIN, b"name", b"changed");
     other.set_retention(Retention::Heads).unwrap();
     for _ in 0..3 {
         clock.advance(HOUR / 20);
@@ -363,7 +329,7 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     drop((old, other, page));
     one.upkeep().unwrap();
     two.upkeep().unwrap();
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -380,10 +346,10 @@ fn making_deleting_and_evicting_survive_each_failure() {
         for nth in 1.. {
             let (disk, clock) = (Disk::default(), TestClock::new());
             let (repository, faults) = process(&disk, &clock);
-            put(&repository.create_page("films", ROOT).unwrap(), b"name", b"films");
+            put(&repository.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
             drop(repository.create_page("empty", ROOT).unwrap());
             let page = repository.create_page("remote", ROOT).unwrap();
-            put(&page, b"at", b"the remote");
+            put(&page, MAIN, b"at", b"the remote");
             sync(&page);
             drop(page);
             repository.upkeep().unwrap();
@@ -395,12 +361,12 @@ fn making_deleting_and_evicting_survive_each_failure() {
             // The process ends, and what it held is over some time later.
             std::mem::forget(repository);
             let (other, _) = process(&disk, &clock);
-            assert_clean(&other);
+            assert_all_clean(&other);
             clock.advance(2 * HOUR);
             other.upkeep().unwrap();
             clock.advance(HOUR);
             other.upkeep().unwrap();
-            assert_clean(&other);
+            assert_all_clean(&other);
             // Each database is that of a page.
             let pages = other.pages().unwrap();
             assert_eq!(disk.numbers().len(), pages.len(), "{name}, operation {nth}");
@@ -411,7 +377,7 @@ fn making_deleting_and_evicting_survive_each_failure() {
                 assert_eq!(get(&page, b"name"), expected, "{name}, operation {nth}");
                 let expected = (ledger == "remote").then(|| b"the remote".to_vec());
                 assert_eq!(get(&page, b"at"), expected, "{name}, operation {nth}");
-                put(&page, b"more", b"written");
+                put(&page, MAIN, b"more", b"written");
             }
             let is_gone = other.page("remote", ROOT).is_err();
             assert!(name == "evict what is at a remote" || !is_gone, "{name}, operation {nth}");
@@ -420,7 +386,7 @@ fn making_deleting_and_evicting_survive_each_failure() {
                 assert!(other.page("films", ROOT).is_ok(), "{name}, operation {nth}");
             }
             drop(other.page_or_create("new", ROOT).unwrap());
-            assert_clean(&other);
+            assert_all_clean(&other);
             if is_over {
                 assert!(nth > 5, "{name}");
                 break;
@@ -486,7 +452,7 @@ fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
     for nth in 1.. {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let (repository, faults) = process(&disk, &clock);
-        put(&repository.create_page("films", ROOT).unwrap(), b"name", b"films");
+        put(&repository.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
         repository.upkeep().unwrap();
         faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
         let _ = repository.delete_page("films", ROOT);
@@ -498,11 +464,11 @@ fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
             assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
             let error = other.kept("films", ROOT).unwrap_err();
             assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
-            assert_clean(&other);
+            assert_all_clean(&other);
         }
         drop(other.page_or_create("films", ROOT).unwrap());
         assert_eq!(disk.numbers().len(), 1, "{nth}");
-        assert_clean(&other);
+        assert_all_clean(&other);
         if is_over {
             assert!(nth > 5);
             break;
@@ -529,7 +495,7 @@ fn who_opens_a_page_while_it_is_deleted_leaves_no_database() {
         let error = with(&two);
         assert!(matches!(error, LedgerError::NoSuch { .. }), "{error}");
         assert!(disk.numbers().is_empty());
-        assert_clean(&two);
+        assert_all_clean(&two);
     }
 }
 
@@ -548,7 +514,7 @@ fn a_page_that_could_not_be_opened_is_not_open() {
     for row in [0x2b, 0x2f] {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
-        put(&one.create_page("films", ROOT).unwrap(), b"name", b"films");
+        put(&one.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
         one.upkeep().unwrap();
         damage(&disk, 1, &[row]);
         assert!(KvError::from(two.page("films", ROOT).unwrap_err()).is_damage());
@@ -558,7 +524,7 @@ fn a_page_that_could_not_be_opened_is_not_open() {
         two.upkeep().unwrap();
         one.delete_page("damaged films", ROOT).unwrap();
         assert!(disk.numbers().is_empty());
-        assert_clean(&one);
+        assert_all_clean(&one);
     }
 }
 
@@ -583,7 +549,7 @@ fn a_page_that_cannot_be_written_is_closed_like_others() {
     }
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (one, _) = process(&disk, &clock);
-    put(&one.create_page("films", ROOT).unwrap(), b"name", b"films");
+    put(&one.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
     one.upkeep().unwrap();
     let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
     let builder = Repository::builder(disk.repository.clone()).upkeep_by_hand().clock(clock);
@@ -594,7 +560,7 @@ fn a_page_that_cannot_be_written_is_closed_like_others() {
     drop(page);
     two.upkeep().unwrap();
     one.delete_page("films", ROOT).unwrap();
-    assert_clean(&one);
+    assert_all_clean(&one);
 }
 
 #[test]
@@ -602,7 +568,7 @@ fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (repository, _) = held_up(&disk, &clock, Some(2));
     for ledger in ["one", "two", "three"] {
-        put(&repository.create_page(ledger, ROOT).unwrap(), b"name", ledger.as_bytes());
+        put(&repository.create_page(ledger, ROOT).unwrap(), MAIN, b"name", ledger.as_bytes());
     }
     repository.upkeep().unwrap();
     damage(&disk, 1, &[0x2f]);
@@ -626,7 +592,7 @@ fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     let (other, _) = process(&disk, &clock);
     other.upkeep().unwrap();
     assert!(disk.numbers().is_empty());
-    assert_clean(&other);
+    assert_all_clean(&other);
 }
 
 #[test]
@@ -638,13 +604,13 @@ fn many_processes_make_a_page_of_one_name() {
             scope.spawn(move || {
                 for round in 0..10_u8 {
                     let page = repository.page_or_create(&format!("{}", round % 5), ROOT).unwrap();
-                    put(&page, &[number as u8, round], b"");
+                    put(&page, MAIN, &[number as u8, round], b"");
                 }
             });
         }
     });
     assert_eq!(disk.numbers().len(), 5);
-    assert_clean(&processes[0]);
+    assert_all_clean(&processes[0]);
     let count = |name: usize| {
         let page = processes[0].page(&name.to_string(), ROOT).unwrap();
         page.log(page.head(MAIN).unwrap()).unwrap().count()
@@ -670,7 +636,7 @@ fn a_page_that_is_first_opened_after_another_was_deleted_is_no_finding_of_a_chec
             one.delete_page("old", ROOT).unwrap();
             let _ = one.page("films", ROOT);
         }));
-        assert_clean(&two);
+        assert_all_clean(&two);
         opened += usize::from(other.page("films", ROOT).is_ok());
         if is_over {
             break;

@@ -1,9 +1,8 @@
 //! Values that are written in parts, and taken by transactions.
 
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
@@ -13,31 +12,12 @@ use permazen_ledger::{
     Repository, RepositoryBuilder, Resolution, Retention, Secret, ValueRef, ValueWriter,
 };
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
-const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
+use crate::support::clock::TestClock;
+use crate::support::page::{assert_clean_when, get, noise};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn new() -> Arc<Self> {
-        Arc::new(TestClock(AtomicU64::new(1_800_000_000_000)))
-    }
-
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 fn builder(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
@@ -66,12 +46,6 @@ fn setting() -> (MemoryStore, Arc<TestClock>, Process) {
     (host, clock, process)
 }
 
-fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
-    bytes
-}
-
 fn write(page: &Page, value: &[u8], portion: usize) -> ValueRef {
     let mut writer = page.write_value(Some(value.len() as u64)).unwrap();
     value.chunks(portion).for_each(|portion| writer.write_all(portion).unwrap());
@@ -88,22 +62,12 @@ fn put(page: &Page, branch: &str, pairs: &[(&[u8], &[u8])]) -> Result<CommitId, 
     page.head(branch)
 }
 
-fn get(page: &Page, key: &[u8]) -> Option<Vec<u8>> {
-    let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
-    snapshot.get(key).unwrap().map(|value| value.into_owned())
-}
-
 /// The keys of the rows of the page with this first byte, without the prefix of the page.
 fn rows(host: &MemoryStore, first: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
     let snapshot = host.snapshot();
     let pairs = snapshot.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap();
     pairs.map(|pair| pair.map(|(k, v)| (k[2..].to_vec(), v.to_vec())).unwrap()).collect()
-}
-
-fn check_clean(page: &Page, what: &str) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{what}: {:?}", found.findings);
 }
 
 /// Nothing is left of streams, and nothing that no commit leads to.
@@ -135,7 +99,7 @@ fn a_value_that_was_written_in_parts_is_as_one_that_was_put() {
             // Again, whole: that changes nothing.
             let head = page.head(MAIN).unwrap();
             assert_eq!(put(&page, MAIN, &[(b"film", &value)]).unwrap(), head);
-            check_clean(&page, "with a value");
+            assert_clean_when(&page, "with a value");
             repository.upkeep().unwrap();
             assert_eq!(rows(&host, 0x26).len() + rows(&host, 0x31).len(), 0);
             check_nothing_left(&host, &page, &clock, "with a value");
@@ -159,7 +123,7 @@ fn a_value_is_taken_under_several_keys_and_by_several_commits() {
         assert!(get(&page, key).unwrap() == value);
     }
     assert_eq!(get(&page, b"c").unwrap(), b"short");
-    check_clean(&page, "with two commits");
+    assert_clean_when(&page, "with two commits");
 
     // It is there as long as a commit that has taken it.
     page.reset(MAIN, &CommitId::FIRST).unwrap();
@@ -301,7 +265,7 @@ fn a_reference_that_outlives_its_page_is_never_another_value() {
         assert!(get(&page, b"film").unwrap() == noise(2_000, 71));
         repository.upkeep().unwrap();
         page.collect().unwrap();
-        check_clean(&page, "after a page was closed");
+        assert_clean_when(&page, "after a page was closed");
     }
 }
 
@@ -375,7 +339,7 @@ fn what_a_dead_process_has_written_goes() {
     assert_eq!(rows(&host, 0x31).len(), 2);
     other.page.collect().unwrap();
     assert!(rows(&host, 0x26).len() > 100);
-    check_clean(&other.page, "with a process that is silent");
+    assert_clean_when(&other.page, "with a process that is silent");
     clock.advance(31 * MINUTE);
     other.repository.upkeep().unwrap();
     check_nothing_left(&host, &other.page, &clock, "after the end of a lease");
@@ -471,11 +435,11 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     }
     assert!(!rows(&host, 0x26).is_empty());
     while collect(&collector.page, 1) {}
-    check_clean(&collector.page, "after the round");
+    assert_clean_when(&collector.page, "after the round");
     // Its rows go, and nobody else says that there is garbage.
     let other = process(host.clone(), &clock);
     other.repository.upkeep().unwrap();
-    check_clean(&other.page, "after the rows went");
+    assert_clean_when(&other.page, "after the rows went");
     assert!(rows(&host, 0x26).is_empty());
     for _ in 0..3 {
         other.repository.upkeep().unwrap();
@@ -575,7 +539,7 @@ fn with_garbage() -> Garbage {
     tx.commit().unwrap();
     page.collect().unwrap();
     clock.advance(3 * MINUTE);
-    Garbage { host, time: clock.0.load(Ordering::Relaxed), film: film.into() }
+    Garbage { host, time: clock.millis(), film: film.into() }
 }
 
 /// What becomes of the value.
@@ -661,10 +625,10 @@ struct Race {
 impl Race {
     fn new(garbage: &Garbage, fate: Fate) -> Self {
         let (host, clock) = (MemoryStore::new(), TestClock::new());
-        clock.0.store(garbage.time, Ordering::Relaxed);
+        clock.set(garbage.time);
         let mut tx = host.begin(&TxOptions::writing()).unwrap();
         let snapshot = garbage.host.snapshot();
-        for pair in snapshot.scan(ALL, Direction::Forward).unwrap() {
+        for pair in snapshot.scan(KeySpan::FULL, Direction::Forward).unwrap() {
             let (key, value) = pair.unwrap();
             tx.put(&key, &value).unwrap();
         }
@@ -690,7 +654,7 @@ impl Race {
         let mut writer = self.writer.lock().unwrap();
         writer.run(Writer::STEPS);
         let page = &self.collector.page;
-        check_clean(page, what);
+        assert_clean_when(page, what);
         let expected = (writer.fate == Fate::Attached).then_some(&writer.film[..]);
         assert!(get(page, b"film").as_deref() == expected, "{what}");
         check_nothing_left(&self.host, page, &self.clock, what);
@@ -862,7 +826,7 @@ fn history(seed: u64, values: &[Vec<u8>]) {
             _ => repository.upkeep().unwrap(),
         }
         let page = &actors[who].process.page;
-        check_clean(page, "in between");
+        assert_clean_when(page, "in between");
         assert!(get(page, b"film").as_ref() == model.map(|which| &values[which]));
     }
     let Actor { process: Process { repository, page }, .. } = actors.remove(0);
@@ -900,7 +864,7 @@ fn damaged_rows_of_values_are_found() {
     let finished = write(&page, &noise(50_000, 40), 50_000);
     let attached = write(&page, &noise(50_000, 41), 50_000);
     put(&page, MAIN, &[(b"film", attached.as_bytes())]).unwrap();
-    check_clean(&page, "with values");
+    assert_clean_when(&page, "with values");
     let change = |key: &[u8], row: Option<&[u8]>| {
         let key = [&[0x10, 1], key].concat();
         let mut tx = host.begin(&TxOptions::writing()).unwrap();
@@ -940,7 +904,7 @@ fn damaged_rows_of_values_are_found() {
         assert!(found.iter().any(|found| found.row[0] == 0x26), "{found:?}");
         change(&piece, Some(&row));
     }
-    check_clean(&page, "with all rows");
+    assert_clean_when(&page, "with all rows");
     drop((writer, finished, repository));
 }
 
@@ -1014,7 +978,7 @@ fn what_was_told_survives_each_failure_of_the_host() {
                 }
                 opened => opened.unwrap_or_else(|error| panic!("{what}: {error}")),
             };
-            check_clean(&page, &what);
+            assert_clean_when(&page, &what);
             let found = get(&page, b"film").map(|film| film[..5_000].to_vec());
             let last = told.last().map(|last| noise(5_000, *last));
             // One step more may have been made than was told.
@@ -1045,7 +1009,7 @@ fn a_value_is_written_although_others_hold_the_host_for_a_while() {
         host.faults().stop();
         put(&page, MAIN, &[(b"film", film.as_bytes())]).unwrap();
         assert!(get(&page, b"film").unwrap() == value, "{nth}");
-        check_clean(&page, &nth.to_string());
+        assert_clean_when(&page, &nth.to_string());
         drop(repository);
         if is_all {
             assert!(nth > 100, "{nth}");

@@ -7,7 +7,9 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{MAIN, PageId, PageSnapshot, Repository};
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
+
+use crate::support::page::noise;
 
 /// A page with these values by their lengths, and what counts the operations of its host.
 fn snapshot(values: &[Vec<u8>]) -> (PageSnapshot, permazen_kv::counting::Counter) {
@@ -23,15 +25,9 @@ fn snapshot(values: &[Vec<u8>]) -> (PageSnapshot, permazen_kv::counting::Counter
     (page.snapshot(&page.head(MAIN).unwrap()).unwrap(), counter)
 }
 
-fn noise(len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    StdRng::seed_from_u64(len as u64).fill_bytes(&mut bytes);
-    bytes
-}
-
 #[test]
 fn values_are_read_from_any_position() {
-    let values = [0, 1, 512, 513, 4_096, 30_000, 1_000_000].map(noise);
+    let values = [0, 1, 512, 513, 4_096, 30_000, 1_000_000].map(|len| noise(len, len as u64));
     let (snapshot, _) = snapshot(&values);
     let mut random = StdRng::seed_from_u64(1);
     for value in &values {
@@ -68,7 +64,7 @@ fn values_are_read_from_any_position() {
 
 #[test]
 fn a_part_of_a_long_value_loads_only_its_pieces() {
-    let value = noise(100_000_000);
+    let value = noise(100_000_000, 100_000_000);
     let (snapshot, counter) = snapshot(std::slice::from_ref(&value));
     let key = value.len().to_be_bytes();
     counter.take();

@@ -3,7 +3,6 @@
 //!
 //! `PERMAZEN_KILLS` sets how often this is tried with each store.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +18,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use crate::support::children::{Worker, task};
-
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::page::Map;
 
 /// The test that a process runs which another one has started.
 const CHILD: &str = concat!(module_path!(), "::child");

@@ -1,8 +1,6 @@
 //! Copies whose clocks are wrong.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::KvRead;
 use permazen_kv::memory::MemoryStore;
@@ -12,6 +10,7 @@ use permazen_ledger::{
 };
 
 use super::setting::{bring_pieces, write};
+use crate::support::clock::TestClock;
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
@@ -20,19 +19,6 @@ const NOW: u64 = 1_800_000_000_000;
 
 /// How many ticks a millisecond has.
 const TICKS: u64 = 1 << 16;
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
-fn clock(millis: u64) -> Arc<TestClock> {
-    Arc::new(TestClock(AtomicU64::new(millis)))
-}
 
 /// A copy of the page with a second page beside it, under this clock.
 fn copy(clock: &Arc<TestClock>) -> [Page; 2] {
@@ -75,13 +61,13 @@ fn bring(
 /// A copy with two commits, the second of which was made 400 days ahead; its clock, which is right again; and another
 /// copy with the first one.
 fn ahead() -> (Arc<TestClock>, [Page; 2], [CommitId; 2], [Page; 2]) {
-    let of_there = clock(NOW);
+    let of_there = TestClock::at(NOW);
     let there = copy(&of_there);
     let before = put(&there[0], MAIN, b"before");
-    of_there.0.store(NOW + 400 * DAY, Ordering::Relaxed);
+    of_there.set(NOW + 400 * DAY);
     let wrong = put(&there[0], MAIN, b"wrong");
-    of_there.0.store(NOW + 1, Ordering::Relaxed);
-    let here = copy(&clock(NOW));
+    of_there.set(NOW + 1);
+    let here = copy(&TestClock::at(NOW));
     bring(&there[0], &here[0], &before, false).unwrap();
     (of_there, there, [before, wrong], here)
 }
@@ -94,7 +80,7 @@ fn a_commit_far_ahead_is_taken_if_the_program_says_so() {
     assert!(error.to_string().contains("Receiver::taking_commits_ahead"), "{error}");
     assert_eq!(here.head(MAIN).unwrap(), before);
     // A commit that is not ahead is not reported.
-    let [early, _] = copy(&clock(NOW));
+    let [early, _] = copy(&TestClock::at(NOW));
     assert_eq!(bring(&there, &early, &before, true).unwrap(), []);
     assert_eq!(bring(&there, &here, &wrong, true).unwrap(), [wrong]);
     assert_eq!(here.head(MAIN).unwrap(), wrong);
@@ -188,7 +174,7 @@ fn copies_take_what_is_made_under_the_latest_clocks() {
     const LATEST: u64 = FAR / TICKS;
     for millis in [LATEST - 1, LATEST, 1 << 47, (1 << 47) + 1, u64::MAX] {
         let (of_there, [there, other], [before, wrong], [here, _]) = ahead();
-        of_there.0.store(millis, Ordering::Relaxed);
+        of_there.set(millis);
         let mut commits = vec![put(&there, MAIN, b"late"), put(&there, MAIN, b"later")];
         there.create_branch("branch", &before).unwrap();
         commits.push(put(&there, "branch", b"branch"));

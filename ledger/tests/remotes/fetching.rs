@@ -16,7 +16,7 @@ use permazen_ledger::{
 };
 
 use super::setting::{
-    ALL, assert_clean, attached, copy, each_host, follow, noise, put_lazy, rows, value, write,
+    ALL, assert_clean, attached, copy, count_rows, each_host, follow, noise, put_lazy, value, write,
 };
 use super::sources::{Fault, Remote};
 
@@ -164,7 +164,7 @@ fn what_is_fetched_stays() {
         let pieces: Vec<_> = asked.concat();
         let distinct: BTreeSet<_> = pieces.iter().map(|(_, digest)| digest).collect();
         assert_eq!(distinct.len(), pieces.len());
-        assert_eq!(rows(&*host, 0x23), rows_of(&copies.there));
+        assert_eq!(count_rows(&*host, 0x23), rows_of(&copies.there));
         assert!(copies.remote.most_running.load(Ordering::SeqCst) <= 5);
 
         let snapshot = copies.snapshot();

@@ -4,6 +4,9 @@
 //! `PERMAZEN_RECEIVED` sets how many random histories are received.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod clocks;
 mod fetching;
 mod merging;

@@ -15,8 +15,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::setting::{
-    assert_clean, attached, bring, bring_pieces, content, copy, copy_in, each_host, follow, noise,
-    put_lazy, rows, value, write,
+    assert_clean, attached, bring, bring_pieces, content, copy, copy_in, count_rows, each_host,
+    follow, noise, put_lazy, value, write,
 };
 
 /// Makes a random change on one of two branches, or merges them.
@@ -471,12 +471,12 @@ fn what_comes_from_the_remote_is_there() {
     let here = attached(Arc::clone(&host));
     follow(&there, &here);
     let status = |id: &CommitId| here.commit_status(id).unwrap();
-    assert_eq!((status(&first), rows(&*host, 0x27)), (Status::Synced, 0));
+    assert_eq!((status(&first), count_rows(&*host, 0x27)), (Status::Synced, 0));
     // From somebody else, it is only here.
     let second = write(&there, MAIN, |tx| tx.put(b"key", &noise(3_000, 2)).unwrap());
     bring(&there, &mut here.receive(), &second);
     here.create_branch("second", &second).unwrap();
-    assert_eq!((status(&second), rows(&*host, 0x27)), (Status::Local, 2));
+    assert_eq!((status(&second), count_rows(&*host, 0x27)), (Status::Local, 2));
     // A commit on it is not known to be at the remote either.
     let third = write(&there, MAIN, |tx| tx.put(b"key", b"3").unwrap());
     assert_eq!(follow(&there, &here), third);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{KeySpan, KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KeySpan, KvDatabase};
 use permazen_ledger::{
     CommitId, MAIN, Origin, Page, PageId, Receiver, Repository, Secret, ValueRef,
 };
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+
+pub(crate) use crate::support::page::{assert_clean, count_rows, noise, write};
 
 pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 
@@ -40,21 +40,6 @@ pub(crate) fn each_host(test: impl Fn(Arc<dyn KvDatabase>)) {
     test(Arc::new(MemoryStore::new()));
     let folder = tempfile::tempdir().unwrap();
     test(Arc::new(LmdbStore::open_or_create(folder.path()).unwrap()));
-}
-
-/// Bytes without order.
-pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
-    bytes
-}
-
-pub(crate) fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
-    let db = page.database(branch).unwrap();
-    let mut tx = db.begin(&TxOptions::writing()).unwrap();
-    change(&mut *tx);
-    tx.commit().unwrap();
-    page.head(branch).unwrap()
 }
 
 pub(crate) fn value(page: &Page, bytes: &[u8]) -> ValueRef {
@@ -122,17 +107,4 @@ pub(crate) fn content(page: &Page, at: &CommitId) -> BTreeMap<Vec<u8>, Vec<u8>> 
     let entries = page.snapshot(at).unwrap().entries(ALL, permazen_kv::Direction::Forward).unwrap();
     let pairs = entries.map(|entry| entry.map(|entry| (entry.key, entry.value.bytes.unwrap())));
     pairs.map(|pair| pair.unwrap()).collect()
-}
-
-pub(crate) fn assert_clean(page: &Page) {
-    let found = page.verify().unwrap().findings;
-    assert!(found.is_empty(), "{found:#?}");
-}
-
-/// How many rows of the page in its host begin with this byte.
-pub(crate) fn rows(host: &dyn KvDatabase, first: u8) -> usize {
-    let tx = host.begin(&TxOptions::reading()).unwrap();
-    let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
-    let span = KeySpan::new(&min, Some(&max));
-    tx.scan(span, permazen_kv::Direction::Forward).unwrap().count()
 }

@@ -6,31 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use permazen_kv::fault::FaultStore;
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, Digest, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState,
+    CommitId, Digest, LastOneWins, LedgerError, MAIN, Origin, Page, PageId, RemoteState,
     Repository, Retention, Secret, Status, ValueRef,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
+use crate::support::clock::TestClock;
+
 const MINUTE: u64 = 60_000;
-
-/// A clock that a test sets.
-#[derive(Debug, Clone)]
-struct TestClock(Arc<AtomicU64>);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A process that has the page open.
 struct Process {
@@ -39,9 +31,9 @@ struct Process {
 }
 
 impl Process {
-    fn new(host: &Arc<dyn KvDatabase>, clock: &TestClock) -> Self {
+    fn new(host: &Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> Self {
         let builder = Repository::shared_builder(Arc::clone(host)).upkeep_by_hand();
-        let repository = builder.clock(Arc::new(clock.clone())).create().unwrap();
+        let repository = builder.clock(clock.clone()).create().unwrap();
         let page = repository
             .page("test", PageId::ROOT)
             .or_else(|_| repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])));
@@ -72,7 +64,7 @@ const VALUES: usize = 8;
 fn pieces_of_values() -> Vec<BTreeSet<Digest>> {
     let pieces = |number| {
         let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
-        let process = Process::new(&host, &TestClock(Arc::default()));
+        let process = Process::new(&host, &TestClock::at(0));
         let stream = stream(&process.page, number);
         let pieces = digests(&*host, 0x26);
         drop(stream);
@@ -110,7 +102,7 @@ struct Model {
 struct History {
     random: StdRng,
     host: Arc<dyn KvDatabase>,
-    clock: TestClock,
+    clock: Arc<TestClock>,
     processes: [Process; 2],
     /// The streams of each process, with their values.
     streams: [Vec<(ValueRef, usize)>; 2],
@@ -122,7 +114,7 @@ const BRANCHES: [&str; 2] = [MAIN, "side"];
 
 impl History {
     fn new(seed: u64, host: Arc<dyn KvDatabase>, values: &[BTreeSet<Digest>]) -> Self {
-        let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
+        let clock = TestClock::new();
         let processes = [(); 2].map(|()| Process::new(&host, &clock));
         processes[0].page.create_branch("side", &CommitId::FIRST).unwrap();
         History {
@@ -223,7 +215,7 @@ impl History {
                 page.set_retention(rules[self.below(3)]).unwrap();
             }
             23..25 => {
-                self.clock.0.fetch_add(MINUTE, Ordering::Relaxed);
+                self.clock.advance(Duration::from_millis(MINUTE));
                 if let Err(error) = page.collect() {
                     assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
                 }
@@ -407,7 +399,7 @@ fn statuses_are_those_of_the_model() {
 
 /// Two processes attach the page while one commits, one streams and one collects.
 fn attach_among_others(host: &Arc<dyn KvDatabase>) {
-    let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
+    let clock = TestClock::new();
     let [writer, streamer, collector, one, two] = [(); 5].map(|()| Process::new(host, &clock));
     writer.page.set_retention(Retention::Last(50)).unwrap();
     for number in 0..400_u32 {
@@ -432,7 +424,7 @@ fn attach_among_others(host: &Arc<dyn KvDatabase>) {
         });
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                clock.0.fetch_add(1_000, Ordering::Relaxed);
+                clock.advance(Duration::from_millis(1_000));
                 match collector.page.collect_slice() {
                     Ok(_) | Err(LedgerError::Busy { .. }) => {}
                     Err(error) => panic!("{error}"),
@@ -476,7 +468,7 @@ fn attaching_marking_and_detaching_survive_each_failure_of_the_host() {
             let what = format!("{name}, operation {nth}");
             let host = MemoryStore::new();
             let failing = FaultStore::new(host.clone());
-            let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
+            let clock = TestClock::new();
             let process = Process::new(&(Arc::new(failing.clone()) as Arc<dyn KvDatabase>), &clock);
             for number in 0..10_u32 {
                 write(&process.page, MAIN, |tx| tx.put(&number.to_be_bytes(), &[1; 600]).unwrap());

@@ -1,6 +1,5 @@
 //! A process that is stopped for hours while it takes what comes from elsewhere. Others take it for dead meanwhile.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -12,18 +11,9 @@ use permazen_ledger::{
 
 use super::setting::{attached, noise, put_lazy, write};
 use super::sources::Remote;
+use crate::support::clock::TestClock;
 
 const HOUR: u64 = 60 * 60 * 1_000;
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 type Hook = Box<dyn FnOnce() + Send>;
 
@@ -102,7 +92,7 @@ fn stopped_after(count: usize, script: Script) -> bool {
     write(&there, MAIN, |tx| tx.put(b"eager", &noise(20_000, 2)).unwrap());
     put_lazy(&there, b"film", &noise(200_000, 1));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let clock = Arc::new(TestClock(AtomicU64::new(now.as_millis() as u64)));
+    let clock = TestClock::at(now.as_millis() as u64);
     let host = Arc::new(Stops::default());
     let (stopped, here) = open(Arc::clone(&host) as _, &clock);
     here.remote().attach().unwrap();
@@ -112,7 +102,7 @@ fn stopped_after(count: usize, script: Script) -> bool {
     let (its_clock, its_page) = (Arc::clone(&clock), of_other.clone());
     let hook = move || {
         for _ in 0..4 {
-            its_clock.0.fetch_add(HOUR, Ordering::Relaxed);
+            its_clock.advance(Duration::from_millis(HOUR));
             other.upkeep().unwrap();
             its_page.collect().unwrap();
         }
@@ -133,7 +123,7 @@ fn stopped_after(count: usize, script: Script) -> bool {
     for _ in 0..3 {
         let found = of_other.verify().unwrap().findings;
         assert!(found.is_empty(), "{what}: {found:#?}");
-        clock.0.fetch_add(HOUR / 20, Ordering::Relaxed);
+        clock.advance(Duration::from_millis(HOUR / 20));
         of_other.collect().unwrap();
     }
     // It is done again.

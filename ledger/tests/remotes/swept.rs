@@ -8,7 +8,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen_ledger::{CommitId, Kind, Page, PageSnapshot};
 
-use super::setting::{assert_clean, attached, follow, noise, put_lazy, rows, write};
+use super::setting::{assert_clean, attached, count_rows, follow, noise, put_lazy, write};
 use super::sources::Remote;
 
 type Hook = Box<dyn FnOnce() + Send>;
@@ -67,12 +67,12 @@ fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
     while phase() != 2 {
         assert!(here.collect_slice().unwrap());
     }
-    let (snapshot, before) = (here.snapshot(&head).unwrap(), rows(&*host, 0x23));
+    let (snapshot, before) = (here.snapshot(&head).unwrap(), count_rows(&*host, 0x23));
     assert!(before > 20 && !snapshot.has(b"film").unwrap());
     let (page, of_hook) = (here.clone(), Arc::clone(&host));
     let hook = move || {
         while page.collect_slice().unwrap() {}
-        assert!(rows(&of_hook.store, 0x23) < before, "nothing was removed");
+        assert!(count_rows(&of_hook.store, 0x23) < before, "nothing was removed");
     };
     let now = host.count.load(Ordering::Relaxed);
     *host.before.lock().unwrap() = Some((now + number, Box::new(hook)));

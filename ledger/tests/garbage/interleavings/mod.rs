@@ -14,10 +14,8 @@
 mod receiving;
 mod turns;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
@@ -27,26 +25,10 @@ use permazen_ledger::{
 
 use self::receiving::Elsewhere;
 use self::turns::{COLLECTOR, End, Given, InTurn, Lists, OTHER, Turns};
-
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::clock::TestClock;
+use crate::support::page::{Map, assert_clean_when, count_rows};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// A clock that a test sets.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A process that has the page open.
 struct Process {
@@ -106,15 +88,8 @@ struct Begin {
     elsewhere: Elsewhere,
 }
 
-fn rows(host: &MemoryStore, first: u8) -> usize {
-    let (min, max) = ([0x10, 1, first], [0x10, 1, first + 1]);
-    let snapshot = host.snapshot();
-    snapshot.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).unwrap().count()
-}
-
 fn begin(with_references: bool, is_attached: bool) -> Begin {
-    let (host, clock) =
-        (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(1_800_000_000_000))));
+    let (host, clock) = (MemoryStore::new(), TestClock::new());
     let first = process(host.clone(), &clock);
     let page = &first.page;
     page.set_retention(Retention::Heads).unwrap();
@@ -125,7 +100,7 @@ fn begin(with_references: bool, is_attached: bool) -> Begin {
     clock.advance(3 * MINUTE);
     commits.extend((2..5).map(|number| put(page, &content(number)).unwrap()));
     // The commit of 0 goes, and the others get the time after which they may go.
-    while rows(&host, 0x22) > 4 || rows(&host, 0x34) < 3 {
+    while count_rows(&host, 0x22) > 4 || count_rows(&host, 0x34) < 3 {
         assert!(page.collect_slice().unwrap());
     }
     clock.advance(3 * MINUTE);
@@ -139,7 +114,7 @@ fn begin(with_references: bool, is_attached: bool) -> Begin {
     }
     drop(first);
     let rows: Vec<_> = map(&host.snapshot()).unwrap().into_iter().collect();
-    let time = clock.0.load(Ordering::Relaxed);
+    let time = clock.millis();
     let elsewhere = Elsewhere::new(&rows, time, &commits);
     Begin { rows, time, commits, elsewhere }
 }
@@ -283,14 +258,9 @@ fn check_content(page: &Page, begin: &Begin, what: &str) {
     }
 }
 
-fn check_clean(page: &Page, what: &str) {
-    let found = page.verify().unwrap();
-    assert!(found.findings.is_empty(), "{what}: {:?}", found.findings);
-}
-
 /// Lets both run with this list of turns.
 fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: &str) -> Given {
-    let (host, clock) = (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(begin.time))));
+    let (host, clock) = (MemoryStore::new(), TestClock::at(begin.time));
     let mut tx = host.begin(&TxOptions::writing()).unwrap();
     begin.rows.iter().for_each(|(key, row)| tx.put(key, row).unwrap());
     tx.commit().unwrap();
@@ -327,7 +297,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
         seen.busy += 1;
     }
     let page = &collector.page;
-    check_clean(page, &what);
+    assert_clean_when(page, &what);
     check_content(page, begin, &what);
     for (kept, commit) in seen.kept.iter_mut().zip(&begin.commits) {
         *kept += u64::from(unless_gone(page.snapshot(commit)).unwrap().is_some());
@@ -337,7 +307,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
         clock.advance(3 * MINUTE);
         other.repository.upkeep().unwrap();
         page.collect().unwrap();
-        check_clean(page, &what);
+        assert_clean_when(page, &what);
     }
     check_content(page, begin, &what);
     assert_eq!(page.verify().unwrap().unreachable_pieces, 0, "{what}");

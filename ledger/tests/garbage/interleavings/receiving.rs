@@ -1,9 +1,6 @@
 //! Commits that come from elsewhere beside a collection: on what is about to go, on what is here, and what is here
 //! already.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvWrite, TxOptions};
 use permazen_ledger::{CommitId, LedgerError, MAIN, Origin, Receiver, Result};
@@ -23,7 +20,7 @@ pub(crate) struct Elsewhere {
 impl Elsewhere {
     /// The copy, as the page is.
     pub(crate) fn new(rows: &[(Vec<u8>, Vec<u8>)], time: u64, commits: &[CommitId]) -> Self {
-        let (host, clock) = (MemoryStore::new(), Arc::new(TestClock(AtomicU64::new(time))));
+        let (host, clock) = (MemoryStore::new(), TestClock::at(time));
         let mut tx = host.begin(&TxOptions::writing()).unwrap();
         rows.iter().for_each(|(key, row)| tx.put(key, row).unwrap());
         tx.commit().unwrap();

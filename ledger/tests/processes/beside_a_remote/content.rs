@@ -1,6 +1,5 @@
 //! The pages, and what is in them: the content of a branch is a function of how many commits it has.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -12,10 +11,8 @@ use permazen_ledger::{
     CommitId, LedgerError, MAIN, Page, PageId, PageSnapshot, Repository, RepositoryBuilder, Result,
     Retention, Secret, ValueRef,
 };
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 
-pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) use crate::support::page::{Map, noise};
 
 /// The branch of what comes from the remote, if the page has also own commits.
 pub(crate) const NEWS: &str = "news";
@@ -80,12 +77,6 @@ pub(crate) fn page(repository: &Repository, page: usize, side: Side) -> Result<P
         made.set_retention(Retention::Last(3))?;
     }
     Ok(made)
-}
-
-fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let mut noise = vec![0; len];
-    StdRng::seed_from_u64(seed).fill_bytes(&mut noise);
-    noise
 }
 
 /// How many lazy values there are.

@@ -14,6 +14,7 @@ use super::content::{LINES, Map, Side, builder, content, head, number, page};
 use super::work::{Pair, open_if_there};
 
 use crate::support::children::Worker;
+use crate::support::page::assert_clean_when;
 
 /// How many kills came when something was half done.
 #[derive(Debug, Default)]
@@ -25,11 +26,6 @@ pub(crate) struct Seen {
     gone: u64,
     /// How many heads were here and checked.
     heads: u64,
-}
-
-pub(crate) fn assert_clean(page: &Page, when: &str) {
-    let found = page.verify().unwrap().findings;
-    assert!(found.is_empty(), "{when}: {found:#?}");
 }
 
 /// Checks the head of a branch, which is whole but for what is only at the remote, and says which commit it is.
@@ -88,7 +84,7 @@ fn check_halfway(pair: &Pair, number: usize, attach: bool, when: &str) -> Result
             }
         }
     }
-    assert_clean(&pair.here, when);
+    assert_clean_when(&pair.here, when);
     Ok(())
 }
 
@@ -107,11 +103,11 @@ fn check(store: &str, folder: &Path, when: &str, random: &mut StdRng, seen: &mut
         seen.gone += u64::from(pair.is_none());
         for (at, line) in LINES.iter().enumerate().filter(|(_, line)| line.page == which) {
             let there = page(&there, which, Side::There).unwrap();
-            assert_clean(&there, &when);
+            assert_clean_when(&there, &when);
             let when = format!("{when}, branch {}", line.branch);
             numbers[at] = number(&head(&there, line.branch).unwrap()).unwrap();
             let Some(pair) = &pair else { continue };
-            assert_clean(&pair.here, &when);
+            assert_clean_when(&pair.here, &when);
             let branches = pair.here.branches().unwrap();
             if branches.iter().all(|(name, _)| name != line.branch) {
                 continue;

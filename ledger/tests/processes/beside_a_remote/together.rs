@@ -11,10 +11,11 @@ use rand::{RngExt, SeedableRng};
 use super::CHILD;
 use super::bring::{fetch_some, push, receive};
 use super::content::{LINES, Side, builder, commit_next};
-use super::kills::{Seen, assert_clean, check_head, check_statuses, words};
+use super::kills::{Seen, check_head, check_statuses, words};
 use super::work::{Pair, check, detach, open, say};
 
 use crate::support::children::Worker;
+use crate::support::page::assert_clean_when;
 
 /// Nothing may come from the remote alone between the last fetch and the detachment.
 fn coming(folder: &Path) -> File {
@@ -102,8 +103,8 @@ fn together(store: &str) {
     let mut seen = Seen::default();
     for page in 0..3 {
         let pair = open(&here, &there, page).unwrap();
-        assert_clean(&pair.here, "at the end");
-        assert_clean(&pair.there, "at the end");
+        assert_clean_when(&pair.here, "at the end");
+        assert_clean_when(&pair.there, "at the end");
         pair.here.remote().attach().unwrap();
         pair.here.collect().unwrap();
         for (at, line) in LINES.iter().enumerate().filter(|(_, line)| line.page == page) {
@@ -116,8 +117,8 @@ fn together(store: &str) {
             check_statuses(&pair, line.branch, store).unwrap();
         }
         assert!(push(&pair.here, &pair.there).unwrap());
-        assert_clean(&pair.here, "when all is there");
-        assert_clean(&pair.there, "when all is there");
+        assert_clean_when(&pair.here, "when all is there");
+        assert_clean_when(&pair.there, "when all is there");
     }
     assert!(commits.iter().all(|commits| *commits > 0), "{commits:?}");
 }
