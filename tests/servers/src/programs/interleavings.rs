@@ -127,7 +127,7 @@ pub(super) fn work(store: &dyn KvDatabase, case: usize, program: usize) {
     }
 }
 
-fn perform<'s>(
+fn perform(
     step: &Step,
     held: &mut Option<Box<dyn KvTransaction + Send>>,
     sum: &mut i64,
