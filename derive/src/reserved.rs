@@ -4,7 +4,7 @@
 //!
 //! Adding a name here is a breaking change: models with such a field must name their accessor.
 
-/// The public methods of `permazen::Obj`. `tests/tests/handle_methods.rs` compares them.
+/// The public methods of `permazen::Obj`. `tests/tests/house/handle_methods.rs` compares them.
 const OF_HANDLES: &[&str] = &[
     "any",
     "cascade",

@@ -1,6 +1,7 @@
 //! Pieces shared by the whole-system tests.
 
 pub mod address_book;
+pub mod child;
 pub mod digest;
 pub mod files;
 pub mod hex;

@@ -12,6 +12,7 @@ use permazen::kv::{KvDatabase, Result};
 use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaRemoval;
 use permazen_ledger::{MAIN, PageId, Repository};
+use permazen_tests::child;
 
 use crate::damage::Checks;
 use crate::model::Model;
@@ -64,7 +65,7 @@ const ENV: &str = "PERMAZEN_CHILD";
 impl Role {
     /// Starts a process that plays this role.
     pub(crate) fn start(&self) -> Process {
-        self.start_by(Command::new(std::env::current_exe().unwrap()))
+        self.start_by(child::this_program())
     }
 
     /// Like [`start`](Role::start), with files limited to this many KiB.
@@ -77,7 +78,7 @@ impl Role {
 
     /// Like [`start`](Role::start), with a command that starts its arguments.
     pub(crate) fn start_with(&self, mut command: Command) -> Process {
-        command.arg(std::env::current_exe().unwrap());
+        command.arg(child::this_program().get_program());
         self.start_by(command)
     }
 
@@ -85,7 +86,8 @@ impl Role {
         let Workload { seed, partition, large } = self.workload;
         let store = self.store.name();
         let mut child = command
-            .args(["--exact", "processes::child", "--nocapture", "--test-threads=1"])
+            .args(child::arguments(module_path!(), "child"))
+            .args(["--nocapture", "--test-threads=1"])
             .env(ENV, format!("{} {store} {seed} {partition} {large}", self.name))
             .env("PERMAZEN_CHILD_PATH", &self.path)
             .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Programs of two versions that work on one database in turn. `tests/tests/side_by_side` has them at
+//! Programs of two versions that work on one database in turn. `tests/tests/programs/side_by_side` has them at
 //! the same time.
 
 use super::*;

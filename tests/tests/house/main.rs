@@ -1,0 +1,11 @@
+//! The house is in order: the public items, the features and the map are those that are written down, the
+//! guide is true, and no test is forgotten.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod api;
+mod features;
+mod forgotten;
+mod format;
+mod guide;
+mod handle_methods;
+mod tidy;
