@@ -8,9 +8,11 @@ use crate::node::items::Items;
 use crate::node::view::Node;
 use crate::node::write;
 use crate::rows::inspect::{
-    PageRow, checksum_at, commit_key, head_key, merge_key, page_row, piece_key,
+    DecodedPageRow, checksum_at, commit_key, head_key, merge_key, page_row, piece_key,
 };
-use crate::rows::inspect_repository::{RepositoryRow, by_name_key, by_number_key, repository_row};
+use crate::rows::inspect_repository::{
+    DecodedRepositoryRow, by_name_key, by_number_key, repository_row,
+};
 use crate::rows::references::suspect_key;
 use crate::rows::repository::NO_PAGE;
 use crate::rows::sealed::{LEN, checksum};
@@ -65,12 +67,12 @@ pub fn sealed(page: u64, key: &[u8], row: &[u8]) -> Vec<u8> {
 /// to. A key without content of its own is returned as it is.
 pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
     Some(match page_row(page, key, &sealed(page, key, row)).ok()? {
-        PageRow::Head { branch, head } => head_key(branch, &head.id),
-        PageRow::Merge { parents, merge } => merge_key(&parents, &merge),
-        PageRow::Commit { id, .. } => commit_key(&id),
-        PageRow::Piece { digest, .. } => piece_key(&digest),
-        PageRow::Reference(row) => row.key(),
-        PageRow::Suspect { digest } => suspect_key(&digest),
+        DecodedPageRow::Head { branch, head } => head_key(branch, &head.id),
+        DecodedPageRow::Merge { parents, merge } => merge_key(&parents, &merge),
+        DecodedPageRow::Commit { id, .. } => commit_key(&id),
+        DecodedPageRow::Piece { digest, .. } => piece_key(&digest),
+        DecodedPageRow::Reference(row) => row.key(),
+        DecodedPageRow::Suspect { digest } => suspect_key(&digest),
         _ => key.to_vec(),
     })
 }
@@ -78,8 +80,8 @@ pub fn page_key(page: u64, key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
 /// Decodes the row of a repository in the same way.
 pub fn repository_key(key: &[u8], row: &[u8]) -> Option<Vec<u8>> {
     Some(match repository_row(key, &sealed(NO_PAGE, key, row)).ok()? {
-        RepositoryRow::ByName { ledger, page, .. } => by_name_key(&ledger, &page),
-        RepositoryRow::ByNumber { number, .. } => by_number_key(number),
+        DecodedRepositoryRow::ByName { ledger, page, .. } => by_name_key(&ledger, &page),
+        DecodedRepositoryRow::ByNumber { number, .. } => by_number_key(number),
         _ => key.to_vec(),
     })
 }

@@ -178,7 +178,7 @@ impl Host {
         // A missing or damaged database needs no mark: nothing is read from it any more.
         if let Ok(database) = self.of_page(page) {
             let mut tx = database.begin(&TxOptions::writing())?;
-            self.rows(page).put_gone(&mut tx)?;
+            self.rows(page).force_mark_deleted(&mut tx)?;
             tx.commit()?;
         }
         Ok(databases.remove(page)?)

@@ -21,7 +21,7 @@ mod digest;
 mod error;
 mod host;
 mod ids;
-mod life;
+mod lifecycle;
 #[cfg(feature = "lmdb")]
 mod lmdb_pages;
 mod merge;
@@ -48,15 +48,15 @@ mod watch;
 mod guide {}
 
 pub use collect::collector::Collected;
-pub use collect::reasons::KeptCommit;
+pub use collect::keep_reasons::KeptCommit;
 pub use commit::encoding::{Commit, Origin};
 pub use commit::time::CommitTime;
 pub use digest::{Digest, Kind};
 pub use error::{LedgerError, NeededBy, Result};
 pub use host::PageDatabases;
 pub use ids::{CommitId, PageId};
-pub use life::kept::KeptPage;
-pub use life::usage::PageUsage;
+pub use lifecycle::eviction_obstacle::KeptPage;
+pub use lifecycle::usage::PageUsage;
 #[cfg(feature = "lmdb")]
 pub use lmdb_pages::LmdbPages;
 pub use merge::sides::{ChangesOfSides, MergeSides, SideChange};

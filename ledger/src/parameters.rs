@@ -10,7 +10,7 @@ use crate::node::view::Node;
 use crate::tree::boundaries::ByHash;
 use crate::tree::edit::{Edits, edit};
 use crate::tree::lookup::find;
-use crate::tree::nodes::{Nodes, root};
+use crate::tree::nodes::{NodeStore, root};
 use crate::{Kind, Secret};
 
 /// A tree in memory.
@@ -23,7 +23,7 @@ pub struct Tree {
 
 struct InMemory<'n>(&'n HashMap<Digest, Arc<Node>>);
 
-impl Nodes for InMemory<'_> {
+impl NodeStore for InMemory<'_> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         let missing = || LedgerError::missing(Kind::Node, digest);
         self.0.get(digest).cloned().ok_or_else(missing)
@@ -32,7 +32,7 @@ impl Nodes for InMemory<'_> {
 
 struct Loaded<F>(F);
 
-impl<F: Fn(&Digest) -> Vec<u8>> Nodes for Loaded<F> {
+impl<F: Fn(&Digest) -> Vec<u8>> NodeStore for Loaded<F> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         Node::checked(digest, (self.0)(digest).into()).map(Arc::new)
     }

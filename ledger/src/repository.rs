@@ -6,12 +6,12 @@ use std::sync::Arc;
 use permazen_kv::{KvDatabase, KvDatabaseExt, KvWrite, TxOptions};
 
 use crate::CommitTime;
-use crate::collect::keeper::Keeper;
+use crate::collect::maintenance::Maintenance;
 use crate::error::{LedgerError, Result};
 use crate::host::{Host, PageDatabases};
 use crate::ids::{CommitId, PageId};
-use crate::life::deletion::{self, Only};
-use crate::life::presence::{Presence, in_use};
+use crate::lifecycle::deletion::{self, DeleteMode};
+use crate::lifecycle::open_registry::{OpenRegistry, in_use};
 use crate::page::Page;
 use crate::page::cache::NodeCache;
 use crate::page::open_pages::OpenPages;
@@ -25,7 +25,7 @@ use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::page::{Head, Rows};
 use crate::rows::parameters::{Parameters, Retention};
-use crate::rows::repository::{self as rows, Content, PageRow, PageState};
+use crate::rows::repository::{self as rows, DatabaseContent, PageRow, PageState};
 use crate::secret::Secret;
 
 /// The branch that a page is made with.
@@ -62,7 +62,7 @@ pub struct Repository {
     host: Arc<Host>,
     cache: Arc<NodeCache>,
     process: Arc<Process>,
-    keeper: Arc<Keeper>,
+    maintenance: Arc<Maintenance>,
     merges: Arc<Merges>,
     pages: Arc<OpenPages>,
 }
@@ -182,12 +182,12 @@ impl RepositoryBuilder {
         let (id, device) = (random()?, random()?);
         let found = host.write(|tx| {
             let found = rows::content(tx)?;
-            if found == Content::Nothing {
+            if found == DatabaseContent::Nothing {
                 rows::create(tx, (id, self.pages.is_some()), device)?;
             }
             Ok(found)
         })?;
-        if found == Content::Other { Err(no_repository(found)) } else { self.repository() }
+        if found == DatabaseContent::Other { Err(no_repository(found)) } else { self.repository() }
     }
 
     /// The same as [`open_or_create`](RepositoryBuilder::open_or_create).
@@ -204,7 +204,11 @@ impl RepositoryBuilder {
     /// If there is none, if it has another format, or if the database fails.
     pub fn open(self) -> Result<Repository> {
         let found = rows::content(&self.host.begin(&TxOptions::reading())?)?;
-        if found == Content::Repository { self.repository() } else { Err(no_repository(found)) }
+        if found == DatabaseContent::Repository {
+            self.repository()
+        } else {
+            Err(no_repository(found))
+        }
     }
 
     fn repository(self) -> Result<Repository> {
@@ -229,24 +233,25 @@ impl RepositoryBuilder {
         }
         let host = Arc::new(Host::new(self.host, self.pages, id));
         let process = Arc::new(Process::new(self.clock, self.is_alone, device)?);
-        let presence = Arc::new(Presence::new(Arc::clone(&host), Arc::clone(&process)));
+        let open_registry = Arc::new(OpenRegistry::new(Arc::clone(&host), Arc::clone(&process)));
         let merges = Arc::new(Merges::new(self.by_hand));
-        let also = Arc::clone(&merges);
-        let also = Box::new(move || also.keep());
-        let keeper = Keeper::new(presence, Arc::clone(&process), self.by_hand, also);
+        let extra_work = Arc::clone(&merges);
+        let extra_work = Box::new(move || extra_work.maintain());
+        let maintenance =
+            Maintenance::new(open_registry, Arc::clone(&process), self.by_hand, extra_work);
         Ok(Repository {
             host,
             cache: Arc::new(NodeCache::new(self.cache_bytes, self.longest_whole)),
             process,
-            keeper: Arc::new(keeper),
+            maintenance: Arc::new(maintenance),
             merges,
             pages: Arc::default(),
         })
     }
 }
 
-fn no_repository(found: Content) -> LedgerError {
-    LedgerError::NoRepository { is_empty: found == Content::Nothing }
+fn no_repository(found: DatabaseContent) -> LedgerError {
+    LedgerError::NoRepository { is_empty: found == DatabaseContent::Nothing }
 }
 
 impl Repository {
@@ -322,7 +327,7 @@ impl Repository {
     /// # Errors
     /// The first error, after the rest was done.
     pub fn upkeep(&self) -> Result<()> {
-        self.keeper.keep()
+        self.maintenance.maintain()
     }
 
     /// Makes a page with a random secret.
@@ -504,9 +509,9 @@ impl Repository {
 
     /// Opens a page that this process does not have open.
     fn open_page(&self, number: u64) -> Result<Arc<Shared>> {
-        let keeper = Arc::clone(&self.keeper);
+        let maintenance = Arc::clone(&self.maintenance);
         let (database, rows) = (self.host.of_page(number)?, self.host.rows(number));
-        let here = keeper.presence().open(number, &*database)?;
+        let registration = maintenance.open_registry().open(number, &*database)?;
         let parameters = rows.parameters(&database.begin(&TxOptions::reading())?)?;
         let parameters = parameters.ok_or(LedgerError::PageGone { page: number })?;
         let process = match self.host.is_separate() {
@@ -514,9 +519,10 @@ impl Repository {
             true => OpenedBy::Own(Arc::new(self.process.again()?)),
             false => OpenedBy::Repository(Arc::clone(&self.process)),
         };
-        let care = keeper.care(number, || OpenPage::new(database, rows, process))?;
+        let page_maintenance =
+            maintenance.add_page(number, || OpenPage::new(database, rows, process))?;
         let cache = Arc::clone(&self.cache);
-        Ok(Arc::new(Shared::new(care, cache, &parameters, (keeper, here))))
+        Ok(Arc::new(Shared::new(page_maintenance, cache, &parameters, (maintenance, registration))))
     }
 
     /// Adds a factory that chooses how the heads of branches are merged automatically, until the
@@ -588,14 +594,14 @@ impl Repository {
     /// the page or of something in it (a database, a snapshot, a watcher) exists, in this process
     /// or another. Another process closes a page up to ten seconds after its last handle.
     pub fn delete_page(&self, ledger: &str, id: PageId) -> Result<()> {
-        match deletion::begin(self.presence(), (ledger, id), Only::All)? {
+        match deletion::begin(self.open_registry(), (ledger, id), DeleteMode::Always)? {
             Some(number) => deletion::finish(&self.host, number),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn presence(&self) -> &Arc<Presence> {
-        self.keeper.presence()
+    pub(crate) fn open_registry(&self) -> &Arc<OpenRegistry> {
+        self.maintenance.open_registry()
     }
 
     pub(crate) fn host(&self) -> &Host {

@@ -8,8 +8,8 @@ use roaring::RoaringTreemap;
 
 use super::mark::Mark;
 use super::pace::Pace;
+use super::prune::{Prune, PruneStep, remove_dead_pins};
 use super::references::{Build, clear};
-use super::retire::{Retire, Retired, remove_dead_pins};
 use super::streams::Leftovers;
 use super::suspects::Suspects;
 use super::sweep::Sweep;
@@ -49,9 +49,9 @@ const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether pieces are collected after commits were pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pieces {
+pub(super) enum CollectPieces {
     /// Now.
-    All,
+    Always,
     /// If there may be much garbage, because marking reads all nodes.
     IfMuch,
 }
@@ -61,7 +61,7 @@ pub(super) enum Pieces {
 pub(crate) struct Collector {
     page: Arc<OpenPage>,
     state: State,
-    pieces: Pieces,
+    pieces: CollectPieces,
     round: u64,
     collected: Collected,
     /// When the row of the round was written last.
@@ -88,7 +88,7 @@ enum State {
     /// Writes the reference rows of pieces that are older than the option.
     Build(Build),
     /// Removes commits that are not in the keep set.
-    Retire(Box<Retire>, Turn),
+    Prune(Box<Prune>, PrunePass),
     /// Removes what streams have left.
     Streams(Leftovers),
     /// Begins a round; with reference rows, continues with the suspects instead.
@@ -97,7 +97,7 @@ enum State {
     Suspects(Suspects),
     Mark(Box<Mark>),
     /// Writes the marks: the set, its bytes, the next part.
-    Keep(RoaringTreemap, Vec<u8>, u32),
+    WriteMarks(RoaringTreemap, Vec<u8>, u32),
     Sweep(Box<Sweep>),
     Clear,
 }
@@ -105,13 +105,13 @@ enum State {
 impl State {
     /// Whether this is a part of a round.
     fn is_round(&self) -> bool {
-        matches!(self, State::Mark(_) | State::Keep(..) | State::Sweep(_) | State::Clear)
+        matches!(self, State::Mark(_) | State::WriteMarks(..) | State::Sweep(_) | State::Clear)
     }
 }
 
 /// How often the commits were read in this collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Turn {
+struct PrunePass {
     /// How often the keep set has changed before commits could be removed.
     changes: usize,
     /// The pass before has given the commits their rows with a grace time.
@@ -124,7 +124,7 @@ impl Collector {
         Collector {
             page,
             state: State::Idle,
-            pieces: Pieces::All,
+            pieces: CollectPieces::Always,
             round: 0,
             collected: Collected::default(),
             written: 0,
@@ -177,7 +177,7 @@ impl Collector {
     }
 
     /// Begins a collection: first commits, then pieces.
-    pub(super) fn start(&mut self, pieces: Pieces) -> Result<()> {
+    pub(super) fn start(&mut self, pieces: CollectPieces) -> Result<()> {
         if self.is_idle() {
             self.pieces = pieces;
             remove_dead_pins(&self.page, &self.options)?;
@@ -188,7 +188,7 @@ impl Collector {
                 References::Off if self.page.rows.has_reference_rows(&host)? => {
                     State::ClearReferences
                 }
-                References::Off | References::Kept => {
+                References::Off | References::Complete => {
                     drop(host);
                     self.commits()?
                 }
@@ -206,7 +206,7 @@ impl Collector {
         }
         let page = Arc::clone(&self.page);
         let mut tx = page.host.begin(&self.options)?;
-        page.rows.check_there(&tx)?;
+        page.rows.check_exists(&tx)?;
         let mut counts = page.rows.counts(&tx)?;
         if is_marking(&counts) && self.can_take_over(&tx, &counts)? {
             counts.end_round();
@@ -218,20 +218,20 @@ impl Collector {
 
     /// Reads all commits, to prune those that are not in the keep set.
     fn commits(&mut self) -> Result<State> {
-        self.turn(Turn::default())
+        self.pass(PrunePass::default())
     }
 
-    fn turn(&mut self, turn: Turn) -> Result<State> {
-        let retire = match turn.changes {
-            changes if changes < CHANGES => Retire::new(&self.page)?,
+    fn pass(&mut self, pass: PrunePass) -> Result<State> {
+        let prune = match pass.changes {
+            changes if changes < CHANGES => Prune::new(&self.page)?,
             _ => {
-                let (retire, removed) = Retire::at_once(&self.page, &self.options)?;
+                let (prune, removed) = Prune::at_once(&self.page, &self.options)?;
                 self.collected.commits += removed;
-                retire
+                prune
             }
         };
-        (self.has_waiting, self.is_lasting) = (retire.has_waiting, retire.is_lasting);
-        Ok(State::Retire(Box::new(retire), turn))
+        (self.has_waiting, self.is_lasting) = (prune.has_waiting, prune.is_lasting);
+        Ok(State::Prune(Box::new(prune), pass))
     }
 
     /// Does one slice. `false` once nothing is under way.
@@ -285,13 +285,13 @@ impl Collector {
                 }
                 (!is_more).then_some(State::Idle)
             }
-            State::Retire(retire, turn) => self.retire(retire, *turn)?,
+            State::Prune(prune, pass) => self.prune(prune, *pass)?,
             State::Streams(left) => {
                 (!left.step(&self.page, &self.options)?).then_some(State::Begin)
             }
             State::Begin => Some(self.begin()?),
             State::Mark(mark) => self.mark(mark)?,
-            State::Keep(marks, bytes, part) => self.keep(marks, bytes, part)?,
+            State::WriteMarks(marks, bytes, part) => self.write_marks(marks, bytes, part)?,
             State::Sweep(sweep) => self.sweep(sweep)?,
             State::Clear => self.clear()?,
         })
@@ -306,19 +306,23 @@ impl Collector {
         })
     }
 
-    fn retire(&mut self, retire: &mut Retire, turn: Turn) -> Result<Option<State>> {
-        Ok(match retire.step(&self.page, &self.options)? {
-            Retired::More(removed) => {
+    fn prune(&mut self, prune: &mut Prune, pass: PrunePass) -> Result<Option<State>> {
+        Ok(match prune.step(&self.page, &self.options)? {
+            PruneStep::More(removed) => {
                 self.collected.commits += removed;
                 None
             }
-            Retired::Changed => Some(self.turn(Turn { changes: turn.changes + 1, ..turn })?),
+            PruneStep::KeepSetChanged => {
+                Some(self.pass(PrunePass { changes: pass.changes + 1, ..pass })?)
+            }
             // With exclusive access, commits need no grace time: a second pass removes those that
             // just got their rows.
-            Retired::All if self.page.process.is_alone && retire.has_waiting && !turn.is_second => {
-                Some(self.turn(Turn { is_second: true, ..turn })?)
+            PruneStep::Done
+                if self.page.process.is_alone && prune.has_waiting && !pass.is_second =>
+            {
+                Some(self.pass(PrunePass { is_second: true, ..pass })?)
             }
-            Retired::All => Some(self.streams()?),
+            PruneStep::Done => Some(self.streams()?),
         })
     }
 
@@ -330,25 +334,25 @@ impl Collector {
 
     fn write(&self) -> Result<Box<dyn KvTransaction + Send>> {
         let tx = self.page.host.begin(&self.options)?;
-        self.page.rows.check_there(&tx)?;
+        self.page.rows.check_exists(&tx)?;
         Ok(tx)
     }
 
     /// Begins a round, or takes over that of a process that has stopped.
     fn begin(&mut self) -> Result<State> {
-        if self.pieces == Pieces::IfMuch && !self.is_worth_it()? {
+        if self.pieces == CollectPieces::IfMuch && !self.is_worth_it()? {
             return Ok(State::Idle);
         }
         let (page, now) = (Arc::clone(&self.page), self.page.process.now());
         let mut tx = page.host.begin(&self.options)?;
-        page.rows.check_there(&tx)?;
+        page.rows.check_exists(&tx)?;
         let process = page.process.sign(&mut tx)?;
         let mut counts = page.rows.counts(&tx)?;
         match counts.references {
             References::Off => {}
             // The next collection builds them.
             References::Building => return Ok(State::Idle),
-            References::Kept => return Ok(State::Suspects(Suspects::default())),
+            References::Complete => return Ok(State::Suspects(Suspects::default())),
         }
         if !self.can_take_over(&tx, &counts)? {
             return Err(self.busy());
@@ -365,9 +369,9 @@ impl Collector {
         };
         let state = match (counts.round.phase, marks) {
             (Phase::Sweeping, Some(marks)) => {
-                let Round { kept, reached, .. } = counts.round;
+                let Round { new_from, reached, .. } = counts.round;
                 let pace = Pace::default();
-                State::Sweep(Box::new(Sweep { marks, kept, reached, pace }))
+                State::Sweep(Box::new(Sweep { marks, new_from, reached, pace }))
             }
             (Phase::Clearing, _) => State::Clear,
             _ => {
@@ -375,7 +379,7 @@ impl Collector {
                     number: counts.round.number.wrapping_add(1),
                     phase: Phase::Marking,
                     process,
-                    kept: counts.next,
+                    new_from: counts.next,
                     reached: None,
                 };
                 counts.suspects = 0;
@@ -444,7 +448,7 @@ impl Collector {
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
             if self.is_silent() {
-                self.write_place(mark.reached.map(|id| id.0))?;
+                self.write_progress(mark.reached.map(|id| id.0))?;
             }
             return Ok(None);
         }
@@ -452,10 +456,10 @@ impl Collector {
         let mut bytes = Vec::with_capacity(marks.serialized_size());
         // Writing to a `Vec` cannot fail.
         let _ = marks.serialize_into(&mut bytes);
-        Ok(Some(State::Keep(marks, bytes, 0)))
+        Ok(Some(State::WriteMarks(marks, bytes, 0)))
     }
 
-    fn write_place(&mut self, reached: Option<Digest>) -> Result<()> {
+    fn write_progress(&mut self, reached: Option<Digest>) -> Result<()> {
         let mut tx = self.write()?;
         let mut counts = self.own(&tx)?;
         counts.round.reached = reached;
@@ -465,7 +469,7 @@ impl Collector {
         Ok(())
     }
 
-    fn keep(
+    fn write_marks(
         &mut self,
         marks: &mut RoaringTreemap,
         bytes: &[u8],
@@ -484,8 +488,8 @@ impl Collector {
             *part = next;
             return Ok(None);
         }
-        let (marks, kept) = (std::mem::take(marks), counts.round.kept);
-        let sweep = Sweep { marks, kept, reached: None, pace: Pace::default() };
+        let (marks, new_from) = (std::mem::take(marks), counts.round.new_from);
+        let sweep = Sweep { marks, new_from, reached: None, pace: Pace::default() };
         Ok(Some(State::Sweep(Box::new(sweep))))
     }
 

@@ -24,14 +24,14 @@ const PRUNED: u32 = 1 << 31;
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Sorted by ID, except for those at the end that were made while the others were read.
-    commits: Vec<Known>,
+    commits: Vec<CommitRecord>,
     sorted: usize,
     /// Parents that were pruned.
     pruned: Vec<CommitId>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct CommitRecord {
     pub(super) id: CommitId,
     pub(super) generation: u64,
     pub(super) time: CommitTime,
@@ -42,7 +42,7 @@ pub(super) struct Known {
 
 /// A parent of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Parent {
+pub(super) enum ParentIndex {
     /// Its index in the history.
     Here(usize),
     /// Its index in the list of pruned parents.
@@ -50,16 +50,16 @@ pub(super) enum Parent {
 }
 
 /// Commits with their parents, as they were read.
-pub(super) type Found = Vec<(Known, [CommitId; 2])>;
+pub(super) type CommitRecords = Vec<(CommitRecord, [CommitId; 2])>;
 
 impl History {
     /// Reads the commits of a page, in portions.
-    pub(super) fn read(page: &OpenPage) -> Result<Found> {
-        let mut found = Found::new();
+    pub(super) fn read(page: &OpenPage) -> Result<CommitRecords> {
+        let mut found = CommitRecords::new();
         loop {
-            let (before, last) = (found.len(), found.last().map(|(known, _)| known.id));
+            let (before, last) = (found.len(), found.last().map(|(record, _)| record.id));
             page.rows.visit_commits(&*page.read()?, last.as_ref(), |id, commit, pieces| {
-                found.push(known(id, &commit, pieces));
+                found.push(record(id, &commit, pieces));
                 match found.len() - before < PORTION {
                     true => ControlFlow::Continue(()),
                     false => ControlFlow::Break(()),
@@ -76,20 +76,21 @@ impl History {
     pub(super) fn new(
         page: &OpenPage,
         host: &dyn KvRead,
-        mut found: Found,
+        mut found: CommitRecords,
         names: Vec<CommitId>,
     ) -> Result<Self> {
         let (sorted, mut ahead) = (found.len(), names);
         let mut later = std::collections::BTreeSet::new();
         while let Some(id) = ahead.pop() {
-            let is_here = found[..sorted].binary_search_by_key(&id, |(known, _)| known.id).is_ok();
+            let is_here =
+                found[..sorted].binary_search_by_key(&id, |(record, _)| record.id).is_ok();
             if is_here || id == CommitId::FIRST || !later.insert(id) {
                 continue;
             }
             if let Some(commit) = page.rows.commit(host, &id)? {
                 ahead.extend(commit.parents());
                 // It was made a moment ago, so it is kept, and its number of pieces is not needed.
-                found.push(known(id, &commit, 0));
+                found.push(record(id, &commit, 0));
             }
         }
         Self::of(found, sorted).map_err(|error| error.needed(|by| by.page = page.rows.page))
@@ -98,20 +99,20 @@ impl History {
     /// # Errors
     /// If a commit has no later generation than its parents. A walk by generation would visit its
     /// history again and again.
-    fn of(found: Found, sorted: usize) -> Result<Self> {
+    fn of(found: CommitRecords, sorted: usize) -> Result<Self> {
         let (commits, named): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut history = History { commits, sorted, pruned: Vec::new() };
         for (at, named) in named.iter().enumerate() {
             for (which, parent) in named.iter().enumerate() {
-                let place = match history.place(parent) {
+                let index = match history.index_of(parent) {
                     _ if *parent == CommitId::FIRST => FIRST,
-                    Some(place) => place_of(place)?,
+                    Some(index) => packed_index(index)?,
                     None => {
                         history.pruned.push(*parent);
-                        PRUNED | place_of(history.pruned.len() - 1)?
+                        PRUNED | packed_index(history.pruned.len() - 1)?
                     }
                 };
-                history.commits[at].parents[which] = place;
+                history.commits[at].parents[which] = index;
             }
         }
         history.name_pruned_once()?;
@@ -141,8 +142,8 @@ impl History {
             for parent in &mut commit.parents {
                 if *parent != FIRST && *parent & PRUNED != 0 {
                     let id = self.pruned[(*parent & !PRUNED) as usize];
-                    let place = once.binary_search(&id).unwrap_or_default();
-                    *parent = PRUNED | place_of(place)?;
+                    let index = once.binary_search(&id).unwrap_or_default();
+                    *parent = PRUNED | packed_index(index)?;
                 }
             }
         }
@@ -154,31 +155,31 @@ impl History {
         self.commits.len()
     }
 
-    pub(super) fn commit(&self, at: usize) -> &Known {
+    pub(super) fn commit(&self, at: usize) -> &CommitRecord {
         &self.commits[at]
     }
 
     /// The index of a commit. `None` if it is not stored here.
-    pub(super) fn place(&self, id: &CommitId) -> Option<usize> {
-        match self.commits[..self.sorted].binary_search_by_key(id, |known| known.id) {
+    pub(super) fn index_of(&self, id: &CommitId) -> Option<usize> {
+        match self.commits[..self.sorted].binary_search_by_key(id, |record| record.id) {
             Ok(at) => Some(at),
             Err(_) => {
-                let later = self.commits[self.sorted..].iter().position(|known| known.id == *id);
+                let later = self.commits[self.sorted..].iter().position(|record| record.id == *id);
                 later.map(|at| at + self.sorted)
             }
         }
     }
 
     /// The parents of a commit, without the first commit of the page.
-    pub(super) fn parents(&self, at: usize) -> impl Iterator<Item = Parent> {
+    pub(super) fn parents(&self, at: usize) -> impl Iterator<Item = ParentIndex> {
         let parents = self.commits[at].parents;
         // A commit with one parent has it twice.
         let count = if parents[0] == parents[1] { 1 } else { 2 };
         parents.into_iter().take(count).filter(|parent| *parent != FIRST).map(|parent| match parent
             & PRUNED
         {
-            0 => Parent::Here(parent as usize),
-            _ => Parent::Pruned((parent & !PRUNED) as usize),
+            0 => ParentIndex::Here(parent as usize),
+            _ => ParentIndex::Pruned((parent & !PRUNED) as usize),
         })
     }
 
@@ -189,35 +190,35 @@ impl History {
 }
 
 /// An index in 31 bits.
-fn place_of(place: usize) -> Result<u32> {
-    u32::try_from(place).ok().filter(|place| *place < PRUNED).ok_or_else(|| {
+fn packed_index(index: usize) -> Result<u32> {
+    u32::try_from(index).ok().filter(|index| *index < PRUNED).ok_or_else(|| {
         let what = "a page with 2³¹ commits or more cannot be collected: squash its branches";
         LedgerError::InvalidArgument(what.to_owned())
     })
 }
 
-fn known(id: CommitId, commit: &Commit, pieces: u32) -> (Known, [CommitId; 2]) {
+fn record(id: CommitId, commit: &Commit, pieces: u32) -> (CommitRecord, [CommitId; 2]) {
     let Commit { generation, time, .. } = *commit;
     let parents = match commit.parents() {
         [first, second] => [*first, *second],
         [parent] => [*parent; 2],
         _ => [CommitId::FIRST; 2],
     };
-    (Known { id, generation, time, pieces, parents: [FIRST; 2] }, parents)
+    (CommitRecord { id, generation, time, pieces, parents: [FIRST; 2] }, parents)
 }
 
 /// The parents of a commit that are stored here.
 pub(super) fn parents(history: &History, at: usize) -> impl Iterator<Item = usize> {
     history.parents(at).filter_map(|parent| match parent {
-        Parent::Here(at) => Some(at),
-        Parent::Pruned(_) => None,
+        ParentIndex::Here(at) => Some(at),
+        ParentIndex::Pruned(_) => None,
     })
 }
 
 /// The key by which walks order commits: generation, ID, index. Parents come before their children.
-pub(super) type Place = (u64, CommitId, usize);
+pub(super) type WalkKey = (u64, CommitId, usize);
 
-pub(super) fn place(history: &History, at: usize) -> Place {
+pub(super) fn walk_key(history: &History, at: usize) -> WalkKey {
     let commit = history.commit(at);
     (commit.generation, commit.id, at)
 }
@@ -234,7 +235,7 @@ mod tests {
             let commit = |at: usize| {
                 let (id, parent) = (id(at as u8 + 1), id(at as u8));
                 let (time, generation) = (CommitTime::default(), generations[at]);
-                (Known { id, generation, time, pieces: 0, parents: [FIRST; 2] }, [parent; 2])
+                (CommitRecord { id, generation, time, pieces: 0, parents: [FIRST; 2] }, [parent; 2])
             };
             History::of((0..3).map(commit).collect(), 3)
         };

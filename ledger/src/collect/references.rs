@@ -39,7 +39,7 @@ impl Build {
         let mut tx = page.host.begin(options)?;
         // Timed after the begin: a transaction that waits for the write lock does not block others.
         let begin = Instant::now();
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let mut counts = rows.counts(&tx)?;
         if counts.references != References::Building {
             return Ok(false);
@@ -83,7 +83,7 @@ impl Build {
         if is_more {
             counts.round.reached = reached;
         } else {
-            counts.references = References::Kept;
+            counts.references = References::Complete;
             counts.round.reached = None;
             counts.suspects = 0;
         }
@@ -98,7 +98,7 @@ impl Build {
 /// Returns `false` if none are left, or the page keeps them again.
 pub(crate) fn clear(page: &OpenPage, options: &TxOptions) -> Result<bool> {
     let mut tx = page.host.begin(options)?;
-    page.rows.check_there(&tx)?;
+    page.rows.check_exists(&tx)?;
     if page.rows.counts(&tx)?.references != References::Off {
         return Ok(false);
     }

@@ -113,7 +113,7 @@ impl Leftovers {
     fn end(&self, page: &OpenPage, options: &TxOptions) -> Result<()> {
         for slice in self.over.chunks(REMOVALS) {
             let mut tx = page.host.begin(options)?;
-            page.rows.check_there(&tx)?;
+            page.rows.check_exists(&tx)?;
             for stream in slice {
                 // A stream that is over stays over, and an attached stream gets no further piece,
                 // so no check is needed.
@@ -132,7 +132,7 @@ impl Leftovers {
 /// Removes the rows of streams without a commit. From here on, none can be attached.
 fn give_up(page: &OpenPage, streams: &[StreamId], options: &TxOptions) -> Result<()> {
     let mut tx = page.host.begin(options)?;
-    page.rows.check_there(&tx)?;
+    page.rows.check_exists(&tx)?;
     for stream in streams {
         // It may have been attached since.
         if page.rows.stream(&tx, stream)? == Some(StreamState::Open) && is_lost(page, &tx, stream)?
@@ -148,7 +148,7 @@ fn give_up(page: &OpenPage, streams: &[StreamId], options: &TxOptions) -> Result
 /// Removes rows of pieces, and records which pieces may be garbage then.
 fn remove(page: &OpenPage, rows: &[StreamedRow], options: &TxOptions) -> Result<()> {
     let mut tx = page.host.begin(options)?;
-    page.rows.check_there(&tx)?;
+    page.rows.check_exists(&tx)?;
     let mut counts = page.rows.counts(&tx)?;
     let (mut written, mut found) = (0, false);
     // For each stream: whether its rows are removed, whether a commit has attached it, and whether

@@ -49,9 +49,9 @@ impl Suspects {
         let mut tx = page.host.begin(options)?;
         // Timed after the begin: a transaction that waits for the write lock does not block others.
         let begin = Instant::now();
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let mut counts = rows.counts(&tx)?;
-        if counts.references != References::Kept {
+        if counts.references != References::Complete {
             return Ok(false);
         }
         let suspects = rows.suspects(&tx, self.after.as_ref(), PIECES)?;

@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_millis(3);
 pub(super) struct Sweep {
     pub(super) marks: RoaringTreemap,
     /// The pieces with a number below this are removed if they have no mark.
-    pub(super) kept: u64,
+    pub(super) new_from: u64,
     /// The last piece that was handled.
     pub(super) reached: Option<Digest>,
     pub(super) pace: Pace,
@@ -47,7 +47,7 @@ impl Garbage {
 
 impl Sweep {
     fn is_garbage(&self, number: u64) -> bool {
-        number < self.kept && !self.marks.contains(number)
+        number < self.new_from && !self.marks.contains(number)
     }
 
     /// Finds the next pieces without a mark.

@@ -6,7 +6,7 @@ use crate::error::{LedgerError, Result, row};
 use crate::ids::CommitId;
 
 /// The most bytes that author and message have together.
-pub(crate) const MAX_WORDS_LEN: usize = 4_096;
+pub(crate) const MAX_AUTHOR_AND_MESSAGE_LEN: usize = 4_096;
 
 /// Commits that are made here have smaller generations, so that a generation and a number of resets
 /// fit into one `u64`.
@@ -86,11 +86,11 @@ impl Commit {
         if let Origin::Change { salt, device, author, message, .. } = &self.origin {
             bytes.extend_from_slice(salt);
             bytes.extend_from_slice(device);
-            for words in [author, message] {
+            for text in [author, message] {
                 #[allow(clippy::cast_possible_truncation, reason = "both have at most 4,096 bytes")]
-                let len = words.len() as u16;
+                let len = text.len() as u16;
                 bytes.extend_from_slice(&len.to_be_bytes());
-                bytes.extend_from_slice(words.as_bytes());
+                bytes.extend_from_slice(text.as_bytes());
             }
         }
         bytes
@@ -159,8 +159,8 @@ impl Commit {
                 parent: CommitId(Digest(rest.array()?)),
                 salt: rest.array()?,
                 device: rest.array()?,
-                author: rest.words()?,
-                message: rest.words()?,
+                author: rest.text()?,
+                message: rest.text()?,
             },
             ([2], 0) => {
                 let mut parent = || rest.array().map(|id| CommitId(Digest(id)));
@@ -170,7 +170,7 @@ impl Commit {
         };
         match &origin {
             Origin::Change { author, message, .. } => {
-                if author.len() + message.len() > MAX_WORDS_LEN {
+                if author.len() + message.len() > MAX_AUTHOR_AND_MESSAGE_LEN {
                     return Err("author and message of more than 4,096 bytes");
                 }
             }
@@ -208,10 +208,10 @@ impl Rest<'_> {
         Ok(*array)
     }
 
-    fn words(&mut self) -> std::result::Result<String, &'static str> {
+    fn text(&mut self) -> std::result::Result<String, &'static str> {
         let len = u16::from_be_bytes(self.array()?);
-        let (words, rest) = self.0.split_at_checked(len.into()).ok_or(TOO_SHORT)?;
+        let (text, rest) = self.0.split_at_checked(len.into()).ok_or(TOO_SHORT)?;
         self.0 = rest;
-        String::from_utf8(words.to_vec()).map_err(|_| "words that are not UTF-8")
+        String::from_utf8(text.to_vec()).map_err(|_| "text that is not UTF-8")
     }
 }

@@ -1,19 +1,19 @@
-//! What can go wrong in a ledger: `made.rs` constructs errors, `family.rs` classifies them and
-//! converts them to errors of stores, `words.rs` formats parts of their messages.
+//! What can go wrong in a ledger: `constructors.rs` constructs errors, `family.rs` classifies them
+//! and converts them to errors of stores, `display.rs` formats parts of their messages.
 
+mod constructors;
+mod display;
 mod family;
-mod made;
 mod needed_by;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use permazen_kv::__internal::WithCauses;
 use permazen_kv::KvError;
 
+pub(crate) use self::display::row;
+use self::display::{instead, merged, of, start, within};
 pub use self::needed_by::NeededBy;
-pub(crate) use self::words::row;
-use self::words::{instead, merged, of, start, within};
 use crate::digest::{Digest, Kind};
 use crate::ids::CommitId;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::words::{of, start};
+use super::display::{of, start};
 use crate::ids::CommitId;
 
 /// Where a damaged or missing piece or commit was needed.
@@ -20,10 +20,10 @@ pub struct NeededBy {
 impl fmt::Display for NeededBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " of {}", of(self.page))?;
-        let mut words = ", needed by commit";
+        let mut separator = ", needed by commit";
         for commit in &self.commits {
-            write!(f, "{words} {commit}")?;
-            words = " or";
+            write!(f, "{separator} {commit}")?;
+            separator = " or";
         }
         match &self.key {
             Some(key) => write!(f, ", for key {}", start(key)),

@@ -82,7 +82,7 @@ fn messages_say_where() {
     let (commit, digest) = (CommitId(Digest([8; 32])).to_string(), Digest([7; 32]).to_string());
     let mut counts = [0; 4];
     for error in all() {
-        let (debug, words) = (format!("{error:?}"), error.to_string());
+        let (debug, display) = (format!("{error:?}"), error.to_string());
         let has = [
             debug.contains("page: 3"),
             debug.contains(&commit),
@@ -92,14 +92,14 @@ fn messages_say_where() {
         let key = "ab".repeat(32) + "…";
         let said = ["page 3", &commit, &digest, &key];
         for (at, (has, said)) in has.into_iter().zip(said).enumerate() {
-            assert!(!has || words.contains(said), "{debug}: {words}");
+            assert!(!has || display.contains(said), "{debug}: {display}");
             counts[at] += usize::from(has);
         }
     }
     assert_eq!(counts, [28, 14, 4, 5]);
-    let words = |at: usize| all()[at].to_string();
+    let display = |at: usize| all()[at].to_string();
     assert_eq!(
-        words(0),
+        display(0),
         format!(
             "damaged node {digest} of page 3, needed by commit {commit}, for key {}…, row 23{digest}: \
              expected a root, found a node with one item; get it from a copy of the page",
@@ -107,7 +107,7 @@ fn messages_say_where() {
         )
     );
     assert_eq!(
-        words(1),
+        display(1),
         "damaged row 20 of page 3: expected a head of a branch, found: its checksum is wrong; \
          restore the repository from a backup"
     );
@@ -121,8 +121,8 @@ fn messages_say_where() {
 #[test]
 fn the_families_are_those_of_the_store() {
     let of = |asked: fn(&KvError) -> bool| {
-        let words = |error: LedgerError| Some(KvError::from(error)).filter(asked);
-        let found = all().into_iter().filter_map(words);
+        let display = |error: LedgerError| Some(KvError::from(error)).filter(asked);
+        let found = all().into_iter().filter_map(display);
         found.map(|error| error.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(of(KvError::is_retryable).len(), 7);

@@ -11,19 +11,19 @@ use super::sides::{ALL, MergeSides, changes};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::error::{LedgerError, Result};
 use crate::node::items::{Payload, Priority, REFERENCE};
-use crate::page::drafted::Drafted;
-use crate::page::protected::Protected;
+use crate::page::pinned_page::PinnedPage;
+use crate::page::readable_draft::ReadableDraft;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::Draft;
 use crate::process::streams::Streamed;
 use crate::tree::diff::Stored;
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::lookup::find;
 use crate::tree::nodes::root;
 use crate::tree::three_way::ThreeWay;
 use crate::value::reference::Reference;
-use crate::value::split::Piece;
+use crate::value::split::NewPiece;
 
 /// What an entry becomes in the merge.
 pub(crate) enum Outcome {
@@ -59,30 +59,30 @@ pub(crate) enum Changed {
 }
 
 /// The content of a merge while it is made: the newer version with changes.
-pub(crate) struct Content<'s> {
+pub(crate) struct MergedContent<'s> {
     shared: &'s Arc<Shared>,
     versions: &'s ThreeVersions,
     /// The changes by their keys.
     edits: Edits,
-    pieces: Vec<Piece>,
+    pieces: Vec<NewPiece>,
     streamed: BTreeMap<u64, Arc<Streamed>>,
 }
 
-impl<'s> Content<'s> {
+impl<'s> MergedContent<'s> {
     /// Begins with the newer version.
     pub(crate) fn new(shared: &'s Arc<Shared>, versions: &'s ThreeVersions) -> Self {
         let (edits, pieces, streamed) = (Edits::default(), Vec::new(), BTreeMap::new());
-        Content { shared, versions, edits, pieces, streamed }
+        MergedContent { shared, versions, edits, pieces, streamed }
     }
 
     /// Sets an entry. The keys ascend.
     pub(crate) fn set(&mut self, key: Vec<u8>, outcome: Outcome) -> Result<()> {
-        let Content { shared, edits, pieces, streamed, .. } = self;
+        let MergedContent { shared, edits, pieces, streamed, .. } = self;
         match outcome {
             Outcome::Newer => Ok(()),
             Outcome::Stored(None) => {
                 let to = End::Included(key.clone());
-                edits.drops.push(Drop { from: key, to });
+                edits.drops.push(RemovedRange { from: key, to });
                 Ok(())
             }
             Outcome::Stored(Some(stored)) => {
@@ -98,14 +98,14 @@ impl<'s> Content<'s> {
 
     /// The content, after the merger has rebuilt the derived entries.
     pub(crate) fn draft(self, merger: &mut dyn Merger) -> Result<Draft> {
-        let Content { shared, versions, edits, pieces, streamed } = self;
+        let MergedContent { shared, versions, edits, pieces, streamed } = self;
         let edited = edit(&**shared, &shared.boundaries, &versions.newer.root, edits)?;
         let draft = Draft { streamed, ..Draft::new(edited, pieces) };
         if !merger.has_derived() {
             return Ok(draft);
         }
         let pins = vec![versions.newer.pin.clone(), versions.older.pin.clone()];
-        let page = Protected::new(Arc::clone(shared), pins).with(Drafted::of(&draft)?);
+        let page = PinnedPage::new(Arc::clone(shared), pins).with(ReadableDraft::of(&draft)?);
         let page = Arc::new(page);
         let newer = versions.newer.commit;
         let merged = PageSnapshot::of(Arc::clone(&page), newer, &draft.root)?;
@@ -134,17 +134,17 @@ pub(crate) struct ByMerger<'m>(pub(crate) &'m mut dyn Merger);
 
 impl Strategy for ByMerger<'_> {
     fn content(&mut self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
-        merged(shared, versions, self.0)
+        merged_content(shared, versions, self.0)
     }
 }
 
-fn merged(
+fn merged_content(
     shared: &Arc<Shared>,
     versions: &ThreeVersions,
     merger: &mut dyn Merger,
 ) -> Result<Draft> {
     merger.begin(&MergeSides::new(shared, versions))?;
-    let mut content = Content::new(shared, versions);
+    let mut content = MergedContent::new(shared, versions);
     let mut changes = changes(shared, versions, ALL)?;
     while let Some(found) = changes.next()? {
         let outcome = outcome(shared, versions, &found, merger)?;

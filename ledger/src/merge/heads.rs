@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::merged::merged;
-use super::relation::relation;
+use super::merge_bases::merge_bases;
+use super::merge_commit::merge_commit;
 use super::strategy::Strategy;
 use crate::commit::encoding::Commit;
 use crate::error::{LedgerError, Result};
@@ -13,11 +13,11 @@ use crate::page::write::{Attempt, Draft};
 
 /// The result of merging two heads.
 #[derive(Debug)]
-pub(crate) enum Joined {
+pub(crate) enum HeadMerge {
     /// The branch has one head.
-    One(CommitId),
+    OneHead(CommitId),
     /// Two heads have become one.
-    Some,
+    Merged,
     /// The branch was changed meanwhile.
     Moved,
     /// Every pair of heads needs something that is not stored here.
@@ -26,16 +26,16 @@ pub(crate) enum Joined {
 
 /// Merges two heads of a branch: the first pair, by time and ID, whose history and contents are
 /// stored here.
-pub(crate) fn join(
+pub(crate) fn merge_two_heads(
     shared: &Arc<Shared>,
     branch: &str,
     strategy: &mut dyn Strategy,
-) -> Result<Joined> {
-    let found = shared.lookout.heads(branch)?;
+) -> Result<HeadMerge> {
+    let found = shared.head_poller.heads(branch)?;
     let heads: Vec<CommitId> = found.heads.iter().map(|head| head.id).collect();
     match heads[..] {
         [] => return Err(LedgerError::no_branch(shared.page(), branch)),
-        [head] => return Ok(Joined::One(head)),
+        [head] => return Ok(HeadMerge::OneHead(head)),
         _ => {}
     }
     let (mut missing, mut refused) = (None, None);
@@ -50,8 +50,8 @@ pub(crate) fn join(
                 Err(error) => return Err(error),
                 Ok((commit, draft)) => {
                     return Ok(match shared.join_heads(branch, found.resets, &commit, &draft)? {
-                        Attempt::Committed(_) => Joined::Some,
-                        Attempt::Moved => Joined::Moved,
+                        Attempt::Committed(_) => HeadMerge::Merged,
+                        Attempt::Moved => HeadMerge::Moved,
                     });
                 }
             }
@@ -60,8 +60,8 @@ pub(crate) fn join(
     match (refused, missing) {
         // This error comes first: after a fetch, or a merge by the program, the rest can be merged.
         (Some(error), _) => Err(error),
-        (None, Some(error)) => Ok(Joined::Missing(error)),
-        (None, None) => Ok(Joined::Moved),
+        (None, Some(error)) => Ok(HeadMerge::Missing(error)),
+        (None, None) => Ok(HeadMerge::Moved),
     }
 }
 
@@ -70,8 +70,8 @@ fn pair(
     heads: [&CommitId; 2],
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
-    let relation = relation(shared, heads[0], heads[1])?;
-    merged(shared, heads, relation, strategy)
+    let bases = merge_bases(shared, heads[0], heads[1])?;
+    merge_commit(shared, heads, bases, strategy)
 }
 
 /// Whether history or a piece is missing that another copy of the page may have.

@@ -1,18 +1,19 @@
-//! Merges: `relation.rs` finds the merge bases of two commits, `merged.rs` makes the merge commit,
-//! `strategy.rs` is the interface of what decides its content: `merger.rs` decides entry by entry,
-//! and `content.rs` builds the content. `heads.rs` merges the heads of a branch. `squash.rs` makes
-//! one commit of several, and `through.rs` finds what forbids that. `sides.rs` is what a merger can
-//! look at, and `whole_ranges.rs` a merger that never mixes both sides in some ranges.
+//! Merges: `merge_bases.rs` finds the merge bases of two commits, `merge_commit.rs` makes the merge
+//! commit, `strategy.rs` is the interface of what decides its content: `merger.rs` decides entry by
+//! entry, and `content.rs` builds the content. `heads.rs` merges the heads of a branch. `squash.rs`
+//! makes one commit of several, and `squash_blockers.rs` finds what forbids that. `sides.rs` is
+//! what a merger can look at, and `whole_ranges.rs` a merger that never mixes both sides in some
+//! ranges.
 
 pub(crate) mod content;
 pub(crate) mod heads;
-pub(crate) mod merged;
+mod merge_bases;
+pub(crate) mod merge_commit;
 pub(crate) mod merger;
-mod relation;
 pub(crate) mod sides;
 mod squash;
+mod squash_blockers;
 pub(crate) mod strategy;
-mod through;
 pub(crate) mod whole_ranges;
 
 pub use self::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
@@ -20,9 +21,9 @@ pub use self::merger::{Conflict, KeyClass, LastOneWins, Merger, Resolution};
 use permazen_kv::TxOptions;
 
 use self::content::ByMerger;
-use self::heads::{Joined, join};
-use self::merged::merged;
-use self::relation::relation;
+use self::heads::{HeadMerge, merge_two_heads};
+use self::merge_bases::merge_bases;
+use self::merge_commit::merge_commit;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::Page;
@@ -52,18 +53,18 @@ impl Page {
     ) -> Result<CommitId> {
         for _ in 0..ATTEMPTS {
             let state = self.shared.state(branch)?;
-            let relation = relation(&self.shared, &state.head, from)?;
-            if *from == state.head || relation.is_below(from) {
+            let bases = merge_bases(&self.shared, &state.head, from)?;
+            if *from == state.head || bases.is_ancestor(from) {
                 return Ok(state.head);
             }
-            if relation.is_below(&state.head) {
+            if bases.is_ancestor(&state.head) {
                 if self.shared.forward(branch, &state, from)? {
                     return Ok(*from);
                 }
                 continue;
             }
             let (heads, mut strategy) = ([&state.head, from], ByMerger(merger));
-            let (commit, draft) = merged(&self.shared, heads, relation, &mut strategy)?;
+            let (commit, draft) = merge_commit(&self.shared, heads, bases, &mut strategy)?;
             let options = TxOptions::writing();
             let attempt = self.shared.commit_draft(branch, &state, &commit, &draft, &options)?;
             if let Attempt::Committed(id) = attempt {
@@ -88,11 +89,11 @@ impl Page {
         let mut strategy = ByMerger(merger);
         let mut moved = 0;
         while moved < ATTEMPTS {
-            match join(&self.shared, branch, &mut strategy)? {
-                Joined::One(head) => return Ok(head),
-                Joined::Some => {}
-                Joined::Moved => moved += 1,
-                Joined::Missing(error) => return Err(error),
+            match merge_two_heads(&self.shared, branch, &mut strategy)? {
+                HeadMerge::OneHead(head) => return Ok(head),
+                HeadMerge::Merged => {}
+                HeadMerge::Moved => moved += 1,
+                HeadMerge::Missing(error) => return Err(error),
             }
         }
         Err(LedgerError::moved(self.shared.page(), branch))

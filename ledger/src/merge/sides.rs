@@ -9,7 +9,7 @@ use super::strategy::{ThreeVersions, Version};
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::page::entry_value::EntryValue;
-use crate::page::protected::Protected;
+use crate::page::pinned_page::PinnedPage;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::tree::diff::Stored;
@@ -50,7 +50,7 @@ pub struct SideChange {
 impl SideChange {
     /// A change with those values that are stored here.
     pub(crate) fn read(
-        page: &Protected,
+        page: &PinnedPage,
         versions: &ThreeVersions,
         found: ThreeWay,
     ) -> Result<SideChange> {
@@ -132,7 +132,7 @@ impl<'m> MergeSides<'m> {
         let diff = changes(self.shared, self.versions, span)?;
         let ThreeVersions { base, older, newer } = self.versions;
         let pins = [base, older, newer].map(|version| version.pin.clone());
-        let page = Protected::new(Arc::clone(self.shared), pins.into());
+        let page = PinnedPage::new(Arc::clone(self.shared), pins.into());
         Ok(ChangesOfSides { versions: self.versions, page, diff, failed: false })
     }
 }
@@ -140,7 +140,7 @@ impl<'m> MergeSides<'m> {
 /// The iterator of [`MergeSides::changes`]. An error ends it.
 pub struct ChangesOfSides<'m> {
     versions: &'m ThreeVersions,
-    page: Protected,
+    page: PinnedPage,
     diff: ThreeWayDiff<Arc<Shared>>,
     failed: bool,
 }

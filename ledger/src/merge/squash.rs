@@ -2,14 +2,14 @@
 
 use permazen_kv::TxOptions;
 
-use super::relation::{Link, Range, after};
-use super::through::Replaced;
+use super::merge_bases::{CommitRange, Link, commits_after};
+use super::squash_blockers::Replaced;
 use crate::commit::encoding::{Commit, Origin};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::Page;
+use crate::page::author_and_message::check_author_and_message;
 use crate::page::shared::BranchState;
-use crate::page::words::check_words;
 use crate::page::write::Draft;
 use crate::rows::page::Head;
 
@@ -66,7 +66,7 @@ impl Page {
     /// bytes with the author, or the host fails. Nothing is changed then.
     pub fn squash(&self, branch: &str, onto: &CommitId, message: Option<&str>) -> Result<CommitId> {
         let shared = &self.shared;
-        let keeps = shared.open.rows.keeps(&shared.read()?)?;
+        let keep_version = shared.open.rows.keep_version(&shared.read()?)?;
         let state = shared.state(branch)?;
         let base = shared.commit(onto)?;
         let mut is_cut_off = false;
@@ -74,15 +74,17 @@ impl Page {
             CommitId::FIRST => {
                 let mut log = self.log(state.head)?;
                 let range = log.by_ref().map(|found| found.map(|(id, of)| (id, Link::from(&of))));
-                let range = range.collect::<Result<Range>>()?;
+                let range = range.collect::<Result<CommitRange>>()?;
                 is_cut_off = log.pruned().is_some();
                 range
             }
-            _ => after(shared, onto, &state.head)?.ok_or_else(|| LedgerError::CannotSquash {
-                page: shared.page(),
-                commit: *onto,
-                reason: "it does not lead to the head of the branch".to_owned(),
-                onto: None,
+            _ => commits_after(shared, onto, &state.head)?.ok_or_else(|| {
+                LedgerError::CannotSquash {
+                    page: shared.page(),
+                    commit: *onto,
+                    reason: "it does not lead to the head of the branch".to_owned(),
+                    onto: None,
+                }
             })?,
         };
         let Some(head) = shared.commit(&state.head)?.filter(|_| !range.is_empty()) else {
@@ -91,7 +93,7 @@ impl Page {
         let replaced = Replaced { shared, branch, head: state.head, range };
         let moved = || LedgerError::moved(shared.page(), branch);
         if let Err(error) = replaced.check(&shared.read()?, is_cut_off) {
-            return Err(match shared.open.rows.keeps(&shared.read()?)? == keeps {
+            return Err(match shared.open.rows.keep_version(&shared.read()?)? == keep_version {
                 true => error,
                 // The keep set has changed: a commit of a ref may have been pruned meanwhile.
                 false => moved(),
@@ -107,8 +109,10 @@ impl Page {
         let new = self.replacement(&onto_state, base.as_ref(), &head, message)?;
 
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
-        shared.open.rows.check_there(&tx)?;
-        if shared.state_in(&tx, branch)? != state || shared.open.rows.keeps(&tx)? != keeps {
+        shared.open.rows.check_exists(&tx)?;
+        if shared.state_in(&tx, branch)? != state
+            || shared.open.rows.keep_version(&tx)? != keep_version
+        {
             return Err(moved());
         }
         // The keep set has not changed, so no ref has begun to reach the commits since they were
@@ -125,11 +129,11 @@ impl Page {
         if let Some(commit) = &new {
             let draft = Draft::unchanged(commit.root);
             shared.put_draft(&mut tx, (&head.id, commit), &draft)?;
-            shared.end(tx, &head.id)?;
+            shared.finish_commit(tx, &head.id)?;
         } else {
-            shared.end_without_new(tx, &head.id)?;
+            shared.finish_without_commit(tx, &head.id)?;
         }
-        shared.lookout.call();
+        shared.head_poller.wake();
         Ok(head.id)
     }
 
@@ -150,7 +154,7 @@ impl Page {
             _ => Default::default(),
         };
         let message = message.map_or(old, str::to_owned);
-        check_words(&author, &message)?;
+        check_author_and_message(&author, &message)?;
         let mut new = self.shared.change(onto, head.root)?;
         new.conflicts = head.conflicts;
         if let Origin::Change { author: new_author, message: new_message, .. } = &mut new.origin {

@@ -84,7 +84,7 @@ impl Node {
     }
 
     /// The node with these bytes, which [`write::encode`] has made.
-    pub(crate) fn made(bytes: Bytes, entries: u64) -> std::result::Result<Self, &'static str> {
+    pub(crate) fn trusted(bytes: Bytes, entries: u64) -> std::result::Result<Self, &'static str> {
         Ok(Node { entries, ..Node::laid_out(bytes)? })
     }
 

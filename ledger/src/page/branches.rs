@@ -51,7 +51,7 @@ impl Page {
         check_name(name)?;
         let (shared, rows) = (&self.shared, &self.shared.open.rows);
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         if !rows.heads(&tx, name)?.is_empty() {
             return Err(LedgerError::Exists {
                 page: rows.page,
@@ -85,7 +85,7 @@ impl Page {
     fn replace_heads(&self, branch: &str, to: Option<&CommitId>) -> Result<()> {
         let (shared, rows) = (&self.shared, &self.shared.open.rows);
         let mut tx = shared.open.host.begin(&TxOptions::writing())?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() {
             return Err(LedgerError::no_branch(self.shared.page(), branch));
@@ -102,7 +102,7 @@ impl Page {
         let resets = rows.resets(&tx, branch)?;
         rows.put_resets(&mut tx, branch, resets + 1)?;
         tx.commit()?;
-        shared.lookout.call();
+        shared.head_poller.wake();
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Page {
     /// If the host fails.
     pub fn tags(&self) -> Result<Vec<(String, CommitId)>> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_there(&host)?;
+        rows.check_exists(&host)?;
         rows.tags(&host)
     }
 
@@ -122,7 +122,7 @@ impl Page {
     /// If there is no such tag, or if the host fails.
     pub fn tag(&self, name: &str) -> Result<CommitId> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_there(&host)?;
+        rows.check_exists(&host)?;
         let tag = rows.tag(&host, name)?;
         tag.ok_or_else(|| self.no_tag(name))
     }
@@ -139,7 +139,7 @@ impl Page {
     pub fn set_tag(&self, name: &str, at: &CommitId) -> Result<()> {
         check_name(name)?;
         let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
-        self.shared.open.rows.check_there(&tx)?;
+        self.shared.open.rows.check_exists(&tx)?;
         self.shared.commit_in(&tx, at)?;
         self.shared.open.rows.put_tag(&mut tx, name, at)?;
         self.shared.open.rows.keep(&mut tx, at)?;
@@ -152,7 +152,7 @@ impl Page {
     /// If there is no such tag, or if the host fails.
     pub fn remove_tag(&self, name: &str) -> Result<()> {
         let mut tx = self.shared.open.host.begin(&TxOptions::writing())?;
-        self.shared.open.rows.check_there(&tx)?;
+        self.shared.open.rows.check_exists(&tx)?;
         if self.shared.open.rows.tag(&tx, name)?.is_none() {
             return Err(self.no_tag(name));
         }

@@ -6,7 +6,7 @@ use permazen_kv::TxOptions;
 
 use super::Page;
 use crate::collect::collector::Collected;
-use crate::collect::reasons::{KeptCommit, reasons};
+use crate::collect::keep_reasons::{KeptCommit, keep_reasons};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
@@ -42,7 +42,7 @@ impl Page {
         let mut parameters = parameters.ok_or(LedgerError::PageGone { page: rows.page })?;
         parameters.retention = retention;
         rows.put_parameters(&mut tx, &parameters)?;
-        rows.raise_keeps(&mut tx)?;
+        rows.raise_keep_version(&mut tx)?;
         Ok(tx.commit()?)
     }
 
@@ -81,7 +81,7 @@ impl Page {
     /// # Errors
     /// [`LedgerError::NoCommit`] if it is not here, if the page is gone, or if the host fails.
     pub fn kept(&self, commit: &CommitId) -> Result<Vec<KeptCommit>> {
-        reasons(&self.shared.open, commit)
+        keep_reasons(&self.shared.open, commit)
     }
 
     /// Removes the commits that are not [kept](Page::set_retention), and then all nodes and parts
@@ -123,7 +123,7 @@ impl Page {
     /// is gone, or the host fails. What was removed until then stays removed, and the next
     /// collection goes on.
     pub fn collect(&self) -> Result<Collected> {
-        self.shared.care.collect(WAIT)
+        self.shared.maintenance.collect(WAIT)
     }
 
     /// Does the next part of a [collection](Page::collect), which takes a few milliseconds. `false`
@@ -132,6 +132,6 @@ impl Page {
     /// # Errors
     /// Those of [`collect`](Page::collect).
     pub fn collect_slice(&self) -> Result<bool> {
-        self.shared.care.collect_slice(WAIT)
+        self.shared.maintenance.collect_slice(WAIT)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::protected::Protected;
+use super::pinned_page::PinnedPage;
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::ids::CommitId;
@@ -26,10 +26,10 @@ pub struct Change {
 
 /// The entries that differ, by their keys. It ends after an error.
 pub struct Differences {
-    page: Arc<Protected>,
+    page: Arc<PinnedPage>,
     /// The old and the new commit.
     commits: [CommitId; 2],
-    diff: Diff<Arc<Protected>>,
+    diff: Diff<Arc<PinnedPage>>,
     has_failed: bool,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Differences {
 
 impl Differences {
     pub(super) fn new(
-        page: Arc<Protected>,
+        page: Arc<PinnedPage>,
         commits: [CommitId; 2],
         (old, new): (&Digest, &Digest),
         span: KeySpan<'_>,

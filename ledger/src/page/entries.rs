@@ -7,8 +7,8 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::Page;
 use super::entry_value::EntryValue;
-use super::protected::Protected;
-use super::snapshot::{PageSnapshot, Range};
+use super::pinned_page::PinnedPage;
+use super::snapshot::{EntryCursor, PageSnapshot};
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::tree::diff::{Diff, Stored};
@@ -26,10 +26,10 @@ pub struct Entry {
 
 /// Entries by their keys. It ends after an error.
 pub struct Entries {
-    page: Arc<Protected>,
+    page: Arc<PinnedPage>,
     commit: CommitId,
     /// `None` at the end.
-    range: Option<Range>,
+    range: Option<EntryCursor>,
 }
 
 impl fmt::Debug for Entries {
@@ -79,7 +79,7 @@ pub struct ChangedEntry {
 /// The entries that differ, by their keys, without the bytes of long values. It ends after an
 /// error.
 pub struct ChangedEntries {
-    diff: Option<Diff<Arc<Protected>>>,
+    diff: Option<Diff<Arc<PinnedPage>>>,
 }
 
 impl fmt::Debug for ChangedEntries {
@@ -140,7 +140,7 @@ impl Page {
     ) -> Result<ChangedEntries> {
         span.check()?;
         let (old, new) = (self.shared.pinned_root(old)?, self.shared.pinned_root(new)?);
-        let page = Arc::new(Protected::new(Arc::clone(&self.shared), vec![old.0, new.0]));
+        let page = Arc::new(PinnedPage::new(Arc::clone(&self.shared), vec![old.0, new.0]));
         let roots = (root(&*page, &old.1)?, root(&*page, &new.1)?);
         let diff = Some(Diff::new(&page, (&roots.0, &roots.1), span, direction)?);
         Ok(ChangedEntries { diff })

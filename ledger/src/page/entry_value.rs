@@ -1,7 +1,7 @@
 //! The value of a listed entry, which may be absent.
 
-use super::protected::Protected;
-use super::whole::reference;
+use super::pinned_page::PinnedPage;
+use super::whole_value::reference;
 use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
@@ -36,7 +36,7 @@ impl EntryValue {
 
     /// The value with its bytes, if they are stored here.
     pub(crate) fn read(
-        page: &Protected,
+        page: &PinnedPage,
         commit: &CommitId,
         key: &[u8],
         payload: Payload<'_>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use permazen_kv::{KvRead, TxOptions};
 
-use super::history::leads_to;
+use super::history::is_ancestor;
 use super::shared::{BranchState, Shared};
 use super::write::{Attempt, Draft};
 use crate::commit::encoding::Commit;
@@ -15,7 +15,7 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::process::pins::Pin;
 use crate::rows::page::Head;
-use crate::rows::process::Held;
+use crate::rows::process::PinReason;
 use crate::watch::follow::Position;
 
 /// How often heads are read again because they were changed meanwhile.
@@ -33,7 +33,7 @@ impl Shared {
     /// heads may be expiring.
     pub(crate) fn base(&self, branch: &str, position: &Position) -> Result<(Pin, Option<Commit>)> {
         let id = position.commit;
-        self.open.held(Held::Base, |host| {
+        self.open.pinned_for(PinReason::Base, |host| {
             if !self.open.rows.heads(&host, branch)?.iter().any(|head| head.id == id) {
                 return Err(self.no_commit(&id));
             }
@@ -64,7 +64,7 @@ impl Shared {
                 }
                 result => {
                     let heads = result?;
-                    self.lookout.call();
+                    self.head_poller.wake();
                     return Ok((id, heads));
                 }
             }
@@ -80,7 +80,7 @@ impl Shared {
     ) -> Result<usize> {
         let rows = &self.open.rows;
         let mut tx = self.open.host.begin(options)?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         if heads.is_empty() || rows.resets(&tx, branch)? != base.resets {
             return Err(LedgerError::moved(rows.page, branch));
@@ -93,8 +93,8 @@ impl Shared {
         }
         rows.put_head(&mut tx, branch, &Head { id: *id, time: commit.time })?;
         self.put_draft(&mut tx, (id, commit), draft)?;
-        self.end(tx, id)?;
-        self.made(draft, id);
+        self.finish_commit(tx, id)?;
+        self.note_commit(draft, id);
         Ok(heads.len() + usize::from(!replaced))
     }
 
@@ -145,7 +145,7 @@ impl Shared {
     ) -> Result<Attempt> {
         let (rows, id) = (&self.open.rows, Commit::id(&commit.to_bytes()));
         let mut tx = self.open.host.begin(&TxOptions::writing())?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let heads = rows.heads(&tx, branch)?;
         let is_head = |parent: &CommitId| heads.iter().any(|head| head.id == *parent);
         if !commit.parents().iter().all(is_head) || rows.resets(&tx, branch)? != resets {
@@ -158,14 +158,14 @@ impl Shared {
         rows.put_head(&mut tx, branch, &Head { id, time: commit.time })?;
         if !rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
-            self.end(tx, &id)?;
-            self.made(draft, &id);
+            self.finish_commit(tx, &id)?;
+            self.note_commit(draft, &id);
         } else {
             // The merge was made before as the base of another one, and may be expiring.
             rows.keep(&mut tx, &id)?;
-            self.end_without_new(tx, &id)?;
+            self.finish_without_commit(tx, &id)?;
         }
-        self.lookout.call();
+        self.head_poller.wake();
         Ok(Attempt::Committed(id))
     }
 
@@ -173,21 +173,21 @@ impl Shared {
     /// ancestor of a head itself, nothing changes.
     pub(crate) fn add_head(self: &Arc<Self>, branch: &str, id: &CommitId) -> Result<()> {
         for _ in 0..ATTEMPTS {
-            let found = self.lookout.heads(branch)?;
+            let found = self.head_poller.heads(branch)?;
             if found.heads.is_empty() {
                 return Err(LedgerError::no_branch(self.page(), branch));
             }
             let mut replaced = Vec::new();
             for head in &found.heads {
-                if leads_to(self, id, &head.id)? {
+                if is_ancestor(self, id, &head.id)? {
                     return Ok(());
                 }
-                if leads_to(self, &head.id, id)? {
+                if is_ancestor(self, &head.id, id)? {
                     replaced.push(head.id);
                 }
             }
             let mut tx = self.open.host.begin(&TxOptions::writing())?;
-            self.open.rows.check_there(&tx)?;
+            self.open.rows.check_exists(&tx)?;
             if self.open.rows.heads(&tx, branch)? != found.heads
                 || self.open.rows.resets(&tx, branch)? != found.resets
             {
@@ -200,7 +200,7 @@ impl Shared {
             self.open.rows.put_head(&mut tx, branch, &Head { id: *id, time })?;
             self.open.rows.keep(&mut tx, id)?;
             tx.commit()?;
-            self.lookout.call();
+            self.head_poller.wake();
             return Ok(());
         }
         Err(LedgerError::moved(self.page(), branch))

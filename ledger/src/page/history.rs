@@ -78,7 +78,7 @@ impl Iterator for Log {
 }
 
 /// Whether a pruned commit is an ancestor of another one, as far as the stored history tells.
-pub(super) fn pruned_leads_to(
+pub(super) fn is_pruned_ancestor(
     shared: &Arc<Shared>,
     (ancestor, generation): (&CommitId, u64),
     commit: &CommitId,
@@ -95,7 +95,7 @@ pub(super) fn pruned_leads_to(
     Ok(false)
 }
 
-pub(super) fn leads_to(
+pub(super) fn is_ancestor(
     shared: &Arc<Shared>,
     ancestor: &CommitId,
     commit: &CommitId,

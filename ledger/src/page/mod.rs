@@ -2,27 +2,28 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | shared by all handles of a page | `shared.rs`; `cache.rs` caches nodes, `lookout.rs` polls heads, `open_pages.rs` has the open pages |
-//! | reading one version | `snapshot.rs`; `value.rs` reads a value in parts, `whole.rs` a whole one; `entries.rs` and `entry_value.rs` list entries; `protected.rs` pins commits |
-//! | making commits | `write.rs`; `words.rs` has author and message, `stream.rs` writes a value in parts, `drafted.rs` reads a draft, `heads.rs` makes several heads, `restore.rs` restores an old content |
+//! | shared by all handles of a page | `shared.rs`; `cache.rs` caches nodes, `head_poller.rs` polls heads, `open_pages.rs` has the open pages |
+//! | reading one version | `snapshot.rs`; `value.rs` reads a value in parts, `whole_value.rs` a whole one; `entries.rs` and `entry_value.rs` list entries; `pinned_page.rs` pins commits |
+//! | making commits | `write.rs`; `author_and_message.rs` has author and message, `stream.rs` writes a value in parts, `readable_draft.rs` reads a draft, `heads.rs` makes several heads, `restore.rs` restores an old content |
 //! | refs and history | `branches.rs` has branches and tags, `history.rs` walks history, `differences.rs` diffs versions |
 //! | garbage | `collection.rs` has retention and collection, `references.rs` the reference rows |
 //! | absent values | `fetch/` fetches them, with `requests.rs` |
 //! | commits from elsewhere | `receive/` |
 
+pub(crate) mod author_and_message;
 mod branches;
 pub(crate) mod cache;
 mod collection;
 pub(crate) mod differences;
-pub(crate) mod drafted;
 pub(crate) mod entries;
 pub(crate) mod entry_value;
 mod fetch;
+pub(crate) mod head_poller;
 mod heads;
 pub(crate) mod history;
-pub(crate) mod lookout;
 pub(crate) mod open_pages;
-pub(crate) mod protected;
+pub(crate) mod pinned_page;
+pub(crate) mod readable_draft;
 pub(crate) mod receive;
 mod references;
 mod requests;
@@ -31,8 +32,7 @@ pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod stream;
 pub(crate) mod value;
-pub(crate) mod whole;
-pub(crate) mod words;
+pub(crate) mod whole_value;
 pub(crate) mod write;
 
 use std::fmt;
@@ -41,12 +41,14 @@ use std::sync::Arc;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{Direction, KeySpan};
 
+use self::author_and_message::{
+    AuthorAndMessage, check_author_and_message, with_author_and_message,
+};
 use self::differences::Differences;
 use self::history::Log;
-use self::protected::Protected;
+use self::pinned_page::PinnedPage;
 use self::shared::Shared;
 use self::snapshot::PageSnapshot;
-use self::words::{Words, check_words, say};
 use crate::commit::encoding::Commit;
 use crate::error::Result;
 use crate::ids::CommitId;
@@ -192,7 +194,7 @@ impl Page {
     /// # Errors
     /// If one of them is not in the page, or the host fails.
     pub fn leads_to(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool> {
-        history::leads_to(&self.shared, ancestor, commit)
+        history::is_ancestor(&self.shared, ancestor, commit)
     }
 
     /// The entries of a span that differ between two commits, by their keys.
@@ -212,7 +214,7 @@ impl Page {
     ) -> Result<Differences> {
         let commits = [*old, *new];
         let (old, new) = (self.shared.pinned_root(old)?, self.shared.pinned_root(new)?);
-        let page = Protected::new(Arc::clone(&self.shared), vec![old.0, new.0]);
+        let page = PinnedPage::new(Arc::clone(&self.shared), vec![old.0, new.0]);
         Differences::new(Arc::new(page), commits, (&old.1, &new.1), span, direction)
     }
 
@@ -244,9 +246,10 @@ impl Page {
     /// 4,096 bytes together. The function is not called then. Its own errors are in what it
     /// returns.
     pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
-        check_words(author, message)?;
-        let words = Words { author: author.to_owned(), message: message.to_owned() };
-        Ok(say(self.shared.name(), words, run))
+        check_author_and_message(author, message)?;
+        let author_and_message =
+            AuthorAndMessage { author: author.to_owned(), message: message.to_owned() };
+        Ok(with_author_and_message(self.shared.name(), author_and_message, run))
     }
 
     /// Checks all that must hold of the page, as [`Repository::verify`](crate::Repository::verify)

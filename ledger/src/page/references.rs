@@ -16,8 +16,8 @@ impl Page {
     /// If the page is gone, or the host fails.
     pub fn has_reference_rows(&self) -> Result<bool> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_there(&host)?;
-        Ok(rows.counts(&host)?.references == References::Kept)
+        rows.check_exists(&host)?;
+        Ok(rows.counts(&host)?.references == References::Complete)
     }
 
     /// Sets whether the page keeps a row for each reference from a commit or piece to a piece. A
@@ -60,10 +60,10 @@ impl Page {
         let options = TxOptions::writing().with_wait(WAIT);
         loop {
             let mut tx = open.host.begin(&options)?;
-            open.rows.check_there(&tx)?;
+            open.rows.check_exists(&tx)?;
             let mut counts = open.rows.counts(&tx)?;
             match counts.references {
-                References::Kept => return Ok(()),
+                References::Complete => return Ok(()),
                 References::Building => break,
                 References::Off if open.rows.has_reference_rows(&tx)? => {
                     // Rows that are left from an earlier time would keep garbage.
@@ -73,7 +73,7 @@ impl Page {
                 References::Off if counts.round.phase != Phase::Idle => {
                     // A running round must end first, because it does not use these rows.
                     drop(tx);
-                    self.shared.care.collect(WAIT)?;
+                    self.shared.maintenance.collect(WAIT)?;
                 }
                 References::Off => {
                     counts.references = References::Building;
@@ -83,7 +83,7 @@ impl Page {
                 }
             }
         }
-        self.shared.care.collect(WAIT)?;
+        self.shared.maintenance.collect(WAIT)?;
         match self.has_reference_rows()? {
             true => Ok(()),
             false => {
@@ -97,7 +97,7 @@ impl Page {
         let open = &self.shared.open;
         let options = TxOptions::writing().with_wait(WAIT);
         let mut tx = open.host.begin(&options)?;
-        open.rows.check_there(&tx)?;
+        open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         if counts.references != References::Off {
             let has_garbage = counts.references == References::Building

@@ -266,7 +266,7 @@ impl Claimed<'_> {
     }
 
     /// Releases the pieces that are not wanted.
-    pub(super) fn keep(&mut self, is_wanted: impl Fn(&Digest) -> bool) {
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&Digest) -> bool) {
         let (kept, others) =
             self.pieces.drain(..).partition(|(_, digest): &(Kind, Digest)| is_wanted(digest));
         self.pieces = kept;

@@ -6,16 +6,16 @@ use bytes::Bytes;
 use permazen_kv::{KvRead, KvTransaction};
 
 use super::cache::NodeCache;
-use super::lookout::{BranchHeads, Lookout};
+use super::head_poller::{BranchHeads, HeadPoller};
 use super::requests::Requests;
-use crate::collect::care::Care;
-use crate::collect::keeper::Keeper;
+use crate::collect::maintenance::Maintenance;
+use crate::collect::page_maintenance::PageMaintenance;
 use crate::commit::encoding::Commit;
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::life::presence::Here;
+use crate::lifecycle::open_registry::Registration;
 use crate::node::view::Node;
 use crate::process::open_page::OpenPage;
 use crate::process::pins::Pin;
@@ -24,23 +24,23 @@ use crate::rows::parameters::Parameters;
 use crate::rows::retention::Pruned;
 use crate::secret::Secret;
 use crate::tree::boundaries::ByHash;
-use crate::tree::nodes::Nodes;
-use crate::value::read::Pieces;
+use crate::tree::nodes::NodeStore;
+use crate::value::read::PieceStore;
 
 /// A page. No transaction of the host stays open between two calls.
 pub(crate) struct Shared {
     pub(crate) open: Arc<OpenPage>,
-    pub(crate) care: Arc<Care>,
+    pub(crate) maintenance: Arc<PageMaintenance>,
     pub(crate) secret: Secret,
     pub(crate) boundaries: ByHash,
     pub(super) cache: Arc<NodeCache>,
-    pub(crate) lookout: Arc<Lookout>,
+    pub(crate) head_poller: Arc<HeadPoller>,
     pub(super) requests: Arc<Requests>,
     /// The page is open until this is dropped.
-    _here: Here,
+    _registration: Registration,
     _in_use: Arc<()>,
     /// Dropped after the rest, so that its threads hold nothing of the page any more.
-    _keeper: Arc<Keeper>,
+    _threads: Arc<Maintenance>,
 }
 
 /// A parent of a commit.
@@ -74,26 +74,26 @@ impl BranchState {
 
 impl Shared {
     pub(crate) fn new(
-        (care, in_use): (Arc<Care>, Arc<()>),
+        (maintenance, in_use): (Arc<PageMaintenance>, Arc<()>),
         cache: Arc<NodeCache>,
         parameters: &Parameters,
-        (keeper, here): (Arc<Keeper>, Here),
+        (threads, registration): (Arc<Maintenance>, Registration),
     ) -> Self {
         let secret = parameters.secret.clone();
         let boundaries = ByHash::new(&secret);
-        let open = Arc::clone(&care.page);
-        let lookout = Arc::new(Lookout::new(Arc::clone(&open.host), open.rows.clone()));
+        let open = Arc::clone(&maintenance.page);
+        let head_poller = Arc::new(HeadPoller::new(Arc::clone(&open.host), open.rows.clone()));
         Shared {
             open,
-            care,
+            maintenance,
             secret,
             boundaries,
             cache,
-            lookout,
+            head_poller,
             requests: Arc::default(),
-            _here: here,
+            _registration: registration,
             _in_use: in_use,
-            _keeper: keeper,
+            _threads: threads,
         }
     }
 
@@ -192,7 +192,7 @@ impl Shared {
         match self.open.rows.commit(host, id)? {
             Some(commit) => Ok(Some(commit)),
             None => {
-                self.open.rows.check_there(host)?;
+                self.open.rows.check_exists(host)?;
                 Err(self.no_commit(id))
             }
         }
@@ -214,7 +214,7 @@ impl Shared {
         if let Some(pruned) = self.open.rows.pruned(&host, id)? {
             return Ok(Parent::Pruned(pruned));
         }
-        self.open.rows.check_there(&host)?;
+        self.open.rows.check_exists(&host)?;
         // The row of a pruned parent is removed with its last child, so a missing row is damage
         // only if the child is stored.
         match self.open.rows.has_commit(&host, child)? {
@@ -229,13 +229,13 @@ impl Shared {
     }
 }
 
-impl Nodes for Shared {
+impl NodeStore for Shared {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         if let Some(node) = self.cache.get(digest) {
             return Ok(node);
         }
         let bytes = self.piece(Kind::Node, digest)?;
-        let node = Node::checked(digest, bytes).map_err(|error| Nodes::explain(self, error))?;
+        let node = Node::checked(digest, bytes).map_err(|error| NodeStore::explain(self, error))?;
         let node = Arc::new(node);
         self.cache.insert(*digest, Arc::clone(&node));
         Ok(node)
@@ -246,25 +246,25 @@ impl Nodes for Shared {
     }
 }
 
-impl Pieces for Shared {
+impl PieceStore for Shared {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         match self.open.rows.piece(&self.read()?, kind, digest)? {
             Some(bytes) => Ok(Bytes::from(bytes)),
-            None => Err(Pieces::explain(self, LedgerError::missing(kind, digest))),
+            None => Err(PieceStore::explain(self, LedgerError::missing(kind, digest))),
         }
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
-        Nodes::explain(self, error)
+        NodeStore::explain(self, error)
     }
 }
 
-impl Nodes for Arc<Shared> {
+impl NodeStore for Arc<Shared> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         Shared::load(self, digest)
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
-        Nodes::explain(&**self, error)
+        NodeStore::explain(&**self, error)
     }
 }

@@ -10,10 +10,10 @@ use permazen_kv::{
     difference_by_scan,
 };
 
-use super::protected::Protected;
+use super::pinned_page::PinnedPage;
 use super::shared::Shared;
 use super::value::ValueReader as PartReader;
-use super::whole::{Place, reference};
+use super::whole_value::{ValueLocation, reference};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::ids::CommitId;
@@ -32,7 +32,7 @@ use crate::tree::nodes::root;
 /// [`SnapshotExpired`](crate::LedgerError::SnapshotExpired).
 #[derive(Clone)]
 pub struct PageSnapshot {
-    pub(super) page: Arc<Protected>,
+    pub(super) page: Arc<PinnedPage>,
     /// The commit that is read, which is pinned.
     pub(super) commit: CommitId,
     digest: Digest,
@@ -49,11 +49,11 @@ impl PageSnapshot {
     /// The content with this root, which is that of the commit that is pinned.
     pub(crate) fn new(shared: Arc<Shared>, pin: Pin, digest: &Digest) -> Result<Self> {
         let commit = pin.commit();
-        Self::of(Arc::new(Protected::new(shared, vec![pin])), commit, digest)
+        Self::of(Arc::new(PinnedPage::new(shared, vec![pin])), commit, digest)
     }
 
     /// A content with this root; errors name this commit.
-    pub(crate) fn of(page: Arc<Protected>, commit: CommitId, digest: &Digest) -> Result<Self> {
+    pub(crate) fn of(page: Arc<PinnedPage>, commit: CommitId, digest: &Digest) -> Result<Self> {
         let root = root(&*page, digest)?;
         Ok(PageSnapshot { page, commit, digest: *digest, root })
     }
@@ -131,8 +131,8 @@ impl PageSnapshot {
         if payload.flags & REFERENCE == 0 {
             return Ok(Some(PartReader::inline(page, payload.bytes)));
         }
-        let place = Place::new(&self.commit, payload.flags, key);
-        Ok(Some(PartReader::long(page, reference(payload)?, place)))
+        let location = ValueLocation::new(&self.commit, payload.flags, key);
+        Ok(Some(PartReader::long(page, reference(payload)?, location)))
     }
 
     /// The value of an entry.
@@ -166,7 +166,7 @@ impl PageSnapshot {
         }
     }
 
-    pub(crate) fn cursor(&self, span: KeySpan<'_>, direction: Direction) -> Result<Range> {
+    pub(crate) fn cursor(&self, span: KeySpan<'_>, direction: Direction) -> Result<EntryCursor> {
         let (from, end) = match direction {
             Direction::Forward => (Some(span.min).filter(|min| !min.is_empty()), span.max),
             Direction::Reverse => (span.max, Some(span.min).filter(|min| !min.is_empty())),
@@ -176,7 +176,7 @@ impl PageSnapshot {
             Some(from) => Cursor::at(page, root, from, direction)?,
             None => Cursor::new(page, root, direction),
         };
-        Ok(Range { cursor, direction, end: end.map(<[u8]>::to_vec) })
+        Ok(EntryCursor { cursor, direction, end: end.map(<[u8]>::to_vec) })
     }
 }
 
@@ -194,13 +194,13 @@ fn try_each<'n>(
 }
 
 /// Iterates the entries of a span.
-pub(crate) struct Range {
-    pub(super) cursor: Cursor<Arc<Protected>>,
+pub(crate) struct EntryCursor {
+    pub(super) cursor: Cursor<Arc<PinnedPage>>,
     direction: Direction,
     end: Option<Vec<u8>>,
 }
 
-impl Range {
+impl EntryCursor {
     /// Goes to the next entry. `false` at the end.
     pub(super) fn enter(&mut self) -> Result<bool> {
         self.cursor.enter_leaf()?;
@@ -218,7 +218,7 @@ impl Range {
 
 struct Pairs<'a> {
     snapshot: &'a PageSnapshot,
-    range: Option<Range>,
+    range: Option<EntryCursor>,
 }
 
 impl<'a> Pairs<'a> {
@@ -270,7 +270,7 @@ impl KvRead for PageSnapshot {
         let mut range = self.cursor(span, direction)?;
         let mut key = Vec::new();
         while range.enter()? {
-            let Some((leaf, first)) = range.cursor.place() else { break };
+            let Some((leaf, first)) = range.cursor.position() else { break };
             let SplitKey { prefix, .. } = leaf.key(first);
             // If the last item of the leaf is before the end, all of them are.
             let last = match direction {
@@ -299,7 +299,7 @@ impl KvRead for PageSnapshot {
             if ended.is_break() {
                 return Ok(());
             }
-            range.cursor.leave();
+            range.cursor.skip_node();
         }
         Ok(())
     }

@@ -14,13 +14,13 @@ use super::shared::Shared;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::{Payload, Priority, REFERENCE};
-use crate::process::streams::{Content, Streamed};
+use crate::process::streams::{Streamed, StreamedContent};
 use crate::random::random;
 use crate::rows::counts::Counts;
 use crate::rows::process::{StreamId, StreamState, lease};
-use crate::rows::statuses::Written;
+use crate::rows::statuses::StatusWriter;
 use crate::value::reference::MAX_VALUE_LEN;
-use crate::value::split::{Piece, Splitter};
+use crate::value::split::{NewPiece, Splitter};
 
 /// The most bytes of pieces that a transaction writes.
 const TRANSACTION: usize = 1 << 20;
@@ -131,25 +131,25 @@ impl ValueRef {
 /// [`KvError::Forked`].
 pub struct ValueWriter {
     page: Arc<Shared>,
-    begun: Arc<Begun>,
+    guard: Arc<StreamGuard>,
     splitter: Splitter,
     declared: Option<u64>,
     len: u64,
     /// The pieces that are not yet sent to a thread, and how many bytes they have.
-    pending: (Vec<Piece>, usize),
-    stored: Stored,
+    pending: (Vec<NewPiece>, usize),
+    stored: StoredSoFar,
     sent: Option<Sent>,
     is_broken: bool,
 }
 
 /// A value that is being written. It is given up when the writer and its thread have dropped this,
 /// unless it is complete then.
-struct Begun {
+struct StreamGuard {
     page: Arc<Shared>,
     number: u64,
 }
 
-impl Drop for Begun {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         let open = &self.page.open;
         // In a child of a fork, the value belongs to the parent.
@@ -161,7 +161,7 @@ impl Drop for Begun {
 
 /// How much of a value is stored.
 #[derive(Clone, Copy, Default)]
-struct Stored {
+struct StoredSoFar {
     /// `None` until something is stored.
     stream: Option<StreamId>,
     /// How many pieces were new.
@@ -170,8 +170,8 @@ struct Stored {
 
 /// Pieces that a thread is storing.
 struct Sent {
-    pieces: Arc<Vec<Piece>>,
-    thread: JoinHandle<Result<Stored>>,
+    pieces: Arc<Vec<NewPiece>>,
+    thread: JoinHandle<Result<StoredSoFar>>,
 }
 
 impl fmt::Debug for ValueWriter {
@@ -227,12 +227,12 @@ impl Page {
         let number = page.open.process.streams.begin(page.open.rows.page);
         Ok(ValueWriter {
             splitter: Splitter::new(&page.secret),
-            begun: Arc::new(Begun { page: Arc::clone(&page), number }),
+            guard: Arc::new(StreamGuard { page: Arc::clone(&page), number }),
             page,
             declared: len,
             len: 0,
             pending: (Vec::new(), 0),
-            stored: Stored::default(),
+            stored: StoredSoFar::default(),
             sent: None,
             is_broken: false,
         })
@@ -255,20 +255,20 @@ impl ValueWriter {
             return Err(wrong_len(declared, &self.len.to_string()));
         }
         let content = match self.splitter.inline() {
-            Some(value) => Content::Short(value.to_vec()),
+            Some(value) => StreamedContent::Short(value.to_vec()),
             None => self.content()?,
         };
         let (process, page) = (&self.page.open.process, self.page.open.rows.page);
-        let held = process.streams.written(page, self.begun.number, content);
+        let held = process.streams.written(page, self.guard.number, content);
         let mut bytes = [0; 40];
         bytes[..16].copy_from_slice(&mark()?);
         bytes[16..32].copy_from_slice(&self.page.name());
-        bytes[32..].copy_from_slice(&self.begun.number.to_be_bytes());
+        bytes[32..].copy_from_slice(&self.guard.number.to_be_bytes());
         Ok(ValueRef { bytes, len: self.len, _held: held })
     }
 
     /// Stores the rest of a value that does not lie in a leaf.
-    fn content(&mut self) -> Result<Content> {
+    fn content(&mut self) -> Result<StreamedContent> {
         let splitter = std::mem::replace(&mut self.splitter, Splitter::new(&self.page.secret));
         let (pieces, bytes) = &mut self.pending;
         let value = splitter.finish(&mut |piece| {
@@ -278,11 +278,13 @@ impl ValueWriter {
         })?;
         self.arrive()?;
         while let Some(pieces) = self.next_portion() {
-            self.stored = self.page.store_when_free(self.begun.number, self.stored, &pieces)?;
+            self.stored = self.page.store_when_free(self.guard.number, self.stored, &pieces)?;
         }
         match self.stored {
-            Stored { stream: Some(stream), pieces } => Ok(Content::Long { stream, value, pieces }),
-            Stored { stream: None, .. } => Err(self.page.value_gone()),
+            StoredSoFar { stream: Some(stream), pieces } => {
+                Ok(StreamedContent::Long { stream, value, pieces })
+            }
+            StoredSoFar { stream: None, .. } => Err(self.page.value_gone()),
         }
     }
 
@@ -322,9 +324,9 @@ impl ValueWriter {
         check_can_begin(&*self.page.open.host)?;
         let Some(pieces) = self.next_portion() else { return Ok(()) };
         let pieces = Arc::new(pieces);
-        let (begun, stored) = (Arc::clone(&self.begun), self.stored);
+        let (guard, stored) = (Arc::clone(&self.guard), self.stored);
         let its_pieces = Arc::clone(&pieces);
-        let store = move || begun.page.store_when_free(begun.number, stored, &its_pieces);
+        let store = move || guard.page.store_when_free(guard.number, stored, &its_pieces);
         match thread::Builder::new().name("permazen-value".to_owned()).spawn(store) {
             Ok(thread) => {
                 self.sent = Some(Sent { pieces, thread });
@@ -333,7 +335,7 @@ impl ValueWriter {
             // The system gives no thread, so this one stores the pieces itself.
             Err(_) => {
                 self.is_broken = true;
-                let result = self.page.store_when_free(self.begun.number, stored, &pieces);
+                let result = self.page.store_when_free(self.guard.number, stored, &pieces);
                 self.note(result, pieces)
             }
         }
@@ -351,7 +353,7 @@ impl ValueWriter {
         self.note(result, pieces)
     }
 
-    fn note(&mut self, result: Result<Stored>, pieces: Arc<Vec<Piece>>) -> Result<()> {
+    fn note(&mut self, result: Result<StoredSoFar>, pieces: Arc<Vec<NewPiece>>) -> Result<()> {
         match result {
             Ok(stored) => {
                 (self.stored, self.is_broken) = (stored, false);
@@ -369,7 +371,7 @@ impl ValueWriter {
     }
 
     /// Takes the first pieces of those that are not stored, as many as one transaction writes.
-    fn next_portion(&mut self) -> Option<Vec<Piece>> {
+    fn next_portion(&mut self) -> Option<Vec<NewPiece>> {
         let (mut count, mut len) = (0, 0);
         for piece in &self.pending.0 {
             if count > 0 && len + piece.bytes.len() > TRANSACTION {
@@ -386,7 +388,12 @@ impl ValueWriter {
 
 impl Shared {
     /// Stores further pieces of a value. Tries again while the host is busy.
-    fn store_when_free(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
+    fn store_when_free(
+        &self,
+        number: u64,
+        stored: StoredSoFar,
+        pieces: &[NewPiece],
+    ) -> Result<StoredSoFar> {
         let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
             match self.store(number, stored, pieces) {
@@ -400,13 +407,13 @@ impl Shared {
     }
 
     /// Stores pieces of a value in one transaction.
-    fn store(&self, number: u64, stored: Stored, pieces: &[Piece]) -> Result<Stored> {
+    fn store(&self, number: u64, stored: StoredSoFar, pieces: &[NewPiece]) -> Result<StoredSoFar> {
         let open = &self.open;
-        let mut pieces: Vec<&Piece> = pieces.iter().collect();
+        let mut pieces: Vec<&NewPiece> = pieces.iter().collect();
         // In the order of their keys, which a B+tree writes fastest.
         pieces.sort_unstable_by_key(|piece| piece.part.digest);
         let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        open.rows.check_there(&tx)?;
+        open.rows.check_exists(&tx)?;
         let stream = match stored.stream {
             None => {
                 let process = open.process.sign(&mut tx)?;
@@ -424,8 +431,8 @@ impl Shared {
             }
         };
         let (mut counts, mut new_pieces) = (open.rows.counts(&tx)?, stored.pieces);
-        let statuses = Written::begin(&open.rows, &tx)?;
-        for Piece { kind, part, bytes } in pieces {
+        let statuses = StatusWriter::begin(&open.rows, &tx)?;
+        for NewPiece { kind, part, bytes } in pieces {
             let piece = (*kind, &part.digest);
             let is_new = open.rows.add_streamed(&mut tx, &stream, piece, bytes, &mut counts)?;
             if is_new {
@@ -435,7 +442,7 @@ impl Shared {
         }
         open.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
-        Ok(Stored { stream: Some(stream), pieces: new_pieces })
+        Ok(StoredSoFar { stream: Some(stream), pieces: new_pieces })
     }
 }
 
@@ -479,8 +486,8 @@ impl Streamed {
     ) -> T {
         let flags = priority.flags();
         match &self.content {
-            Content::Short(bytes) => with(Payload { flags, bytes }),
-            Content::Long { value, .. } => {
+            StreamedContent::Short(bytes) => with(Payload { flags, bytes }),
+            StreamedContent::Long { value, .. } => {
                 with(Payload { flags: flags | REFERENCE, bytes: &value.to_bytes() })
             }
         }
@@ -528,7 +535,7 @@ impl Shared {
         commit: &CommitId,
         counts: &Counts,
     ) -> Result<u64> {
-        let Content::Long { stream, pieces, .. } = &value.content else { return Ok(0) };
+        let StreamedContent::Long { stream, pieces, .. } = &value.content else { return Ok(0) };
         let rows = &self.open.rows;
         let before = match rows.stream(tx, stream)? {
             Some(StreamState::Open) => {

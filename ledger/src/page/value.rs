@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::protected::Protected;
-use super::whole::Place;
+use super::pinned_page::PinnedPage;
+use super::whole_value::ValueLocation;
 use crate::value::read::ValueReader as Chunks;
 use crate::value::reference::Reference;
 
@@ -16,15 +16,15 @@ use crate::value::reference::Reference;
 /// Loads the chunks that it reads from, and the index pieces above them. Each read returns bytes of
 /// one chunk. Errors of the page are inside of those of [`std::io`].
 pub struct ValueReader {
-    page: Arc<Protected>,
+    page: Arc<PinnedPage>,
     /// `None` if the value lies in its leaf.
-    long: Option<(Reference, Place)>,
+    long: Option<(Reference, ValueLocation)>,
     len: u64,
     position: u64,
     /// A part of the value, and where it begins.
     part: (u64, Bytes),
     /// The reader of the following chunks.
-    chunks: Option<Chunks<Arc<Protected>>>,
+    chunks: Option<Chunks<Arc<PinnedPage>>>,
 }
 
 impl fmt::Debug for ValueReader {
@@ -38,15 +38,15 @@ impl fmt::Debug for ValueReader {
 }
 
 impl ValueReader {
-    pub(super) fn inline(page: Arc<Protected>, value: &[u8]) -> Self {
+    pub(super) fn inline(page: Arc<PinnedPage>, value: &[u8]) -> Self {
         let part = (0, Bytes::copy_from_slice(value));
         let len = value.len() as u64;
         ValueReader { page, long: None, len, position: 0, part, chunks: None }
     }
 
-    pub(super) fn long(page: Arc<Protected>, value: Reference, place: Place) -> Self {
+    pub(super) fn long(page: Arc<PinnedPage>, value: Reference, location: ValueLocation) -> Self {
         let (len, part) = (value.len, (0, Bytes::new()));
-        ValueReader { page, long: Some((value, place)), len, position: 0, part, chunks: None }
+        ValueReader { page, long: Some((value, location)), len, position: 0, part, chunks: None }
     }
 
     /// The length of the value in bytes.
@@ -80,10 +80,10 @@ impl Read for ValueReader {
             return Ok(0);
         }
         if self.rest().is_empty()
-            && let Some((value, place)) = self.long.clone()
+            && let Some((value, location)) = self.long.clone()
             && let Err(error) = self.load(&value)
         {
-            return Err(Error::other(self.page.shared.absent(error, &place, &value)));
+            return Err(Error::other(self.page.shared.absent(error, &location, &value)));
         }
         let rest = self.rest();
         let len = rest.len().min(to.len());

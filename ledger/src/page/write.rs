@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use permazen_kv::{Hex, KvError, KvTransaction, KvWrite, TxOptions, Writes};
 
+use super::author_and_message::{AuthorAndMessage, author_and_message};
 use super::shared::{BranchState, Shared};
-use super::words::{Words, words};
 use crate::commit::encoding::{Commit, GENERATIONS, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -17,25 +17,25 @@ use crate::process::streams::Streamed;
 use crate::random::random;
 use crate::rows::page::Head;
 use crate::rows::references::roots;
-use crate::rows::statuses::Written;
-use crate::tree::edit::{Drop, Edited, Edits, End, edit};
+use crate::rows::statuses::StatusWriter;
+use crate::tree::edit::{Edited, Edits, End, RemovedRange, edit};
 use crate::tree::lookup::find;
-use crate::tree::nodes::{NewNode, Nodes, root};
-use crate::value::split::{Piece, Splitter};
+use crate::tree::nodes::{NewNode, NodeStore, root};
+use crate::value::split::{NewPiece, Splitter};
 
 /// A content that is not stored yet.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) root: Digest,
     pub(crate) nodes: Vec<NewNode>,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<NewPiece>,
     /// Values that were written in parts, by their numbers.
     pub(crate) streamed: BTreeMap<u64, Arc<Streamed>>,
 }
 
 impl Draft {
     /// A content that was edited, with these pieces of values.
-    pub(crate) fn new(edited: Edited, pieces: Vec<Piece>) -> Self {
+    pub(crate) fn new(edited: Edited, pieces: Vec<NewPiece>) -> Self {
         let Edited { root, nodes } = edited;
         Draft { root, nodes, pieces, streamed: BTreeMap::new() }
     }
@@ -75,7 +75,7 @@ impl Shared {
     ///
     /// # Errors
     /// Those of the nodes, and if a key or value is invalid.
-    pub(crate) fn draft_on<N: Nodes>(
+    pub(crate) fn draft_on<N: NodeStore>(
         &self,
         nodes: &N,
         base: &Digest,
@@ -84,7 +84,7 @@ impl Shared {
         let mut edits = Edits::default();
         for span in writes.removes.iter() {
             let to = span.max.map_or(End::Unbounded, |max| End::Excluded(max.to_vec()));
-            edits.drops.push(Drop { from: span.min.to_vec(), to });
+            edits.drops.push(RemovedRange { from: span.min.to_vec(), to });
         }
         let (mut pieces, mut streamed) = (Vec::new(), BTreeMap::new());
         let mut put = |key: &[u8], value: &[u8]| {
@@ -116,7 +116,7 @@ impl Shared {
         puts: &mut Items,
         key: &[u8],
         value: &[u8],
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<NewPiece>,
     ) -> Result<()> {
         if self.streamed(value)?.is_some() {
             let what = "a merger takes no value that was written in parts".to_owned();
@@ -131,7 +131,7 @@ impl Shared {
         puts: &mut Items,
         key: &[u8],
         (value, priority): (&[u8], Priority),
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<NewPiece>,
         streamed: &mut BTreeMap<u64, Arc<Streamed>>,
     ) -> Result<()> {
         let Some((value, of_reference)) = self.streamed(value)? else {
@@ -148,7 +148,7 @@ impl Shared {
         puts: &mut Items,
         key: &[u8],
         (value, priority): (&[u8], Priority),
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<NewPiece>,
     ) -> Result<()> {
         check_key(key)?;
         let lazy = if priority == Priority::Lazy { LAZY } else { 0 };
@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// The counters that the changes adjust, with their new values.
-    fn adjusted<N: Nodes>(
+    fn adjusted<N: NodeStore>(
         &self,
         nodes: &N,
         base: &Digest,
@@ -201,7 +201,7 @@ impl Shared {
 
     /// A commit of a change, with the author and message of this thread.
     pub(crate) fn change(&self, base: &BranchState, root: Digest) -> Result<Commit> {
-        let Words { author, message } = words(&self.name());
+        let AuthorAndMessage { author, message } = author_and_message(&self.name());
         let last = |what| LedgerError::LastCommit { page: self.page(), commit: base.head, what };
         let time = self.open.process.time_after(base.time);
         Ok(Commit {
@@ -249,7 +249,7 @@ impl Shared {
         draft: &Draft,
     ) -> Result<Attempt> {
         let id = Commit::id(&commit.to_bytes());
-        self.open.rows.check_there(&tx)?;
+        self.open.rows.check_exists(&tx)?;
         let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
             || self.open.rows.resets(&tx, branch)? != base.resets
@@ -268,12 +268,12 @@ impl Shared {
         // The merge can exist already, made by another process or as the base of another merge.
         if matches!(commit.origin, Origin::Change { .. }) || !self.open.rows.has_commit(&tx, &id)? {
             self.put_draft(&mut tx, (&id, commit), draft)?;
-            self.end(tx, &id)?;
-            self.made(draft, &id);
+            self.finish_commit(tx, &id)?;
+            self.note_commit(draft, &id);
         } else {
-            self.end_without_new(tx, &id)?;
+            self.finish_without_commit(tx, &id)?;
         }
-        self.lookout.call();
+        self.head_poller.wake();
         Ok(Attempt::Committed(id))
     }
 
@@ -281,7 +281,7 @@ impl Shared {
     /// changed meanwhile.
     pub(crate) fn forward(&self, branch: &str, base: &BranchState, to: &CommitId) -> Result<bool> {
         let mut tx = self.open.host.begin(&TxOptions::writing())?;
-        self.open.rows.check_there(&tx)?;
+        self.open.rows.check_exists(&tx)?;
         let heads = self.open.rows.heads(&tx, branch)?;
         if heads.iter().map(|head| head.id).ne([base.head])
             || self.open.rows.resets(&tx, branch)? != base.resets
@@ -294,7 +294,7 @@ impl Shared {
         self.open.rows.put_head(&mut tx, branch, &Head { id: *to, time })?;
         self.open.rows.keep(&mut tx, to)?;
         tx.commit()?;
-        self.lookout.call();
+        self.head_poller.wake();
         Ok(true)
     }
 
@@ -302,12 +302,12 @@ impl Shared {
     pub(crate) fn add_draft(&self, commit: &Commit, draft: &Draft) -> Result<CommitId> {
         let id = Commit::id(&commit.to_bytes());
         let mut tx = self.open.host.begin(&TxOptions::writing())?;
-        self.open.rows.check_there(&tx)?;
+        self.open.rows.check_exists(&tx)?;
         if !self.open.rows.has_commit(&tx, &id)? {
-            self.open.rows.raise_keeps(&mut tx)?;
+            self.open.rows.raise_keep_version(&mut tx)?;
             self.put_draft(&mut tx, (&id, commit), draft)?;
-            self.end(tx, &id)?;
-            self.made(draft, &id);
+            self.finish_commit(tx, &id)?;
+            self.note_commit(draft, &id);
         }
         Ok(id)
     }
@@ -324,7 +324,7 @@ impl Shared {
                 return Err(self.expired(parent));
             }
         }
-        let statuses = Written::begin(&self.open.rows, tx)?;
+        let statuses = StatusWriter::begin(&self.open.rows, tx)?;
         self.put_content(tx, (id, commit), draft, statuses)
     }
 
@@ -334,7 +334,7 @@ impl Shared {
         tx: &mut dyn KvWrite,
         (id, commit): (&CommitId, &Commit),
         draft: &Draft,
-        mut statuses: Written,
+        mut statuses: StatusWriter,
     ) -> Result<()> {
         let mut counts = self.open.rows.counts(tx)?;
         let before = counts.pieces;
@@ -363,14 +363,14 @@ impl Shared {
     }
 
     /// Updates streams and cache after a commit was made.
-    pub(super) fn made(&self, draft: &Draft, commit: &CommitId) {
+    pub(super) fn note_commit(&self, draft: &Draft, commit: &CommitId) {
         draft.streamed.values().for_each(|value| value.taken(*commit));
         self.cache.insert_new(&draft.nodes);
     }
 
     /// Commits a transaction that only names an existing commit. If the outcome is unknown, it
     /// stays so: the row of the commit existed before.
-    pub(crate) fn end_without_new(
+    pub(crate) fn finish_without_commit(
         &self,
         tx: Box<dyn KvTransaction + Send>,
         id: &CommitId,
@@ -385,7 +385,11 @@ impl Shared {
 
     /// Commits a transaction that makes a commit. If the outcome is unknown, the row of the commit
     /// tells it.
-    pub(crate) fn end(&self, tx: Box<dyn KvTransaction + Send>, id: &CommitId) -> Result<()> {
+    pub(crate) fn finish_commit(
+        &self,
+        tx: Box<dyn KvTransaction + Send>,
+        id: &CommitId,
+    ) -> Result<()> {
         match tx.commit() {
             Err(KvError::OutcomeUnknown(why)) => match self.open.rows.has_commit(&self.read()?, id)
             {

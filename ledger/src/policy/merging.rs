@@ -13,7 +13,7 @@ use super::strategy::{ByPolicy, Running};
 use crate::commit::encoding::Origin;
 use crate::error::{LedgerError, Result};
 use crate::ids::{CommitId, PageId};
-use crate::merge::heads::{Joined, join};
+use crate::merge::heads::{HeadMerge, merge_two_heads};
 use crate::page::shared::Shared;
 
 /// How often a merge is made again because the branch was changed meanwhile.
@@ -120,7 +120,7 @@ impl MergingState {
 
 impl MergingState {
     /// Lets the next merging thread read the heads once more.
-    fn again(&self, trigger: Trigger) {
+    fn repeat(&self, trigger: Trigger) {
         let mut state = self.lock();
         state.trigger = state.trigger.max(Some(trigger));
     }
@@ -134,9 +134,9 @@ impl MergingState {
 }
 
 /// Lets other threads merge again when it is dropped.
-struct Merging<'m>(&'m MergingState);
+struct MergingGuard<'m>(&'m MergingState);
 
-impl Drop for Merging<'_> {
+impl Drop for MergingGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().is_merging = false;
         self.0.news.notify_all();
@@ -173,7 +173,7 @@ impl PageMerging {
         }
         // If the host fails here, the next read of the page returns the error.
         if self.is_unfinished().unwrap_or(false) {
-            self.call(Trigger::Others);
+            self.wake(Trigger::Others);
         }
     }
 
@@ -238,7 +238,7 @@ impl PageMerging {
     }
 
     /// Wakes the thread that merges, or starts it.
-    pub(crate) fn call(self: &Arc<Self>, trigger: Trigger) {
+    pub(crate) fn wake(self: &Arc<Self>, trigger: Trigger) {
         let mut state = self.state.lock();
         state.trigger = state.trigger.max(Some(trigger));
         if self.by_hand {
@@ -261,7 +261,7 @@ impl PageMerging {
     }
 
     /// Maintenance: merges heads that other processes have made.
-    pub(crate) fn keep(self: &Arc<Self>) -> Result<()> {
+    pub(crate) fn maintain(self: &Arc<Self>) -> Result<()> {
         match self.is_unfinished() {
             Ok(true) => {}
             // Another process has deleted the page. Its handles get the error when they use it.
@@ -269,14 +269,14 @@ impl PageMerging {
             Err(error) => return Err(error),
         }
         if !self.by_hand {
-            self.call(Trigger::Others);
+            self.wake(Trigger::Others);
             return Ok(());
         }
         let trigger = self.state.lock().trigger.take().unwrap_or(Trigger::Others);
-        match self.look(trigger) {
+        match self.merge_branches(trigger) {
             // Another thread is merging, and may have read the heads too early.
             Err(LedgerError::Busy { .. }) => {
-                self.state.again(trigger);
+                self.state.repeat(trigger);
                 Ok(())
             }
             result => result.map(drop),
@@ -288,7 +288,7 @@ impl PageMerging {
     ///
     /// # Errors
     /// The first error of a merge, after all branches were tried.
-    pub(crate) fn look(&self, trigger: Trigger) -> Result<Option<u64>> {
+    pub(crate) fn merge_branches(&self, trigger: Trigger) -> Result<Option<u64>> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.is_merging, true) {
             let what = format!(
@@ -298,7 +298,7 @@ impl PageMerging {
             return Err(LedgerError::Busy { what });
         }
         drop(state);
-        let merging = Merging(&self.state);
+        let merging = MergingGuard(&self.state);
         let branches = self.several()?;
         let names: Vec<&String> = branches.iter().map(|(name, _)| name).collect();
         self.state.lock().branches.retain(|name, _| names.contains(&name));
@@ -346,7 +346,7 @@ impl PageMerging {
                 // Earlier errors were of another policy.
                 known.errors.reset();
             }
-            let (heads, keeps) = self.heads(branch)?;
+            let (heads, keep_version) = self.heads(branch)?;
             if heads.len() < 2 {
                 known.errors.reset();
                 known.missing = None;
@@ -358,7 +358,7 @@ impl PageMerging {
             }
             known.errors.end();
             let is_missing =
-                known.missing.as_ref().is_some_and(|(of, at)| (of, *at) == (&heads, keeps));
+                known.missing.as_ref().is_some_and(|(of, at)| (of, *at) == (&heads, keep_version));
             if trigger == Trigger::Others && is_missing {
                 return Ok(());
             }
@@ -378,22 +378,22 @@ impl PageMerging {
             let (rules, running) = (&rules, &self.running);
             let mut strategy =
                 ByPolicy { rules, running, changes, resolver_failed: false, cancelled: false };
-            let joined = join(&self.shared, branch, &mut strategy);
+            let joined = merge_two_heads(&self.shared, branch, &mut strategy);
             let ByPolicy { resolver_failed, cancelled, .. } = strategy;
             if resolver_failed {
                 rules.forget_resolver();
             }
             match joined {
                 // The next turn of the loop reads the heads again.
-                Ok(Joined::One(_)) => {}
-                Ok(Joined::Some) => {
+                Ok(HeadMerge::OneHead(_)) => {}
+                Ok(HeadMerge::Merged) => {
                     known.errors.reset();
                     known.missing = None;
                     (trigger, moved) = (trigger.max(Trigger::Own), 0);
                 }
-                Ok(Joined::Moved) => moved += 1,
-                Ok(Joined::Missing(error)) => {
-                    known.missing = Some((heads, keeps));
+                Ok(HeadMerge::Moved) => moved += 1,
+                Ok(HeadMerge::Missing(error)) => {
+                    known.missing = Some((heads, keep_version));
                     // Only a received commit can help.
                     known.merges.end();
                     return Err(error);
@@ -417,11 +417,11 @@ impl PageMerging {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
         let heads = rows.heads(&host, branch)?;
         // A damaged version must not stop merges, which do not need it.
-        let keeps = match rows.keeps(&host) {
+        let keep_version = match rows.keep_version(&host) {
             Err(error) if error.is_unreadable() => 0,
-            keeps => keeps?,
+            keep_version => keep_version?,
         };
-        Ok((heads.iter().map(|head| head.id).collect(), keeps))
+        Ok((heads.iter().map(|head| head.id).collect(), keep_version))
     }
 
     /// Whether the two oldest heads are both merges.
@@ -474,10 +474,10 @@ fn run(page: &Weak<PageMerging>, shared: &MergingState) {
         let trigger = state.trigger.take().unwrap_or(Trigger::Others);
         drop(state);
         let Some(open) = page.upgrade() else { return };
-        let next = match open.look(trigger) {
+        let next = match open.merge_branches(trigger) {
             Err(LedgerError::Busy { .. }) => {
                 drop(open);
-                shared.again(trigger);
+                shared.repeat(trigger);
                 shared.wait_for_others();
                 if shared.lock().is_over {
                     return;

@@ -34,7 +34,7 @@ impl Page {
     /// [`LedgerError::Busy`](crate::LedgerError::Busy) if another thread merges at the moment, or a
     /// resolver calls this.
     pub fn merge_by_policy(&self) -> Result<bool> {
-        self.merging.look(Trigger::Asked)?;
+        self.merging.merge_branches(Trigger::Asked)?;
         Ok(!self.merging.is_unfinished()?)
     }
 
@@ -66,7 +66,7 @@ impl Page {
     /// fails.
     pub fn add_head(&self, branch: &str, commit: &CommitId) -> Result<()> {
         self.shared.add_head(branch, commit)?;
-        self.merging.call(Trigger::Others);
+        self.merging.wake(Trigger::Others);
         Ok(())
     }
 }

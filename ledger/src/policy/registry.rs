@@ -44,10 +44,10 @@ impl Merges {
 
     /// Maintenance: merges heads that other processes have made. Returns the first error, after the
     /// rest was done.
-    pub(crate) fn keep(&self) -> Result<()> {
+    pub(crate) fn maintain(&self) -> Result<()> {
         let mut result = Ok(());
         for page in self.pages() {
-            result = result.and(page.keep());
+            result = result.and(page.maintain());
         }
         result
     }
@@ -66,7 +66,7 @@ impl Merges {
     fn ask_again(&self) {
         for page in self.pages() {
             page.choose_again();
-            page.call(Trigger::Own);
+            page.wake(Trigger::Own);
         }
     }
 }

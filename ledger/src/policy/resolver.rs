@@ -13,7 +13,7 @@ use crate::merge::merger::{KeyClass, Merger};
 use crate::merge::sides::{SideChange, changes};
 use crate::merge::strategy::ThreeVersions;
 use crate::node::items::{MAX_KEY_LEN, Priority};
-use crate::page::protected::Protected;
+use crate::page::pinned_page::PinnedPage;
 use crate::page::shared::Shared;
 use crate::page::snapshot::PageSnapshot;
 use crate::tree::lookup::find;
@@ -50,7 +50,7 @@ pub trait Resolver: Send + Sync {
 pub struct MergeResult {
     merge: Arc<OpenMerge>,
     /// The last one that is dropped ends the merge.
-    _held: Arc<Held>,
+    _held: Arc<GiveUpOnDrop>,
 }
 
 /// What an entry becomes in a merge.
@@ -114,7 +114,7 @@ pub(super) enum End {
 }
 
 impl End {
-    pub(super) fn words(&self) -> String {
+    pub(super) fn reason(&self) -> String {
         match self {
             End::Done => "it is done".to_owned(),
             End::Misused(what) => format!("a call could not be: {what}"),
@@ -137,7 +137,7 @@ impl OpenMerge {
 
     /// What the resolver gets.
     pub(super) fn result(self: &Arc<Self>) -> MergeResult {
-        let held = Arc::new(Held(Arc::clone(self)));
+        let held = Arc::new(GiveUpOnDrop(Arc::clone(self)));
         MergeResult { merge: Arc::clone(self), _held: held }
     }
 
@@ -172,7 +172,7 @@ impl OpenMerge {
             Some(end) => Err(LedgerError::MergeEnded {
                 page: self.shared.page(),
                 commits: self.versions.commits(),
-                reason: end.words(),
+                reason: end.reason(),
             }),
         }
     }
@@ -190,9 +190,9 @@ impl OpenMerge {
 }
 
 /// Shared by the clones of the result: the merge ends as failed when the last one is dropped.
-struct Held(Arc<OpenMerge>);
+struct GiveUpOnDrop(Arc<OpenMerge>);
 
-impl Drop for Held {
+impl Drop for GiveUpOnDrop {
     fn drop(&mut self) {
         self.0.end(End::Failed("the resolver has given up".to_owned()));
     }
@@ -236,7 +236,7 @@ impl MergeResult {
         let ThreeVersions { base, older, newer } = &merge.versions;
         let diff = changes(&merge.shared, &merge.versions, KeySpan::new(from, None))?;
         let pins = [base, older, newer].map(|version| version.pin.clone());
-        let page = Protected::new(Arc::clone(&merge.shared), pins.into());
+        let page = PinnedPage::new(Arc::clone(&merge.shared), pins.into());
         let (merge, merger) = (Arc::clone(merge), (merge.merger)());
         Ok(SideChanges { merge, page, diff, merger, conflicts, failed: false })
     }
@@ -315,7 +315,7 @@ impl MergeResult {
 /// The iterator of [`MergeResult::changes`] and [`MergeResult::conflicts`]. An error ends it.
 pub struct SideChanges {
     merge: Arc<OpenMerge>,
-    page: Protected,
+    page: PinnedPage,
     diff: ThreeWayDiff<Arc<Shared>>,
     merger: Box<dyn Merger>,
     conflicts: bool,

@@ -10,7 +10,7 @@ use super::resolver::{Decision, Decisions, End, OpenMerge};
 use super::rules::Rules;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::merge::content::{ByMerger, Changed, Content, Outcome, changed};
+use crate::merge::content::{ByMerger, Changed, MergedContent, Outcome, changed};
 use crate::merge::sides::{ALL, MergeSides, changes};
 use crate::merge::strategy::{Strategy, ThreeVersions, Version};
 use crate::page::shared::Shared;
@@ -37,10 +37,10 @@ struct RunningState {
 
 /// The result of an attempt to call a resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum CallStart {
     Called,
     /// The last call has not returned.
-    NotBack,
+    StillRunning,
     /// The policy has changed since the rules were read.
     Cancelled,
 }
@@ -74,7 +74,7 @@ impl Running {
         merge: &Arc<OpenMerge>,
         limit: Option<Duration>,
         changes: u64,
-    ) -> Begun {
+    ) -> CallStart {
         let is_called = |state: &mut RunningState| {
             state.is_called && !state.is_late && state.changes == changes
         };
@@ -88,16 +88,16 @@ impl Running {
         }
         .unwrap_or_else(PoisonError::into_inner);
         if state.changes != changes {
-            return Begun::Cancelled;
+            return CallStart::Cancelled;
         }
         if state.is_called {
             // The next merge does not wait for this call again.
             state.is_late = true;
-            return Begun::NotBack;
+            return CallStart::StillRunning;
         }
         let merge = Some(Arc::clone(merge));
         *state = RunningState { merge, is_called: true, is_late: false, changes };
-        Begun::Called
+        CallStart::Called
     }
 
     /// Records that the resolver has returned.
@@ -190,9 +190,9 @@ impl ByPolicy<'_> {
         let (common, result) = (snapshot(&versions.base)?, merge.result());
         let limit = self.rules.time_limit.limit;
         match self.running.begin(&merge, limit, self.changes) {
-            Begun::Called => {}
-            Begun::NotBack => return self.fall_back(shared, versions),
-            Begun::Cancelled => return Err(self.cancelled(page, commits)),
+            CallStart::Called => {}
+            CallStart::StillRunning => return self.fall_back(shared, versions),
+            CallStart::Cancelled => return Err(self.cancelled(page, commits)),
         }
         let running = Arc::clone(self.running);
         let call = move || {
@@ -227,7 +227,7 @@ impl ByPolicy<'_> {
 
     fn cancelled(&mut self, page: u64, commits: Vec<CommitId>) -> LedgerError {
         self.cancelled = true;
-        LedgerError::MergeEnded { page, commits, reason: End::Cancelled.words() }
+        LedgerError::MergeEnded { page, commits, reason: End::Cancelled.reason() }
     }
 
     fn fall_back(&self, shared: &Arc<Shared>, versions: &ThreeVersions) -> Result<Draft> {
@@ -250,7 +250,7 @@ impl ByPolicy<'_> {
     ) -> Result<Draft> {
         let mut merger = self.rules.merger();
         merger.begin(&MergeSides::new(shared, versions))?;
-        let mut content = Content::new(shared, versions);
+        let mut content = MergedContent::new(shared, versions);
         let (mut keys, rest) = (decisions.keys, decisions.rest);
         let mut changes = changes(shared, versions, ALL)?;
         while let Some(found) = changes.next()? {

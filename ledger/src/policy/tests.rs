@@ -12,7 +12,7 @@ use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 
 use super::merging::Trigger;
 use super::resolver::OpenMerge;
-use super::strategy::{Begun, Running};
+use super::strategy::{CallStart, Running};
 use crate::commit::encoding::{Commit, Origin};
 use crate::commit::time::CommitTime;
 use crate::digest::{Digest, Kind};
@@ -96,13 +96,13 @@ fn another_policy_does_not_wait_for_the_errors_of_the_former_one() {
     diverge(&page);
     let first = repository.add_merge_factory(Arc::new(Policy(MergePolicy::Custom)));
     let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::LastOneWins)));
-    let again = page.merging.look(Trigger::Own).unwrap();
+    let again = page.merging.merge_branches(Trigger::Own).unwrap();
     assert!(again.is_some());
     // The clock stands still, so it waits.
-    page.merging.look(Trigger::Own).unwrap();
+    page.merging.merge_branches(Trigger::Own).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     drop(first);
-    page.merging.look(Trigger::Own).unwrap();
+    page.merging.merge_branches(Trigger::Own).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }
 
@@ -112,9 +112,9 @@ fn nothing_is_waited_for_once_nothing_is_to_be_merged() {
     diverge(&page);
     let first = repository.add_merge_factory(Arc::new(Policy(MergePolicy::Custom)));
     let _then = repository.add_merge_factory(Arc::new(Policy(MergePolicy::None)));
-    assert!(page.merging.look(Trigger::Own).unwrap().is_some());
+    assert!(page.merging.merge_branches(Trigger::Own).unwrap().is_some());
     drop(first);
-    assert_eq!(page.merging.look(Trigger::Own).unwrap(), None);
+    assert_eq!(page.merging.merge_branches(Trigger::Own).unwrap(), None);
 }
 
 /// A thread would look again and again.
@@ -156,11 +156,11 @@ fn merges_for_which_something_is_missing_are_not_waited_for() {
     page.add_head(MAIN, &tops[1]).unwrap();
     let _says = repository.add_merge_factory(Arc::new(is_missing));
     // Merges that others have made wait.
-    assert!(page.merging.look(Trigger::Others).unwrap().is_some());
+    assert!(page.merging.merge_branches(Trigger::Others).unwrap().is_some());
     // Own ones do not.
-    let error = page.merging.look(Trigger::Own).unwrap_err();
+    let error = page.merging.merge_branches(Trigger::Own).unwrap_err();
     assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
-    assert_eq!(page.merging.look(Trigger::Others).unwrap(), None);
+    assert_eq!(page.merging.merge_branches(Trigger::Others).unwrap(), None);
 }
 
 #[test]
@@ -169,10 +169,10 @@ fn what_was_missing_is_looked_for_again_once_commits_have_come() {
     diverge(&page);
     let is_missing = Arc::new(AtomicBool::new(true));
     let _says = repository.add_merge_factory(Arc::new(Missing(Arc::clone(&is_missing))));
-    assert!(page.merging.look(Trigger::Others).is_err());
+    assert!(page.merging.merge_branches(Trigger::Others).is_err());
     is_missing.store(false, Ordering::Relaxed);
     // Nothing has come.
-    page.merging.look(Trigger::Others).unwrap();
+    page.merging.merge_branches(Trigger::Others).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     let commit = Commit {
         time: CommitTime(1 << 16),
@@ -189,7 +189,7 @@ fn what_was_missing_is_looked_for_again_once_commits_have_come() {
     };
     let bytes = commit.to_bytes();
     page.receive().add_commit(&Commit::id(&bytes), &bytes).unwrap();
-    page.merging.look(Trigger::Others).unwrap();
+    page.merging.merge_branches(Trigger::Others).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }
 
@@ -204,12 +204,12 @@ fn a_resolver_that_does_not_come_back_is_waited_for_once() {
     let merger = Box::new(|| Box::new(LastOneWins) as Box<dyn Merger>);
     let merge = OpenMerge::new(Arc::clone(&page.shared), versions, merger);
     let running = Running::default();
-    assert_eq!(running.begin(&merge, None, 0), Begun::Called);
+    assert_eq!(running.begin(&merge, None, 0), CallStart::Called);
     running.cancel();
-    assert_eq!(running.begin(&merge, Some(Duration::ZERO), 1), Begun::NotBack);
+    assert_eq!(running.begin(&merge, Some(Duration::ZERO), 1), CallStart::StillRunning);
     let (sender, begun) = channel();
     thread::spawn(move || sender.send(running.begin(&merge, None, 1)));
-    assert_eq!(begun.recv_timeout(Duration::from_secs(60)), Ok(Begun::NotBack));
+    assert_eq!(begun.recv_timeout(Duration::from_secs(60)), Ok(CallStart::StillRunning));
 }
 
 #[test]
@@ -223,6 +223,6 @@ fn a_damaged_count_of_what_keeps_holds_up_no_merge() {
     tx.put(&[0x10, 1, 0x28], b"damaged").unwrap();
     tx.commit().unwrap();
     diverge(&page);
-    page.merging.look(Trigger::Others).unwrap();
+    page.merging.merge_branches(Trigger::Others).unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }

@@ -181,7 +181,7 @@ impl Process {
     }
 
     /// Returns the lease, so that other processes need not wait for its end.
-    pub(crate) fn leave(&self, host: &dyn KvDatabase) -> Result<()> {
+    pub(crate) fn return_lease(&self, host: &dyn KvDatabase) -> Result<()> {
         let id = match *self.lock() {
             State { id, leased: Some(_), .. } => id,
             _ => return Ok(()),
@@ -192,7 +192,7 @@ impl Process {
     }
 
     /// The same in a transaction that writes more.
-    pub(crate) fn leave_in(&self, tx: &mut dyn KvWrite) -> Result<()> {
+    pub(crate) fn return_lease_in(&self, tx: &mut dyn KvWrite) -> Result<()> {
         rows::remove_lease(tx, &self.id())
     }
 

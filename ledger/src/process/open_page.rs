@@ -12,7 +12,7 @@ use crate::error::{LedgerError, Result};
 use crate::host::lock_before;
 use crate::ids::{CommitId, ProcessId};
 use crate::rows::page::Rows;
-use crate::rows::process::{Held, PinRow};
+use crate::rows::process::{PinReason, PinRow};
 
 /// A page that a process has open: one for all of its handles.
 pub(crate) struct OpenPage {
@@ -24,7 +24,7 @@ pub(crate) struct OpenPage {
     pub(crate) pins: Arc<Pins>,
     /// Held while rows of pins are written, so that no pin gets two.
     writing: Mutex<()>,
-    holders: Mutex<Vec<Weak<dyn Holder>>>,
+    holders: Mutex<Vec<Weak<dyn PinHolder>>>,
     /// Raised when a stream is given up whose pieces may have rows; 0 if there are no such rows.
     pub(crate) leftovers: AtomicU64,
 }
@@ -36,7 +36,7 @@ impl fmt::Debug for OpenPage {
 }
 
 /// A holder of pins that may never need them again, such as a watcher that is not asked.
-pub(crate) trait Holder: Send + Sync {
+pub(crate) trait PinHolder: Send + Sync {
     /// Drops pins that were not used in the last minutes. The time is in milliseconds.
     fn release(&self, now: u64);
 }
@@ -53,7 +53,7 @@ impl Drop for OpenPage {
     fn drop(&mut self) {
         // If this fails, other processes wait for the end of the lease.
         if self.has_own_lease {
-            let _ = self.process.leave(&*self.host);
+            let _ = self.process.return_lease(&*self.host);
         }
     }
 }
@@ -87,26 +87,26 @@ impl OpenPage {
         self: &Arc<Self>,
         find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
     ) -> Result<(Pin, T)> {
-        self.held(Held::Read, find)
+        self.pinned_for(PinReason::Read, find)
     }
 
     /// The same with another reason for the pin.
-    pub(crate) fn held<T>(
+    pub(crate) fn pinned_for<T>(
         self: &Arc<Self>,
-        held: Held,
+        reason: PinReason,
         mut find: impl FnMut(&dyn KvTransaction) -> Result<(CommitId, T)>,
     ) -> Result<(Pin, T)> {
         loop {
             let removals = self.pins.removals();
             let (commit, found) = find(&*self.read()?)?;
-            if let Some(pin) = self.pins.pin((commit, held), removals, self.process.now()) {
+            if let Some(pin) = self.pins.pin((commit, reason), removals, self.process.now()) {
                 return Ok((pin, found));
             }
         }
     }
 
     /// Adds a holder that is asked in each maintenance to drop unused pins.
-    pub(crate) fn add_holder(&self, holder: Weak<dyn Holder>) {
+    pub(crate) fn add_holder(&self, holder: Weak<dyn PinHolder>) {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner).push(holder);
     }
 
@@ -133,7 +133,7 @@ impl OpenPage {
             let is_protected = !self.pins.have_rows() || self.process.is_signed(&host)?;
             (is_protected, !self.due_pins(&host, &self.process.id())?.is_empty())
         };
-        let left = self.pins.take_left();
+        let left = self.pins.take_dropped_rows();
         if is_protected && !is_due && left.is_empty() {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl OpenPage {
     fn write_pin_rows(&self, left: &[PinRow]) -> Result<()> {
         let rows = &self.rows;
         let mut tx = self.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         for row in left {
             rows.remove_pin(&mut tx, &row.process, row.number)?;
         }
@@ -172,7 +172,7 @@ impl OpenPage {
             rows.remove_expiring(&mut tx, &row.commit)?;
         }
         if !written.is_empty() {
-            rows.raise_keeps(&mut tx)?;
+            rows.raise_keep_version(&mut tx)?;
         }
         tx.commit()?;
         self.pins.wrote(&written);
@@ -191,7 +191,7 @@ impl OpenPage {
         }
         let ask = || {
             let tx = self.read()?;
-            self.rows.check_there(&tx)?;
+            self.rows.check_exists(&tx)?;
             for commit in commits {
                 if !self.rows.has_commit(&tx, commit)? {
                     let (page, commit) = (self.rows.page, *commit);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::ids::{CommitId, ProcessId};
-use crate::rows::process::{Held, PinRow};
+use crate::rows::process::{PinReason, PinRow};
 
 /// How many milliseconds a pin is in memory only. Other processes remove a commit two minutes after
 /// they found it not to be kept, so they see the row of a pin before.
@@ -19,7 +19,7 @@ pub(crate) struct Pins {
 
 #[derive(Debug, Default)]
 struct State {
-    commits: HashMap<(CommitId, Held), Pinned>,
+    commits: HashMap<(CommitId, PinReason), Pinned>,
     /// The commits that this process is removing.
     going: HashSet<CommitId>,
     /// How often this process has begun to remove commits.
@@ -40,7 +40,7 @@ struct Pinned {
 pub(crate) struct Pin {
     pins: Arc<Pins>,
     commit: CommitId,
-    held: Held,
+    reason: PinReason,
 }
 
 impl Pin {
@@ -52,10 +52,10 @@ impl Pin {
 
 impl Clone for Pin {
     fn clone(&self) -> Self {
-        if let Some(pinned) = self.pins.lock().commits.get_mut(&(self.commit, self.held)) {
+        if let Some(pinned) = self.pins.lock().commits.get_mut(&(self.commit, self.reason)) {
             pinned.count += 1;
         }
-        Pin { pins: Arc::clone(&self.pins), commit: self.commit, held: self.held }
+        Pin { pins: Arc::clone(&self.pins), commit: self.commit, reason: self.reason }
     }
 }
 
@@ -63,11 +63,11 @@ impl Drop for Pin {
     fn drop(&mut self) {
         let mut state = self.pins.lock();
         let State { commits, left, .. } = &mut *state;
-        let Some(pinned) = commits.get_mut(&(self.commit, self.held)) else { return };
+        let Some(pinned) = commits.get_mut(&(self.commit, self.reason)) else { return };
         pinned.count -= 1;
         if pinned.count == 0 {
             left.extend(pinned.row);
-            commits.remove(&(self.commit, self.held));
+            commits.remove(&(self.commit, self.reason));
         }
     }
 }
@@ -87,7 +87,7 @@ impl Pins {
     /// perhaps this one: read it again.
     pub(super) fn pin(
         self: &Arc<Self>,
-        (commit, held): (CommitId, Held),
+        (commit, reason): (CommitId, PinReason),
         removals: u64,
         now: u64,
     ) -> Option<Pin> {
@@ -99,16 +99,16 @@ impl Pins {
             return None;
         }
         // The first commit is never removed, but as a base it keeps others.
-        if commit != CommitId::FIRST || held == Held::Base {
-            let pinned = state.commits.entry((commit, held));
+        if commit != CommitId::FIRST || reason == PinReason::Base {
+            let pinned = state.commits.entry((commit, reason));
             pinned.or_insert(Pinned { count: 0, since: now, row: None }).count += 1;
         }
         drop(state);
-        Some(Pin { pins: Arc::clone(self), commit, held })
+        Some(Pin { pins: Arc::clone(self), commit, reason })
     }
 
     /// The commits that are pinned, and why.
-    pub(crate) fn commits(&self) -> Vec<(CommitId, Held)> {
+    pub(crate) fn commits(&self) -> Vec<(CommitId, PinReason)> {
         self.lock().commits.keys().copied().collect()
     }
 
@@ -118,7 +118,9 @@ impl Pins {
         let mut state = self.lock();
         state.removals += 1;
         let is_free = |id: &&CommitId| {
-            [Held::Read, Held::Base].iter().all(|held| !state.commits.contains_key(&(**id, *held)))
+            [PinReason::Read, PinReason::Base]
+                .iter()
+                .all(|reason| !state.commits.contains_key(&(**id, *reason)))
         };
         let free: Vec<_> = commits.iter().filter(is_free).copied().collect();
         state.going.extend(free.iter().copied());
@@ -145,11 +147,11 @@ impl Pins {
     ) -> Vec<PinRow> {
         let state = self.lock();
         let mut due = Vec::new();
-        for ((commit, held), pinned) in &state.commits {
+        for ((commit, reason), pinned) in &state.commits {
             let has_row = pinned.row.is_some_and(|row| row.process == *process);
             if !has_row && now >= pinned.since.saturating_add(IN_MEMORY) {
-                let (commit, held) = (*commit, *held);
-                due.push(PinRow { process: *process, number: number(), commit, held });
+                let (commit, reason) = (*commit, *reason);
+                due.push(PinRow { process: *process, number: number(), commit, reason });
             }
         }
         due
@@ -161,12 +163,12 @@ impl Pins {
     }
 
     /// Whether a dropped pin has a row.
-    pub(crate) fn have_left(&self) -> bool {
+    pub(crate) fn have_dropped_rows(&self) -> bool {
         !self.lock().left.is_empty()
     }
 
     /// Takes the rows of dropped pins.
-    pub(crate) fn take_left(&self) -> Vec<PinRow> {
+    pub(crate) fn take_dropped_rows(&self) -> Vec<PinRow> {
         std::mem::take(&mut self.lock().left)
     }
 
@@ -175,7 +177,7 @@ impl Pins {
         let mut state = self.lock();
         let State { commits, left, .. } = &mut *state;
         for row in rows {
-            match commits.get_mut(&(row.commit, row.held)) {
+            match commits.get_mut(&(row.commit, row.reason)) {
                 Some(pinned) => pinned.row = Some(*row),
                 None => left.push(*row),
             }

@@ -17,13 +17,13 @@ const UNHELD: u64 = 60 * 60 * 1_000;
 pub(crate) struct Streamed {
     /// Tells it apart from all others of the process.
     pub(crate) number: u64,
-    pub(crate) content: Content,
+    pub(crate) content: StreamedContent,
     /// The last commit that it was attached to.
     pub(crate) commit: Mutex<Option<CommitId>>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum StreamedContent {
     /// It fits into a leaf.
     Short(Vec<u8>),
     /// Its pieces are stored; `pieces` of them were new.
@@ -100,7 +100,7 @@ impl Streams {
     }
 
     /// Records that a value is complete. It stays as long as the returned guard is held.
-    pub(crate) fn written(&self, page: u64, number: u64, content: Content) -> Arc<()> {
+    pub(crate) fn written(&self, page: u64, number: u64, content: StreamedContent) -> Arc<()> {
         let held = Arc::new(());
         let value = Arc::new(Streamed { number, content, commit: Mutex::new(None) });
         let references = Arc::downgrade(&held);

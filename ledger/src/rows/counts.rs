@@ -46,7 +46,7 @@ pub(crate) struct Round {
     /// The process that runs the round; zeros in phase [`Phase::Idle`].
     pub(crate) process: ProcessId,
     /// The first number of a piece that was written after the round began, and is not swept.
-    pub(crate) kept: u64,
+    pub(crate) new_from: u64,
     /// Where the collector is, or, in phase [`Phase::Idle`], up to which piece reference rows are
     /// built. `None` at the beginning.
     pub(crate) reached: Option<Digest>,
@@ -78,12 +78,12 @@ impl Counts {
     /// Whether a piece with this number must be written again when it is needed again, because the
     /// running round may sweep it.
     pub(crate) fn renews(&self, number: u64) -> bool {
-        self.round.phase != Phase::Idle && number < self.round.kept
+        self.round.phase != Phase::Idle && number < self.round.new_from
     }
 
     /// Whether an unreachable piece with this number would have been removed.
     pub(crate) fn has_collected(&self, number: u64) -> bool {
-        self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.kept
+        self.round.phase == Phase::Idle && self.suspects == 0 && number < self.round.new_from
     }
 
     /// Ends a round before it has swept everything.
@@ -97,10 +97,10 @@ impl Counts {
 
     /// What is impossible in this row, if anything.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
-        let Round { phase, process, kept, reached, .. } = self.round;
+        let Round { phase, process, new_from, reached, .. } = self.round;
         let is_nobody = process == ProcessId::default();
         match phase {
-            _ if kept > self.next => Some("it keeps numbers that no piece has"),
+            _ if new_from > self.next => Some("it keeps numbers that no piece has"),
             Phase::Marking | Phase::Sweeping | Phase::Clearing if self.references.are_written() => {
                 Some("a round of a page that keeps reference rows")
             }
@@ -124,7 +124,7 @@ impl Counts {
         bytes.push(references as u8);
         bytes.push(round.phase as u8);
         bytes.extend_from_slice(&round.process.0);
-        bytes.extend_from_slice(&round.kept.to_be_bytes()[2..]);
+        bytes.extend_from_slice(&round.new_from.to_be_bytes()[2..]);
         bytes.extend_from_slice(&round.reached.unwrap_or(NOWHERE).0);
         bytes
     }
@@ -142,12 +142,12 @@ impl Counts {
             .into_iter()
             .find(|known| *known as u8 == *phase)?;
         let (process, rest) = rest.split_first_chunk::<16>()?;
-        let (kept, reached) = rest.split_first_chunk::<6>()?;
+        let (new_from, reached) = rest.split_first_chunk::<6>()?;
         let round = Round {
             number: number(4),
             phase,
             process: ProcessId(*process),
-            kept: u48(kept),
+            new_from: u48(new_from),
             reached: Some(Digest::from_slice(reached)?).filter(|reached| *reached != NOWHERE),
         };
         Some(Counts {
@@ -171,11 +171,11 @@ impl Rows {
         let row = self.get(host, &[COUNTS])?;
         if row.is_none() {
             // The row is removed only with the page.
-            self.check_there(host)?;
+            self.check_exists(host)?;
         }
         match row.as_deref().and_then(Counts::parse) {
             // With such a row, a round would sweep pieces that are written now.
-            Some(counts) if counts.round.kept > counts.next => {
+            Some(counts) if counts.round.new_from > counts.next => {
                 Err(self.damaged(&[COUNTS], "it keeps numbers that no piece has"))
             }
             Some(counts) => Ok(counts),
@@ -244,7 +244,7 @@ mod tests {
             number: 7,
             phase: Phase::Sweeping,
             process: ProcessId([3; 16]),
-            kept: 1 << 40,
+            new_from: 1 << 40,
             reached: Some(Digest([9; 32])),
         };
         let counts = Counts {
@@ -253,7 +253,7 @@ mod tests {
             suspects: u64::MAX,
             unsynced: 1,
             local: 2,
-            references: References::Kept,
+            references: References::Complete,
             round,
         };
         for counts in [counts, Counts::default()] {

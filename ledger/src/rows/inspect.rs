@@ -6,8 +6,10 @@ use permazen_kv::{KvRead, key::after_prefix};
 
 pub(crate) use super::counts::MARKS_LEN;
 use super::counts::{COUNTS, MARKS, u48};
-use super::opened::LIFE;
-use super::page::{COMMIT, HEAD, Head, KEEPS, MAX_RESETS, MERGE, RESETS, Rows, TAG, check_name};
+use super::opened::FIRST_OPENED;
+use super::page::{
+    COMMIT, HEAD, Head, KEEP_VERSION, MAX_RESETS, MERGE, RESETS, Rows, TAG, check_name,
+};
 use super::parameters::PARAMETERS;
 use super::pieces::{PACKED, PIECE, PLAIN, unpacked};
 use super::process::{HOLD, Hold, hold};
@@ -42,7 +44,7 @@ pub(crate) type Inspected<T> = std::result::Result<T, Wrong>;
 
 /// A row of a page, by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PageRow<'r> {
+pub(crate) enum DecodedPageRow<'r> {
     Head {
         branch: &'r str,
         head: Head,
@@ -60,7 +62,7 @@ pub(crate) enum PageRow<'r> {
         digest: Digest,
         piece: PieceRow<'r>,
     },
-    Keeps(u64),
+    KeepVersion(u64),
     Resets,
     Tag {
         commit: CommitId,
@@ -99,7 +101,7 @@ pub(crate) enum PageRow<'r> {
     /// Its value is read by [`Rows::remote`].
     Remote,
     /// The device and its epoch.
-    Life([u8; 24]),
+    FirstOpened([u8; 24]),
     /// Its value is read by [`Rows::parameters`].
     Parameters,
     /// Its value is read by [`Rows::counts`].
@@ -162,7 +164,11 @@ pub(super) fn value<'r>(page: u64, key: &[u8], row: &'r [u8]) -> Inspected<&'r [
 }
 
 /// The row of a page with this key, which is without the prefix of the page.
-pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected<PageRow<'r>> {
+pub(crate) fn page_row<'r>(
+    page: u64,
+    key: &'r [u8],
+    row: &'r [u8],
+) -> Inspected<DecodedPageRow<'r>> {
     let Some((first, rest)) = key.split_first() else {
         return wrong("a row of a page", "an empty key");
     };
@@ -170,10 +176,10 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
     match *first {
         PIECE => {
             let [digest] = rest.digests()?;
-            return Ok(PageRow::Piece { digest: digest.0, piece: piece(page, key, row)? });
+            return Ok(DecodedPageRow::Piece { digest: digest.0, piece: piece(page, key, row)? });
         }
-        PARAMETERS => return rest.nothing().map(|()| PageRow::Parameters),
-        COUNTS => return rest.nothing().map(|()| PageRow::Counts),
+        PARAMETERS => return rest.nothing().map(|()| DecodedPageRow::Parameters),
+        COUNTS => return rest.nothing().map(|()| DecodedPageRow::Counts),
         _ => {}
     }
     let value = value(page, key, row)?;
@@ -184,7 +190,7 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
                 return wrong("the name of a branch, a zero and 32 bytes", "another key");
             };
             let (id, time) = (CommitId(Digest(*id)), CommitTime(number(value)?));
-            Ok(PageRow::Head { branch: name(branch)?, head: Head { id, time } })
+            Ok(DecodedPageRow::Head { branch: name(branch)?, head: Head { id, time } })
         }
         MERGE => {
             let [first, second, merge] = rest.digests()?;
@@ -192,7 +198,7 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
                 return wrong("parents that ascend", "parents that do not");
             }
             match value {
-                [] => Ok(PageRow::Merge { parents: [first, second], merge }),
+                [] => Ok(DecodedPageRow::Merge { parents: [first, second], merge }),
                 _ => wrong("an empty value", format!("{} bytes", value.len())),
             }
         }
@@ -200,77 +206,79 @@ pub(crate) fn page_row<'r>(page: u64, key: &'r [u8], row: &'r [u8]) -> Inspected
             let [id] = rest.digests()?;
             match value.split_last_chunk() {
                 Some((bytes, pieces)) => {
-                    Ok(PageRow::Commit { id, bytes, pieces: u32::from_be_bytes(*pieces) })
+                    Ok(DecodedPageRow::Commit { id, bytes, pieces: u32::from_be_bytes(*pieces) })
                 }
                 None => wrong("a commit and four bytes", format!("{} bytes", value.len())),
             }
         }
-        KEEPS => rest.nothing().and_then(|()| number(value)).map(PageRow::Keeps),
+        KEEP_VERSION => {
+            rest.nothing().and_then(|()| number(value)).map(DecodedPageRow::KeepVersion)
+        }
         RESETS => match rest.name().and_then(|_| number(value))? {
-            1..MAX_RESETS => Ok(PageRow::Resets),
+            1..MAX_RESETS => Ok(DecodedPageRow::Resets),
             count => wrong("a number of resets, from 1 to 2²⁴ - 1", count.to_string()),
         },
         TAG => match Digest::from_slice(value) {
-            Some(id) => rest.name().map(|_| PageRow::Tag { commit: CommitId(id) }),
+            Some(id) => rest.name().map(|_| DecodedPageRow::Tag { commit: CommitId(id) }),
             None => wrong("a commit ID of 32 bytes", format!("{} bytes", value.len())),
         },
         PRUNED => {
             let [id] = rest.digests()?;
             match Pruned::parse(value) {
-                Some(pruned) => Ok(PageRow::Pruned { id, pruned }),
+                Some(pruned) => Ok(DecodedPageRow::Pruned { id, pruned }),
                 None => wrong("a generation and a time", format!("{} bytes", value.len())),
             }
         }
         EXPIRING => {
             let [id] = rest.digests()?;
-            number(value).map(|_| PageRow::Expiring { id })
+            number(value).map(|_| DecodedPageRow::Expiring { id })
         }
         REFERENCE => match (ReferenceRow::parse(rest.0), value) {
-            (Some(row), []) => Ok(PageRow::Reference(row)),
+            (Some(row), []) => Ok(DecodedPageRow::Reference(row)),
             (Some(_), more) => wrong("an empty value", format!("{} bytes", more.len())),
             (None, _) => wrong("a digest, 0 to 2 and another digest in the key", "another key"),
         },
         SUSPECT => {
             let [digest] = rest.digests()?;
             match value {
-                [] => Ok(PageRow::Suspect { digest: digest.0 }),
+                [] => Ok(DecodedPageRow::Suspect { digest: digest.0 }),
                 _ => wrong("an empty value", format!("{} bytes", value.len())),
             }
         }
         UNSYNCED => {
             let [id] = rest.digests()?;
-            number(value).map(|generation| PageRow::Unsynced { id, generation })
+            number(value).map(|generation| DecodedPageRow::Unsynced { id, generation })
         }
         LOCAL => {
             let [digest] = rest.digests()?;
             match value {
-                [] => Ok(PageRow::Local { digest: digest.0 }),
+                [] => Ok(DecodedPageRow::Local { digest: digest.0 }),
                 _ => wrong("an empty value", format!("{} bytes", value.len())),
             }
         }
         NOTE => match rest.0.len() {
-            1..=255 => Ok(PageRow::Note),
+            1..=255 => Ok(DecodedPageRow::Note),
             len => wrong("a name of 1 to 255 bytes", format!("{len} bytes")),
         },
         REMOTE => match Remote::parse(value) {
-            Some(_) => rest.nothing().map(|()| PageRow::Remote),
+            Some(_) => rest.nothing().map(|()| DecodedPageRow::Remote),
             None => wrong("1 and a digest, or 2", format!("{value:02x?}")),
         },
-        LIFE => match value.try_into() {
-            Ok(life) => rest.nothing().map(|()| PageRow::Life(life)),
+        FIRST_OPENED => match value.try_into() {
+            Ok(life) => rest.nothing().map(|()| DecodedPageRow::FirstOpened(life)),
             Err(_) => wrong("24 bytes", format!("{} bytes", value.len())),
         },
         HOLD => match hold(rest.0, value) {
-            Some(hold) => Ok(PageRow::Hold(hold)),
+            Some(hold) => Ok(DecodedPageRow::Hold(hold)),
             None => wrong("a process ID and a number, with a pin or a stream", "another row"),
         },
         STREAMED => match StreamedRow::parse(rest.0, value) {
-            Some(row) => Ok(PageRow::Streamed(row)),
+            Some(row) => Ok(DecodedPageRow::Streamed(row)),
             None => wrong("a digest, a process ID and a number, with 0 or 1", "another row"),
         },
         MARKS => match rest.0.split_first_chunk() {
             Some((round, &[a, b, c, d])) => match value.len() {
-                1..=MARKS_LEN => Ok(PageRow::Marks {
+                1..=MARKS_LEN => Ok(DecodedPageRow::Marks {
                     round: u64::from_be_bytes(*round),
                     part: u32::from_be_bytes([a, b, c, d]),
                     bytes: value,
@@ -327,11 +335,11 @@ pub(crate) const PARAMETERS_KEY: [u8; 1] = [PARAMETERS];
 pub(crate) const COUNTS_KEY: [u8; 1] = [COUNTS];
 
 /// The key of the row with the version of the keep set.
-pub(crate) const KEEPS_KEY: [u8; 1] = [KEEPS];
+pub(crate) const KEEP_VERSION_KEY: [u8; 1] = [KEEP_VERSION];
 
 /// The rows of a page, in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum RowRange {
     BeforePieces,
     Pieces,
     AfterPieces,
@@ -339,14 +347,14 @@ pub(crate) enum Part {
 
 impl Rows {
     /// The span of a part of the rows.
-    pub(crate) fn part(&self, part: Part) -> (Vec<u8>, Option<Vec<u8>>) {
+    pub(crate) fn row_range(&self, range: RowRange) -> (Vec<u8>, Option<Vec<u8>>) {
         let (prefix, end) = self.all();
         let pieces = [&prefix[..], &[PIECE]].concat();
         let after = after_prefix(&pieces);
-        match part {
-            Part::BeforePieces => (prefix, Some(pieces)),
-            Part::Pieces => (pieces, after),
-            Part::AfterPieces => (after.unwrap_or_default(), end),
+        match range {
+            RowRange::BeforePieces => (prefix, Some(pieces)),
+            RowRange::Pieces => (pieces, after),
+            RowRange::AfterPieces => (after.unwrap_or_default(), end),
         }
     }
 

@@ -8,15 +8,15 @@ use super::opened::OPENED;
 use super::page::PAGES;
 use super::process::LEASE;
 use super::repository::{
-    BY_NAME, BY_NUMBER, CLOSED, DEVICE, FORMAT, FORMAT_ROW, NEXT_PAGE, NO_PAGE, PageRow,
-    REPOSITORY, WORDS, by_name,
+    BY_NAME, BY_NUMBER, CLOSED, DEVICE, FORMAT, FORMAT_ROW, MAGIC, NEXT_PAGE, NO_PAGE, PageRow,
+    REPOSITORY, by_name,
 };
 use crate::error::Result;
 use crate::ids::PageId;
 
 /// A row of a repository, by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RepositoryRow {
+pub(crate) enum DecodedRepositoryRow {
     Format,
     Id,
     Device,
@@ -42,7 +42,7 @@ pub(crate) const NEXT_PAGE_KEY: [u8; 1] = [NEXT_PAGE];
 
 /// Whether this is the lease of a process.
 pub(crate) fn is_lease(key: &[u8], row: &[u8]) -> bool {
-    matches!(repository_row(key, row), Ok(RepositoryRow::Lease))
+    matches!(repository_row(key, row), Ok(DecodedRepositoryRow::Lease))
 }
 
 /// The key of a page by its name.
@@ -62,32 +62,32 @@ pub(crate) fn has_page_row(host: &dyn KvRead, page: u64) -> Result<bool> {
 }
 
 /// The row with this key.
-pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow> {
+pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<DecodedRepositoryRow> {
     let Some((first, rest)) = key.split_first() else {
         return wrong("a row of a repository", "an empty key");
     };
     if *first == PAGES {
         return match number::decode(rest) {
-            Some((number, _)) => Ok(RepositoryRow::OfPage(number)),
+            Some((number, _)) => Ok(DecodedRepositoryRow::OfPage(number)),
             None => wrong("the number of a page in the key", "none"),
         };
     }
     let value = value(NO_PAGE, key, row)?;
     match (*first, rest) {
-        (FORMAT_ROW, []) => match value == [WORDS, &FORMAT.to_be_bytes()].concat() {
-            true => Ok(RepositoryRow::Format),
+        (FORMAT_ROW, []) => match value == [MAGIC, &FORMAT.to_be_bytes()].concat() {
+            true => Ok(DecodedRepositoryRow::Format),
             false => wrong("the words and the format of this version", "others"),
         },
         (REPOSITORY, []) => match value {
-            [.., 0 | 1] if value.len() == 17 => Ok(RepositoryRow::Id),
+            [.., 0 | 1] if value.len() == 17 => Ok(DecodedRepositoryRow::Id),
             _ => wrong("16 bytes and 0 or 1, which says where the pages are", "another value"),
         },
         (DEVICE, []) => match value.len() {
-            24 => Ok(RepositoryRow::Device),
+            24 => Ok(DecodedRepositoryRow::Device),
             len => wrong("24 bytes", format!("{len} bytes")),
         },
         (NEXT_PAGE, []) => match eight_bytes(value)? {
-            next @ 1.. if next <= number::MAX + 1 => Ok(RepositoryRow::NextPage(next)),
+            next @ 1.. if next <= number::MAX + 1 => Ok(DecodedRepositoryRow::NextPage(next)),
             next => wrong("a page number", next.to_string()),
         },
         (FORMAT_ROW | REPOSITORY | DEVICE | NEXT_PAGE, more) => {
@@ -98,7 +98,9 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow>
                 return wrong("the name of a ledger and a page ID of 16 bytes", "another key");
             };
             match eight_bytes(value)? {
-                number @ 1..=number::MAX => Ok(RepositoryRow::ByName { ledger, page, number }),
+                number @ 1..=number::MAX => {
+                    Ok(DecodedRepositoryRow::ByName { ledger, page, number })
+                }
                 number => wrong("a page number", number.to_string()),
             }
         }
@@ -107,22 +109,22 @@ pub(crate) fn repository_row(key: &[u8], row: &[u8]) -> Inspected<RepositoryRow>
                 return wrong("the number of a page in the key", "none, or more");
             };
             match PageRow::parse(value) {
-                Some(row) => Ok(RepositoryRow::ByNumber { number, row }),
+                Some(row) => Ok(DecodedRepositoryRow::ByNumber { number, row }),
                 None => wrong("a state, the name of a ledger and a page ID", "another value"),
             }
         }
         (CLOSED, rest) => match number::decode(rest) {
-            Some((number, [])) => eight_bytes(value).map(|_| RepositoryRow::Closed(number)),
+            Some((number, [])) => eight_bytes(value).map(|_| DecodedRepositoryRow::Closed(number)),
             _ => wrong("the number of a page in the key", "none, or more"),
         },
         (OPENED, rest) => match number::decode(rest) {
             Some((number, process)) if process.len() == 16 && value.is_empty() => {
-                Ok(RepositoryRow::Opened(number))
+                Ok(DecodedRepositoryRow::Opened(number))
             }
             _ => wrong("the number of a page and a process ID in the key", "others, or a value"),
         },
         (LEASE, process) => match process.len() {
-            16 => eight_bytes(value).map(|_| RepositoryRow::Lease),
+            16 => eight_bytes(value).map(|_| DecodedRepositoryRow::Lease),
             len => wrong("a process ID of 16 bytes in the key", format!("{len} bytes")),
         },
         (first, _) => wrong("a row that this version writes", format!("first byte {first:02x}")),

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids::ProcessId;
 
 pub(super) const OPENED: u8 = 0x08;
-pub(super) const LIFE: u8 = 0x2b;
+pub(super) const FIRST_OPENED: u8 = 0x2b;
 
 fn key(page: u64, process: &ProcessId) -> Vec<u8> {
     [&of_page(OPENED, page)[..], &process.0].concat()
@@ -90,24 +90,24 @@ pub(crate) fn remove_closed(host: &mut dyn KvWrite, page: u64) -> Result<()> {
 
 impl Rows {
     /// Whether the page was ever opened.
-    pub(crate) fn has_life(&self, host: &dyn KvRead) -> Result<bool> {
-        Ok(host.get(&self.stored(&[LIFE]))?.is_some())
+    pub(crate) fn was_opened(&self, host: &dyn KvRead) -> Result<bool> {
+        Ok(host.get(&self.stored(&[FIRST_OPENED]))?.is_some())
     }
 
     /// The fingerprint of the device on which the page was opened for the first time. `None` if it
     /// never was.
     pub(crate) fn device(&self, host: &dyn KvRead) -> Result<Option<[u8; 16]>> {
-        let Some(life) = self.get(host, &[LIFE])? else { return Ok(None) };
+        let Some(life) = self.get(host, &[FIRST_OPENED])? else { return Ok(None) };
         match life.split_first_chunk() {
             Some((device, rest)) if rest.len() == 8 => Ok(Some(*device)),
-            _ => Err(sealed::damaged(self.page, &[LIFE], "it has not 24 bytes")),
+            _ => Err(sealed::damaged(self.page, &[FIRST_OPENED], "it has not 24 bytes")),
         }
     }
 
     /// Writes the device and its epoch when the page is opened for the first time.
-    pub(crate) fn begin_life(&self, host: &mut dyn KvWrite, device: [u8; 24]) -> Result<()> {
-        if self.get(host, &[LIFE])?.is_none() {
-            self.put(host, &[LIFE], device.to_vec())?;
+    pub(crate) fn put_first_opened(&self, host: &mut dyn KvWrite, device: [u8; 24]) -> Result<()> {
+        if self.get(host, &[FIRST_OPENED])?.is_none() {
+            self.put(host, &[FIRST_OPENED], device.to_vec())?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::ids::CommitId;
 pub(super) const HEAD: u8 = 0x20;
 pub(super) const MERGE: u8 = 0x21;
 pub(super) const COMMIT: u8 = 0x22;
-pub(super) const KEEPS: u8 = 0x28;
+pub(super) const KEEP_VERSION: u8 = 0x28;
 pub(super) const RESETS: u8 = 0x2c;
 pub(super) const TAG: u8 = 0x2e;
 
@@ -203,7 +203,7 @@ impl Rows {
         })?;
         if heads.is_empty() {
             // Of a deleted page the error is another one.
-            self.check_there(host)?;
+            self.check_exists(host)?;
         }
         heads.sort_by_key(|head| (head.time, head.id));
         Ok(heads)
@@ -249,7 +249,7 @@ impl Rows {
             Ok(())
         })?;
         if branches.is_empty() {
-            self.check_there(host)?;
+            self.check_exists(host)?;
         }
         for (_, heads) in &mut branches {
             heads.sort_by_key(|head| (head.time, head.id));
@@ -281,15 +281,15 @@ impl Rows {
     }
 
     /// The version of the keep set: how often an older commit has joined it.
-    pub(crate) fn keeps(&self, host: &dyn KvRead) -> Result<u64> {
-        self.number(host, &[KEEPS])
+    pub(crate) fn keep_version(&self, host: &dyn KvRead) -> Result<u64> {
+        self.number(host, &[KEEP_VERSION])
     }
 
     /// Raises the version of the keep set, because an older commit joins it.
-    pub(crate) fn raise_keeps(&self, host: &mut dyn KvWrite) -> Result<()> {
-        let keeps = self.keeps(host)?;
+    pub(crate) fn raise_keep_version(&self, host: &mut dyn KvWrite) -> Result<()> {
+        let keep_version = self.keep_version(host)?;
         // It is only compared for equality, so it may wrap.
-        self.put(host, &[KEEPS], keeps.wrapping_add(1).to_be_bytes().to_vec())
+        self.put(host, &[KEEP_VERSION], keep_version.wrapping_add(1).to_be_bytes().to_vec())
     }
 
     /// The number in a row; 0 without the row.

@@ -81,7 +81,7 @@ pub(crate) struct Parameters {
 }
 
 /// The flag of a page that is deleted.
-const GOING: u8 = 2;
+const DELETED: u8 = 2;
 
 /// Where the flags are in the row.
 const FLAGS: usize = 4 + 32;
@@ -89,9 +89,9 @@ const FLAGS: usize = 4 + 32;
 impl Rows {
     /// Refuses a page that was deleted. Each transaction that writes rows of a page calls this
     /// first.
-    pub(crate) fn check_there(&self, host: &dyn KvRead) -> Result<()> {
+    pub(crate) fn check_exists(&self, host: &dyn KvRead) -> Result<()> {
         match self.get(host, &[PARAMETERS])? {
-            Some(value) if value.get(FLAGS).is_none_or(|flags| flags & GOING == 0) => Ok(()),
+            Some(value) if value.get(FLAGS).is_none_or(|flags| flags & DELETED == 0) => Ok(()),
             _ => Err(LedgerError::PageGone { page: self.page }),
         }
     }
@@ -112,14 +112,14 @@ impl Rows {
         let Some(([flags, rule], _)) = rest.split_first_chunk() else {
             return Err(self.damaged(&[PARAMETERS], "it is too short"));
         };
-        if flags & !GOING != 0 {
+        if flags & !DELETED != 0 {
             return unknown("flags", (*flags).into(), "0 and 2");
         }
         if *rule > Retention::LAST_RULE {
             return unknown("retention rule", (*rule).into(), "0 to 3");
         }
         match Retention::parse(&rest[1..]) {
-            Some(_) if *flags == GOING => Ok(None),
+            Some(_) if *flags == DELETED => Ok(None),
             Some(retention) => Ok(Some(Parameters { secret: Secret::new(*secret), retention })),
             None => Err(self.damaged(&[PARAMETERS], "a rule of retention with a wrong number")),
         }
@@ -134,21 +134,21 @@ impl Rows {
     }
 
     /// Marks the page as deleted, which can be undone. No process writes its rows after that.
-    pub(crate) fn put_going(&self, host: &mut dyn KvWrite) -> Result<()> {
+    pub(crate) fn mark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         if let Some(flags) = value.get_mut(FLAGS) {
-            *flags |= GOING;
+            *flags |= DELETED;
         }
         self.put(host, &[PARAMETERS], value)
     }
 
     /// Marks the page as deleted for good, even if the row is damaged.
-    pub(crate) fn put_gone(&self, host: &mut dyn KvWrite) -> Result<()> {
-        match self.put_going(host) {
+    pub(crate) fn force_mark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
+        match self.mark_deleted(host) {
             Err(error) if error.is_damage() => {
                 let mut value = FORMAT.to_be_bytes().to_vec();
                 value.extend_from_slice(&[0; 32]);
-                value.push(GOING);
+                value.push(DELETED);
                 value.extend_from_slice(&Retention::All.to_bytes()?);
                 self.put(host, &[PARAMETERS], value)
             }
@@ -157,16 +157,16 @@ impl Rows {
     }
 
     /// Whether the page is marked as deleted.
-    pub(crate) fn is_going(&self, host: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn is_marked_deleted(&self, host: &dyn KvRead) -> Result<bool> {
         let value = self.get(host, &[PARAMETERS])?;
-        Ok(value.is_some_and(|value| value.get(FLAGS).is_some_and(|flags| flags & GOING != 0)))
+        Ok(value.is_some_and(|value| value.get(FLAGS).is_some_and(|flags| flags & DELETED != 0)))
     }
 
     /// Removes the mark that the page is deleted.
-    pub(crate) fn take_going_back(&self, host: &mut dyn KvWrite) -> Result<()> {
+    pub(crate) fn unmark_deleted(&self, host: &mut dyn KvWrite) -> Result<()> {
         let Some(mut value) = self.get(host, &[PARAMETERS])? else { return Ok(()) };
         match value.get_mut(FLAGS) {
-            Some(flags) if *flags & GOING != 0 => *flags &= !GOING,
+            Some(flags) if *flags & DELETED != 0 => *flags &= !DELETED,
             _ => return Ok(()),
         }
         self.put(host, &[PARAMETERS], value)

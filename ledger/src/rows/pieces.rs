@@ -23,12 +23,12 @@ pub(crate) fn piece_key(digest: &Digest) -> Vec<u8> {
 
 /// The result of a look-up of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    Nothing,
+pub(super) enum PieceLookup {
+    Absent,
     /// The piece, with this number.
-    This(u64),
+    Same(u64),
     /// Other bytes, or another kind: damage.
-    Other,
+    Different,
 }
 
 impl Rows {
@@ -139,26 +139,28 @@ impl Rows {
         bytes: &[u8],
         counts: &mut Counts,
     ) -> Result<bool> {
-        match self.found(host, (kind, digest), bytes)? {
-            Found::Nothing => {
+        match self.look_up_piece(host, (kind, digest), bytes)? {
+            PieceLookup::Absent => {
                 self.put_new_piece(host, (kind, digest), bytes, counts)?;
                 return Ok(true);
             }
-            Found::This(number) if !counts.renews(number) => {}
-            Found::This(_) | Found::Other => self.put_piece(host, (kind, digest), bytes, counts)?,
+            PieceLookup::Same(number) if !counts.renews(number) => {}
+            PieceLookup::Same(_) | PieceLookup::Different => {
+                self.put_piece(host, (kind, digest), bytes, counts)?
+            }
         }
         Ok(false)
     }
 
     /// Looks up a piece, and compares its bytes, which the checksum of the row does not cover.
-    pub(super) fn found(
+    pub(super) fn look_up_piece(
         &self,
         host: &dyn KvRead,
         (kind, digest): (Kind, &Digest),
         bytes: &[u8],
-    ) -> Result<Found> {
+    ) -> Result<PieceLookup> {
         let key = piece_key(digest);
-        let Some(row) = host.get(&self.stored(&key))? else { return Ok(Found::Nothing) };
+        let Some(row) = host.get(&self.stored(&key))? else { return Ok(PieceLookup::Absent) };
         let ([of, form, number @ ..], found) = self.opened(&key, &row)?;
         let is_this = match *form {
             PLAIN => found == bytes,
@@ -166,7 +168,7 @@ impl Rows {
             form => return Err(sealed::unknown((self.page, &key), "form", form, "0 and 1")),
         };
         let is_this = is_this && *of == kind.byte();
-        Ok(if is_this { Found::This(u48(number)) } else { Found::Other })
+        Ok(if is_this { PieceLookup::Same(u48(number)) } else { PieceLookup::Different })
     }
 
     /// Writes a piece that has no row, and its reference rows if the page keeps them.
@@ -266,7 +268,7 @@ mod tests {
         rows.put_counts(&mut *tx, &counts).unwrap();
         assert_eq!(rows.counts(&*tx).unwrap().next, MAX_NUMBER);
         counts.next -= 1;
-        counts.round.kept = counts.next + 1;
+        counts.round.new_from = counts.next + 1;
         rows.put_counts(&mut *tx, &counts).unwrap();
         assert!(matches!(rows.counts(&*tx), Err(LedgerError::DamagedRow { .. })));
     }

@@ -18,12 +18,12 @@ pub(crate) struct PinRow {
     pub(crate) process: ProcessId,
     pub(crate) number: u64,
     pub(crate) commit: CommitId,
-    pub(crate) held: Held,
+    pub(crate) reason: PinReason,
 }
 
 /// Why a process has pinned a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Held {
+pub(crate) enum PinReason {
     /// It is being read.
     Read,
     /// A head of a branch is about to be made on it, so the commits that merging that head needs
@@ -101,7 +101,7 @@ impl Hold {
     pub(super) fn value(&self) -> Vec<u8> {
         match self {
             Hold::Pin(pin) => {
-                let kind = if pin.held == Held::Base { BASE } else { PIN };
+                let kind = if pin.reason == PinReason::Base { BASE } else { PIN };
                 [&[kind][..], &pin.commit.0.0].concat()
             }
             Hold::Stream(_, StreamState::Open) => vec![OPEN],
@@ -120,8 +120,8 @@ pub(super) fn hold(key: &[u8], value: &[u8]) -> Option<Hold> {
     let commit = |bytes| Digest::from_slice(bytes).map(CommitId);
     Some(match (*kind, rest) {
         (PIN | BASE, rest) => {
-            let held = if *kind == BASE { Held::Base } else { Held::Read };
-            Hold::Pin(PinRow { process, number, commit: commit(rest)?, held })
+            let reason = if *kind == BASE { PinReason::Base } else { PinReason::Read };
+            Hold::Pin(PinRow { process, number, commit: commit(rest)?, reason })
         }
         (OPEN, []) => Hold::Stream(StreamId { process, number }, StreamState::Open),
         (ATTACHED, rest) => {

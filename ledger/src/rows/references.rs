@@ -26,12 +26,12 @@ pub(crate) enum References {
     /// meanwhile.
     Building,
     /// Each piece and each commit has its rows.
-    Kept,
+    Complete,
 }
 
 impl References {
     pub(super) fn parse(byte: u8) -> Option<Self> {
-        [References::Off, References::Building, References::Kept]
+        [References::Off, References::Building, References::Complete]
             .into_iter()
             .find(|known| *known as u8 == byte)
     }

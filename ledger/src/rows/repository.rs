@@ -13,7 +13,7 @@ pub(crate) const FORMAT: u32 = 1;
 /// The same for messages.
 pub(super) const KNOWN_FORMAT: &str = "1";
 
-pub(super) const WORDS: &[u8] = b"permazen-ledger";
+pub(super) const MAGIC: &[u8] = b"permazen-ledger";
 
 pub(super) const FORMAT_ROW: u8 = 0x00;
 pub(super) const REPOSITORY: u8 = 0x01;
@@ -42,7 +42,7 @@ pub(super) fn put(host: &mut dyn KvWrite, key: &[u8], value: Vec<u8>) -> Result<
 
 /// The content of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum DatabaseContent {
     Repository,
     Nothing,
     Other,
@@ -52,21 +52,23 @@ pub(crate) enum Content {
 ///
 /// # Errors
 /// If it is a repository of another version.
-pub(crate) fn content(host: &dyn KvRead) -> Result<Content> {
+pub(crate) fn content(host: &dyn KvRead) -> Result<DatabaseContent> {
     match get(host, &[FORMAT_ROW]) {
-        Ok(Some(value)) => match value.strip_prefix(WORDS).map(<[u8; 4]>::try_from) {
-            Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => Ok(Content::Repository),
+        Ok(Some(value)) => match value.strip_prefix(MAGIC).map(<[u8; 4]>::try_from) {
+            Some(Ok(format)) if u32::from_be_bytes(format) == FORMAT => {
+                Ok(DatabaseContent::Repository)
+            }
             Some(Ok(format)) => {
                 let found = u32::from_be_bytes(format);
                 Err(sealed::unknown((NO_PAGE, &[FORMAT_ROW]), "format", found, KNOWN_FORMAT))
             }
-            _ => Ok(Content::Other),
+            _ => Ok(DatabaseContent::Other),
         },
         Ok(None) => match host.at_least(b"", None)? {
-            None => Ok(Content::Nothing),
-            Some(_) => Ok(Content::Other),
+            None => Ok(DatabaseContent::Nothing),
+            Some(_) => Ok(DatabaseContent::Other),
         },
-        Err(LedgerError::DamagedRow { .. }) => Ok(Content::Other),
+        Err(LedgerError::DamagedRow { .. }) => Ok(DatabaseContent::Other),
         Err(error) => Err(error),
     }
 }
@@ -78,7 +80,7 @@ pub(crate) fn create(
     (id, is_separate): ([u8; 16], bool),
     device: [u8; 16],
 ) -> Result<()> {
-    put(host, &[FORMAT_ROW], [WORDS, &FORMAT.to_be_bytes()].concat())?;
+    put(host, &[FORMAT_ROW], [MAGIC, &FORMAT.to_be_bytes()].concat())?;
     put(host, &[REPOSITORY], [&id[..], &[u8::from(is_separate)]].concat())?;
     put(host, &[DEVICE], [&device[..], &[0; 8]].concat())?;
     put(host, &[NEXT_PAGE], FIRST_PAGE.to_be_bytes().to_vec())

@@ -110,7 +110,7 @@ impl Rows {
     /// again, and clears the grace time of the commit and of its ancestors, so that it begins anew
     /// when they are not kept any more.
     pub(crate) fn keep(&self, host: &mut dyn KvWrite, id: &CommitId) -> Result<()> {
-        self.raise_keeps(host)?;
+        self.raise_keep_version(host)?;
         let mut ahead = vec![*id];
         for _ in 0..ANEW {
             let Some(id) = ahead.pop() else { break };

@@ -42,7 +42,7 @@ pub(crate) fn open<'v>(page: u64, key: &[u8], row: &'v [u8]) -> Result<&'v [u8]>
 
 /// The error about a row.
 pub(crate) fn damaged(page: u64, key: &[u8], found: impl Into<Box<str>>) -> LedgerError {
-    let (row, expected, found) = (Hex(key).to_string().into(), words(page, key), found.into());
+    let (row, expected, found) = (Hex(key).to_string().into(), row_name(page, key), found.into());
     LedgerError::DamagedRow { page, row, expected, found }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn unknown(
 }
 
 /// The name of the row with this key, for messages.
-fn words(page: u64, key: &[u8]) -> &'static str {
+fn row_name(page: u64, key: &[u8]) -> &'static str {
     match (page, key.first()) {
         (_, Some(0x00)) => "the format",
         (0, Some(0x01)) => "the ID of the repository",
@@ -76,7 +76,7 @@ fn words(page: u64, key: &[u8]) -> &'static str {
         (_, Some(0x25)) => "a commit that is not at the remote",
         (_, Some(0x26)) => "a piece of a stream",
         (_, Some(0x27)) => "a piece that is not at the remote",
-        (_, Some(0x28)) => "the number of what keeps",
+        (_, Some(0x28)) => "the version of the keep set",
         (_, Some(0x29)) => "a note",
         (_, Some(0x2a)) => "the state of the remote",
         (_, Some(0x2b)) => "the device when the page was opened first",
@@ -87,7 +87,7 @@ fn words(page: u64, key: &[u8]) -> &'static str {
         (_, Some(0x31)) => "a pin or a stream",
         (_, Some(0x32)) => "the counts of the page",
         (_, Some(0x33)) => "marks of the collector",
-        (_, Some(0x34)) => "a commit that may go",
+        (_, Some(0x34)) => "a commit that expires",
         (_, Some(0x36)) => "a piece that may be garbage",
         _ => "a row of format 1",
     }

@@ -7,14 +7,14 @@ use super::repository::{FORMAT, FORMAT_ROW, KNOWN_FORMAT};
 use super::sealed;
 use crate::error::{LedgerError, Result};
 
-const WORDS: &[u8] = b"permazen-ledger page";
+const MAGIC: &[u8] = b"permazen-ledger page";
 
 /// Its key.
 pub(crate) const OWN_KEY: [u8; 1] = [FORMAT_ROW];
 
 impl Rows {
     fn own(&self, repository: &[u8; 16]) -> Vec<u8> {
-        [WORDS, &FORMAT.to_be_bytes(), repository, &self.page.to_be_bytes()].concat()
+        [MAGIC, &FORMAT.to_be_bytes(), repository, &self.page.to_be_bytes()].concat()
     }
 
     /// Writes that the database belongs to this page of this repository.
@@ -30,9 +30,9 @@ impl Rows {
     /// Refuses a database that belongs to another page.
     pub(crate) fn check_own(&self, host: &dyn KvRead, repository: &[u8; 16]) -> Result<()> {
         let value = self.get(host, &OWN_KEY)?;
-        let words = value.as_ref().and_then(|value| value.strip_prefix(WORDS));
+        let rest = value.as_ref().and_then(|value| value.strip_prefix(MAGIC));
         let format =
-            words.and_then(|rest| rest.first_chunk()).map(|found| u32::from_be_bytes(*found));
+            rest.and_then(|rest| rest.first_chunk()).map(|found| u32::from_be_bytes(*found));
         match (value, format) {
             (_, Some(found)) if found != FORMAT => {
                 Err(sealed::unknown((self.page, &OWN_KEY), "format", found, KNOWN_FORMAT))

@@ -64,19 +64,19 @@ pub(crate) fn check_note(name: &[u8]) -> Result<()> {
 
 /// Writes the statuses of what one transaction writes.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct StatusWriter {
     has_remote: bool,
     has_streamed: Option<bool>,
 }
 
-impl Written {
+impl StatusWriter {
     pub(crate) fn begin(rows: &Rows, host: &dyn KvRead) -> Result<Self> {
-        Ok(Written { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
+        Ok(StatusWriter { has_remote: rows.remote(host)? != Remote::None, has_streamed: None })
     }
 
     /// For commits and pieces that come from the remote.
     pub(crate) fn from_remote() -> Self {
-        Written { has_remote: false, has_streamed: None }
+        StatusWriter { has_remote: false, has_streamed: None }
     }
 
     /// A piece of a commit. If it had a row before, a stream may have put it: it is not transient

@@ -6,7 +6,7 @@ use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use super::counts::Counts;
 use super::page::Rows;
-use super::pieces::Found;
+use super::pieces::PieceLookup;
 use super::process::{HOLD, Hold, StreamId, StreamState, hold};
 use super::sealed;
 use crate::digest::{Digest, Kind};
@@ -101,14 +101,14 @@ impl Rows {
         if host.get(&self.stored(&row.key()))?.is_some() {
             return Ok(false);
         }
-        match self.found(host, (kind, digest), bytes)? {
-            Found::Nothing => {
+        match self.look_up_piece(host, (kind, digest), bytes)? {
+            PieceLookup::Absent => {
                 self.put_new_piece(host, (kind, digest), bytes, counts)?;
                 row.is_written = true;
             }
             // The row that is written below keeps the piece, also from a running round.
-            Found::This(_) => {}
-            Found::Other => self.put_piece(host, (kind, digest), bytes, counts)?,
+            PieceLookup::Same(_) => {}
+            PieceLookup::Different => self.put_piece(host, (kind, digest), bytes, counts)?,
         }
         self.put_streamed(host, &row)?;
         Ok(row.is_written)

@@ -93,7 +93,7 @@ impl PageRemote {
     /// If the page is gone, or the host fails.
     pub fn state(&self) -> Result<RemoteState> {
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_there(&*host)?;
+        rows.check_exists(&*host)?;
         Ok(match rows.remote(&*host)? {
             Remote::None => RemoteState::Detached,
             Remote::Attaching(_) => RemoteState::Attaching,
@@ -126,7 +126,7 @@ impl PageRemote {
             return Ok(false);
         }
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         let remote = rows.remote(&tx)?;
         let (slice, next) = match remote {
             Remote::Attached => return Ok(false),
@@ -149,7 +149,7 @@ impl PageRemote {
         rows.put_remote(&mut tx, next)?;
         if remote == Remote::None || next == Remote::Attached {
             // The keep set changes with the state of the remote.
-            rows.raise_keeps(&mut tx)?;
+            rows.raise_keep_version(&mut tx)?;
         }
         tx.commit()?;
         Ok(next != Remote::Attached)
@@ -179,7 +179,7 @@ impl PageRemote {
     pub fn detach_slice(&self) -> Result<bool> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         if rows.remote(&tx)? == Remote::None {
             return Ok(false);
         }
@@ -188,7 +188,7 @@ impl PageRemote {
         // A call of `attach` meanwhile begins again, because rows are missing.
         rows.put_remote(&mut tx, if is_last { Remote::None } else { Remote::Attaching(None) })?;
         rows.put_counts(&mut tx, &counts)?;
-        rows.raise_keeps(&mut tx)?;
+        rows.raise_keep_version(&mut tx)?;
         tx.commit()?;
         Ok(!is_last)
     }
@@ -205,7 +205,7 @@ impl PageRemote {
         match rows.remote(host)? {
             Remote::Attached => Ok(()),
             _ => {
-                rows.check_there(host)?;
+                rows.check_exists(host)?;
                 let what = format!("page {} is not attached to a remote: attach it", rows.page);
                 Err(LedgerError::InvalidArgument(what))
             }

@@ -28,7 +28,7 @@ pub enum Status {
 /// The status of a piece.
 pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Result<Status> {
     if rows.number_of(host, digest)?.is_none() {
-        rows.check_there(host)?;
+        rows.check_exists(host)?;
         return Ok(Status::Unknown);
     }
     if rows.is_transient(host, digest)? {
@@ -43,7 +43,7 @@ pub(crate) fn of_piece(rows: &Rows, host: &dyn KvRead, digest: &Digest) -> Resul
 /// The status of a commit.
 pub(crate) fn of_commit(rows: &Rows, host: &dyn KvRead, id: &CommitId) -> Result<Status> {
     if !rows.has_commit(host, id)? {
-        rows.check_there(host)?;
+        rows.check_exists(host)?;
         return Ok(Status::Unknown);
     }
     Ok(match rows.remote(host)? == Remote::Attached && rows.unsynced(host, id)?.is_none() {

@@ -78,7 +78,7 @@ impl PageRemote {
     pub fn piece_bytes(&self, digest: &Digest) -> Result<Option<Vec<u8>>> {
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
         let Some(kind) = rows.kind_of(&*host, digest)? else {
-            rows.check_there(&*host)?;
+            rows.check_exists(&*host)?;
             return Ok(None);
         };
         let Some(bytes) = rows.piece(&*host, kind, digest)? else { return Ok(None) };
@@ -98,7 +98,7 @@ impl PageRemote {
     /// If other bytes are in its place, the page is gone, or the host fails.
     pub fn commit_bytes(&self, id: &CommitId) -> Result<Option<Vec<u8>>> {
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_there(&*host)?;
+        rows.check_exists(&*host)?;
         let commit = rows.commit(&*host, id)?;
         // A commit has one encoding.
         Ok(commit.map(|commit| commit.to_bytes()))
@@ -133,7 +133,7 @@ impl PageRemote {
     ) -> Result<()> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         self.check_attached(&tx)?;
         let (mut counts, mut marked) = (rows.counts(&tx)?, Vec::new());
         let left_behind = self.left_behind(&tx, commits)?;
@@ -165,7 +165,7 @@ impl PageRemote {
         rows.put_counts(&mut tx, &counts)?;
         if !marked.is_empty() {
             // Synced commits need not be kept, and cannot be squashed.
-            rows.raise_keeps(&mut tx)?;
+            rows.raise_keep_version(&mut tx)?;
         }
         tx.commit()?;
         match left_behind {
@@ -200,7 +200,7 @@ impl PageRemote {
     pub fn note(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
         check_note(name)?;
         let (rows, host) = (&self.page.open.rows, self.page.read()?);
-        rows.check_there(&*host)?;
+        rows.check_exists(&*host)?;
         rows.note(&*host, name)
     }
 }

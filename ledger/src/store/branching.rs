@@ -16,7 +16,7 @@ use permazen_kv::{
 };
 
 use super::turn::{Permit, Turn, WAIT};
-use super::watched_keys::{Shown, Told, WatchedKeys};
+use super::watched_keys::{NotifiedState, Shown, WatchedKeys};
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result as LedgerResult};
 use crate::ids::CommitId;
@@ -52,7 +52,7 @@ struct Handle {
     /// Merges the heads.
     merging: Arc<PageMerging>,
     branch: String,
-    place: Mutex<Place>,
+    place: Mutex<HandlePosition>,
     turn: Arc<Turn>,
     /// How many transactions were begun, and how many commits made.
     begun: AtomicU64,
@@ -63,7 +63,7 @@ struct Handle {
 
 /// Where a handle stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct HandlePosition {
     position: Position,
     /// How often it has moved.
     moves: u64,
@@ -75,7 +75,7 @@ struct Place {
 
 /// The watches of a handle.
 struct Watching {
-    told: Told,
+    notified: NotifiedState,
     /// The engine that manages watches. Its store only receives them.
     engine: OptimisticDatabase<Keys>,
 }
@@ -95,11 +95,11 @@ impl BranchingDatabase {
         merging: Arc<PageMerging>,
         branch: &str,
     ) -> LedgerResult<Self> {
-        let heads = shared.lookout.heads(branch)?;
+        let heads = shared.head_poller.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::no_branch(shared.page(), branch));
         };
-        let place = Mutex::new(Place { position, moves: 0, jumps: 0, stays: false });
+        let place = Mutex::new(HandlePosition { position, moves: 0, jumps: 0, stays: false });
         let (branch, turn, watching) = (branch.to_owned(), Arc::default(), OnceLock::new());
         Ok(BranchingDatabase {
             handle: Arc::new(Handle {
@@ -123,19 +123,19 @@ impl BranchingDatabase {
 }
 
 impl Handle {
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, HandlePosition> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves along new commits, and returns the state there. A writing transaction makes the handle
     /// stay.
-    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, Place)> {
+    fn begin(&self, writes: bool) -> LedgerResult<(Pin, BranchState, HandlePosition)> {
         for _ in 0..ATTEMPTS {
             let before = *self.place();
             let mut after = before;
             if !before.stays {
                 // Read after the state of the handle: older heads may lack its own commit.
-                let heads = self.shared.lookout.heads(&self.branch)?;
+                let heads = self.shared.head_poller.heads(&self.branch)?;
                 let step = before.position.follow(&self.shared, &heads)?;
                 after.jumps += u64::from(matches!(step, Step::Moved(_)));
                 match step {
@@ -161,7 +161,7 @@ impl Handle {
             if *place != before {
                 continue;
             }
-            *place = Place { stays: after.stays || writes, ..after };
+            *place = HandlePosition { stays: after.stays || writes, ..after };
             let state = BranchState {
                 head: after.position.commit,
                 time: commit.as_ref().map_or(CommitTime::default(), |commit| commit.time),
@@ -201,13 +201,13 @@ impl Handle {
         drop(place);
         drop(writing);
         if let Some(watching) = self.watching.get() {
-            watching.told.advance(&state.root, shown);
+            watching.notified.advance(&state.root, shown);
             if let Some(watches) = watching.engine.store().watches() {
                 watches.note_others(writes);
             }
         }
         if heads > 1 {
-            self.merging.call(Trigger::Own);
+            self.merging.wake(Trigger::Own);
         }
         Ok(())
     }
@@ -220,9 +220,10 @@ impl Handle {
 
     fn watch(self: &Arc<Self>, key: &[u8]) -> Result<KeyWatch> {
         let watching = self.watching.get_or_init(|| {
-            let (handle, told, watches) = (Arc::downgrade(self), Told::default(), Mutex::default());
-            let keys = Keys { handle, told: told.clone(), watches };
-            Watching { told, engine: OptimisticDatabase::new(keys) }
+            let (handle, notified, watches) =
+                (Arc::downgrade(self), NotifiedState::default(), Mutex::default());
+            let keys = Keys { handle, notified: notified.clone(), watches };
+            Watching { notified, engine: OptimisticDatabase::new(keys) }
         });
         watching.engine.begin(&TxOptions::reading())?.watch(key)
     }
@@ -231,7 +232,7 @@ impl Handle {
 /// The empty store of the engine that manages watches.
 struct Keys {
     handle: Weak<Handle>,
-    told: Told,
+    notified: NotifiedState,
     watches: Mutex<Option<Watches>>,
 }
 
@@ -253,7 +254,7 @@ impl AtomicKvStore for Keys {
     fn watched(&self, watches: &Watches) -> Result<()> {
         let Some(handle) = self.handle.upgrade() else { return Ok(()) };
         if let Some(shown) = handle.shown() {
-            self.told.set(shown);
+            self.notified.set(shown);
         }
         *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = Some(watches.clone());
         // Weak, because watches must not keep the handle alive.
@@ -262,7 +263,7 @@ impl AtomicKvStore for Keys {
             shared: Arc::clone(&handle.shared),
             branch: handle.branch.clone(),
             watches: watches.clone(),
-            told: self.told.clone(),
+            notified: self.notified.clone(),
             shown: Box::new(move |_| shown.upgrade()?.shown()),
         };
         Ok(keys.begin()?)
@@ -391,7 +392,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn end(&mut self, place: &mut Place) {
+    fn end(&mut self, place: &mut HandlePosition) {
         place.stays = false;
         self.permit = None;
     }
@@ -406,7 +407,7 @@ impl Drop for Writing {
         }
         // The handle can move on to commits that others have made meanwhile, so its watches are
         // compared with these.
-        self.handle.shared.lookout.call_anew();
+        self.handle.shared.head_poller.renotify();
     }
 }
 

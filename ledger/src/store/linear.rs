@@ -11,13 +11,13 @@ use permazen_kv::{
 };
 
 use crate::error::LedgerError;
-use crate::page::lookout::BranchHeads;
+use crate::page::head_poller::BranchHeads;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
 use crate::page::write::{Attempt, Draft};
 
-use super::held::HeldTransaction;
-use super::watched_keys::{Told, WatchedKeys};
+use super::exclusive::ExclusiveTransaction;
+use super::watched_keys::{NotifiedState, WatchedKeys};
 
 /// A branch of a page as the store of an
 /// [`OptimisticDatabase`](permazen_kv::optimistic::OptimisticDatabase).
@@ -28,7 +28,7 @@ use super::watched_keys::{Told, WatchedKeys};
 pub struct PageStore {
     shared: Arc<Shared>,
     branch: Arc<str>,
-    told: Told,
+    notified: NotifiedState,
 }
 
 impl fmt::Debug for PageStore {
@@ -42,7 +42,7 @@ const WAIT: Duration = Duration::from_secs(30);
 
 impl PageStore {
     pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Self {
-        PageStore { shared, branch: branch.into(), told: Told::default() }
+        PageStore { shared, branch: branch.into(), notified: NotifiedState::default() }
     }
 
     fn state(&self) -> Result<BranchState> {
@@ -128,7 +128,7 @@ impl AtomicKvStore for PageStore {
             let base = (&*self.branch, &state);
             match self.shared.commit_draft_in(tx, base, &commit, &draft) {
                 Ok(Attempt::Committed(_)) => {
-                    self.told.advance(&state.root, (found + 1, draft.root));
+                    self.notified.advance(&state.root, (found + 1, draft.root));
                     return Ok(Some(found + 1));
                 }
                 Ok(Attempt::Moved) if begin.elapsed() >= wait => {
@@ -152,17 +152,25 @@ impl AtomicKvStore for PageStore {
         // This transaction holds the write lock, so the branch stays as it is until the end.
         let (snapshot, state) = self.now()?;
         let view = MutableView::untracked(snapshot);
-        let PageStore { shared, branch, told } = self.clone();
+        let PageStore { shared, branch, notified } = self.clone();
         let read_only = false;
-        Ok(Some(Box::new(HeldTransaction { host, state, view, read_only, told, branch, shared })))
+        Ok(Some(Box::new(ExclusiveTransaction {
+            host,
+            state,
+            view,
+            read_only,
+            notified,
+            branch,
+            shared,
+        })))
     }
 
     fn watched(&self, watches: &Watches) -> Result<()> {
-        let heads = self.shared.lookout.heads(&self.branch)?;
+        let heads = self.shared.head_poller.heads(&self.branch)?;
         let shown = self.shared.oldest(&heads)?;
         let shown =
             shown.ok_or_else(|| LedgerError::no_branch(self.shared.page(), &self.branch))?;
-        self.told.set((shown.version(), shown.root));
+        self.notified.set((shown.version(), shown.root));
         let shared = Arc::clone(&self.shared);
         let shown = move |heads: &BranchHeads| {
             let state = shared.oldest(heads).ok().flatten()?;
@@ -172,7 +180,7 @@ impl AtomicKvStore for PageStore {
             shared: Arc::clone(&self.shared),
             branch: self.branch.to_string(),
             watches: watches.clone(),
-            told: self.told.clone(),
+            notified: self.notified.clone(),
             shown: Box::new(shown),
         };
         Ok(keys.begin()?)

@@ -13,22 +13,22 @@ pub(super) const WAIT: Duration = Duration::from_secs(30);
 /// The turn to write: one transaction has it at a time.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    holder: Mutex<Option<Holder>>,
+    holder: Mutex<Option<TurnHolder>>,
     over: Condvar,
 }
 
 /// The transaction that has the turn.
 #[derive(Debug)]
-struct Holder {
+struct TurnHolder {
     /// The thread on which the transaction ends, if its options say that it ends on its own thread.
     ends_on: Option<ThreadId>,
     /// Its process. In a child that was forked from it, the transaction never ends.
     process: Process,
 }
 
-impl Holder {
+impl TurnHolder {
     fn new(ends_on: Option<ThreadId>) -> Self {
-        Holder { ends_on, process: Process::this() }
+        TurnHolder { ends_on, process: Process::this() }
     }
 }
 
@@ -62,7 +62,7 @@ impl Turn {
             holder = self.holder();
         }
         let wait = options.wait.unwrap_or(WAIT);
-        let is_taken = |holder: &mut Option<Holder>| holder.is_some();
+        let is_taken = |holder: &mut Option<TurnHolder>| holder.is_some();
         let waited = self.over.wait_timeout_while(holder, wait, is_taken);
         holder = waited.unwrap_or_else(PoisonError::into_inner).0;
         if holder.is_some() {
@@ -71,7 +71,7 @@ impl Turn {
                  if that is one of this thread, use it, or open another handle"
             )));
         }
-        *holder = Some(Holder::new(options.ends_here.then_some(here)));
+        *holder = Some(TurnHolder::new(options.ends_here.then_some(here)));
         drop(holder);
         Ok(Permit(Arc::clone(self)))
     }
@@ -86,17 +86,17 @@ impl Turn {
         if holder.is_some() {
             return Ok(None);
         }
-        *holder = Some(Holder::new(None));
+        *holder = Some(TurnHolder::new(None));
         Ok(Some(Permit(Arc::clone(self))))
     }
 
-    fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
+    fn holder(&self) -> MutexGuard<'_, Option<TurnHolder>> {
         self.holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A transaction that was open when this process was forked never ends here.
-fn check_process(holder: &Option<Holder>, branch: &str) -> Result<()> {
+fn check_process(holder: &Option<TurnHolder>, branch: &str) -> Result<()> {
     match holder {
         Some(holder) => holder.process.check(|| format!("branch {branch:?}")),
         None => Ok(()),

@@ -7,7 +7,7 @@ use permazen_kv::{Direction, KeySpan, Watches, Writes};
 
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::page::lookout::{BranchHeads, Onlooker};
+use crate::page::head_poller::{BranchHeads, HeadObserver};
 use crate::page::shared::Shared;
 use crate::tree::diff::Diff;
 use crate::tree::nodes::root;
@@ -23,9 +23,9 @@ pub(super) type Shown = (u64, Digest);
 
 /// The state that the watches of a database were notified of last. `None` before the first watch.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Option<Shown>>>);
+pub(super) struct NotifiedState(Arc<Mutex<Option<Shown>>>);
 
-impl Told {
+impl NotifiedState {
     fn lock(&self) -> MutexGuard<'_, Option<Shown>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -36,11 +36,11 @@ impl Told {
 
     /// Records a commit of the database itself, which notifies its watches.
     pub(super) fn advance(&self, from: &Digest, to: Shown) {
-        let mut told = self.lock();
+        let mut notified = self.lock();
         // Only if nothing was committed in between: otherwise the watches must be notified of that,
         // too.
-        if told.is_some_and(|(number, root)| root == *from && number < to.0) {
-            *told = Some(to);
+        if notified.is_some_and(|(number, root)| root == *from && number < to.0) {
+            *notified = Some(to);
         }
     }
 }
@@ -54,19 +54,19 @@ pub(super) struct WatchedKeys {
     pub(super) shared: Arc<Shared>,
     pub(super) branch: String,
     pub(super) watches: Watches,
-    pub(super) told: Told,
+    pub(super) notified: NotifiedState,
     pub(super) shown: Box<FindShown>,
 }
 
 impl WatchedKeys {
     /// Notifies these watches from now on.
     pub(super) fn begin(self) -> Result<()> {
-        let (lookout, watches) = (Arc::clone(&self.shared.lookout), self.watches.clone());
-        let same = |other: &dyn Onlooker| {
+        let (head_poller, watches) = (Arc::clone(&self.shared.head_poller), self.watches.clone());
+        let same = |other: &dyn HeadObserver| {
             let other: Option<&WatchedKeys> = (other as &dyn Any).downcast_ref();
             other.is_some_and(|other| other.watches.is_same(&watches))
         };
-        lookout.add(Arc::new(self), same)
+        head_poller.add(Arc::new(self), same)
     }
 
     /// The keys that differ between two roots. `None` if there are too many.
@@ -85,7 +85,7 @@ impl WatchedKeys {
     }
 }
 
-impl Onlooker for WatchedKeys {
+impl HeadObserver for WatchedKeys {
     fn branch(&self) -> &str {
         &self.branch
     }
@@ -94,15 +94,15 @@ impl Onlooker for WatchedKeys {
         !self.watches.is_empty()
     }
 
-    fn look(&self, heads: &BranchHeads) {
+    fn heads_read(&self, heads: &BranchHeads) {
         let Some(now) = (self.shown)(heads) else {
             // A branch that is gone has no keys, so all of them have changed.
             self.watches.note_others(&everything());
             return;
         };
         for attempt in 0..ATTEMPTS {
-            let told = *self.told.lock();
-            let changes = match told {
+            let notified = *self.notified.lock();
+            let changes = match notified {
                 // The database itself has committed since the heads were read, and has notified its
                 // watches.
                 Some((number, _)) if number > now.0 => return,
@@ -115,10 +115,10 @@ impl Onlooker for WatchedKeys {
             // If the roots cannot be compared, all keys may have changed: a watch is notified too
             // often rather than never.
             let changes = changes.unwrap_or_else(everything);
-            let mut known = self.told.lock();
+            let mut known = self.notified.lock();
             // If the database itself has committed in between, the changes include its own, and
             // must be computed again.
-            if *known == told || attempt + 1 == ATTEMPTS {
+            if *known == notified || attempt + 1 == ATTEMPTS {
                 // The watches are chosen under the lock, before a commit of the database itself can
                 // end: a watch that is made after that commit must not be notified of it.
                 let written = self.watches.take_written(&changes);
@@ -133,7 +133,7 @@ impl Onlooker for WatchedKeys {
     }
 
     /// The changes may never be known: a watch is notified too often rather than never.
-    fn look_failed(&self) {
+    fn heads_unreadable(&self) {
         self.watches.note_others(&everything());
     }
 }

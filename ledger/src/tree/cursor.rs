@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::nodes::{Nodes, child};
+use super::nodes::{NodeStore, child};
 use crate::error::Result;
 use crate::node::items::Payload;
 use crate::node::view::{Node, SplitKey};
@@ -18,7 +18,7 @@ pub(crate) struct Cursor<N> {
     path: Vec<(Arc<Node>, usize)>,
 }
 
-impl<N: Nodes> Cursor<N> {
+impl<N: NodeStore> Cursor<N> {
     /// At the first item of the root.
     pub(crate) fn new(nodes: N, root: Arc<Node>, direction: Direction) -> Self {
         let mut cursor = Cursor { nodes, direction, path: Vec::new() };
@@ -65,12 +65,12 @@ impl<N: Nodes> Cursor<N> {
     }
 
     /// The node of the item and its position there. `None` at the end.
-    pub(crate) fn place(&self) -> Option<(&Arc<Node>, usize)> {
+    pub(crate) fn position(&self) -> Option<(&Arc<Node>, usize)> {
         self.path.last().map(|(node, at)| (node, *at))
     }
 
     /// Skips the rest of the node of the item.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn skip_node(&mut self) {
         self.path.pop();
         self.step();
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use permazen_kv::{Direction, KeySpan};
 
 use super::cursor::Cursor;
-use super::nodes::Nodes;
+use super::nodes::NodeStore;
 use crate::error::Result;
 use crate::node::items::Payload;
 use crate::node::view::Node;
@@ -54,7 +54,7 @@ pub(crate) struct Diff<N> {
     done: bool,
 }
 
-impl<N: Nodes + Clone> Diff<N> {
+impl<N: NodeStore + Clone> Diff<N> {
     pub(crate) fn new(
         nodes: &N,
         (old, new): (&Arc<Node>, &Arc<Node>),
@@ -148,7 +148,8 @@ impl<N: Nodes + Clone> Diff<N> {
         if self.direction == Direction::Reverse {
             return false;
         }
-        if let (Some((old, old_at)), Some((new, new_at))) = (self.old.place(), self.new.place())
+        if let (Some((old, old_at)), Some((new, new_at))) =
+            (self.old.position(), self.new.position())
             && old.level() == 0
             && new.level() == 0
         {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::boundaries::Boundaries;
 use super::level::{LevelCursor, LevelWriter};
-use super::nodes::{NewNode, Nodes, child, root};
+use super::nodes::{NewNode, NodeStore, child, root};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::node::items::{Items, Payload};
@@ -16,14 +16,14 @@ use crate::node::view::{Node, SplitKey};
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
     /// The ranges to remove, by ascending keys. They do not overlap.
-    pub(crate) drops: Vec<Drop>,
+    pub(crate) drops: Vec<RemovedRange>,
     /// The items to put, by ascending keys. They stay, even in a range to remove.
     pub(crate) puts: Items,
 }
 
 /// A range of keys whose items are removed.
 #[derive(Debug)]
-pub(crate) struct Drop {
+pub(crate) struct RemovedRange {
     pub(crate) from: Vec<u8>,
     pub(crate) to: End,
 }
@@ -36,7 +36,7 @@ pub(crate) enum End {
     Unbounded,
 }
 
-impl Drop {
+impl RemovedRange {
     fn begins_after(&self, key: SplitKey<'_>) -> bool {
         key.cmp_key(&self.from).is_lt()
     }
@@ -80,7 +80,7 @@ impl Edited {
 ///
 /// # Errors
 /// If a node cannot be loaded, or is damaged.
-pub(crate) fn edit<N: Nodes, B: Boundaries>(
+pub(crate) fn edit<N: NodeStore, B: Boundaries>(
     nodes: &N,
     boundaries: &B,
     digest: &Digest,
@@ -119,7 +119,7 @@ pub(crate) fn edit<N: Nodes, B: Boundaries>(
 }
 
 /// A root with one item is replaced by its child.
-fn lower<N: Nodes>(nodes: &N, mut root: Digest, mut new: Vec<NewNode>) -> Result<Edited> {
+fn lower<N: NodeStore>(nodes: &N, mut root: Digest, mut new: Vec<NewNode>) -> Result<Edited> {
     let made: HashMap<Digest, usize> =
         new.iter().enumerate().map(|(at, node)| (node.digest, at)).collect();
     let mut gone = Vec::new();
@@ -155,20 +155,20 @@ struct LevelEdit<'e, N, B> {
     drop: usize,
     put: usize,
     /// The old nodes that are removed, as changes of the level above.
-    drops: Vec<Drop>,
+    drops: Vec<RemovedRange>,
     /// The last keys of the first and the last old node that were removed since the writer met the
     /// boundaries of the old level.
     run: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A part of a node with its changes.
-enum Part {
+enum Segment {
     /// Items that stay.
     Old(Range<usize>),
     Put(usize),
 }
 
-impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
+impl<'e, N: NodeStore, B: Boundaries> LevelEdit<'e, N, B> {
     fn new(nodes: &'e N, root: &Arc<Node>, level: u8, boundaries: &'e B, edits: &'e Edits) -> Self {
         LevelEdit {
             cursor: LevelCursor::new(nodes, root, level),
@@ -197,7 +197,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
             if !changes && self.writer.is_aligned() {
                 // The node stays. The removed range before it ends before this node.
                 if let Some((from, _)) = self.run.take() {
-                    self.drops.push(Drop { from, to: End::Excluded(last.to_vec()) });
+                    self.drops.push(RemovedRange { from, to: End::Excluded(last.to_vec()) });
                 }
             } else {
                 self.write(&node, parts);
@@ -230,7 +230,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 End::Unbounded => {
                     self.put_rest();
                     if let Some((from, _)) = self.run.take() {
-                        self.drops.push(Drop { from, to: End::Unbounded });
+                        self.drops.push(RemovedRange { from, to: End::Unbounded });
                     }
                     Ok(None)
                 }
@@ -248,7 +248,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
 
     fn end_run(&mut self) {
         if let Some((from, to)) = self.run.take() {
-            self.drops.push(Drop { from, to: End::Included(to) });
+            self.drops.push(RemovedRange { from, to: End::Included(to) });
         }
     }
 
@@ -264,7 +264,7 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
     }
 
     /// The items of a node with its changes, and whether there are changes.
-    fn merged(&mut self, node: &Node, is_last: bool) -> (Vec<Part>, bool) {
+    fn merged(&mut self, node: &Node, is_last: bool) -> (Vec<Segment>, bool) {
         let Edits { drops, puts } = self.edits;
         let mut parts = Vec::new();
         let mut changes = false;
@@ -277,11 +277,11 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 self.drop += 1;
             }
             while self.put < puts.len() && key.cmp_key(puts.key(self.put)).is_gt() {
-                parts.push(Part::Put(self.put));
+                parts.push(Segment::Put(self.put));
                 (self.put, changes) = (self.put + 1, true);
             }
             if self.put < puts.len() && key.cmp_key(puts.key(self.put)).is_eq() {
-                parts.push(Part::Put(self.put));
+                parts.push(Segment::Put(self.put));
                 changes |= puts.payload(self.put) != node.payload(at);
                 (self.put, at) = (self.put + 1, at + 1);
                 continue;
@@ -295,27 +295,28 @@ impl<'e, N: Nodes, B: Boundaries> LevelEdit<'e, N, B> {
                 Some(next) => node.search_from(at + 1, next),
                 None => node.len(),
             };
-            parts.push(Part::Old(at..to));
+            parts.push(Segment::Old(at..to));
             at = to;
         }
         // A range that continues after the node removes the node from the level above.
-        let goes_on = |drop: &Drop, last| !drop.begins_after(last) && !drop.ends_at(last);
+        let keep_going =
+            |drop: &RemovedRange, last| !drop.begins_after(last) && !drop.ends_at(last);
         let drop = drops.get(self.drop);
-        changes |= drop.zip(node.last_key()).is_some_and(|(drop, last)| goes_on(drop, last));
+        changes |= drop.zip(node.last_key()).is_some_and(|(drop, last)| keep_going(drop, last));
         if is_last {
             changes |= self.put < puts.len();
-            parts.extend((self.put..puts.len()).map(Part::Put));
+            parts.extend((self.put..puts.len()).map(Segment::Put));
             self.put = puts.len();
         }
         (parts, changes)
     }
 
-    fn write(&mut self, node: &Node, parts: Vec<Part>) {
+    fn write(&mut self, node: &Node, parts: Vec<Segment>) {
         let puts = &self.edits.puts;
         for part in parts {
             match part {
-                Part::Old(range) => self.writer.push_old(node, range),
-                Part::Put(at) => self.writer.push(puts.key(at), puts.payload(at)),
+                Segment::Old(range) => self.writer.push_old(node, range),
+                Segment::Put(at) => self.writer.push(puts.key(at), puts.payload(at)),
             }
         }
     }

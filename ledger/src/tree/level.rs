@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::boundaries::{Boundaries, Group};
-use super::nodes::{NewNode, Nodes, child};
+use super::nodes::{NewNode, NodeStore, child};
 use crate::digest::Kind;
 use crate::error::Result;
 use crate::node::items::{Child, Items, Payload};
@@ -21,7 +21,7 @@ pub(crate) struct LevelCursor<'n, N> {
     above: Vec<(Arc<Node>, usize)>,
 }
 
-impl<'n, N: Nodes> LevelCursor<'n, N> {
+impl<'n, N: NodeStore> LevelCursor<'n, N> {
     /// Starts before the first node of a level.
     pub(crate) fn new(nodes: &'n N, root: &Arc<Node>, level: u8) -> Self {
         LevelCursor { nodes, level, root: Arc::clone(root), above: Vec::new() }

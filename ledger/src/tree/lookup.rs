@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::nodes::{Nodes, child};
+use super::nodes::{NodeStore, child};
 use crate::error::Result;
 use crate::node::view::Node;
 
 /// The leaf with an entry, and its position there. Loads one node of each level.
-pub(crate) fn find<N: Nodes>(
+pub(crate) fn find<N: NodeStore>(
     nodes: &N,
     root: &Arc<Node>,
     key: &[u8],
@@ -26,7 +26,7 @@ pub(crate) fn find<N: Nodes>(
 }
 
 /// How many entries have a key below this one. Loads one node of each level.
-pub(crate) fn count_below<N: Nodes>(nodes: &N, root: &Arc<Node>, key: &[u8]) -> Result<u64> {
+pub(crate) fn count_below<N: NodeStore>(nodes: &N, root: &Arc<Node>, key: &[u8]) -> Result<u64> {
     let mut node = Arc::clone(root);
     let mut count = 0;
     loop {

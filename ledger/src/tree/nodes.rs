@@ -9,7 +9,7 @@ use crate::error::{LedgerError, Result};
 use crate::node::view::Node;
 
 /// Loads the nodes of trees.
-pub(crate) trait Nodes {
+pub(crate) trait NodeStore {
     /// The node with this digest, which is not the empty one.
     fn load(&self, digest: &Digest) -> Result<Arc<Node>>;
 
@@ -19,7 +19,7 @@ pub(crate) trait Nodes {
     }
 }
 
-impl<N: Nodes + ?Sized> Nodes for &N {
+impl<N: NodeStore + ?Sized> NodeStore for &N {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         N::load(self, digest)
     }
@@ -42,7 +42,7 @@ pub(crate) struct NewNode {
 ///
 /// # Errors
 /// If it cannot be loaded, or cannot be a root.
-pub(crate) fn root<N: Nodes>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
+pub(crate) fn root<N: NodeStore>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
     let (empty, node) = Node::empty();
     if digest == empty {
         return Ok(Arc::clone(node));
@@ -60,7 +60,7 @@ pub(crate) fn root<N: Nodes>(nodes: &N, digest: &Digest) -> Result<Arc<Node>> {
 ///
 /// # Errors
 /// If it cannot be loaded, or is not what the parent says.
-pub(crate) fn child<N: Nodes>(nodes: &N, parent: &Node, at: usize) -> Result<Arc<Node>> {
+pub(crate) fn child<N: NodeStore>(nodes: &N, parent: &Node, at: usize) -> Result<Arc<Node>> {
     let Some(named) = parent.child(at) else {
         let digest = Kind::Node.digest(parent.as_bytes());
         let expected = format!("a child {at}");

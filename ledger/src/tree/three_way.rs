@@ -5,7 +5,7 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::diff::{Diff, Difference, Stored};
-use super::nodes::Nodes;
+use super::nodes::NodeStore;
 use crate::error::Result;
 use crate::node::view::Node;
 
@@ -28,7 +28,7 @@ pub(crate) struct ThreeWayDiff<N> {
     next: (Option<Difference>, Option<Difference>),
 }
 
-impl<N: Nodes + Clone> ThreeWayDiff<N> {
+impl<N: NodeStore + Clone> ThreeWayDiff<N> {
     pub(crate) fn new(
         nodes: &N,
         base: &Arc<Node>,

@@ -54,7 +54,7 @@ impl After {
 
 /// A visit of an index piece: its digest and length, its level, whether it is a top piece, and what
 /// follows it, if that is known.
-type Place = (Digest, u64, u8, bool, Option<After>);
+type IndexVisit = (Digest, u64, u8, bool, Option<After>);
 
 /// Compares cuts with the rule. Remembers its visits of index pieces, about 100 bytes for each.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct CutCheck {
     /// `None` if cuts are not compared.
     rule: Option<(Gear, BoundaryHash)>,
     /// For each visit what follows the part before it. `None` if that is not known.
-    known: HashMap<Place, Option<After>>,
+    known: HashMap<IndexVisit, Option<After>>,
 }
 
 impl CutCheck {
@@ -99,15 +99,15 @@ impl CutCheck {
         from: &Digest,
         after: Option<After>,
     ) -> Result<Option<After>> {
-        let place = (part.digest, part.len, level, is_top, after);
-        if let Some(known) = self.known.get(&place) {
+        let visit = (part.digest, part.len, level, is_top, after);
+        if let Some(known) = self.known.get(&visit) {
             return Ok(*known);
         }
         let before = match parts.index(part, level, from, is_top)? {
             Some(index) => self.below(parts, &index, part, after)?,
             None => None,
         };
-        self.known.insert(place, before);
+        self.known.insert(visit, before);
         Ok(before)
     }
 
@@ -164,14 +164,14 @@ impl CutCheck {
 }
 
 /// What the rule says of a single piece, whatever is before and after it.
-pub(crate) struct Alone {
+pub(crate) struct PieceCutRule {
     gear: Gear,
     hash: BoundaryHash,
 }
 
-impl Alone {
+impl PieceCutRule {
     pub(crate) fn new(secret: &Secret) -> Self {
-        Alone { gear: secret.gear(), hash: secret.boundary_hash() }
+        PieceCutRule { gear: secret.gear(), hash: secret.boundary_hash() }
     }
 
     /// Whether the rule can make such an index piece. `is_last` if the value ends with it.

@@ -8,7 +8,7 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 
 /// Loads the pieces of values.
-pub(crate) trait Pieces {
+pub(crate) trait PieceStore {
     /// The bytes of a piece. The caller compares them with the digest.
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes>;
 
@@ -18,7 +18,7 @@ pub(crate) trait Pieces {
     }
 }
 
-impl<P: Pieces + ?Sized> Pieces for &P {
+impl<P: PieceStore + ?Sized> PieceStore for &P {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         P::piece(self, kind, digest)
     }
@@ -28,7 +28,7 @@ impl<P: Pieces + ?Sized> Pieces for &P {
     }
 }
 
-impl<P: Pieces + ?Sized> Pieces for std::sync::Arc<P> {
+impl<P: PieceStore + ?Sized> PieceStore for std::sync::Arc<P> {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         P::piece(self, kind, digest)
     }
@@ -49,7 +49,7 @@ pub(crate) struct ValueReader<P> {
     first: Option<(Part, u64)>,
 }
 
-impl<P: Pieces> ValueReader<P> {
+impl<P: PieceStore> ValueReader<P> {
     /// At this position, which may be the end or after it.
     ///
     /// # Errors

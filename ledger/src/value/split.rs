@@ -35,7 +35,7 @@ pub(super) fn cut(gear: &Gear, bytes: &[u8]) -> usize {
 
 /// A piece of a value.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece {
+pub(crate) struct NewPiece {
     pub(crate) kind: Kind,
     pub(crate) part: Part,
     pub(crate) bytes: Bytes,
@@ -74,7 +74,7 @@ impl Splitter {
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
-        to: &mut dyn FnMut(Piece) -> Result<()>,
+        to: &mut dyn FnMut(NewPiece) -> Result<()>,
     ) -> Result<()> {
         self.len += bytes.len() as u64;
         if self.len > MAX_VALUE_LEN {
@@ -97,7 +97,10 @@ impl Splitter {
     ///
     /// # Errors
     /// Those of `to`, and if the value has no bytes.
-    pub(crate) fn finish(mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<Reference> {
+    pub(crate) fn finish(
+        mut self,
+        to: &mut dyn FnMut(NewPiece) -> Result<()>,
+    ) -> Result<Reference> {
         while !self.buffer.is_empty() {
             self.chunk(to)?;
         }
@@ -114,7 +117,7 @@ impl Splitter {
             let writer = &mut self.indexes[level];
             if let Some((part, bytes)) = writer.end() {
                 let made = writer.made;
-                to(Piece { kind: Kind::Index, part, bytes })?;
+                to(NewPiece { kind: Kind::Index, part, bytes })?;
                 if made > 1 {
                     self.list(level + 1, part, to)?;
                 }
@@ -135,11 +138,11 @@ impl Splitter {
     }
 
     /// Cuts the next chunk off the buffer.
-    fn chunk(&mut self, to: &mut dyn FnMut(Piece) -> Result<()>) -> Result<()> {
+    fn chunk(&mut self, to: &mut dyn FnMut(NewPiece) -> Result<()>) -> Result<()> {
         let len = cut(&self.gear, &self.buffer);
         let bytes = self.buffer.split_to(len).freeze();
         let part = Part { len: len as u64, digest: Kind::Chunk.digest(&bytes) };
-        to(Piece { kind: Kind::Chunk, part, bytes })?;
+        to(NewPiece { kind: Kind::Chunk, part, bytes })?;
         self.chunks += 1;
         self.last_chunk = Some(part);
         self.list(0, part, to)
@@ -150,7 +153,7 @@ impl Splitter {
         &mut self,
         mut level: usize,
         mut part: Part,
-        to: &mut dyn FnMut(Piece) -> Result<()>,
+        to: &mut dyn FnMut(NewPiece) -> Result<()>,
     ) -> Result<()> {
         loop {
             if self.indexes.len() == level {
@@ -161,7 +164,7 @@ impl Splitter {
             let Some((made, bytes)) = self.indexes[level].push(&self.hash, part) else {
                 return Ok(());
             };
-            to(Piece { kind: Kind::Index, part: made, bytes })?;
+            to(NewPiece { kind: Kind::Index, part: made, bytes })?;
             (level, part) = (level + 1, made);
         }
     }

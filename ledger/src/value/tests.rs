@@ -9,9 +9,9 @@ use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
-use super::read::{Pieces, ValueReader};
+use super::read::{PieceStore, ValueReader};
 use super::reference::{MAX_CHUNK, MIN_CHUNK, Reference};
-use super::split::{Piece, Splitter};
+use super::split::{NewPiece, Splitter};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::secret::Secret;
@@ -22,7 +22,7 @@ struct Store {
     loads: RefCell<usize>,
 }
 
-impl Pieces for Store {
+impl PieceStore for Store {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         *self.loads.borrow_mut() += 1;
         let missing = || LedgerError::missing(kind, digest);
@@ -33,7 +33,7 @@ impl Pieces for Store {
 /// Puts a value in portions of this length.
 fn put(store: &mut Store, value: &[u8], portion: usize) -> Reference {
     let mut splitter = Splitter::new(&Secret::new([5; 32]));
-    let mut add = |piece: Piece| {
+    let mut add = |piece: NewPiece| {
         store.pieces.insert((piece.kind, piece.part.digest), piece.bytes);
         Ok(())
     };

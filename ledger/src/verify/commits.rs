@@ -12,14 +12,14 @@ use crate::rows::page::Head;
 use crate::rows::retention::Pruned;
 
 /// The facts of a commit that are needed.
-struct Facts {
+struct CommitFacts {
     time: CommitTime,
     generation: u64,
     roots: (Digest, Option<Digest>),
     parents: [Option<CommitId>; 2],
 }
 
-impl Facts {
+impl CommitFacts {
     fn is_merge(&self) -> Option<[CommitId; 2]> {
         Some([self.parents[0]?, self.parents[1]?])
     }
@@ -38,14 +38,14 @@ impl<'g> Children<'g> {
 
 /// A search through commits, in one direction.
 #[derive(Default)]
-struct Search {
+struct CommitSearch {
     ahead: Vec<CommitId>,
     seen: BTreeSet<CommitId>,
 }
 
-impl Search {
+impl CommitSearch {
     fn from(id: &CommitId) -> Self {
-        Search { ahead: vec![*id], seen: BTreeSet::new() }
+        CommitSearch { ahead: vec![*id], seen: BTreeSet::new() }
     }
 
     fn next(&mut self) -> Option<CommitId> {
@@ -72,7 +72,7 @@ impl Search {
 pub(super) struct Graph {
     page: u64,
     /// `None` for a row that cannot be read.
-    commits: BTreeMap<CommitId, Option<Facts>>,
+    commits: BTreeMap<CommitId, Option<CommitFacts>>,
     merges: BTreeSet<([CommitId; 2], CommitId)>,
     /// The parents that were removed.
     pruned: BTreeMap<CommitId, Pruned>,
@@ -97,7 +97,7 @@ impl Graph {
     }
 
     pub(super) fn add_commit(&mut self, id: CommitId, commit: Option<&Commit>) {
-        let facts = commit.map(|commit| Facts {
+        let facts = commit.map(|commit| CommitFacts {
             time: commit.time,
             generation: commit.generation,
             roots: (commit.root, commit.conflicts),
@@ -159,7 +159,7 @@ impl Graph {
 
     /// The generation of a commit that can be read.
     pub(super) fn generation(&self, id: &CommitId) -> Option<u64> {
-        self.place(id).map(|(_, generation)| generation)
+        self.time_and_generation(id).map(|(_, generation)| generation)
     }
 
     /// The commits of a set that are parents of commits outside of it, each with one of these.
@@ -175,7 +175,7 @@ impl Graph {
     }
 
     /// Time and generation of a commit that can be read.
-    fn place(&self, id: &CommitId) -> Option<(CommitTime, u64)> {
+    fn time_and_generation(&self, id: &CommitId) -> Option<(CommitTime, u64)> {
         match id {
             &CommitId::FIRST => Some((CommitTime::default(), 0)),
             id => match self.commits.get(id) {
@@ -198,14 +198,17 @@ impl Graph {
 
     /// Whether a commit is an ancestor of another one. Searches from both ends at the same time,
     /// until one search ends: on an old branch with few commits, one of them ends soon.
-    fn leads_to(&self, ancestor: &CommitId, commit: &CommitId, children: &Children<'_>) -> bool {
-        let (Some((_, least)), Some((_, most))) = (self.place(ancestor), self.place(commit)) else {
+    fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId, children: &Children<'_>) -> bool {
+        let (Some((_, least)), Some((_, most))) =
+            (self.time_and_generation(ancestor), self.time_and_generation(commit))
+        else {
             return false;
         };
         // An ancestor has a smaller generation.
-        let is_between =
-            |id: &CommitId| self.place(id).is_some_and(|(_, at)| least < at && at < most);
-        let (mut below, mut above) = (Search::from(commit), Search::from(ancestor));
+        let is_between = |id: &CommitId| {
+            self.time_and_generation(id).is_some_and(|(_, at)| least < at && at < most)
+        };
+        let (mut below, mut above) = (CommitSearch::from(commit), CommitSearch::from(ancestor));
         loop {
             let Some(id) = below.next() else { return false };
             if let Some(Some(facts)) = self.commits.get(&id) {
@@ -274,7 +277,7 @@ impl Graph {
     fn check_commit(
         &self,
         id: &CommitId,
-        facts: &Facts,
+        facts: &CommitFacts,
         children: &Children<'_>,
         report: &mut Verification,
     ) {
@@ -293,16 +296,17 @@ impl Graph {
                 report.add(self.page, &merge_key(&parents, id), expected, "no row");
             }
             for [ancestor, parent] in [parents, [parents[1], parents[0]]] {
-                if self.leads_to(&ancestor, &parent, children) {
+                if self.is_ancestor(&ancestor, &parent, children) {
                     let found = format!("parent {ancestor}, which leads to parent {parent}");
                     report.add(self.page, &row, "parents of which none leads to the other", found);
                 }
             }
         }
-        let places: Option<Vec<_>> = parents.map(|parent| self.place(parent)).collect();
+        let places: Option<Vec<_>> =
+            parents.map(|parent| self.time_and_generation(parent)).collect();
         let Some(places) = places else { return };
-        let time = places.iter().map(|place| place.0).max().unwrap_or_default();
-        let generation = places.iter().map(|place| place.1).max().unwrap_or_default();
+        let time = places.iter().map(|of| of.0).max().unwrap_or_default();
+        let generation = places.iter().map(|of| of.1).max().unwrap_or_default();
         let generation = generation.saturating_add(1);
         if facts.generation != generation {
             let (expected, found) = (format!("generation {generation}"), facts.generation);
@@ -326,7 +330,7 @@ impl Graph {
             report.add(self.page, row, "a commit with a row", format!("commit {}", head.id));
             return;
         }
-        if let Some((time, _)) = self.place(&head.id)
+        if let Some((time, _)) = self.time_and_generation(&head.id)
             && time != head.time
         {
             let expected = format!("time {time}, of its commit");
@@ -345,7 +349,8 @@ impl Graph {
             return;
         }
         // One walk finds all ancestors of heads; only heads among them are searched further.
-        let generation = |id: &CommitId| self.place(id).map_or(0, |(_, generation)| generation);
+        let generation =
+            |id: &CommitId| self.time_and_generation(id).map_or(0, |(_, generation)| generation);
         let least = heads.iter().map(|(_, _, head)| generation(&head.id)).min().unwrap_or(0);
         let mut ahead: Vec<CommitId> = heads.iter().map(|(_, _, head)| head.id).collect();
         let mut below = BTreeSet::new();
@@ -360,7 +365,7 @@ impl Graph {
         for (row, _, head) in heads.iter().filter(|(_, _, head)| self.has(&head.id)) {
             let others = || heads.iter().map(|(_, _, other)| other.id).filter(|id| *id != head.id);
             let is_below = |other: &CommitId| {
-                head.id == CommitId::FIRST || self.leads_to(&head.id, other, children)
+                head.id == CommitId::FIRST || self.is_ancestor(&head.id, other, children)
             };
             if (below.contains(&head.id) || head.id == CommitId::FIRST)
                 && let Some(other) = others().find(is_below)
@@ -389,7 +394,7 @@ mod tests {
         if let [first, second] = parents[..] {
             graph.add_merge([first, second], id);
         }
-        let facts = Facts {
+        let facts = CommitFacts {
             time: CommitTime(time),
             generation,
             roots: (Digest([0; 32]), None),

@@ -7,7 +7,7 @@ use permazen_kv::{Direction, KeySpan, KvRead};
 use super::commits::Graph;
 use super::marks::Marks;
 use super::numbers::Numbers;
-use super::pieces::Pieces;
+use super::pieces::PieceChecker;
 use super::references::CheckReferences;
 use super::report::Verification;
 use super::statuses::Statuses;
@@ -20,8 +20,8 @@ use crate::node::view::Node;
 use crate::page::shared::Shared;
 use crate::rows::counts::Counts;
 use crate::rows::inspect::{
-    COUNTS_KEY, KEEPS_KEY, PARAMETERS_KEY, PageRow, Part, PieceRow, commit_key, heads_key,
-    page_row, piece_key, resets_key,
+    COUNTS_KEY, DecodedPageRow, KEEP_VERSION_KEY, PARAMETERS_KEY, PieceRow, RowRange, commit_key,
+    heads_key, page_row, piece_key, resets_key,
 };
 use crate::rows::inspect_repository::is_lease;
 use crate::rows::page::{MAIN, Rows};
@@ -58,7 +58,8 @@ pub(super) fn check(
     let parameters = report.readable(at, "the parameters of the page", rows.parameters(host))?;
     // An eviction that was not completed leaves the flag in a database of its own. The next process
     // that opens the page removes it.
-    let is_half_evicted = || Ok::<_, LedgerError>(rows.is_separate() && rows.is_going(host)?);
+    let is_half_evicted =
+        || Ok::<_, LedgerError>(rows.is_separate() && rows.is_marked_deleted(host)?);
     if let Some(None) = parameters
         && !is_half_evicted()?
     {
@@ -78,7 +79,7 @@ pub(super) fn check(
     let secret = parameters.flatten().map(|parameters| parameters.secret);
     // A damaged row is reported by the check of all rows.
     let is_attached = rows.remote(host).is_ok_and(|remote| remote == Remote::Attached);
-    let mut trees = Trees::new(Pieces::new(host, rows, report), secret.as_ref(), is_attached);
+    let mut trees = Trees::new(PieceChecker::new(host, rows, report), secret.as_ref(), is_attached);
     for (commit, root) in graph.roots() {
         trees.check(commit, &root)?;
     }
@@ -99,11 +100,11 @@ pub(super) fn check(
 fn visit(
     host: &dyn KvRead,
     rows: &Rows,
-    part: Part,
+    range: RowRange,
     mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let prefix = rows.all().0.len();
-    let (min, max) = rows.part(part);
+    let (min, max) = rows.row_range(range);
     for pair in host.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
         let (key, row) = pair?;
         each(key.get(prefix..).unwrap_or_default(), &row)?;
@@ -120,7 +121,7 @@ fn check_small(
     report: &mut Verification,
 ) -> Result<(Graph, HashSet<Digest>, u64)> {
     let page = rows.page;
-    let (mut graph, mut keeps, mut reference_rows) = (Graph::new(page), 0, 0);
+    let (mut graph, mut keep_version, mut reference_rows) = (Graph::new(page), 0, 0);
     let mut statuses = Statuses::default();
     let (mut expiring, mut pins, mut streamed) = (Vec::new(), Vec::new(), HashSet::new());
     let (mut marks, mut has_main) = (Marks::new(counts), false);
@@ -131,9 +132,9 @@ fn check_small(
             return Ok(());
         }
         match page_row(page, key, row) {
-            Ok(PageRow::Head { branch, head }) => graph.add_head(key, branch, head),
-            Ok(PageRow::Merge { parents, merge }) => graph.add_merge(parents, merge),
-            Ok(PageRow::Commit { id, bytes, pieces }) => {
+            Ok(DecodedPageRow::Head { branch, head }) => graph.add_head(key, branch, head),
+            Ok(DecodedPageRow::Merge { parents, merge }) => graph.add_merge(parents, merge),
+            Ok(DecodedPageRow::Commit { id, bytes, pieces }) => {
                 let read = Commit::checked(page, &id, bytes);
                 let commit = report.readable((page, key), "a commit with this ID", read)?;
                 graph.add_commit(id, commit.as_ref());
@@ -144,11 +145,11 @@ fn check_small(
                     report.add(page, key, expected, pieces.to_string());
                 }
             }
-            Ok(PageRow::Tag { commit }) => graph.add_tag(key, commit),
-            Ok(PageRow::Keeps(count)) => keeps = count,
-            Ok(PageRow::Pruned { id, pruned }) => graph.add_pruned(id, pruned),
-            Ok(PageRow::Expiring { id }) => expiring.push((key.to_vec(), id)),
-            Ok(PageRow::Life(life)) => {
+            Ok(DecodedPageRow::Tag { commit }) => graph.add_tag(key, commit),
+            Ok(DecodedPageRow::KeepVersion(count)) => keep_version = count,
+            Ok(DecodedPageRow::Pruned { id, pruned }) => graph.add_pruned(id, pruned),
+            Ok(DecodedPageRow::Expiring { id }) => expiring.push((key.to_vec(), id)),
+            Ok(DecodedPageRow::FirstOpened(life)) => {
                 if let Some(device) = device.filter(|device| device[..16] == life[..16])
                     && life > device
                 {
@@ -156,40 +157,40 @@ fn check_small(
                     report.add(page, key, expected, format!("{life:02x?}"));
                 }
             }
-            Ok(PageRow::Hold(Hold::Pin(pin))) => pins.push((key.to_vec(), pin)),
-            Ok(PageRow::Hold(Hold::Stream(_, StreamState::Attached { round, .. }))) => {
+            Ok(DecodedPageRow::Hold(Hold::Pin(pin))) => pins.push((key.to_vec(), pin)),
+            Ok(DecodedPageRow::Hold(Hold::Stream(_, StreamState::Attached { round, .. }))) => {
                 check_round(round, key, counts, report, page);
             }
-            Ok(PageRow::Streamed(row)) => {
+            Ok(DecodedPageRow::Streamed(row)) => {
                 if streamed.insert(row.digest) && rows.inspect_piece(host, &row.digest)?.is_none() {
                     report.add(page, key, "a piece with a row", format!("piece {}", row.digest));
                 }
             }
-            Ok(PageRow::Unsynced { id, generation }) => {
+            Ok(DecodedPageRow::Unsynced { id, generation }) => {
                 statuses.unsynced.push((key.to_vec(), id, generation));
             }
-            Ok(PageRow::Local { digest }) => {
+            Ok(DecodedPageRow::Local { digest }) => {
                 statuses.local += 1;
                 statuses.first_local.get_or_insert_with(|| key.to_vec());
                 if rows.inspect_piece(host, &digest)?.is_none() {
                     report.add(page, key, "a piece with a row", format!("piece {digest}"));
                 }
             }
-            Ok(PageRow::Reference(_)) => reference_rows += 1,
-            Ok(PageRow::Marks { round, part, bytes }) => {
+            Ok(DecodedPageRow::Reference(_)) => reference_rows += 1,
+            Ok(DecodedPageRow::Marks { round, part, bytes }) => {
                 check_round(round, key, counts, report, page);
                 marks.add((page, key), (round, part, bytes), report);
             }
             // Pieces do not lie here, and the other rows were read before or need no further check.
             Ok(
-                PageRow::Hold(Hold::Stream(..))
-                | PageRow::Piece { .. }
-                | PageRow::Resets
-                | PageRow::Suspect { .. }
-                | PageRow::Note
-                | PageRow::Remote
-                | PageRow::Parameters
-                | PageRow::Counts,
+                DecodedPageRow::Hold(Hold::Stream(..))
+                | DecodedPageRow::Piece { .. }
+                | DecodedPageRow::Resets
+                | DecodedPageRow::Suspect { .. }
+                | DecodedPageRow::Note
+                | DecodedPageRow::Remote
+                | DecodedPageRow::Parameters
+                | DecodedPageRow::Counts,
             ) => {}
             Err(wrong) => {
                 // A damaged row of a commit is reported here, and not again as missing by its
@@ -202,8 +203,8 @@ fn check_small(
         }
         Ok(())
     };
-    visit(host, rows, Part::BeforePieces, &mut each)?;
-    visit(host, rows, Part::AfterPieces, &mut each)?;
+    visit(host, rows, RowRange::BeforePieces, &mut each)?;
+    visit(host, rows, RowRange::AfterPieces, &mut each)?;
     marks.check(page, report);
     if !has_main {
         let expected = "a head of the branch main, which was never removed";
@@ -211,9 +212,9 @@ fn check_small(
     }
     statuses.check((host, rows), &graph, counts, report)?;
     let least = graph.kept(MAIN);
-    if keeps < least {
+    if keep_version < least {
         let expected = format!("{least} or more, for as many branches and tags");
-        report.add(page, &KEEPS_KEY, expected, keeps.to_string());
+        report.add(page, &KEEP_VERSION_KEY, expected, keep_version.to_string());
     }
     for (key, id) in expiring.iter().filter(|(_, id)| !graph.has(id)) {
         report.add(page, key, "a commit with a row", format!("commit {id}"));
@@ -253,18 +254,18 @@ fn commit_of(key: &[u8]) -> Option<CommitId> {
 /// Checks each row of a piece, and all unreachable pieces.
 fn check_pieces(
     host: &dyn KvRead,
-    pieces: Pieces<'_>,
+    pieces: PieceChecker<'_>,
     counts: Option<&Counts>,
     streamed: &HashSet<Digest>,
     references: &mut CheckReferences<'_>,
 ) -> Result<()> {
-    let Pieces { rows, report, reached, needed, .. } = pieces;
+    let PieceChecker { rows, report, reached, needed, .. } = pieces;
     let page = rows.page;
     let (mut numbers, mut count) = (Numbers::default(), 0_u64);
-    visit(host, rows, Part::Pieces, |key, row| {
+    visit(host, rows, RowRange::Pieces, |key, row| {
         count += 1;
         let (digest, piece) = match page_row(page, key, row) {
-            Ok(PageRow::Piece { digest, piece }) => (digest, piece),
+            Ok(DecodedPageRow::Piece { digest, piece }) => (digest, piece),
             // Other rows do not lie here.
             Ok(_) => return Ok(()),
             Err(wrong) => {

@@ -12,7 +12,7 @@ use crate::rows::inspect::piece_key;
 use crate::rows::page::Rows;
 
 /// The pieces of a page, in one transaction of the host.
-pub(super) struct Pieces<'h> {
+pub(super) struct PieceChecker<'h> {
     host: &'h dyn KvRead,
     pub(super) rows: &'h Rows,
     pub(super) report: &'h mut Verification,
@@ -23,14 +23,14 @@ pub(super) struct Pieces<'h> {
     said: HashSet<Digest>,
 }
 
-impl<'h> Pieces<'h> {
+impl<'h> PieceChecker<'h> {
     pub(super) fn new(
         host: &'h dyn KvRead,
         rows: &'h Rows,
         report: &'h mut Verification,
-    ) -> Pieces<'h> {
+    ) -> PieceChecker<'h> {
         let (reached, needed, said) = (HashSet::new(), HashSet::new(), HashSet::new());
-        Pieces { host, rows, report, reached, needed, said }
+        PieceChecker { host, rows, report, reached, needed, said }
     }
 
     /// Adds a finding about the row of a piece.

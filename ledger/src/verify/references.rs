@@ -23,14 +23,14 @@ pub(super) struct CheckReferences<'h> {
     /// How many of the expected rows were found.
     found: u64,
     /// The same for each commit and piece that refers to others.
-    of_source: HashMap<Source, i64>,
+    of_source: HashMap<ReferenceSource, i64>,
 }
 
 /// The first bytes of what refers to a piece, and whether it is a commit.
-type Source = ([u8; 8], bool);
+type ReferenceSource = ([u8; 8], bool);
 
-fn source(row: &ReferenceRow) -> Source {
-    let [start, ..] = row.from.0.as_chunks().0 else { return Source::default() };
+fn reference_source(row: &ReferenceRow) -> ReferenceSource {
+    let [start, ..] = row.from.0.as_chunks().0 else { return ReferenceSource::default() };
     (*start, row.kind == ReferenceKind::Commit)
 }
 
@@ -46,9 +46,9 @@ impl<'h> CheckReferences<'h> {
         match report.readable((page, &key), "a reference row", read)? {
             Some(true) => {
                 self.found += 1;
-                *self.of_source.entry(source(row)).or_default() += 1;
+                *self.of_source.entry(reference_source(row)).or_default() += 1;
             }
-            Some(false) if self.state == References::Kept => {
+            Some(false) if self.state == References::Complete => {
                 report.add(page, &key, "the reference row of what leads to a piece", "no row");
             }
             // A damaged row is reported already; while rows are built, a missing one may come
@@ -83,7 +83,7 @@ impl<'h> CheckReferences<'h> {
         if self.state == References::Off {
             return Ok(());
         }
-        if self.state == References::Kept
+        if self.state == References::Complete
             && !is_reached
             && !self.rows.is_needed(self.host, digest)?
             && !self.rows.is_suspect(self.host, digest).unwrap_or(true)
@@ -138,13 +138,15 @@ impl<'h> CheckReferences<'h> {
         // Only sources with more rows than were found are examined.
         let mut left = std::mem::take(&mut self.of_source);
         self.rows.visit_references(self.host, |row| {
-            *left.entry(source(&row)).or_default() -= 1;
+            *left.entry(reference_source(&row)).or_default() -= 1;
             Ok(())
         })?;
         left.retain(|_, left| *left < 0);
         let (mut other, mut known) = (Vec::new(), HashMap::new());
         self.rows.visit_references(self.host, |row| {
-            if left.contains_key(&source(&row)) && !self.is_right(&row, graph, &mut known)? {
+            if left.contains_key(&reference_source(&row))
+                && !self.is_right(&row, graph, &mut known)?
+            {
                 other.push(row);
             }
             Ok(())

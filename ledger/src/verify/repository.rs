@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::ids::PageId;
 use crate::repository::Repository;
 use crate::rows::inspect_repository::{
-    NEXT_PAGE_KEY, ONCE, RepositoryRow, by_name_key, by_number_key, repository_row,
+    DecodedRepositoryRow, NEXT_PAGE_KEY, ONCE, by_name_key, by_number_key, repository_row,
 };
 use crate::rows::page::Rows;
 use crate::rows::repository::{NO_PAGE, PageState, device};
@@ -72,11 +72,18 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
         for pair in host.scan(rest, Direction::Forward)? {
             let (key, row) = pair?;
             match repository_row(&key, &row) {
-                Ok(RepositoryRow::Format | RepositoryRow::Id | RepositoryRow::Device) => {}
+                Ok(
+                    DecodedRepositoryRow::Format
+                    | DecodedRepositoryRow::Id
+                    | DecodedRepositoryRow::Device,
+                ) => {}
                 // Leases of processes that have ended are no damage.
-                Ok(RepositoryRow::Lease) => {}
-                Ok(row @ (RepositoryRow::Closed(number) | RepositoryRow::Opened(number))) => {
-                    let is_closed = matches!(row, RepositoryRow::Closed(_));
+                Ok(DecodedRepositoryRow::Lease) => {}
+                Ok(
+                    row @ (DecodedRepositoryRow::Closed(number)
+                    | DecodedRepositoryRow::Opened(number)),
+                ) => {
+                    let is_closed = matches!(row, DecodedRepositoryRow::Closed(_));
                     if used.insert(number, is_closed).is_some_and(|other| other != is_closed) {
                         let expected = "a page that is closed, or open";
                         report.add(NO_PAGE, &key, expected, "rows 06 and 08");
@@ -85,11 +92,11 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                         report.add(NO_PAGE, &key, "a page that there is", format!("page {number}"));
                     }
                 }
-                Ok(RepositoryRow::NextPage(next)) => next_page = Some(next),
-                Ok(RepositoryRow::ByName { ledger, page, number }) => {
+                Ok(DecodedRepositoryRow::NextPage(next)) => next_page = Some(next),
+                Ok(DecodedRepositoryRow::ByName { ledger, page, number }) => {
                     by_name.insert((ledger, page), number);
                 }
-                Ok(RepositoryRow::ByNumber { number, row }) => {
+                Ok(DecodedRepositoryRow::ByNumber { number, row }) => {
                     by_number.insert(number, (row.ledger, row.id));
                     match row.state {
                         PageState::InUse => in_use.push(number),
@@ -99,7 +106,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
                         PageState::Deleting => {}
                     }
                 }
-                Ok(RepositoryRow::OfPage(number)) => {
+                Ok(DecodedRepositoryRow::OfPage(number)) => {
                     if places.is_separate() || !by_number.contains_key(&number) {
                         let found = format!("rows of page {number}, which is not here");
                         report.add(NO_PAGE, &key, "rows of pages that there are", found);
@@ -125,7 +132,7 @@ fn check_rows(host: &dyn KvRead, places: &Host, report: &mut Verification) -> Re
     check_names(&by_name, &by_number, report);
     // Not for pages with databases of their own, which get row 2b after row 08.
     for number in in_use.iter().filter(|_| !places.is_separate()) {
-        let was_opened = places.rows(*number).has_life(host)?;
+        let was_opened = places.rows(*number).was_opened(host)?;
         let is_used = used.contains_key(number);
         if was_opened != is_used {
             let expected = "rows 2b and 06 or 08 of a page that was opened, none of another";

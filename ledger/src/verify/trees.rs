@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use permazen_kv::Hex;
 
-use super::pieces::Pieces;
+use super::pieces::PieceChecker;
 use super::values::Values;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::tree::boundaries::{Boundaries, ByHash, Group};
 use crate::value::reference::Reference;
 
 /// The facts of a node that must match its references.
-struct Facts {
+struct NodeFacts {
     level: u8,
     entries: u64,
     items: usize,
@@ -32,18 +32,22 @@ struct Facts {
 
 /// Checks trees. Each node is loaded once, however many references it has.
 pub(super) struct Trees<'h> {
-    pub(super) pieces: Pieces<'h>,
+    pub(super) pieces: PieceChecker<'h>,
     /// `None` if the secret cannot be read: then cuts are not checked.
     boundaries: Option<ByHash>,
     /// The facts of each visited node. `None` if it cannot be read.
-    nodes: HashMap<Digest, Option<Facts>>,
+    nodes: HashMap<Digest, Option<NodeFacts>>,
     values: Values,
     /// The page is attached to a remote, so lazy values may be absent.
     is_attached: bool,
 }
 
 impl<'h> Trees<'h> {
-    pub(super) fn new(pieces: Pieces<'h>, secret: Option<&Secret>, is_attached: bool) -> Self {
+    pub(super) fn new(
+        pieces: PieceChecker<'h>,
+        secret: Option<&Secret>,
+        is_attached: bool,
+    ) -> Self {
         let boundaries = secret.map(ByHash::new);
         let (nodes, values) = (HashMap::new(), Values::new(secret));
         Trees { pieces, boundaries, nodes, values, is_attached }
@@ -104,9 +108,9 @@ impl<'h> Trees<'h> {
         self.pieces.report.readable(row, "the one encoding of a node", read)
     }
 
-    fn facts(&mut self, digest: &Digest, node: &Node) -> Result<Facts> {
+    fn facts(&mut self, digest: &Digest, node: &Node) -> Result<NodeFacts> {
         let is_cut = self.check_cuts(digest, node);
-        let mut facts = Facts {
+        let mut facts = NodeFacts {
             level: node.level(),
             entries: node.entries(),
             items: node.len(),
@@ -165,7 +169,7 @@ impl<'h> Trees<'h> {
         digest: &Digest,
         node: &Node,
         at: usize,
-        facts: &mut Facts,
+        facts: &mut NodeFacts,
     ) -> Result<()> {
         let Some(child) = node.child(at) else { return Ok(()) };
         let level = node.level().checked_sub(1);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::pieces::Pieces;
+use super::pieces::PieceChecker;
 use crate::digest::{Digest, Kind};
 use crate::error::Result;
 use crate::node::items::REFERENCE_LEN;
@@ -36,7 +36,7 @@ impl Values {
     /// Those of the host.
     pub(super) fn check(
         &mut self,
-        pieces: &mut Pieces<'_>,
+        pieces: &mut PieceChecker<'_>,
         leaf: &Digest,
         value: &Reference,
         is_needed: bool,
@@ -45,18 +45,18 @@ impl Values {
             return Ok(());
         }
         let cuts = if is_needed { &mut self.needed } else { &mut self.others };
-        cuts.check(&mut Found { pieces, is_needed }, value, leaf)
+        cuts.check(&mut ReportingParts { pieces, is_needed }, value, leaf)
     }
 }
 
 /// Supplies the pieces of a value, and reports defects.
-struct Found<'p, 'h> {
-    pieces: &'p mut Pieces<'h>,
+struct ReportingParts<'p, 'h> {
+    pieces: &'p mut PieceChecker<'h>,
     /// They must be stored.
     is_needed: bool,
 }
 
-impl Found<'_, '_> {
+impl ReportingParts<'_, '_> {
     /// The bytes of a piece. `None` if it is absent, which is a finding if it must be stored.
     fn load(&mut self, kind: Kind, digest: &Digest, from: &Digest) -> Result<Option<Bytes>> {
         match self.is_needed {
@@ -66,7 +66,7 @@ impl Found<'_, '_> {
     }
 }
 
-impl Parts for Found<'_, '_> {
+impl Parts for ReportingParts<'_, '_> {
     fn index(
         &mut self,
         part: &Part,

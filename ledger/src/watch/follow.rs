@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::commit::time::CommitTime;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::page::lookout::BranchHeads;
+use crate::page::head_poller::BranchHeads;
 use crate::page::shared::Shared;
 
 /// How many commits are read in one transaction of the host.

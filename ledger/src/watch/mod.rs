@@ -1,10 +1,10 @@
 //! Watches a branch and notifies of changes: `follow.rs` goes from commit to commit,
-//! `notification.rs` has the notifications, `subscription.rs` calls a function with them, `held.rs`
-//! keeps the pins of an idle watcher, `target.rs` is a notification in parts, `unanswered.rs`
-//! counts the notifications that a connection waits for.
+//! `notification.rs` has the notifications, `subscription.rs` calls a function with them,
+//! `idle_pins.rs` keeps the pins of an idle watcher, `target.rs` is a notification in parts,
+//! `unanswered.rs` counts the notifications that a connection waits for.
 
 pub(crate) mod follow;
-mod held;
+mod idle_pins;
 mod notification;
 pub(crate) mod subscription;
 mod target;
@@ -18,7 +18,7 @@ use permazen_kv::KeySpan;
 use permazen_kv::key::after_prefix;
 
 use self::follow::{Position, Step};
-use self::held::{Held, Kept};
+use self::idle_pins::{Idle, IdlePins};
 use self::notification::Pending;
 pub use self::notification::{NewValue, Notification, Part, Update};
 pub use self::subscription::Subscription;
@@ -30,10 +30,10 @@ use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::page::Page;
-use crate::page::lookout::{BranchHeads, Onlooker};
-use crate::page::protected::Protected;
+use crate::page::head_poller::{BranchHeads, HeadObserver};
+use crate::page::pinned_page::PinnedPage;
 use crate::page::shared::Shared;
-use crate::process::open_page::Holder;
+use crate::process::open_page::PinHolder;
 use crate::process::pins::Pin;
 use crate::store::branching::BranchingDatabase;
 
@@ -54,7 +54,7 @@ impl Page {
     /// # Errors
     /// If there is no such branch, the system gives no thread, or the host fails.
     pub fn watch(&self, branch: &str, prefix: &[u8]) -> Result<Watcher> {
-        let heads = self.shared.lookout.heads(branch)?;
+        let heads = self.shared.head_poller.heads(branch)?;
         let Some(position) = Position::first(&heads) else {
             return Err(LedgerError::no_branch(self.shared.page(), branch));
         };
@@ -64,7 +64,7 @@ impl Page {
     /// Sets how often the host is polled for commits of others while the page has watchers: every
     /// 100 ms unless set.
     pub fn set_watch_interval(&self, interval: Duration) {
-        self.shared.lookout.set_interval(interval);
+        self.shared.head_poller.set_interval(interval);
     }
 }
 
@@ -102,7 +102,7 @@ impl Page {
 pub struct Watcher {
     shared: Arc<Shared>,
     prefix: Vec<u8>,
-    news: Arc<News>,
+    signal: Arc<PollSignal>,
     position: Position,
     /// The commit of the last notification, and its root.
     last: (CommitId, Digest),
@@ -113,7 +113,7 @@ pub struct Watcher {
     /// The last commit is no longer kept, so differences cannot be computed.
     lost: bool,
     /// The pins while the watcher is idle.
-    held: Arc<Held>,
+    idle_pins: Arc<IdlePins>,
     failures: u32,
     of: Option<Connected>,
     /// A notification was returned, and is not handled yet.
@@ -130,7 +130,7 @@ pub(crate) struct Connected {
 }
 
 /// The pins of a watcher during a call of `next`.
-struct Asked {
+struct ActivePins {
     /// Pins the commit of the last notification.
     last: Pin,
     pending: Option<Target>,
@@ -139,7 +139,7 @@ struct Asked {
 impl fmt::Debug for Watcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watcher")
-            .field("branch", &self.news.branch)
+            .field("branch", &self.signal.branch)
             .field("commit", &self.position.commit)
             .finish_non_exhaustive()
     }
@@ -155,21 +155,21 @@ impl Watcher {
     ) -> Result<Self> {
         let shared = Arc::clone(shared);
         let (pin, root) = shared.pinned_root(&position.commit)?;
-        let held = Arc::new(Held::default());
-        held.keep(pin, None, shared.open.process.now());
-        shared.open.add_holder(Arc::downgrade(&held) as Weak<dyn Holder>);
-        let news = Arc::new(News { branch: branch.to_owned(), ..News::default() });
-        shared.lookout.add(Arc::clone(&news) as Arc<dyn Onlooker>, |_| false)?;
+        let idle_pins = Arc::new(IdlePins::default());
+        idle_pins.begin(pin, None, shared.open.process.now());
+        shared.open.add_holder(Arc::downgrade(&idle_pins) as Weak<dyn PinHolder>);
+        let signal = Arc::new(PollSignal { branch: branch.to_owned(), ..PollSignal::default() });
+        shared.head_poller.add(Arc::clone(&signal) as Arc<dyn HeadObserver>, |_| false)?;
         Ok(Watcher {
             shared,
             prefix: prefix.to_vec(),
-            news,
+            signal,
             position,
             last: (position.commit, root),
             moved: false,
             lost: false,
             told: true,
-            held,
+            idle_pins,
             of,
             is_out: false,
             failures: 0,
@@ -190,16 +190,16 @@ impl Watcher {
     /// is returned. After an error the watcher continues where it was; a notification in parts
     /// begins again.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Notification>> {
-        let mut asked = self.asked()?;
-        let told = self.next_kept(&mut asked, timeout);
-        self.held.keep(asked.last, asked.pending, self.shared.open.process.now());
+        let mut active = self.take_pins()?;
+        let told = self.next_kept(&mut active, timeout);
+        self.idle_pins.begin(active.last, active.pending, self.shared.open.process.now());
         told
     }
 
     /// Takes the pins back. If they were dropped, pins the last commit again, if it still exists.
-    fn asked(&mut self) -> Result<Asked> {
-        if let Some(Kept { last, pending, .. }) = self.held.take() {
-            return Ok(Asked { last, pending });
+    fn take_pins(&mut self) -> Result<ActivePins> {
+        if let Some(Idle { last, pending, .. }) = self.idle_pins.end() {
+            return Ok(ActivePins { last, pending });
         }
         let last = match self.shared.pinned_commit(&self.last.0) {
             Err(LedgerError::NoCommit { .. }) => {
@@ -208,16 +208,20 @@ impl Watcher {
             }
             found => found?.0,
         };
-        Ok(Asked { last, pending: None })
+        Ok(ActivePins { last, pending: None })
     }
 
-    fn next_kept(&mut self, asked: &mut Asked, timeout: Duration) -> Result<Option<Notification>> {
+    fn next_kept(
+        &mut self,
+        active: &mut ActivePins,
+        timeout: Duration,
+    ) -> Result<Option<Notification>> {
         let begun = Instant::now();
-        if asked.pending.is_none() {
+        if active.pending.is_none() {
             self.answer();
         }
         loop {
-            if let Some(notification) = self.part(asked)? {
+            if let Some(notification) = self.part(active)? {
                 if let Some(of) = self.of.as_ref().filter(|_| !self.is_out) {
                     of.unanswered.add();
                     self.is_out = true;
@@ -226,8 +230,8 @@ impl Watcher {
             }
             // The poller only signals that it has read heads: these can be older than the last
             // notification, so heads are read again.
-            let heads = self.shared.lookout.heads(&self.news.branch)?;
-            let advanced = self.advance(asked, &heads);
+            let heads = self.shared.head_poller.heads(&self.signal.branch)?;
+            let advanced = self.advance(active, &heads);
             match advanced {
                 Ok(_) => self.failures = 0,
                 Err(LedgerError::BranchGone { .. }) => {}
@@ -243,8 +247,8 @@ impl Watcher {
                     return Err(error);
                 }
                 _ if begun.elapsed() >= timeout || self.is_closed() => return Ok(None),
-                Ok(false) => self.news.wait(timeout.saturating_sub(begun.elapsed())),
-                Err(_) => self.news.wait(timeout.saturating_sub(begun.elapsed()).min(AGAIN)),
+                Ok(false) => self.signal.wait(timeout.saturating_sub(begun.elapsed())),
+                Err(_) => self.signal.wait(timeout.saturating_sub(begun.elapsed()).min(AGAIN)),
             }
         }
     }
@@ -277,7 +281,7 @@ impl Watcher {
     }
 
     /// Moves to the newest commit of its path. Returns whether there are changes.
-    fn advance(&mut self, asked: &mut Asked, heads: &BranchHeads) -> Result<bool> {
+    fn advance(&mut self, active: &mut ActivePins, heads: &BranchHeads) -> Result<bool> {
         let (position, moved) = match self.step(heads)? {
             Step::Stay if self.told => return Ok(false),
             // The differences could not be computed last time, so they are computed now.
@@ -285,7 +289,7 @@ impl Watcher {
             Step::Along(position) => (position, self.moved),
             Step::Moved(position) => (position, true),
             Step::Gone => {
-                let (page, branch) = (self.shared.page(), self.news.branch.clone());
+                let (page, branch) = (self.shared.page(), self.signal.branch.clone());
                 return Err(LedgerError::BranchGone { page, branch });
             }
         };
@@ -298,44 +302,44 @@ impl Watcher {
             Some(Target { differences, commit, time, version, moved })
         };
         if self.lost {
-            asked.pending = target(None, pin);
+            active.pending = target(None, pin);
             return Ok(true);
         }
         let end = after_prefix(&self.prefix);
         let span = KeySpan::new(&self.prefix, end.as_deref());
-        let pins = vec![asked.last.clone(), pin.clone()];
-        let page = Arc::new(Protected::new(Arc::clone(&self.shared), pins));
+        let pins = vec![active.last.clone(), pin.clone()];
+        let page = Arc::new(PinnedPage::new(Arc::clone(&self.shared), pins));
         match Pending::new(&page, (&self.last.1, &root), span)? {
             Some(differences) => {
-                asked.pending = target(Some(differences), pin);
+                active.pending = target(Some(differences), pin);
                 Ok(true)
             }
             None => {
                 (self.last, self.told) = ((position.commit, root), true);
-                asked.last = pin;
+                active.last = pin;
                 Ok(false)
             }
         }
     }
 
     /// The next part of the notification that is being delivered.
-    fn part(&mut self, asked: &mut Asked) -> Result<Option<Notification>> {
-        let Some(target) = &mut asked.pending else { return Ok(None) };
+    fn part(&mut self, active: &mut ActivePins) -> Result<Option<Notification>> {
+        let Some(target) = &mut active.pending else { return Ok(None) };
         let (updates, part) = match target.differences.as_mut().map(Pending::part) {
             None => (Vec::new(), Part::Whole),
             Some(Ok(part)) => part,
             Some(Err(error)) => {
                 // The differences are computed again at the next attempt.
-                asked.pending = None;
+                active.pending = None;
                 return Err(error);
             }
         };
         let Target { commit, time, moved, .. } = *target;
         let lost = self.lost;
         if target.differences.as_ref().is_none_or(Pending::is_done)
-            && let Some(Target { version: (pin, root), .. }) = asked.pending.take()
+            && let Some(Target { version: (pin, root), .. }) = active.pending.take()
         {
-            (self.last, asked.last) = ((commit, root), pin);
+            (self.last, active.last) = ((commit, root), pin);
             (self.told, self.moved, self.lost) = (true, false, false);
         }
         Ok(Some(Notification { updates, commit, time, part, moved, lost }))
@@ -344,11 +348,11 @@ impl Watcher {
 
 impl Watcher {
     fn closing(&self) -> Closing {
-        Closing { news: Arc::clone(&self.news) }
+        Closing { signal: Arc::clone(&self.signal) }
     }
 
     fn is_closed(&self) -> bool {
-        self.news.lock().closed
+        self.signal.lock().closed
     }
 }
 
@@ -356,57 +360,57 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.answer();
         self.closing().close();
-        self.shared.lookout.call();
+        self.shared.head_poller.wake();
     }
 }
 
 /// Closes a watcher that another thread has.
 struct Closing {
-    news: Arc<News>,
+    signal: Arc<PollSignal>,
 }
 
 impl Closing {
     fn close(&self) {
-        self.news.lock().closed = true;
-        self.news.found.notify_all();
+        self.signal.lock().closed = true;
+        self.signal.found.notify_all();
     }
 }
 
 /// The signal of the head poller to a watcher.
 #[derive(Debug, Default)]
-struct News {
+struct PollSignal {
     branch: String,
-    state: Mutex<NewsState>,
+    state: Mutex<PollSignalState>,
     found: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct NewsState {
+struct PollSignalState {
     /// The poller has read heads since the watcher did.
     looked: bool,
     closed: bool,
 }
 
-impl News {
-    fn lock(&self) -> MutexGuard<'_, NewsState> {
+impl PollSignal {
+    fn lock(&self) -> MutexGuard<'_, PollSignalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the poller has read heads, for at most `timeout`.
     fn wait(&self, timeout: Duration) {
-        let waiting = |state: &mut NewsState| !state.looked && !state.closed;
+        let waiting = |state: &mut PollSignalState| !state.looked && !state.closed;
         let waited = self.found.wait_timeout_while(self.lock(), timeout, waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0.looked = false;
     }
 
     /// Waits for `time`, or until the watcher is closed.
     fn pause(&self, time: Duration) {
-        let waiting = |state: &mut NewsState| !state.closed;
+        let waiting = |state: &mut PollSignalState| !state.closed;
         drop(self.found.wait_timeout_while(self.lock(), time, waiting));
     }
 }
 
-impl Onlooker for News {
+impl HeadObserver for PollSignal {
     fn branch(&self) -> &str {
         &self.branch
     }
@@ -415,14 +419,14 @@ impl Onlooker for News {
         !self.lock().closed
     }
 
-    fn look(&self, _: &BranchHeads) {
+    fn heads_read(&self, _: &BranchHeads) {
         self.lock().looked = true;
         self.found.notify_all();
     }
 
     /// Wakes the watcher, which reads the heads itself and returns the error to its caller.
     /// Otherwise the caller would get it only at the end of the timeout.
-    fn look_failed(&self) {
+    fn heads_unreadable(&self) {
         self.lock().looked = true;
         self.found.notify_all();
     }

@@ -10,8 +10,8 @@ use crate::digest::Digest;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::REFERENCE;
-use crate::page::protected::Protected;
-use crate::page::whole::reference;
+use crate::page::pinned_page::PinnedPage;
+use crate::page::whole_value::reference;
 use crate::tree::diff::{Diff, Difference, Stored};
 use crate::tree::nodes::root;
 
@@ -84,8 +84,8 @@ pub enum Part {
 
 /// The differences of two roots that are not delivered yet.
 pub(super) struct Pending {
-    page: Arc<Protected>,
-    diff: Diff<Arc<Protected>>,
+    page: Arc<PinnedPage>,
+    diff: Diff<Arc<PinnedPage>>,
     next: Option<Difference>,
     started: bool,
 }
@@ -99,7 +99,7 @@ impl fmt::Debug for Pending {
 impl Pending {
     /// `None` if nothing differs.
     pub(super) fn new(
-        page: &Arc<Protected>,
+        page: &Arc<PinnedPage>,
         (old, new): (&Digest, &Digest),
         span: KeySpan<'_>,
     ) -> Result<Option<Self>> {
@@ -147,7 +147,7 @@ impl NewValue {
     }
 }
 
-fn new_value(page: &Protected, key: &[u8], stored: &Stored) -> Result<NewValue> {
+fn new_value(page: &PinnedPage, key: &[u8], stored: &Stored) -> Result<NewValue> {
     let payload = stored.payload();
     if payload.flags & REFERENCE != 0 {
         let reference = reference(payload)?;

@@ -97,7 +97,7 @@ impl Watcher {
                         if gone {
                             return;
                         }
-                        self.news.pause(PAUSE);
+                        self.signal.pause(PAUSE);
                     }
                 }
             }

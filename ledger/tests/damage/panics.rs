@@ -78,7 +78,7 @@ fn watches_are_told_after_a_panic_of_the_host_on_their_thread() {
     for looks in 0..3 {
         let first = db.begin(&TxOptions::reading()).unwrap().watch(b"key").unwrap();
         let mut watcher = here.watch(MAIN, b"").unwrap();
-        host.on("permazen-ledger-lookout", looks);
+        host.on("permazen-ledger-heads", looks);
         host.wait();
         // What could not be looked at may have changed.
         assert!(first.wait_timeout(LONG).unwrap());

@@ -10,7 +10,7 @@ use self::pieces::PartOfValue;
 use super::Page;
 use super::requests::Source;
 use super::snapshot::PageSnapshot;
-use super::whole::{Place, reference};
+use super::whole_value::{ValueLocation, reference};
 use crate::error::{LedgerError, Result};
 use crate::node::items::REFERENCE;
 use crate::source::ObjectSource;
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 100;
 /// The value of an entry.
 struct Entry {
     /// `None` if the value lies in its leaf.
-    long: Option<(Reference, Place)>,
+    long: Option<(Reference, ValueLocation)>,
     inline: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl PageSnapshot {
                 let shared = &self.page.shared;
                 let is_here = self.part_of(value, (0, value.len)).is_here().and_then(|is_here| {
                     // The rows of a deleted page are gone, which looks like absent pieces.
-                    shared.open.rows.check_there(&shared.read()?)?;
+                    shared.open.rows.check_exists(&shared.read()?)?;
                     Ok(is_here)
                 });
                 is_here.map_err(|error| error.needed(|by| by.key = Some(key.to_vec())))
@@ -155,8 +155,8 @@ impl PageSnapshot {
         if payload.flags & REFERENCE == 0 {
             return Ok(Some(Entry { long: None, inline: payload.bytes.to_vec() }));
         }
-        let place = Place::new(&self.commit, payload.flags, key);
-        Ok(Some(Entry { long: Some((reference(payload)?, place)), inline: Vec::new() }))
+        let location = ValueLocation::new(&self.commit, payload.flags, key);
+        Ok(Some(Entry { long: Some((reference(payload)?, location)), inline: Vec::new() }))
     }
 
     fn part_of(&self, value: Reference, bytes: (u64, u64)) -> PartOfValue<'_> {
@@ -164,7 +164,7 @@ impl PageSnapshot {
     }
 
     fn read_part(&self, entry: &Entry, (begin, end): (u64, u64)) -> Result<Vec<u8>> {
-        let Some((value, place)) = &entry.long else {
+        let Some((value, location)) = &entry.long else {
             #[allow(
                 clippy::cast_possible_truncation,
                 reason = "both lie in the value, which has at most 512 bytes"
@@ -192,6 +192,6 @@ impl PageSnapshot {
             Err(LedgerError::Missing { .. }) => read(),
             result => result,
         };
-        result.map_err(|error| shared.absent(error, place, value))
+        result.map_err(|error| shared.absent(error, location, value))
     }
 }

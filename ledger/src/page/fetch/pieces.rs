@@ -9,11 +9,11 @@ use permazen_kv::TxOptions;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
-use crate::page::protected::Protected;
+use crate::page::pinned_page::PinnedPage;
 use crate::page::requests::{Arrived, Source};
-use crate::value::cuts::Alone;
+use crate::value::cuts::PieceCutRule;
 use crate::value::index::{Index, Part};
-use crate::value::read::{Pieces, check_chunk, index};
+use crate::value::read::{PieceStore, check_chunk, index};
 use crate::value::reference::Reference;
 
 /// The most bytes of pieces that a transaction writes.
@@ -39,7 +39,7 @@ impl Wanted {
     }
 
     /// Checks the piece as a reader does, and whether the cut rule allows it.
-    fn check(&self, bytes: &[u8], rule: &Alone) -> Result<()> {
+    fn check(&self, bytes: &[u8], rule: &PieceCutRule) -> Result<()> {
         let can_be = match self.level {
             None => {
                 check_chunk(&self.part, bytes)?;
@@ -64,7 +64,7 @@ impl Wanted {
 
 /// A part of a value of a commit.
 pub(super) struct PartOfValue<'p> {
-    pub(super) page: &'p Protected,
+    pub(super) page: &'p PinnedPage,
     pub(super) commit: CommitId,
     pub(super) value: Reference,
     /// The first byte, and the one after the last.
@@ -84,7 +84,7 @@ impl PartOfValue<'_> {
     /// Fetches the absent pieces of the part.
     pub(super) fn get(&self, source: &Source) -> Result<()> {
         let gone = self.go(&mut |wanted| self.get_pieces(wanted, source).map(|()| true));
-        gone.map(drop).map_err(|error| Pieces::explain(self.page, error))
+        gone.map(drop).map_err(|error| PieceStore::explain(self.page, error))
     }
 
     /// Calls `each` with the pieces of the part, from the top down, the children of one piece
@@ -112,7 +112,7 @@ impl PartOfValue<'_> {
         }
         let bytes = self.page.piece(Kind::Index, &above.part.digest)?;
         let index = index(&above.part, bytes, level, above.is_top);
-        let index: Index = index.map_err(|error| Pieces::explain(self.page, error))?;
+        let index: Index = index.map_err(|error| PieceStore::explain(self.page, error))?;
         let (mut below, mut at) = (Vec::new(), begin);
         for (number, part) in (0..index.len()).filter_map(|at| Some((at, index.part(at)?))) {
             if at < self.bytes.1 && at + part.len > self.bytes.0 {
@@ -160,11 +160,11 @@ impl PartOfValue<'_> {
             if !claimed.pieces().is_empty() {
                 let missing: HashSet<_> =
                     self.missing(wanted)?.into_iter().map(|(_, digest)| digest).collect();
-                claimed.keep(|digest| missing.contains(digest));
+                claimed.retain(|digest| missing.contains(digest));
             }
             let names: HashMap<_, _> =
                 wanted.iter().map(|wanted| (wanted.part.digest, *wanted)).collect();
-            let result = claimed.get(source, |arrived| self.keep(&names, arrived, source));
+            let result = claimed.get(source, |arrived| self.store_arrived(&names, arrived, source));
             drop(claimed);
             result?;
             // Wait for the pieces that other threads fetch, then check again what is missing.
@@ -173,14 +173,14 @@ impl PartOfValue<'_> {
     }
 
     /// Stores the pieces that have arrived and pass the check.
-    fn keep(
+    fn store_arrived(
         &self,
         names: &HashMap<Digest, Wanted>,
         arrived: Arrived,
         source: &Source,
     ) -> Result<()> {
         let (mut good, mut wrong) = (Vec::new(), None);
-        let rule = Alone::new(&self.page.shared.secret);
+        let rule = PieceCutRule::new(&self.page.shared.secret);
         for (kind, digest, bytes) in arrived {
             match names.get(&digest).map_or(Ok(()), |wanted| wanted.check(&bytes, &rule)) {
                 Ok(()) => good.push((kind, digest, bytes)),
@@ -222,7 +222,7 @@ impl PartOfValue<'_> {
     fn write_once(&self, pieces: &[(Kind, Digest, Vec<u8>)]) -> Result<()> {
         let (open, commit) = (&self.page.shared.open, self.commit);
         let mut tx = open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        open.rows.check_there(&tx)?;
+        open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
         for (kind, digest, bytes) in pieces {

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use permazen_kv::{KvWrite, TxOptions};
 
-use self::tree::{Arriving, Made, Tree};
+use self::tree::{Arriving, Rebuilt, Tree};
 use self::values::NewPieces;
-use self::wanted::Search;
+use self::wanted::WantedSearch;
 use super::Page;
-use super::history::{leads_to, pruned_leads_to};
+use super::history::{is_ancestor, is_pruned_ancestor};
 use super::shared::Shared;
-use super::whole::reference;
+use super::whole_value::reference;
 use super::write::Draft;
 use crate::commit::encoding::{Commit, GENERATIONS, Origin};
 use crate::commit::time::CommitTime;
@@ -34,10 +34,10 @@ use crate::policy::merging::{PageMerging, Trigger};
 use crate::process::clock::millis;
 use crate::process::pins::Pin;
 use crate::rows::pieces::MAX_PIECE;
-use crate::rows::process::Held;
+use crate::rows::process::PinReason;
 use crate::rows::retention::Pruned;
-use crate::rows::statuses::{Remote, Written};
-use crate::tree::nodes::Nodes;
+use crate::rows::statuses::{Remote, StatusWriter};
+use crate::tree::nodes::NodeStore;
 use crate::value::index::Index;
 use crate::value::reference::MAX_CHUNK;
 
@@ -76,7 +76,7 @@ pub struct Receiver {
     pruned: HashMap<CommitId, Pruned>,
     pins: Vec<Pin>,
     /// The search for missing pieces of a commit, with its pinned parents.
-    begun: Mutex<Option<(CommitId, Vec<Parent>, Search)>>,
+    begun: Mutex<Option<(CommitId, Vec<KnownParent>, WantedSearch)>>,
 }
 
 impl fmt::Debug for Receiver {
@@ -94,7 +94,7 @@ struct Incoming {
 }
 
 /// A parent of a received commit.
-enum Parent {
+enum KnownParent {
     First,
     /// It is stored here, and pinned.
     Here {
@@ -104,12 +104,12 @@ enum Parent {
     Pruned(Pruned),
 }
 
-impl Parent {
-    fn place(&self) -> (CommitTime, u64) {
+impl KnownParent {
+    fn time_and_generation(&self) -> (CommitTime, u64) {
         match self {
-            Parent::First => (CommitTime::default(), 0),
-            Parent::Here { commit, .. } => (commit.time, commit.generation),
-            Parent::Pruned(pruned) => (pruned.time, pruned.generation),
+            KnownParent::First => (CommitTime::default(), 0),
+            KnownParent::Here { commit, .. } => (commit.time, commit.generation),
+            KnownParent::Pruned(pruned) => (pruned.time, pruned.generation),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Page {
     /// If the page is gone, or the host fails.
     pub fn pruned_commit(&self, id: &CommitId) -> Result<Option<(u64, CommitTime)>> {
         let (rows, host) = (&self.shared.open.rows, self.shared.read()?);
-        rows.check_there(&host)?;
+        rows.check_exists(&host)?;
         let pruned = rows.pruned(&host, id)?;
         Ok(pruned.map(|pruned| (pruned.generation, pruned.time)))
     }
@@ -317,7 +317,7 @@ impl Receiver {
         let commit = Commit::checked(self.page.page(), &id, commit)?;
         {
             let (rows, host) = (&self.page.open.rows, self.page.read()?);
-            rows.check_there(&host)?;
+            rows.check_exists(&host)?;
             if rows.has_commit(&host, &id)? {
                 return Ok(Vec::new());
             }
@@ -326,9 +326,9 @@ impl Receiver {
     }
 
     /// Explains an error about a missing piece: a parent may have been pruned meanwhile.
-    fn explained(&self, parents: &[Parent], error: LedgerError) -> LedgerError {
+    fn explained(&self, parents: &[KnownParent], error: LedgerError) -> LedgerError {
         let here = parents.iter().filter_map(|parent| match parent {
-            Parent::Here { pin, .. } => Some(pin.commit()),
+            KnownParent::Here { pin, .. } => Some(pin.commit()),
             _ => None,
         });
         self.page.open.explained(error, &here.collect::<Vec<_>>())
@@ -352,7 +352,7 @@ impl Receiver {
         }
         // Also searched from the beginning at the end: stored pieces may have been collected since.
         let parents = self.parents(commit)?;
-        let mut search = Search::new(1 + usize::from(commit.conflicts.is_some()));
+        let mut search = WantedSearch::new(1 + usize::from(commit.conflicts.is_some()));
         let wanted = self.search(&mut search, (commit, &parents), needs_lazy)?;
         if !wanted.is_empty() {
             *last = Some((*id, parents, search));
@@ -363,8 +363,8 @@ impl Receiver {
     /// Continues the search for missing pieces.
     fn search(
         &self,
-        search: &mut Search,
-        (commit, parents): (&Commit, &[Parent]),
+        search: &mut WantedSearch,
+        (commit, parents): (&Commit, &[KnownParent]),
         needs_lazy: bool,
     ) -> Result<Vec<(Kind, Digest)>> {
         let trees = self.trees(commit, parents);
@@ -395,20 +395,20 @@ impl Receiver {
         let commit = Commit::checked(self.page.page(), id, bytes)?;
         let rows = &self.page.open.rows;
         // Pinned before it is written, so that this process cannot collect it in between.
-        let (pin, (is_here, is_expiring)) = self.page.open.held(Held::Base, |host| {
+        let (pin, (is_here, is_expiring)) = self.page.open.pinned_for(PinReason::Base, |host| {
             Ok((*id, (rows.has_commit(&host, id)?, rows.is_expiring(&host, id)?)))
         })?;
         // Another process that has decided to remove the commit does not know of the pin yet, so
         // its grace time is cleared.
-        let stays = is_here && (!is_expiring || self.stubbornly(|| self.keep_here(id))?);
+        let stays = is_here && (!is_expiring || self.retrying(|| self.clear_grace_time(id))?);
         if !stays {
             let draft = loop {
                 let parents = self.parents(&commit)?;
-                self.check_place(id, &commit, &parents)?;
+                self.check_time_and_generation(id, &commit, &parents)?;
                 let draft = self.draft(&commit, &parents);
                 let draft =
                     draft.map_err(|error| self.needed(id, self.explained(&parents, error)))?;
-                if self.stubbornly(|| self.write((id, &commit), &parents, &draft))? {
+                if self.retrying(|| self.write((id, &commit), &parents, &draft))? {
                     break draft.draft;
                 }
             };
@@ -441,20 +441,20 @@ impl Receiver {
     /// whether a head is an ancestor, or if the host fails.
     pub fn add_head(&self, branch: &str, id: &CommitId) -> Result<()> {
         self.page.add_head(branch, id)?;
-        self.merging.call(Trigger::Others);
+        self.merging.wake(Trigger::Others);
         Ok(())
     }
 
-    fn parents(&self, commit: &Commit) -> Result<Vec<Parent>> {
+    fn parents(&self, commit: &Commit) -> Result<Vec<KnownParent>> {
         let mut parents = Vec::new();
         for id in commit.parents() {
             parents.push(match self.page.pinned_commit(id) {
-                Ok((_, None)) => Parent::First,
-                Ok((pin, Some(commit))) => Parent::Here { commit: Box::new(commit), pin },
+                Ok((_, None)) => KnownParent::First,
+                Ok((pin, Some(commit))) => KnownParent::Here { commit: Box::new(commit), pin },
                 Err(LedgerError::NoCommit { .. }) => {
                     let known = self.page.open.rows.pruned(&self.page.read()?, id)?;
                     let pruned = known.or_else(|| self.pruned.get(id).copied());
-                    Parent::Pruned(pruned.ok_or_else(|| self.page.no_commit(id))?)
+                    KnownParent::Pruned(pruned.ok_or_else(|| self.page.no_commit(id))?)
                 }
                 Err(error) => return Err(error),
             });
@@ -463,12 +463,17 @@ impl Receiver {
     }
 
     /// Checks generation and time of the commit against its parents and the clock.
-    fn check_place(&self, id: &CommitId, commit: &Commit, parents: &[Parent]) -> Result<()> {
+    fn check_time_and_generation(
+        &self,
+        id: &CommitId,
+        commit: &Commit,
+        parents: &[KnownParent],
+    ) -> Result<()> {
         let wrong = |expected: String, found: String| {
             let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-            Nodes::explain(&self.page, error)
+            NodeStore::explain(&self.page, error)
         };
-        let places = parents.iter().map(Parent::place);
+        let places = parents.iter().map(KnownParent::time_and_generation);
         let (time, generation) = places
             .fold((CommitTime::default(), 0), |all, next| (all.0.max(next.0), all.1.max(next.1)));
         if commit.generation != generation.saturating_add(1) {
@@ -514,7 +519,7 @@ impl Receiver {
     /// Checks that no parent of a merge is an ancestor of the other.
     fn check_parents(
         &self,
-        parents: &[Parent],
+        parents: &[KnownParent],
         commit: &Commit,
         wrong: &dyn Fn(String, String) -> LedgerError,
     ) -> Result<()> {
@@ -523,12 +528,12 @@ impl Receiver {
                 [(one, first, another, second), (another, second, one, first)]
             {
                 let leads = match (known, below) {
-                    (_, Parent::First | Parent::Pruned(_)) => continue,
-                    (Parent::Pruned(pruned), _) => {
-                        pruned_leads_to(&self.page, (ancestor, pruned.generation), other)
+                    (_, KnownParent::First | KnownParent::Pruned(_)) => continue,
+                    (KnownParent::Pruned(pruned), _) => {
+                        is_pruned_ancestor(&self.page, (ancestor, pruned.generation), other)
                     }
-                    (Parent::First | Parent::Here { .. }, _) => {
-                        leads_to(&self.page, ancestor, other)
+                    (KnownParent::First | KnownParent::Here { .. }, _) => {
+                        is_ancestor(&self.page, ancestor, other)
                     }
                 };
                 match leads {
@@ -558,14 +563,14 @@ impl Receiver {
             format!("generation {generation} and time {time}, as its children were added with");
         let found = format!("generation {} and time {}", commit.generation, commit.time);
         let error = LedgerError::integrity(Kind::Commit, &id.0, expected, found);
-        Err(Nodes::explain(&self.page, error))
+        Err(NodeStore::explain(&self.page, error))
     }
 
     /// The trees of a commit.
-    fn trees(&self, commit: &Commit, parents: &[Parent]) -> Result<Vec<Tree<'_>>> {
+    fn trees(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Vec<Tree<'_>>> {
         let here = || {
             parents.iter().filter_map(|parent| match parent {
-                Parent::Here { commit, .. } => Some(&**commit),
+                KnownParent::Here { commit, .. } => Some(&**commit),
                 _ => None,
             })
         };
@@ -579,12 +584,12 @@ impl Receiver {
     }
 
     /// All that is new in a commit.
-    fn draft(&self, commit: &Commit, parents: &[Parent]) -> Result<Incoming> {
+    fn draft(&self, commit: &Commit, parents: &[KnownParent]) -> Result<Incoming> {
         let (from, is_attached) = (self.arriving(), self.page.is_attached()?);
         let (mut draft, mut needs_remote) = (Draft::unchanged(commit.root), false);
         let mut new = NewPieces::new(from, &self.page.secret);
         for tree in self.trees(commit, parents)? {
-            let Made { edited, values } = tree.made()?;
+            let Rebuilt { edited, values } = tree.rebuild()?;
             draft.nodes.extend(edited.nodes);
             for (key, stored) in values {
                 let payload = stored.payload();
@@ -606,7 +611,7 @@ impl Receiver {
     }
 
     /// Runs a function that writes one transaction. Repeats it after a conflict.
-    fn stubbornly<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
+    fn retrying<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         loop {
             match write() {
@@ -618,10 +623,10 @@ impl Receiver {
     }
 
     /// Clears the grace time of a stored commit. Returns `false` if it was removed.
-    fn keep_here(&self, id: &CommitId) -> Result<bool> {
+    fn clear_grace_time(&self, id: &CommitId) -> Result<bool> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         if !rows.has_commit(&tx, id)? {
             return Ok(false);
         }
@@ -635,12 +640,12 @@ impl Receiver {
     fn write(
         &self,
         (id, commit): (&CommitId, &Commit),
-        parents: &[Parent],
+        parents: &[KnownParent],
         Incoming { draft, needs_remote }: &Incoming,
     ) -> Result<bool> {
         let rows = &self.page.open.rows;
         let mut tx = self.page.open.host.begin(&TxOptions::writing().with_wait(WAIT))?;
-        rows.check_there(&tx)?;
+        rows.check_exists(&tx)?;
         if rows.has_commit(&tx, id)? {
             return Ok(true);
         }
@@ -654,9 +659,9 @@ impl Receiver {
         for (parent, known) in commit.parents().iter().zip(parents) {
             let here = rows.commit(&tx, parent)?;
             match (known, here) {
-                (Parent::First, _) | (Parent::Here { .. }, Some(_)) => {}
-                (Parent::Here { .. }, None) => return Err(self.page.expired(parent)),
-                (Parent::Pruned(said), here) => {
+                (KnownParent::First, _) | (KnownParent::Here { .. }, Some(_)) => {}
+                (KnownParent::Here { .. }, None) => return Err(self.page.expired(parent)),
+                (KnownParent::Pruned(said), here) => {
                     let known = match here {
                         Some(Commit { generation, time, .. }) => Some(Pruned { generation, time }),
                         None => rows.pruned(&tx, parent)?,
@@ -671,13 +676,13 @@ impl Receiver {
             from_remote &= rows.unsynced(&tx, parent)?.is_none();
         }
         let statuses = match from_remote {
-            true => Written::from_remote(),
-            false => Written::begin(rows, &tx)?,
+            true => StatusWriter::from_remote(),
+            false => StatusWriter::begin(rows, &tx)?,
         };
         self.remember(&mut tx, (id, commit))?;
         self.page.put_content(&mut tx, (id, commit), draft, statuses)?;
-        self.page.end(tx, id)?;
-        self.page.made(draft, id);
+        self.page.finish_commit(tx, id)?;
+        self.page.note_commit(draft, id);
         Ok(true)
     }
 
@@ -685,7 +690,7 @@ impl Receiver {
     /// before.
     fn remember(&self, tx: &mut dyn KvWrite, (id, commit): (&CommitId, &Commit)) -> Result<()> {
         let rows = &self.page.open.rows;
-        rows.raise_keeps(tx)?;
+        rows.raise_keep_version(tx)?;
         if let Some(said) = rows.pruned(tx, id)? {
             self.check_said(id, commit, said)?;
             rows.remove_pruned(tx, id)?;

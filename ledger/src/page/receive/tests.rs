@@ -22,7 +22,7 @@ fn heads_that_come_are_merged_at_once() {
         assert!(!page.merging.is_called());
         receiver.add_head(MAIN, &page.head("other").unwrap()).unwrap();
         assert!(page.merging.is_called());
-        page.merging.keep().unwrap();
+        page.merging.maintain().unwrap();
         page.head(MAIN).unwrap();
         let db = page.database("other").unwrap();
         let mut tx = db.begin(&TxOptions::writing()).unwrap();

@@ -12,10 +12,10 @@ use crate::node::items::{Payload, REFERENCE};
 use crate::node::view::Node;
 use crate::page::shared::Shared;
 use crate::tree::diff::{Diff, Stored};
-use crate::tree::edit::{Drop, Edited, Edits, End, edit};
+use crate::tree::edit::{Edited, Edits, End, RemovedRange, edit};
 use crate::tree::lookup::find;
-use crate::tree::nodes::{Nodes, child, root};
-use crate::value::read::Pieces;
+use crate::tree::nodes::{NodeStore, child, root};
+use crate::value::read::PieceStore;
 
 /// The error text for a piece that was cut with another secret.
 pub(super) const OTHER_CUTS: &str = "other cuts: perhaps the page there has another secret";
@@ -33,7 +33,7 @@ fn other_kind(kind: Kind, digest: &Digest, of: Kind) -> LedgerError {
     LedgerError::integrity(kind, digest, format!("a {kind}"), format!("a {of}"))
 }
 
-impl Nodes for Arriving<'_> {
+impl NodeStore for Arriving<'_> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         match self.nodes.get(digest) {
             Some(node) => Ok(Arc::clone(node)),
@@ -45,11 +45,11 @@ impl Nodes for Arriving<'_> {
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
-        Nodes::explain(self.page, error)
+        NodeStore::explain(self.page, error)
     }
 }
 
-impl Pieces for Arriving<'_> {
+impl PieceStore for Arriving<'_> {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         match self.parts.get(digest) {
             Some((of, bytes)) if *of == kind => Ok(bytes.clone()),
@@ -60,7 +60,7 @@ impl Pieces for Arriving<'_> {
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
-        Nodes::explain(self.page, error)
+        NodeStore::explain(self.page, error)
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Tree<'a> {
 }
 
 /// A tree that was rebuilt.
-pub(super) struct Made {
+pub(super) struct Rebuilt {
     pub(super) edited: Edited,
     /// The long values that its first parent does not have, by their keys.
     pub(super) values: Vec<(Vec<u8>, Stored)>,
@@ -126,11 +126,11 @@ impl<'a> Tree<'a> {
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] if the rebuilt tree has another root.
-    pub(super) fn made(&self) -> Result<Made> {
+    pub(super) fn rebuild(&self) -> Result<Rebuilt> {
         let base = self.parents.first().map_or_else(|| Arc::clone(&Node::empty().1), Arc::clone);
         let wrong = |expected: &str, found: &str| {
             let error = LedgerError::integrity(Kind::Node, &self.root, expected, found);
-            Nodes::explain(&self.from, error)
+            NodeStore::explain(&self.from, error)
         };
         let new = root(&self.from, &self.root)?;
         let (all, mut edits) = (KeySpan::new(b"", None), Edits::default());
@@ -149,7 +149,7 @@ impl<'a> Tree<'a> {
                 }
                 None => {
                     let to = End::Included(found.key.clone());
-                    edits.drops.push(Drop { from: found.key.clone(), to });
+                    edits.drops.push(RemovedRange { from: found.key.clone(), to });
                 }
             }
             last = Some(found.key);
@@ -162,6 +162,6 @@ impl<'a> Tree<'a> {
         if edited.root != self.root {
             return Err(wrong("a tree that is cut as the secret of this page says", OTHER_CUTS));
         }
-        Ok(Made { edited, values })
+        Ok(Rebuilt { edited, values })
     }
 }

@@ -10,22 +10,22 @@ use crate::error::{LedgerError, Result};
 use crate::secret::Secret;
 use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part};
-use crate::value::read::{Pieces, check_chunk, index};
+use crate::value::read::{PieceStore, check_chunk, index};
 use crate::value::reference::Reference;
-use crate::value::split::Piece as NewPiece;
+use crate::value::split::NewPiece;
 
 /// A piece of a value: an index piece with its level, or a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Piece {
+pub(super) struct ValuePiece {
     part: Part,
     level: Option<u8>,
     is_top: bool,
 }
 
-impl Piece {
+impl ValuePiece {
     pub(super) fn top(value: &Reference) -> Self {
         let part = Part { len: value.len, digest: value.top };
-        Piece { part, level: value.levels.checked_sub(1), is_top: true }
+        ValuePiece { part, level: value.levels.checked_sub(1), is_top: true }
     }
 
     pub(super) fn digest(&self) -> Digest {
@@ -37,11 +37,11 @@ impl Piece {
     }
 
     /// The parts of an index piece.
-    pub(super) fn below(&self, bytes: Bytes) -> Result<Vec<Piece>> {
+    pub(super) fn below(&self, bytes: Bytes) -> Result<Vec<ValuePiece>> {
         let Some(level) = self.level else { return Ok(Vec::new()) };
         let index = index(&self.part, bytes, level, self.is_top)?;
         let parts = (0..index.len()).filter_map(|at| index.part(at));
-        let piece = |part| Piece { part, level: level.checked_sub(1), is_top: false };
+        let piece = |part| ValuePiece { part, level: level.checked_sub(1), is_top: false };
         Ok(parts.map(piece).collect())
     }
 }
@@ -49,11 +49,11 @@ impl Piece {
 /// The pieces of values that were visited. A malicious value can contain a piece any number of
 /// times, so each is visited once for each reference.
 #[derive(Debug, Default)]
-pub(super) struct Visited(HashSet<Piece>);
+pub(super) struct Visited(HashSet<ValuePiece>);
 
 impl Visited {
     /// Returns `false` if it was visited before.
-    pub(super) fn insert(&mut self, piece: &Piece) -> bool {
+    pub(super) fn insert(&mut self, piece: &ValuePiece) -> bool {
         self.0.insert(*piece)
     }
 }

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::tree::Tree;
-use super::values::{Piece, Visited};
+use super::values::{ValuePiece, Visited};
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::node::items::{Priority, REFERENCE};
 use crate::node::view::Node;
-use crate::page::whole::reference;
+use crate::page::whole_value::reference;
 use crate::tree::nodes::{child, root};
-use crate::value::read::Pieces;
+use crate::value::read::PieceStore;
 
 /// A resumable search for missing pieces, from the roots of the trees. Visited pieces are not
 /// visited again, so a commit that arrives in many portions is searched once.
 #[derive(Default)]
-pub(super) struct Search {
+pub(super) struct WantedSearch {
     /// Missing pieces, and pieces that are still to be visited.
     ahead: Vec<Ahead>,
     /// The nodes of each tree that were added to `ahead`. Each is visited once, however many
@@ -28,14 +28,14 @@ pub(super) struct Search {
 enum Ahead {
     /// The root of a tree, or a child of a node.
     Node(usize, Option<(Arc<Node>, usize)>),
-    Part(Piece),
+    Part(ValuePiece),
 }
 
-impl Search {
+impl WantedSearch {
     /// Begins at the roots of this number of trees.
     pub(super) fn new(trees: usize) -> Self {
         let ahead = (0..trees).rev().map(|tree| Ahead::Node(tree, None)).collect();
-        Search { ahead, ..Search::default() }
+        WantedSearch { ahead, ..WantedSearch::default() }
     }
 
     /// The next missing pieces, at most `at_most`. Skips what a parent has. Lazy values may be
@@ -53,8 +53,8 @@ impl Search {
         while wanted.len() < at_most {
             let Some(next) = self.ahead.pop() else { break };
             let found = match &next {
-                Ahead::Node(tree, place) => {
-                    self.enter_node(*tree, &trees[*tree], place.as_ref(), needs_lazy)?
+                Ahead::Node(tree, parent) => {
+                    self.enter_node(*tree, &trees[*tree], parent.as_ref(), needs_lazy)?
                 }
                 Ahead::Part(piece) => self.enter_part(&trees[0], piece)?,
             };
@@ -74,10 +74,10 @@ impl Search {
         &mut self,
         number: usize,
         tree: &Tree<'_>,
-        place: Option<&(Arc<Node>, usize)>,
+        parent: Option<&(Arc<Node>, usize)>,
         needs_lazy: bool,
     ) -> Result<Option<(Kind, Digest)>> {
-        let (digest, found) = match place {
+        let (digest, found) = match parent {
             None if tree.root == Node::empty().0 => return Ok(None),
             None => (tree.root, root(&tree.from, &tree.root)),
             Some((above, at)) => {
@@ -105,20 +105,24 @@ impl Search {
                 && (needs_lazy || payload.priority() == Priority::Eager)
                 && !tree.has_value(&node.key(at).to_vec(), payload)?
             {
-                self.add_part(Piece::top(&reference(payload)?));
+                self.add_part(ValuePiece::top(&reference(payload)?));
             }
         }
         Ok(None)
     }
 
-    fn add_part(&mut self, piece: Piece) {
+    fn add_part(&mut self, piece: ValuePiece) {
         if self.visited.insert(&piece) {
             self.ahead.push(Ahead::Part(piece));
         }
     }
 
     /// Adds the children of a piece of a value. If the piece itself is missing, returns it.
-    fn enter_part(&mut self, tree: &Tree<'_>, piece: &Piece) -> Result<Option<(Kind, Digest)>> {
+    fn enter_part(
+        &mut self,
+        tree: &Tree<'_>,
+        piece: &ValuePiece,
+    ) -> Result<Option<(Kind, Digest)>> {
         let (kind, digest) = (piece.kind(), piece.digest());
         if kind == Kind::Chunk {
             return Ok((!tree.from.has(&digest)?).then_some((kind, digest)));

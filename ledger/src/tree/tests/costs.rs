@@ -16,7 +16,7 @@ use crate::node::items::{Items, Payload};
 use crate::node::view::Node;
 use crate::tree::boundaries::ByHash;
 use crate::tree::diff::Diff;
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::lookup::count_below;
 use crate::tree::nodes::{child, root};
 
@@ -81,7 +81,9 @@ impl Tree {
         for key in keys.into_iter().map(u64::to_be_bytes) {
             match change {
                 Change::Remove => {
-                    edits.drops.push(Drop { from: key.to_vec(), to: End::Included(key.to_vec()) });
+                    edits
+                        .drops
+                        .push(RemovedRange { from: key.to_vec(), to: End::Included(key.to_vec()) });
                 }
                 _ => edits.puts.push(&key, Payload::inline(&[1; 24])),
             }
@@ -200,7 +202,8 @@ fn a_removed_range_loads_and_makes_the_nodes_at_its_edges() {
         let from = random.random_range(0..50_000_u64);
         let to = from + random.random_range(30_000..50_000_u64);
         let [from, to] = [from, to].map(|number| key(number).to_be_bytes().to_vec());
-        let edits = Edits { drops: vec![Drop { from, to: End::Excluded(to) }], ..Edits::default() };
+        let edits =
+            Edits { drops: vec![RemovedRange { from, to: End::Excluded(to) }], ..Edits::default() };
         tree.nodes.loads();
         let edited = edit(&&tree.nodes, &tree.boundaries, &tree.root, edits).unwrap();
         loads.push(tree.nodes.loads());

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::node::view::Node;
 use crate::tree::boundaries::Boundaries;
 use crate::tree::diff::{Diff, Stored};
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::nodes::root;
 use crate::tree::three_way::ThreeWayDiff;
 
@@ -88,7 +88,7 @@ fn changed<B: Boundaries>(
     let from = vec![random.random_range(b'a'..=last)];
     let to = [&from[..], &[random.random_range(b'a'..=last)]].concat();
     map.retain(|key, _| *key < from || *key > to);
-    edits.drops.push(Drop { from, to: End::Included(to) });
+    edits.drops.push(RemovedRange { from, to: End::Included(to) });
     edits.puts = items(&puts);
     map.extend(puts);
     let edited = edit(&nodes, boundaries, tree, edits).unwrap();

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::node::view::Node;
 use crate::tree::boundaries::{Boundaries, ByHash};
 use crate::tree::cursor::Cursor;
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::lookup::{count_below, find};
 use crate::tree::nodes::root;
 
@@ -55,7 +55,7 @@ fn random_edits<B: Boundaries>(boundaries: &B, seed: u64, rounds: usize, key_len
                 }
                 _ => unreachable!(),
             };
-            edits.drops.push(Drop { from: pair[0].clone(), to });
+            edits.drops.push(RemovedRange { from: pair[0].clone(), to });
         }
         let mut puts = Map::new();
         let many = if random.random_range(0..10) == 0 { 150 } else { 6 };
@@ -134,8 +134,8 @@ fn a_range_that_begins_with_a_key_that_stays_goes() {
     for number in 1..700 {
         let absent = [key(number - 1), vec![1]].concat();
         let drops = vec![
-            Drop { from: absent.clone(), to: End::Included(absent) },
-            Drop { from: key(number), to: End::Excluded(key(number + 300)) },
+            RemovedRange { from: absent.clone(), to: End::Included(absent) },
+            RemovedRange { from: key(number), to: End::Excluded(key(number + 300)) },
         ];
         let mut map = map.clone();
         let first = (key(number), vec![7; 30]);

@@ -13,7 +13,7 @@ use crate::node::view::Node;
 use crate::tree::boundaries::{Boundaries, Group};
 use crate::tree::cursor::Cursor;
 use crate::tree::level::LevelWriter;
-use crate::tree::nodes::{NewNode, Nodes, root};
+use crate::tree::nodes::{NewNode, NodeStore, root};
 
 pub(super) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -54,7 +54,7 @@ impl Counted {
     }
 }
 
-impl Nodes for Counted {
+impl NodeStore for Counted {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         *self.loads.lock().unwrap() += 1;
         let nodes = self.nodes.lock().unwrap();

@@ -14,7 +14,7 @@ use crate::Secret;
 use crate::digest::Digest;
 use crate::node::view::Node;
 use crate::tree::boundaries::{Boundaries, ByHash, Group};
-use crate::tree::edit::{Drop, Edits, End, edit};
+use crate::tree::edit::{Edits, End, RemovedRange, edit};
 use crate::tree::nodes::root;
 
 /// Cuts after each item, above the leaves after each second one.
@@ -149,7 +149,7 @@ impl<B: Boundaries> History<'_, B> {
         let mut edits = Edits { puts: items(&batch.puts), ..Edits::default() };
         for span in batch.removes.iter() {
             let to = span.max.map_or(End::Unbounded, |max| End::Excluded(max.to_vec()));
-            edits.drops.push(Drop { from: span.min.to_vec(), to });
+            edits.drops.push(RemovedRange { from: span.min.to_vec(), to });
         }
         let edited = edit(&&self.nodes, self.boundaries, &self.tree, edits).unwrap();
         let (expected, all) = from_scratch(self.boundaries, &self.map);

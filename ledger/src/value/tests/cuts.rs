@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::secret::Secret;
 use crate::value::cuts::{CutCheck, Parts};
 use crate::value::index::{Index, Part, ends_group};
-use crate::value::read::Pieces as _;
+use crate::value::read::PieceStore as _;
 use crate::value::reference::Reference;
 
 const SECRET: Secret = Secret::new([5; 32]);

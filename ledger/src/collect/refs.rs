@@ -7,12 +7,12 @@ use permazen_kv::KvRead;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
-use crate::rows::process::{Held, leases};
+use crate::rows::process::{PinReason, leases};
 use crate::rows::statuses::Remote;
 
 /// What keeps commits from being garbage.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Refs {
     /// The branches with their heads.
     pub(super) branches: Vec<(String, Vec<CommitId>)>,
     pub(super) tags: Vec<(String, CommitId)>,
@@ -25,7 +25,7 @@ pub(super) struct Names {
     pub(super) unsynced: Vec<CommitId>,
 }
 
-impl Names {
+impl Refs {
     pub(super) fn read(page: &OpenPage, host: &dyn KvRead) -> Result<Self> {
         let rows = &page.rows;
         let branches = rows.branches(host)?.into_iter();
@@ -33,14 +33,15 @@ impl Names {
             branches.map(|(name, heads)| (name, heads.iter().map(|head| head.id).collect()));
         let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
         let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
-        let pins = pins.map(|pin| (pin.commit, pin.held)).chain(page.pins.commits());
-        let (bases, pins): (Vec<_>, Vec<_>) = pins.partition(|(_, held)| *held == Held::Base);
+        let pins = pins.map(|pin| (pin.commit, pin.reason)).chain(page.pins.commits());
+        let (bases, pins): (Vec<_>, Vec<_>) =
+            pins.partition(|(_, reason)| *reason == PinReason::Base);
         let remote = rows.remote(host)?;
         let unsynced = match remote {
             Remote::Attached => rows.all_unsynced(host)?,
             _ => Vec::new(),
         };
-        Ok(Names {
+        Ok(Refs {
             branches: branches.collect(),
             tags: rows.tags(host)?.into_iter().collect(),
             pins: pins.into_iter().map(|(id, _)| id).collect(),

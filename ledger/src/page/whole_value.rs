@@ -2,19 +2,19 @@
 
 use permazen_kv::Blob;
 
-use super::protected::Protected;
+use super::pinned_page::PinnedPage;
 use super::shared::Shared;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::items::{LAZY, Payload, REFERENCE};
 use crate::rows::statuses::Remote;
-use crate::value::read::{Pieces, ValueReader};
+use crate::value::read::{PieceStore, ValueReader};
 use crate::value::reference::Reference;
 
 /// The whole value of a payload.
 #[inline]
-fn value<'n, P: Pieces>(pieces: &P, shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n>> {
+fn value<'n, P: PieceStore>(pieces: &P, shared: &Shared, payload: Payload<'n>) -> Result<Blob<'n>> {
     if payload.flags & REFERENCE == 0 {
         return Ok(payload.bytes.into());
     }
@@ -41,20 +41,20 @@ pub(crate) fn can_be_absent(flags: u16) -> bool {
 
 /// Where a long value lies, for errors.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ValueLocation {
     commit: CommitId,
     key: Box<[u8]>,
     can_be_absent: bool,
 }
 
-impl Place {
+impl ValueLocation {
     pub(super) fn new(commit: &CommitId, flags: u16, key: &[u8]) -> Self {
-        Place { commit: *commit, key: key.into(), can_be_absent: can_be_absent(flags) }
+        ValueLocation { commit: *commit, key: key.into(), can_be_absent: can_be_absent(flags) }
     }
 }
 
 /// The value of an entry of a commit, from pieces of this page.
-fn value_at<'n, P: Pieces>(
+fn value_at<'n, P: PieceStore>(
     pieces: &P,
     shared: &Shared,
     (commit, key): (&CommitId, impl FnOnce() -> Vec<u8>),
@@ -68,8 +68,8 @@ fn value_at<'n, P: Pieces>(
         result => result,
     };
     result.or_else(|error| {
-        let place = Place::new(commit, payload.flags, &key());
-        Err(shared.absent(error, &place, &reference(payload)?))
+        let location = ValueLocation::new(commit, payload.flags, &key());
+        Err(shared.absent(error, &location, &reference(payload)?))
     })
 }
 
@@ -117,7 +117,7 @@ impl Shared {
     pub(super) fn absent(
         &self,
         error: LedgerError,
-        Place { commit, key, can_be_absent }: &Place,
+        ValueLocation { commit, key, can_be_absent }: &ValueLocation,
         value: &Reference,
     ) -> LedgerError {
         let mut error = error.needed(|by| by.key = Some(key.to_vec()));
@@ -141,7 +141,7 @@ impl Shared {
     }
 }
 
-impl Protected {
+impl PinnedPage {
     /// The value of an entry of a commit.
     #[inline]
     pub(crate) fn value<'n>(

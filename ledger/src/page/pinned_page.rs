@@ -4,34 +4,34 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::drafted::Drafted;
+use super::readable_draft::ReadableDraft;
 use super::shared::Shared;
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::node::view::Node;
 use crate::process::pins::Pin;
-use crate::tree::nodes::Nodes;
-use crate::value::read::Pieces;
+use crate::tree::nodes::NodeStore;
+use crate::value::read::PieceStore;
 
 /// A page with pins of the commits that are read. This process does not remove them meanwhile;
 /// another process does only if it takes this one for dead.
 #[derive(Clone)]
-pub(crate) struct Protected {
+pub(crate) struct PinnedPage {
     pub(crate) shared: Arc<Shared>,
     pins: Vec<Pin>,
     /// A draft that is read in addition to what is stored.
-    drafted: Option<Arc<Drafted>>,
+    drafted: Option<Arc<ReadableDraft>>,
 }
 
-impl Protected {
+impl PinnedPage {
     pub(crate) fn new(shared: Arc<Shared>, pins: Vec<Pin>) -> Self {
-        Protected { shared, pins, drafted: None }
+        PinnedPage { shared, pins, drafted: None }
     }
 
     /// Adds a draft that is made of these commits.
-    pub(crate) fn with(self, drafted: Drafted) -> Self {
-        Protected { drafted: Some(Arc::new(drafted)), ..self }
+    pub(crate) fn with(self, drafted: ReadableDraft) -> Self {
+        PinnedPage { drafted: Some(Arc::new(drafted)), ..self }
     }
 
     /// Explains an error as one of a read of these commits.
@@ -41,7 +41,7 @@ impl Protected {
     }
 }
 
-impl Nodes for Protected {
+impl NodeStore for PinnedPage {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
         if let Some(node) = self.drafted.as_ref().and_then(|drafted| drafted.node(digest)) {
             return Ok(node);
@@ -54,9 +54,9 @@ impl Nodes for Protected {
     }
 }
 
-impl Nodes for Arc<Protected> {
+impl NodeStore for Arc<PinnedPage> {
     fn load(&self, digest: &Digest) -> Result<Arc<Node>> {
-        Protected::load(self, digest)
+        PinnedPage::load(self, digest)
     }
 
     fn explain(&self, error: LedgerError) -> LedgerError {
@@ -64,7 +64,7 @@ impl Nodes for Arc<Protected> {
     }
 }
 
-impl Pieces for Protected {
+impl PieceStore for PinnedPage {
     fn piece(&self, kind: Kind, digest: &Digest) -> Result<Bytes> {
         if let Some(bytes) = self.drafted.as_ref().and_then(|drafted| drafted.piece(kind, digest)) {
             return Ok(bytes);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use permazen_kv::TxOptions;
 
-use super::collector::{Collected, Collector, Pieces};
+use super::collector::{CollectPieces, Collected, Collector};
 use super::streams::Leftovers;
 use crate::error::{LedgerError, Result};
 use crate::host::lock_before;
@@ -19,40 +19,43 @@ use crate::rows::references::References;
 
 /// How many milliseconds after a page is opened its commits are read to compute the keep set, and
 /// how many milliseconds later they are read again.
-pub(super) const FIRST_LOOK: u64 = 60_000;
-pub(super) const LOOKS: u64 = 600_000;
+pub(super) const FIRST_PASS: u64 = 60_000;
+pub(super) const PASS_INTERVAL: u64 = 600_000;
 
 /// A page and its collector.
 #[derive(Debug)]
-pub(crate) struct Care {
+pub(crate) struct PageMaintenance {
     pub(crate) page: Arc<OpenPage>,
     collector: Mutex<Collector>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenState>,
 }
 
 /// What the last pass over a page has seen.
 #[derive(Debug)]
-struct Seen {
+struct SeenState {
     /// When the keep set is due to be computed again.
-    next_look: u64,
+    next_pass: u64,
     /// The number of the next piece when the keep set was computed last, or when the page was
     /// opened.
     next_piece: Option<u64>,
     /// A hash of the refs when the keep set was computed last. `None` if it must be computed again
     /// even if the refs are the same.
-    names: Option<u64>,
+    refs_hash: Option<u64>,
 }
 
-impl Care {
+impl PageMaintenance {
     pub(crate) fn new(page: Arc<OpenPage>) -> Self {
         let now = page.process.now();
-        let seen =
-            Seen { next_look: now.saturating_add(FIRST_LOOK), next_piece: None, names: None };
+        let seen = SeenState {
+            next_pass: now.saturating_add(FIRST_PASS),
+            next_piece: None,
+            refs_hash: None,
+        };
         let collector = Mutex::new(Collector::new(Arc::clone(&page)));
-        Care { page, collector, seen: Mutex::new(seen) }
+        PageMaintenance { page, collector, seen: Mutex::new(seen) }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, SeenState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,7 +78,7 @@ impl Care {
             }
         }
         collector.take_collected();
-        collector.start(Pieces::All)?;
+        collector.start(CollectPieces::Always)?;
         while collector.step()? {}
         Ok(collector.take_collected())
     }
@@ -85,61 +88,61 @@ impl Care {
         let mut collector = self.collector()?;
         collector.set_wait(wait);
         if collector.is_idle() {
-            collector.start(Pieces::All)?;
+            collector.start(CollectPieces::Always)?;
             return Ok(true);
         }
         collector.step()
     }
 
-    /// Runs the maintenance that is due. Asks `goes_on` before each slice.
-    pub(crate) fn keep(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
-        let cleared = there.and_then(|()| self.clear_streams(goes_on));
-        unless_done(cleared.and_then(|()| self.collect_if_due(goes_on)))
+    /// Runs the maintenance that is due. Asks `keep_going` before each slice.
+    pub(crate) fn maintain(&self, keep_going: &dyn Fn() -> bool) -> Result<()> {
+        let there = self.page.read().and_then(|host| self.page.rows.check_exists(&host));
+        let cleared = there.and_then(|()| self.clear_streams(keep_going));
+        unless_done(cleared.and_then(|()| self.collect_if_due(keep_going)))
     }
 
     /// Renews the lease, and writes the pins, so that other processes keep what this one reads.
     pub(super) fn protect(&self) -> Result<()> {
-        let there = self.page.read().and_then(|host| self.page.rows.check_there(&host));
+        let there = self.page.read().and_then(|host| self.page.rows.check_exists(&host));
         unless_done(there.and_then(|()| self.page.renew()).and_then(|()| self.page.write_pins()))
     }
 
     /// Removes the rows that this process has left in a page that it has closed. Returns `false` if
     /// there may be more.
-    pub(super) fn leave(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
+    pub(super) fn clean_up_closed(&self, keep_going: &dyn Fn() -> bool) -> Result<bool> {
         let (page, streams) = (&self.page, &self.page.process.streams);
-        if !self.has_left() {
+        if !self.has_leftovers() {
             return Ok(true);
         }
-        let there = page.read().and_then(|host| page.rows.check_there(&host));
+        let there = page.read().and_then(|host| page.rows.check_exists(&host));
         if let Err(LedgerError::PageGone { .. }) = there {
             streams.forget(page.rows.page, None);
-            page.pins.take_left();
+            page.pins.take_dropped_rows();
             return Ok(true);
         }
         there?;
         let changes = streams.changes(page.rows.page);
         if changes.is_some() {
-            self.clear_streams(goes_on)?;
+            self.clear_streams(keep_going)?;
             streams.forget(page.rows.page, changes);
         }
-        Ok(goes_on() && !self.has_left())
+        Ok(keep_going() && !self.has_leftovers())
     }
 
     /// Whether the page may have rows that only this process removes.
-    pub(super) fn has_left(&self) -> bool {
+    pub(super) fn has_leftovers(&self) -> bool {
         let streams = &self.page.process.streams;
-        self.page.pins.have_left() || streams.changes(self.page.rows.page).is_some()
+        self.page.pins.have_dropped_rows() || streams.changes(self.page.rows.page).is_some()
     }
 
-    fn clear_streams(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    fn clear_streams(&self, keep_going: &dyn Fn() -> bool) -> Result<()> {
         let options = TxOptions::writing().with_wait(WAIT);
         let Some(mut left) = Leftovers::new(&self.page, &options, false)? else { return Ok(()) };
-        while goes_on() && left.step(&self.page, &options)? {}
+        while keep_going() && left.step(&self.page, &options)? {}
         Ok(())
     }
 
-    fn collect_if_due(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    fn collect_if_due(&self, keep_going: &dyn Fn() -> bool) -> Result<()> {
         // Another thread holds the collector, so it is collecting.
         let Ok(mut collector) = self.collector.try_lock() else { return Ok(()) };
         collector.set_wait(WAIT);
@@ -149,15 +152,15 @@ impl Care {
             }
             // Hashed before the commits are read, so that a ref that is set meanwhile makes the
             // next pass due.
-            let names = Some(self.names()?);
-            collector.start(Pieces::IfMuch)?;
+            let refs_hash = Some(self.refs_hash()?);
+            collector.start(CollectPieces::IfMuch)?;
             let next_piece = Some(self.page.rows.counts(&self.page.read()?)?.next);
-            let next_look = self.page.process.now().saturating_add(FIRST_LOOK);
-            *self.seen() = Seen { next_look, next_piece, names };
+            let next_pass = self.page.process.now().saturating_add(FIRST_PASS);
+            *self.seen() = SeenState { next_pass, next_piece, refs_hash };
         }
         drop(collector);
         let result = loop {
-            if !goes_on() {
+            if !keep_going() {
                 return Ok(());
             }
             // If the collector is taken, `Page::collect` was called, and continues this collection.
@@ -167,15 +170,15 @@ impl Care {
                 Ok(false) if collector.has_waiting() => break Ok(()),
                 Ok(false) => {
                     let mut seen = self.seen();
-                    seen.next_look = self.page.process.now().saturating_add(LOOKS);
-                    seen.names = seen.names.filter(|_| collector.is_lasting());
+                    seen.next_pass = self.page.process.now().saturating_add(PASS_INTERVAL);
+                    seen.refs_hash = seen.refs_hash.filter(|_| collector.is_lasting());
                     return Ok(());
                 }
                 Err(error) => break Err(error),
             }
         };
         // Commits wait for their grace time, or the collection has failed: look again in a minute.
-        self.seen().names = None;
+        self.seen().refs_hash = None;
         result
     }
 
@@ -183,17 +186,17 @@ impl Care {
     fn is_due(&self, collector: &mut Collector) -> Result<bool> {
         let (host, now) = (self.page.read()?, self.page.process.now());
         let counts = self.page.rows.counts(&host)?;
-        let (next_look, next_piece, names) = {
+        let (next_pass, next_piece, refs_hash) = {
             let mut seen = self.seen();
             let next_piece = *seen.next_piece.get_or_insert(counts.next);
-            (seen.next_look, next_piece, seen.names)
+            (seen.next_pass, next_piece, seen.refs_hash)
         };
         match counts.references {
             References::Building => return Ok(true),
-            References::Kept if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
+            References::Complete if !self.page.rows.suspects(&host, None, 1)?.is_empty() => {
                 return Ok(true);
             }
-            References::Off | References::Kept => {}
+            References::Off | References::Complete => {}
         }
         let is_idle = counts.round.phase == Phase::Idle;
         if !is_idle {
@@ -206,26 +209,26 @@ impl Care {
         drop(host);
         // The page has grown by a quarter, so as much of its history may have become too old.
         let has_grown = counts.next.saturating_sub(next_piece).saturating_mul(4) > counts.pieces;
-        Ok((now >= next_look || has_grown) && names != Some(self.names()?))
+        Ok((now >= next_pass || has_grown) && refs_hash != Some(self.refs_hash()?))
     }
 
     /// A hash that changes when commits may have left the keep set.
-    fn names(&self) -> Result<u64> {
+    fn refs_hash(&self) -> Result<u64> {
         let (host, rows) = (self.page.read()?, &self.page.rows);
-        let mut names = DefaultHasher::new();
-        rows.keeps(&host)?.hash(&mut names);
+        let mut refs_hash = DefaultHasher::new();
+        rows.keep_version(&host)?.hash(&mut refs_hash);
         let retention = rows.parameters(&host)?.map(|found| found.retention).unwrap_or_default();
         for (branch, heads) in rows.branches(&host)? {
-            rows.resets(&host, &branch)?.hash(&mut names);
-            branch.hash(&mut names);
+            rows.resets(&host, &branch)?.hash(&mut refs_hash);
+            branch.hash(&mut refs_hash);
             // With a rule that counts commits or their age, each new commit can push another one
             // out.
             if retention != Retention::All {
-                heads.iter().for_each(|head| head.id.hash(&mut names));
+                heads.iter().for_each(|head| head.id.hash(&mut refs_hash));
             }
         }
-        rows.tags(&host)?.hash(&mut names);
-        Ok(names.finish())
+        rows.tags(&host)?.hash(&mut refs_hash);
+        Ok(refs_hash.finish())
     }
 }
 

@@ -41,7 +41,7 @@ impl Repository {
             };
             // The page that has the name and is being deleted.
             let mut deleted = None;
-            self.presence().with_closed(number, |tx| {
+            self.open_registry().with_closed(number, |tx| {
                 // It may have been renamed or deleted meanwhile.
                 if rows::page(tx, from.0, &from.1)? != Some(number) {
                     return Err(no_such());

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use permazen_kv::{KvRead, KvTransaction, KvWrite, TxOptions};
 
-use super::history::{Found, History, Parent};
-use super::kept::{Children, kept};
-use super::names::Names;
+use super::history::{CommitRecords, History, ParentIndex};
+use super::keep_set::{ChildCounts, keep_set};
+use super::refs::Refs;
 use crate::error::Result;
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
@@ -28,11 +28,11 @@ const TOO_FAR: u64 = 180_000;
 
 /// What is left to do.
 #[derive(Debug)]
-pub(super) struct Retire {
+pub(super) struct Prune {
     history: History,
-    children: Children,
+    children: ChildCounts,
     /// The version of the keep set that was computed. Nothing is removed if it has changed.
-    keeps: u64,
+    keep_version: u64,
     /// Commits that are not kept, and whose grace time has no row yet, or a wrong one.
     to_mark: VecDeque<CommitId>,
     /// Commits that are kept, and have a row with a grace time.
@@ -58,7 +58,7 @@ pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<(
     };
     while !dead.is_empty() {
         let mut tx = page.host.begin(options)?;
-        page.rows.check_there(&tx)?;
+        page.rows.check_exists(&tx)?;
         for pin in dead.drain(..dead.len().min(SLICE)) {
             // A lost lease never comes back, but a process can write its first lease late.
             if lease(&tx, &pin.process)?.is_none() {
@@ -72,16 +72,16 @@ pub(super) fn remove_dead_pins(page: &OpenPage, options: &TxOptions) -> Result<(
 
 /// How a slice ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Retired {
+pub(super) enum PruneStep {
     /// There is more to do. This number of commits was removed.
     More(u64),
     /// Nothing is left to do.
-    All,
+    Done,
     /// The keep set has changed. Begin again.
-    Changed,
+    KeepSetChanged,
 }
 
-impl Retire {
+impl Prune {
     /// Reads all commits, and computes the keep set.
     pub(super) fn new(page: &OpenPage) -> Result<Self> {
         let found = History::read(page)?;
@@ -94,56 +94,56 @@ impl Retire {
     pub(super) fn at_once(page: &OpenPage, options: &TxOptions) -> Result<(Self, u64)> {
         let found = History::read(page)?;
         let tx = page.host.begin(options)?;
-        page.rows.check_there(&tx)?;
-        let mut retire = Self::decided(page, &tx, found)?;
-        if retire.is_done() {
-            return Ok((retire, 0));
+        page.rows.check_exists(&tx)?;
+        let mut prune = Self::decided(page, &tx, found)?;
+        if prune.is_done() {
+            return Ok((prune, 0));
         }
-        match retire.step_in(page, tx)? {
-            Retired::More(removed) => Ok((retire, removed)),
-            Retired::All | Retired::Changed => Ok((retire, 0)),
+        match prune.step_in(page, tx)? {
+            PruneStep::More(removed) => Ok((prune, removed)),
+            PruneStep::Done | PruneStep::KeepSetChanged => Ok((prune, 0)),
         }
     }
 
-    fn decided(page: &OpenPage, host: &dyn KvRead, found: Found) -> Result<Self> {
+    fn decided(page: &OpenPage, host: &dyn KvRead, found: CommitRecords) -> Result<Self> {
         let rows = &page.rows;
-        let (keeps, expiring) = (rows.keeps(host)?, rows.expiring(host)?);
+        let (keep_version, expiring) = (rows.keep_version(host)?, rows.expiring(host)?);
         let mut retention = Retention::All;
         // Without parameters, the page is being deleted.
         if let Some(parameters) = rows.parameters(host)? {
             rows.check_main(host)?;
             retention = parameters.retention;
         }
-        let mut names = Names::read(page, host)?;
-        let history = History::new(page, host, found, names.all().copied().collect())?;
+        let mut refs = Refs::read(page, host)?;
+        let history = History::new(page, host, found, refs.all().copied().collect())?;
         let now = page.process.now();
-        let found = kept(&history, &names, retention, now);
-        let pins = [&mut names.pins, &mut names.bases].map(std::mem::take);
+        let found = keep_set(&history, &refs, retention, now);
+        let pins = [&mut refs.pins, &mut refs.bases].map(std::mem::take);
         let has_pins = pins.iter().any(|pins| !pins.is_empty());
         let lasting = match retention {
             Retention::Age(_) => Retention::Heads,
             other => other,
         };
         let is_lasting =
-            (!has_pins && lasting == retention) || found == kept(&history, &names, lasting, now);
-        let mut retire = Retire {
-            children: Children::count(&history),
+            (!has_pins && lasting == retention) || found == keep_set(&history, &refs, lasting, now);
+        let mut prune = Prune {
+            children: ChildCounts::count(&history),
             history,
-            keeps,
+            keep_version,
             to_mark: VecDeque::new(),
             to_keep: VecDeque::new(),
             to_remove: VecDeque::new(),
             has_waiting: false,
             is_lasting,
         };
-        retire.decide(&found, &expiring, now, page.process.is_alone);
-        Ok(retire)
+        prune.decide(&found, &expiring, now, page.process.is_alone);
+        Ok(prune)
     }
 
     fn decide(&mut self, kept: &[bool], expiring: &[(CommitId, u64)], now: u64, is_alone: bool) {
         let (mut marked, mut due) = (BTreeSet::new(), BTreeSet::new());
         for (id, after) in expiring {
-            match self.history.place(id) {
+            match self.history.index_of(id) {
                 Some(at) if kept[at] => self.to_keep.push_back(*id),
                 Some(at) => {
                     // Without other processes, the pins of this one are complete, so no grace time
@@ -180,12 +180,12 @@ impl Retire {
     }
 
     /// Does a slice in one transaction of the host. An error changes nothing.
-    pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<Retired> {
+    pub(super) fn step(&mut self, page: &OpenPage, options: &TxOptions) -> Result<PruneStep> {
         if self.is_done() {
-            return Ok(Retired::All);
+            return Ok(PruneStep::Done);
         }
         let tx = page.host.begin(options)?;
-        page.rows.check_there(&tx)?;
+        page.rows.check_exists(&tx)?;
         self.step_in(page, tx)
     }
 
@@ -193,14 +193,14 @@ impl Retire {
         &mut self,
         page: &OpenPage,
         mut tx: Box<dyn KvTransaction + Send>,
-    ) -> Result<Retired> {
+    ) -> Result<PruneStep> {
         let mut counts = page.rows.counts(&tx)?;
         // No commit is removed while another process marks, or while reference rows are built.
         if counts.round.phase == Phase::Marking || counts.references == References::Building {
-            return Ok(Retired::All);
+            return Ok(PruneStep::Done);
         }
-        if page.rows.keeps(&tx)? != self.keeps {
-            return Ok(Retired::Changed);
+        if page.rows.keep_version(&tx)? != self.keep_version {
+            return Ok(PruneStep::KeepSetChanged);
         }
         if !self.to_mark.is_empty() || !self.to_keep.is_empty() {
             let (keep, mark) = (first(&self.to_keep), first(&self.to_mark));
@@ -208,13 +208,13 @@ impl Retire {
             if !keep.is_empty() {
                 // These commits lost their grace time. A process that computed the keep set before
                 // this must not remove them, so its version is made stale.
-                page.rows.raise_keeps(&mut tx)?;
+                page.rows.raise_keep_version(&mut tx)?;
             }
             tx.commit()?;
-            self.keeps = self.keeps.wrapping_add(u64::from(!keep.is_empty()));
+            self.keep_version = self.keep_version.wrapping_add(u64::from(!keep.is_empty()));
             self.to_keep.drain(..keep.len());
             self.to_mark.drain(..mark.len());
-            return Ok(Retired::More(0));
+            return Ok(PruneStep::More(0));
         }
         let all = first(&self.to_remove);
         let ids: Vec<_> = all.iter().map(|at| self.history.commit(*at).id).collect();
@@ -230,15 +230,15 @@ impl Retire {
             }
             page.rows.put_counts(&mut tx, &counts)?;
             // Another process that has computed the keep set computes it again.
-            page.rows.raise_keeps(&mut tx)?;
+            page.rows.raise_keep_version(&mut tx)?;
             tx.commit()?;
             Ok(removed)
         });
         page.pins.end_removal();
         self.children.lose(removed?.children);
         self.to_remove.drain(..all.len());
-        self.keeps = self.keeps.wrapping_add(1);
-        Ok(Retired::More(slice.len() as u64))
+        self.keep_version = self.keep_version.wrapping_add(1);
+        Ok(PruneStep::More(slice.len() as u64))
     }
 
     /// Removes commits.
@@ -258,8 +258,8 @@ impl Retire {
             let mut parents = Vec::new();
             for parent in self.history.parents(*at) {
                 let id = match parent {
-                    Parent::Here(at) => self.history.commit(at).id,
-                    Parent::Pruned(at) => self.history.pruned(at),
+                    ParentIndex::Here(at) => self.history.commit(at).id,
+                    ParentIndex::Pruned(at) => self.history.pruned(at),
                 };
                 parents.push(id);
                 let lost = removed.children.entry(parent).or_default();
@@ -268,7 +268,7 @@ impl Retire {
                     over.insert(id);
                 }
             }
-            if counts.references == References::Kept
+            if counts.references == References::Complete
                 && let Some(content) = page.rows.commit(tx, &commit.id)?
             {
                 let roots = roots(&commit.id, &content.root, content.conflicts.as_ref());
@@ -282,7 +282,7 @@ impl Retire {
             page.rows.remove_pruned(tx, &id)?;
         }
         for at in slice {
-            let (commit, parent) = (self.history.commit(*at), Parent::Here(*at));
+            let (commit, parent) = (self.history.commit(*at), ParentIndex::Here(*at));
             let lost = removed.children.get(&parent).copied().unwrap_or_default();
             if self.children.of(parent) > lost {
                 let pruned = Pruned { generation: commit.generation, time: commit.time };
@@ -299,7 +299,7 @@ struct Removed {
     /// How many pieces these commits were the first to write.
     pieces: u64,
     /// How many children their parents have lost.
-    children: BTreeMap<Parent, u32>,
+    children: BTreeMap<ParentIndex, u32>,
 }
 
 /// The first items, for one slice.

@@ -3,8 +3,8 @@
 
 use permazen_kv::{KvRead, TxOptions};
 
-use super::kept::KeptPage;
-use super::presence::Presence;
+use super::eviction_obstacle::KeptPage;
+use super::open_registry::OpenRegistry;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
 use crate::ids::{PageId, ProcessId};
@@ -18,11 +18,11 @@ const SLICE: usize = 1_024;
 
 /// Which pages may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Only {
+pub(crate) enum DeleteMode {
     /// Any.
-    All,
+    Always,
     /// Only pages whose removal loses nothing.
-    Empty,
+    IfNothingLost,
 }
 
 /// Decides to delete a page that no process has open, and returns its number. Returns `None` if
@@ -31,21 +31,21 @@ pub(crate) enum Only {
 /// # Errors
 /// If there is no such page, or it is open.
 pub(crate) fn begin(
-    presence: &Presence,
+    open_registry: &OpenRegistry,
     (ledger, id): (&str, PageId),
-    only: Only,
+    only: DeleteMode,
 ) -> Result<Option<u64>> {
-    let host = presence.host();
+    let host = open_registry.host();
     let no_such = || LedgerError::no_page(ledger, &id);
     let number = rows::page(&*host.repository.begin(&TxOptions::reading())?, ledger, &id)?;
     let number = number.ok_or_else(no_such)?;
     let page = host.rows(number);
-    let decided = presence.with_closed(number, |tx| {
+    let decided = open_registry.with_closed(number, |tx| {
         let row = rows::page_row(tx, number)?.ok_or_else(no_such)?;
         match row.state {
             PageState::InUse => {}
             // Another process has begun, and only one call may report the eviction.
-            PageState::Deleting if only == Only::Empty => return Err(no_such()),
+            PageState::Deleting if only == DeleteMode::IfNothingLost => return Err(no_such()),
             PageState::Deleting => return Ok(true),
             PageState::Making(_) => {
                 let what = format!("another process makes page {ledger} {id}");
@@ -53,23 +53,23 @@ pub(crate) fn begin(
             }
         }
         if host.is_separate() {
-            if only == Only::Empty {
+            if only == DeleteMode::IfNothingLost {
                 // Checked and marked in one transaction of the page's database, because a process
                 // whose lease was taken may still write there. If this process stops before the
                 // deletion is decided below, the next one that opens the page removes the mark.
                 let database = host.of_page(number)?;
                 let mut tx = database.begin(&TxOptions::writing())?;
-                if only_here(&tx, &page)?.is_some() {
+                if eviction_obstacle(&tx, &page)?.is_some() {
                     return Ok(false);
                 }
-                page.put_going(&mut tx)?;
+                page.mark_deleted(&mut tx)?;
                 tx.commit()?;
             }
         } else {
-            if only == Only::Empty && only_here(tx, &page)?.is_some() {
+            if only == DeleteMode::IfNothingLost && eviction_obstacle(tx, &page)?.is_some() {
                 return Ok(false);
             }
-            page.put_gone(tx)?;
+            page.force_mark_deleted(tx)?;
         }
         rows::begin_removal(tx, number, &row)?;
         rows::raise_epoch(tx)?;
@@ -80,7 +80,7 @@ pub(crate) fn begin(
 
 /// What would be lost with a page. `None` if nothing would. No process has it open, so streams
 /// without a commit are garbage.
-pub(crate) fn only_here(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
+pub(crate) fn eviction_obstacle(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
     if !page.tags(host)?.is_empty() {
         return Ok(Some(KeptPage::HasTags));
     }
@@ -113,10 +113,10 @@ pub(crate) fn finish(host: &Host, number: u64) -> Result<()> {
     finish_while(host, number, &|| true)
 }
 
-/// The same; asks `goes_on` before each slice.
-fn finish_while(host: &Host, number: u64, goes_on: &dyn Fn() -> bool) -> Result<()> {
+/// The same; asks `keep_going` before each slice.
+fn finish_while(host: &Host, number: u64, keep_going: &dyn Fn() -> bool) -> Result<()> {
     let page = host.rows(number);
-    while goes_on() {
+    while keep_going() {
         if host.is_separate()
             && is_deleted(&*host.repository.begin(&TxOptions::reading())?, number)?
         {
@@ -145,20 +145,20 @@ fn is_deleted(host: &dyn KvRead, number: u64) -> Result<bool> {
 }
 
 /// Finishes what other processes have begun: deletions, and pages that were never completed. Asks
-/// `goes_on` in between. Returns the first error, after the rest was done.
-pub(crate) fn finish_all(host: &Host, goes_on: &dyn Fn() -> bool) -> Result<()> {
+/// `keep_going` in between. Returns the first error, after the rest was done.
+pub(crate) fn finish_all(host: &Host, keep_going: &dyn Fn() -> bool) -> Result<()> {
     let pages = rows::page_rows(&*host.repository.begin(&TxOptions::reading())?)?;
     let mut result = Ok(());
     for (number, row) in pages {
-        if !goes_on() {
+        if !keep_going() {
             break;
         }
         result = result.and(match row.state {
             PageState::InUse => Ok(()),
-            PageState::Deleting => finish_while(host, number, goes_on),
+            PageState::Deleting => finish_while(host, number, keep_going),
             PageState::Making(process) => {
                 give_up(host, (number, &row), &process).and_then(|is_given_up| match is_given_up {
-                    true => finish_while(host, number, goes_on),
+                    true => finish_while(host, number, keep_going),
                     false => Ok(()),
                 })
             }

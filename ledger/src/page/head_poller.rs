@@ -23,7 +23,7 @@ pub(crate) struct BranchHeads {
 }
 
 /// Is notified of the heads of a branch.
-pub(crate) trait Onlooker: Any + Send + Sync {
+pub(crate) trait HeadObserver: Any + Send + Sync {
     /// The branch.
     fn branch(&self) -> &str;
 
@@ -32,43 +32,48 @@ pub(crate) trait Onlooker: Any + Send + Sync {
 
     /// Receives the present heads, perhaps the same as before. Called without a lock and outside of
     /// any transaction of the host.
-    fn look(&self, heads: &BranchHeads);
+    fn heads_read(&self, heads: &BranchHeads);
 
     /// The heads could not be read. An observer that returns errors to a caller reads the heads
     /// itself, and gets the error. Called like `look`.
-    fn look_failed(&self);
+    fn heads_unreadable(&self);
 }
 
 /// One thread for all observers of a page. It ends when no observer is left.
-pub(crate) struct Lookout {
+pub(crate) struct HeadPoller {
     host: Arc<dyn KvDatabase>,
     rows: Rows,
     state: Mutex<State>,
-    news: Condvar,
+    wakeup: Condvar,
 }
 
 struct State {
-    onlookers: Vec<Arc<dyn Onlooker>>,
+    observers: Vec<Arc<dyn HeadObserver>>,
     running: bool,
     /// The thread was woken, for example by a commit of this process.
-    called: bool,
+    woken: bool,
     /// An observer must be notified even if the host has not changed.
-    added: bool,
+    notify_all: bool,
     interval: Duration,
 }
 
-impl fmt::Debug for Lookout {
+impl fmt::Debug for HeadPoller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lookout").field("onlookers", &self.lock().onlookers.len()).finish()
+        f.debug_struct("Lookout").field("onlookers", &self.lock().observers.len()).finish()
     }
 }
 
-impl Lookout {
+impl HeadPoller {
     pub(crate) fn new(host: Arc<dyn KvDatabase>, rows: Rows) -> Self {
-        let (onlookers, interval) = (Vec::new(), INTERVAL);
-        let state =
-            Mutex::new(State { onlookers, running: false, called: false, added: false, interval });
-        Lookout { host, rows, state, news: Condvar::new() }
+        let (observers, interval) = (Vec::new(), INTERVAL);
+        let state = Mutex::new(State {
+            observers,
+            running: false,
+            woken: false,
+            notify_all: false,
+            interval,
+        });
+        HeadPoller { host, rows, state, wakeup: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -77,7 +82,7 @@ impl Lookout {
 
     pub(crate) fn set_interval(&self, interval: Duration) {
         self.lock().interval = interval;
-        self.call();
+        self.wake();
     }
 
     /// The heads of a branch.
@@ -97,22 +102,22 @@ impl Lookout {
     /// If the system gives no thread.
     pub(crate) fn add(
         self: &Arc<Self>,
-        onlooker: Arc<dyn Onlooker>,
-        instead: impl Fn(&dyn Onlooker) -> bool,
+        observer: Arc<dyn HeadObserver>,
+        instead: impl Fn(&dyn HeadObserver) -> bool,
     ) -> Result<()> {
         let mut state = self.lock();
-        state.onlookers.retain(|other| !instead(&**other));
-        state.onlookers.push(onlooker);
-        state.added = true;
+        state.observers.retain(|other| !instead(&**other));
+        state.observers.push(observer);
+        state.notify_all = true;
         if state.running {
             return Ok(());
         }
-        let lookout = Arc::clone(self);
-        let thread = thread::Builder::new().name("permazen-ledger-lookout".to_owned());
-        match thread.spawn(move || lookout.run()) {
+        let head_poller = Arc::clone(self);
+        let thread = thread::Builder::new().name("permazen-ledger-heads".to_owned());
+        match thread.spawn(move || head_poller.run()) {
             Ok(_) => state.running = true,
             Err(error) => {
-                state.onlookers.pop();
+                state.observers.pop();
                 return Err(LedgerError::Thread(error.to_string()));
             }
         }
@@ -120,35 +125,35 @@ impl Lookout {
     }
 
     /// Wakes the thread, because a branch has changed or an observer is not needed any more.
-    pub(crate) fn call(&self) {
+    pub(crate) fn wake(&self) {
         let mut state = self.lock();
         if state.running {
-            state.called = true;
-            self.news.notify_all();
+            state.woken = true;
+            self.wakeup.notify_all();
         }
     }
 
     /// Wakes the thread, and lets it notify all observers even if the host has not changed.
-    pub(crate) fn call_anew(&self) {
-        self.lock().added = true;
-        self.call();
+    pub(crate) fn renotify(&self) {
+        self.lock().notify_all = true;
+        self.wake();
     }
 
     fn run(&self) {
         let mut seen = None;
-        while let Some((onlookers, added)) = self.wait() {
+        while let Some((observers, notify_all)) = self.wait() {
             // After a new observer has read the heads, this thread may have read newer ones, and
             // have notified only the others. So it notifies all once more.
-            let known = if added { None } else { seen };
+            let unchanged_since = if notify_all { None } else { seen };
             // A panic of the host must not end the thread, or no observer would be notified any
             // more.
-            let looked = catch_unwind(AssertUnwindSafe(|| self.look(&onlookers, known)));
-            seen = match looked {
+            let polled = catch_unwind(AssertUnwindSafe(|| self.poll(&observers, unchanged_since)));
+            seen = match polled {
                 Ok(Ok(version)) => version,
                 Ok(Err(_)) | Err(_) => {
-                    for onlooker in &onlookers {
+                    for observer in &observers {
                         // Nor must a panic in code of the program that the observer calls.
-                        let _ = catch_unwind(AssertUnwindSafe(|| onlooker.look_failed()));
+                        let _ = catch_unwind(AssertUnwindSafe(|| observer.heads_unreadable()));
                     }
                     None
                 }
@@ -157,39 +162,39 @@ impl Lookout {
     }
 
     /// Waits for the next poll. `None` once no observer is needed.
-    fn wait(&self) -> Option<(Vec<Arc<dyn Onlooker>>, bool)> {
+    fn wait(&self) -> Option<(Vec<Arc<dyn HeadObserver>>, bool)> {
         let mut state = self.lock();
-        if !state.called {
+        if !state.woken {
             let interval = state.interval;
-            let waited = self.news.wait_timeout_while(state, interval, |state| !state.called);
+            let waited = self.wakeup.wait_timeout_while(state, interval, |state| !state.woken);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.called = false;
-        state.onlookers.retain(|onlooker| onlooker.is_needed());
-        if state.onlookers.is_empty() {
+        state.woken = false;
+        state.observers.retain(|observer| observer.is_needed());
+        if state.observers.is_empty() {
             state.running = false;
             return None;
         }
-        let added = std::mem::take(&mut state.added);
-        Some((state.onlookers.clone(), added))
+        let notify_all = std::mem::take(&mut state.notify_all);
+        Some((state.observers.clone(), notify_all))
     }
 
     /// Notifies the observers, unless the version of the host is the one that was `seen`. Heads
     /// that could not be read are read again by the next poll.
-    fn look(&self, onlookers: &[Arc<dyn Onlooker>], seen: Option<u64>) -> Result<Option<u64>> {
+    fn poll(&self, observers: &[Arc<dyn HeadObserver>], seen: Option<u64>) -> Result<Option<u64>> {
         let tx = self.host.begin(&TxOptions::reading())?;
         let version = tx.version();
         if version.is_some() && version == seen {
             return Ok(version);
         }
         // A damaged row of one branch must not silence the observers of others.
-        let heads = |onlooker: &Arc<dyn Onlooker>| self.heads_in(&tx, onlooker.branch()).ok();
-        let found: Vec<_> = onlookers.iter().map(heads).collect();
+        let heads = |observer: &Arc<dyn HeadObserver>| self.heads_in(&tx, observer.branch()).ok();
+        let found: Vec<_> = observers.iter().map(heads).collect();
         drop(tx);
-        for (onlooker, heads) in onlookers.iter().zip(&found) {
+        for (observer, heads) in observers.iter().zip(&found) {
             match heads {
-                Some(heads) => onlooker.look(heads),
-                None => onlooker.look_failed(),
+                Some(heads) => observer.heads_read(heads),
+                None => observer.heads_unreadable(),
             }
         }
         Ok(version.filter(|_| found.iter().all(Option::is_some)))

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::target::Target;
-use crate::process::open_page::Holder;
+use crate::process::open_page::PinHolder;
 use crate::process::pins::Pin;
 
 /// How many milliseconds an idle watcher keeps its pins.
@@ -11,11 +11,11 @@ const UNASKED: u64 = 600_000;
 
 /// The pins of a watcher while it is idle: between two calls of `next`.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<Option<Kept>>);
+pub(super) struct IdlePins(Mutex<Option<Idle>>);
 
 /// What a watcher needs for its next notification.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct Idle {
     /// The commit of the last notification.
     pub(super) last: Pin,
     /// A notification that is being delivered in parts.
@@ -24,28 +24,28 @@ pub(super) struct Kept {
     since: u64,
 }
 
-impl Held {
-    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
+impl IdlePins {
+    fn lock(&self) -> MutexGuard<'_, Option<Idle>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins an idle time.
-    pub(super) fn keep(&self, last: Pin, pending: Option<Target>, now: u64) {
-        *self.lock() = Some(Kept { last, pending, since: now });
+    pub(super) fn begin(&self, last: Pin, pending: Option<Target>, now: u64) {
+        *self.lock() = Some(Idle { last, pending, since: now });
     }
 
     /// Ends the idle time. `None` if it was too long, and the pins were dropped.
-    pub(super) fn take(&self) -> Option<Kept> {
+    pub(super) fn end(&self) -> Option<Idle> {
         self.lock().take()
     }
 }
 
-impl Holder for Held {
+impl PinHolder for IdlePins {
     fn release(&self, now: u64) {
-        let mut kept = self.lock();
-        let is_over = |kept: &Kept| now >= kept.since.saturating_add(UNASKED);
-        let released = if kept.as_ref().is_some_and(is_over) { kept.take() } else { None };
-        drop(kept);
+        let mut idle = self.lock();
+        let is_over = |idle: &Idle| now >= idle.since.saturating_add(UNASKED);
+        let released = if idle.as_ref().is_some_and(is_over) { idle.take() } else { None };
+        drop(idle);
         drop(released);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::history::{History, Parent, Place, parents, place};
+use super::history::{History, ParentIndex, WalkKey, parents, walk_key};
 
 /// Adds to the keep set what merging these heads needs, in any order: everything down to the latest
 /// commit that lies on every path from a head to the first commit.
@@ -18,7 +18,7 @@ pub(super) fn keep_for_merges(
     with_first: bool,
     kept: &mut [bool],
 ) {
-    let mut ahead: BTreeSet<Place> = heads.iter().map(|at| place(history, *at)).collect();
+    let mut ahead: BTreeSet<WalkKey> = heads.iter().map(|at| walk_key(history, *at)).collect();
     // Parents come after their children, so a commit that is left alone is an ancestor of all
     // heads.
     while let Some((_, _, at)) = ahead.pop_last() {
@@ -26,7 +26,7 @@ pub(super) fn keep_for_merges(
         if ahead.is_empty() && !with_first {
             break;
         }
-        ahead.extend(parents(history, at).map(|at| place(history, at)));
+        ahead.extend(parents(history, at).map(|at| walk_key(history, at)));
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn keep_bases(history: &History, kept: &mut [bool]) {
         parents(history, at).for_each(|parent| children[parent] += 1);
     }
     let both = |at: usize| match history.parents(at).collect::<Vec<_>>()[..] {
-        [Parent::Here(first), Parent::Here(second)] => Some([first, second]),
+        [ParentIndex::Here(first), ParentIndex::Here(second)] => Some([first, second]),
         _ => None,
     };
     let mut merges: Vec<_> =

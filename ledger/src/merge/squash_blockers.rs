@@ -5,28 +5,28 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use permazen_kv::KvRead;
 
-use super::relation::{Link, Range};
+use super::merge_bases::{CommitRange, Link};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
-use crate::rows::process::{Held, leases};
+use crate::rows::process::{PinReason, leases};
 use crate::rows::statuses::Remote;
 
 /// What can reach a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
+enum Ref {
     Branch(String),
     Tag(String),
     /// An open transaction of a connection, or a commit that a receiver has added.
     Base,
 }
 
-impl Name {
-    fn leads_through(&self) -> String {
+impl Ref {
+    fn reaches_it(&self) -> String {
         match self {
-            Name::Branch(name) => format!("branch {name} leads through it"),
-            Name::Tag(name) => format!("tag {name} leads through it"),
-            Name::Base => "a commit leads through it on which a connection has a transaction open, or which a \
+            Ref::Branch(name) => format!("branch {name} leads through it"),
+            Ref::Tag(name) => format!("tag {name} leads through it"),
+            Ref::Base => "a commit leads through it on which a connection has a transaction open, or which a \
                            receiver has added"
                 .to_owned(),
         }
@@ -39,7 +39,7 @@ pub(super) struct Replaced<'s> {
     pub(super) shared: &'s Shared,
     pub(super) branch: &'s str,
     pub(super) head: CommitId,
-    pub(super) range: Range,
+    pub(super) range: CommitRange,
 }
 
 impl Replaced<'_> {
@@ -52,26 +52,25 @@ impl Replaced<'_> {
     ///
     /// Gets each commit once that is reachable from a ref and is as new as these.
     pub(super) fn check(&self, host: &dyn KvRead, is_cut_off: bool) -> Result<()> {
-        let names = self.names(host)?;
-        let named = self.named(&names)?;
+        let refs = self.refs(host)?;
+        let named = self.named(&refs)?;
         let from_others = self.changes_of_other_devices(host)?;
         let (is_attached, synced) = self.synced(host)?;
         let is_cut_off = is_cut_off && is_attached;
         let first = named.iter().min_by_key(|(_, at)| **at);
-        let (commit, reason) = if let Some((id, (name, _))) =
-            first.and_then(|(id, at)| Some((*id, names.get(*at)?)))
-        {
-            (id, name.leads_through())
-        } else if let Some(id) = from_others.first() {
-            (*id, "it came from another copy of the page, which has it".to_owned())
-        } else if let Some(id) = synced.first() {
-            (*id, "it is at the remote".to_owned())
-        } else if is_cut_off {
-            let reason = "commits before it are no longer kept, and may be at the remote";
-            (CommitId::FIRST, reason.to_owned())
-        } else {
-            return Ok(());
-        };
+        let (commit, reason) =
+            if let Some((id, (name, _))) = first.and_then(|(id, at)| Some((*id, refs.get(*at)?))) {
+                (id, name.reaches_it())
+            } else if let Some(id) = from_others.first() {
+                (*id, "it came from another copy of the page, which has it".to_owned())
+            } else if let Some(id) = synced.first() {
+                (*id, "it is at the remote".to_owned())
+            } else if is_cut_off {
+                let reason = "commits before it are no longer kept, and may be at the remote";
+                (CommitId::FIRST, reason.to_owned())
+            } else {
+                return Ok(());
+            };
         let mut forbidding: BTreeSet<_> = named.into_keys().collect();
         forbidding.extend(from_others);
         forbidding.extend(synced);
@@ -81,34 +80,34 @@ impl Replaced<'_> {
     }
 
     /// All refs but the branch itself.
-    fn names(&self, host: &dyn KvRead) -> Result<Vec<(Name, CommitId)>> {
+    fn refs(&self, host: &dyn KvRead) -> Result<Vec<(Ref, CommitId)>> {
         let rows = &self.shared.open.rows;
-        let mut names = Vec::new();
+        let mut refs = Vec::new();
         for (name, heads) in rows.branches(host)? {
             if name != self.branch {
-                names.extend(heads.iter().map(|head| (Name::Branch(name.clone()), head.id)));
+                refs.extend(heads.iter().map(|head| (Ref::Branch(name.clone()), head.id)));
             }
         }
-        names.extend(rows.tags(host)?.into_iter().map(|(name, id)| (Name::Tag(name), id)));
+        refs.extend(rows.tags(host)?.into_iter().map(|(name, id)| (Ref::Tag(name), id)));
         let living: HashSet<_> = leases(host)?.into_iter().map(|(id, _)| id).collect();
         let pins = rows.pins(host)?.into_iter().filter(|pin| living.contains(&pin.process));
-        let pins = pins.map(|pin| (pin.commit, pin.held)).chain(self.shared.open.pins.commits());
-        let bases = pins.filter(|(_, held)| *held == Held::Base);
-        names.extend(bases.map(|(id, _)| (Name::Base, id)));
-        Ok(names)
+        let pins = pins.map(|pin| (pin.commit, pin.reason)).chain(self.shared.open.pins.commits());
+        let bases = pins.filter(|(_, reason)| *reason == PinReason::Base);
+        refs.extend(bases.map(|(id, _)| (Ref::Base, id)));
+        Ok(refs)
     }
 
     /// Those that are reachable from one of these refs, each with the index of the first ref.
-    fn named(&self, names: &[(Name, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
+    fn named(&self, refs: &[(Ref, CommitId)]) -> Result<BTreeMap<CommitId, usize>> {
         // The reachable commits, the newest first, each with the first ref that reaches it.
         let mut ahead = BTreeMap::new();
         let oldest = self.range.values().map(|link| link.generation).min().unwrap_or_default();
         let mut hits = BTreeMap::new();
-        for (at, (name, id)) in names.iter().enumerate() {
+        for (at, (name, id)) in refs.iter().enumerate() {
             let link = match (self.shared.commit(id), name) {
                 // The pin is of a commit that a receiver is about to write, or of a transaction
                 // that will be refused.
-                (Err(LedgerError::NoCommit { .. }), Name::Base) => None,
+                (Err(LedgerError::NoCommit { .. }), Ref::Base) => None,
                 (found, _) => found?.as_ref().map(Link::from),
             };
             Self::add(&mut ahead, (id, link), at);

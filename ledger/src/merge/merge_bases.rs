@@ -10,7 +10,7 @@ use crate::ids::CommitId;
 use crate::page::shared::{Parent, Shared};
 
 /// The commits that a squash would replace.
-pub(super) type Range = BTreeMap<CommitId, Link>;
+pub(super) type CommitRange = BTreeMap<CommitId, Link>;
 
 /// What a squash needs to know of such a commit.
 #[derive(Debug)]
@@ -33,19 +33,19 @@ impl From<&Commit> for Link {
 
 /// The merge bases of two commits.
 #[derive(Debug)]
-pub(super) struct Relation {
+pub(super) struct MergeBases {
     /// The merge bases by time and ID: the common ancestors that are ancestors of no other common
     /// ancestor.
-    pub(super) common: Vec<(CommitTime, CommitId)>,
+    pub(super) bases: Vec<(CommitTime, CommitId)>,
     /// For each of the two commits whether it has changes, other than merges, that the other one
     /// does not have.
     pub(super) changes: [bool; 2],
 }
 
-impl Relation {
+impl MergeBases {
     /// Whether this one of the two commits is an ancestor of the other.
-    pub(super) fn is_below(&self, commit: &CommitId) -> bool {
-        self.common.iter().any(|(_, id)| id == commit)
+    pub(super) fn is_ancestor(&self, commit: &CommitId) -> bool {
+        self.bases.iter().any(|(_, id)| id == commit)
     }
 }
 
@@ -53,12 +53,12 @@ impl Relation {
 const LEFT: u8 = 1;
 const RIGHT: u8 = 2;
 /// It is an ancestor of a merge base.
-const BELOW: u8 = 4;
+const ANCESTOR_OF_BASE: u8 = 4;
 
 /// A walk from commits to their ancestors, by descending generation. It has the commits that were
 /// reached and not yet visited, with their marks. A parent has a smaller generation, so the last
 /// one has all of its marks, and is not reached again.
-struct Reached<'s> {
+struct AncestorWalk<'s> {
     shared: &'s Shared,
     marks: BTreeMap<(u64, CommitId), u8>,
     /// Each commit is read once.
@@ -69,9 +69,15 @@ struct Reached<'s> {
     missing: Option<CommitId>,
 }
 
-impl<'s> Reached<'s> {
+impl<'s> AncestorWalk<'s> {
     fn new(shared: &'s Shared) -> Self {
-        Reached { shared, marks: BTreeMap::new(), loaded: HashMap::new(), open: 0, missing: None }
+        AncestorWalk {
+            shared,
+            marks: BTreeMap::new(),
+            loaded: HashMap::new(),
+            open: 0,
+            missing: None,
+        }
     }
 
     /// Begins at a commit.
@@ -119,9 +125,9 @@ impl<'s> Reached<'s> {
             }
         };
         let old = self.marks.entry((generation, *id)).or_default();
-        let was_open = *old != 0 && *old & BELOW == 0;
+        let was_open = *old != 0 && *old & ANCESTOR_OF_BASE == 0;
         *old |= marks;
-        self.open += usize::from(*old & BELOW == 0);
+        self.open += usize::from(*old & ANCESTOR_OF_BASE == 0);
         self.open -= usize::from(was_open);
         Ok(generation)
     }
@@ -130,7 +136,7 @@ impl<'s> Reached<'s> {
     /// the page, and for one that is pruned.
     fn pop_last(&mut self) -> Option<(CommitId, u8, Option<Commit>)> {
         let ((_, id), marks) = self.marks.pop_last()?;
-        let is_open = marks & BELOW == 0;
+        let is_open = marks & ANCESTOR_OF_BASE == 0;
         self.open -= usize::from(is_open);
         let commit = match self.loaded.remove(&id) {
             Some((_, Parent::Here(commit))) => Some(commit),
@@ -153,60 +159,70 @@ impl<'s> Reached<'s> {
 
 /// Walks from both commits to their ancestors, until all that are left are ancestors of a merge
 /// base.
-pub(super) fn relation(shared: &Shared, left: &CommitId, right: &CommitId) -> Result<Relation> {
+pub(super) fn merge_bases(
+    shared: &Shared,
+    left: &CommitId,
+    right: &CommitId,
+) -> Result<MergeBases> {
     if *left == CommitId::FIRST || *right == CommitId::FIRST {
         // The first commit is an ancestor of all others, also where history between was pruned.
         shared.commit(left)?;
         shared.commit(right)?;
         let changes = [left, right].map(|commit| *commit != CommitId::FIRST);
-        return Ok(Relation { common: vec![(CommitTime::default(), CommitId::FIRST)], changes });
+        return Ok(MergeBases { bases: vec![(CommitTime::default(), CommitId::FIRST)], changes });
     }
-    let mut reached = Reached::new(shared);
-    reached.start(left, LEFT)?;
-    reached.start(right, RIGHT)?;
-    let mut found = Relation { common: Vec::new(), changes: [false; 2] };
-    while reached.open > 0 {
-        let Some((id, mut marks, commit)) = reached.pop_last() else { break };
+    let mut walk = AncestorWalk::new(shared);
+    walk.start(left, LEFT)?;
+    walk.start(right, RIGHT)?;
+    let mut found = MergeBases { bases: Vec::new(), changes: [false; 2] };
+    while walk.open > 0 {
+        let Some((id, mut marks, commit)) = walk.pop_last() else { break };
         if marks == LEFT | RIGHT {
             let time = commit.as_ref().map_or(CommitTime::default(), |commit| commit.time);
-            found.common.push((time, id));
-            marks |= BELOW;
+            found.bases.push((time, id));
+            marks |= ANCESTOR_OF_BASE;
         }
         let Some(commit) = commit else { continue };
         if matches!(commit.origin, Origin::Change { .. }) {
             found.changes[0] |= marks == LEFT;
             found.changes[1] |= marks == RIGHT;
         }
-        reached.mark_parents(&id, &commit, marks)?;
+        walk.mark_parents(&id, &commit, marks)?;
     }
-    if reached.missing.is_some()
-        && let Some(at) = found.common.iter().position(|(_, id)| id == left || id == right)
+    if walk.missing.is_some()
+        && let Some(at) = found.bases.iter().position(|(_, id)| id == left || id == right)
     {
         // One is an ancestor of the other, so it is the merge base, whatever history is missing.
-        found.common = vec![found.common.swap_remove(at)];
-        found.changes = [left, right].map(|of| *of != found.common[0].1);
+        found.bases = vec![found.bases.swap_remove(at)];
+        found.changes = [left, right].map(|of| *of != found.bases[0].1);
         return Ok(found);
     }
-    reached.check()?;
-    found.common.sort();
+    walk.check()?;
+    found.bases.sort();
     Ok(found)
 }
 
 /// The ancestors of `head`, itself included, that are no ancestors of `onto`, which is not the
 /// first commit. `None` if `onto` is no ancestor of `head`.
-pub(super) fn after(shared: &Shared, onto: &CommitId, head: &CommitId) -> Result<Option<Range>> {
-    let mut reached = Reached::new(shared);
-    reached.start(onto, BELOW)?;
-    reached.start(head, LEFT)?;
-    let mut after = Range::default();
+pub(super) fn commits_after(
+    shared: &Shared,
+    onto: &CommitId,
+    head: &CommitId,
+) -> Result<Option<CommitRange>> {
+    let mut walk = AncestorWalk::new(shared);
+    walk.start(onto, ANCESTOR_OF_BASE)?;
+    walk.start(head, LEFT)?;
+    let mut after = CommitRange::default();
     let mut leads = onto == head;
-    while reached.open > 0 {
-        let Some((id, marks, commit)) = reached.pop_last() else { break };
-        reached.check()?;
+    while walk.open > 0 {
+        let Some((id, marks, commit)) = walk.pop_last() else { break };
+        walk.check()?;
         if let Some(commit) = commit {
-            leads |= commit.parents().contains(onto) && marks & LEFT != 0 && marks & BELOW == 0;
-            reached.mark_parents(&id, &commit, marks)?;
-            if marks & BELOW == 0 {
+            leads |= commit.parents().contains(onto)
+                && marks & LEFT != 0
+                && marks & ANCESTOR_OF_BASE == 0;
+            walk.mark_parents(&id, &commit, marks)?;
+            if marks & ANCESTOR_OF_BASE == 0 {
                 after.insert(id, Link::from(&commit));
             }
         }

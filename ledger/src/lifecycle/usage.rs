@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use permazen_kv::TxOptions;
 
-use super::deletion::{self, Only};
-use super::kept::KeptPage;
-use super::presence::in_use;
+use super::deletion::{self, DeleteMode};
+use super::eviction_obstacle::KeptPage;
+use super::open_registry::in_use;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::repository::Repository;
@@ -82,8 +82,8 @@ impl Repository {
     /// # Errors
     /// If there is no such page, also because another process is removing it, or the host fails.
     pub fn evict(&self, ledger: &str, id: PageId) -> Result<bool> {
-        self.presence().keep()?;
-        match deletion::begin(self.presence(), (ledger, id), Only::Empty) {
+        self.open_registry().maintain()?;
+        match deletion::begin(self.open_registry(), (ledger, id), DeleteMode::IfNothingLost) {
             Ok(Some(number)) => deletion::finish(self.host(), number).map(|()| true),
             Ok(None) | Err(LedgerError::PageInUse { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -108,7 +108,7 @@ impl Repository {
     /// # Errors
     /// If there is no such page, or the host fails.
     pub fn kept(&self, ledger: &str, id: PageId) -> Result<Option<KeptPage>> {
-        self.presence().keep()?;
+        self.open_registry().maintain()?;
         let no_such = |error| match error {
             LedgerError::PageGone { .. } => LedgerError::no_page(ledger, &id),
             error => error,
@@ -124,7 +124,10 @@ impl Repository {
             number
         };
         let database = self.host().of_page(number).map_err(no_such)?;
-        deletion::only_here(&database.begin(&TxOptions::reading())?, &self.host().rows(number))
+        deletion::eviction_obstacle(
+            &database.begin(&TxOptions::reading())?,
+            &self.host().rows(number),
+        )
     }
 
     /// Removes every page that was closed at least `closed_for` ago and can be
@@ -133,8 +136,8 @@ impl Repository {
     /// # Errors
     /// The first error of a page, after the others were removed.
     pub fn evict_unused(&self, closed_for: Duration) -> Result<Vec<(String, PageId)>> {
-        self.presence().keep()?;
-        let now = Duration::from_millis(self.presence().now());
+        self.open_registry().maintain()?;
+        let now = Duration::from_millis(self.open_registry().now());
         let (mut evicted, mut failed) = (Vec::new(), Ok(()));
         for page in self.usage()? {
             let since = page.closed.and_then(|closed| closed.duration_since(UNIX_EPOCH).ok());
@@ -157,7 +160,7 @@ impl Repository {
     /// # Errors
     /// If none was removed, the first error of a page.
     pub fn evict_least_used(&self) -> Result<Option<(String, PageId)>> {
-        self.presence().keep()?;
+        self.open_registry().maintain()?;
         let mut failed = Ok(());
         for page in self.usage()? {
             match self.evict(&page.ledger, page.id) {

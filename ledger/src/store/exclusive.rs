@@ -7,7 +7,7 @@ use permazen_kv::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Result, Scan, Visitor,
 };
 
-use super::watched_keys::Told;
+use super::watched_keys::NotifiedState;
 use crate::error::LedgerError;
 use crate::page::shared::{BranchState, Shared};
 use crate::page::snapshot::PageSnapshot;
@@ -15,18 +15,18 @@ use crate::page::write::Attempt;
 
 /// A transaction on a branch that holds the write lock of the host until it ends. Writers of all
 /// pages of the repository wait.
-pub(super) struct HeldTransaction {
+pub(super) struct ExclusiveTransaction {
     pub(super) host: Box<dyn KvTransaction + Send>,
     pub(super) state: BranchState,
     /// The branch, with what was written.
     pub(super) view: MutableView<PageSnapshot>,
     pub(super) read_only: bool,
-    pub(super) told: Told,
+    pub(super) notified: NotifiedState,
     pub(super) branch: Arc<str>,
     pub(super) shared: Arc<Shared>,
 }
 
-impl KvRead for HeldTransaction {
+impl KvRead for ExclusiveTransaction {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.view.get(key)
     }
@@ -55,7 +55,7 @@ impl KvRead for HeldTransaction {
     }
 }
 
-impl KvWrite for HeldTransaction {
+impl KvWrite for ExclusiveTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.view.put(key, value)
     }
@@ -73,7 +73,7 @@ impl KvWrite for HeldTransaction {
     }
 }
 
-impl KvTransaction for HeldTransaction {
+impl KvTransaction for ExclusiveTransaction {
     fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -88,7 +88,7 @@ impl KvTransaction for HeldTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let HeldTransaction { host, state, view, read_only, told, branch, shared } = *self;
+        let ExclusiveTransaction { host, state, view, read_only, notified, branch, shared } = *self;
         let draft = shared.draft(&state.root, view.writes())?;
         if read_only || draft.root == state.root {
             return Ok(());
@@ -96,7 +96,7 @@ impl KvTransaction for HeldTransaction {
         let commit = shared.change(&state, draft.root)?;
         match shared.commit_draft_in(host, (&branch, &state), &commit, &draft)? {
             Attempt::Committed(_) => {
-                told.advance(&state.root, (state.version() + 1, draft.root));
+                notified.advance(&state.root, (state.version() + 1, draft.root));
                 Ok(())
             }
             // Cannot happen, unless the host lets two transactions write at once.

@@ -10,18 +10,18 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::node::items::REFERENCE;
 use crate::node::view::Node;
-use crate::process::streams::Content;
+use crate::process::streams::StreamedContent;
 use crate::value::index::Index;
 use crate::value::reference::Reference;
 
 /// The new nodes and pieces of a draft, by their digests.
 #[derive(Debug)]
-pub(crate) struct Drafted {
+pub(crate) struct ReadableDraft {
     nodes: HashMap<Digest, Arc<Node>>,
     pieces: HashMap<(Kind, Digest), Bytes>,
 }
 
-impl Drafted {
+impl ReadableDraft {
     pub(crate) fn of(draft: &Draft) -> Result<Self> {
         let mut nodes = HashMap::new();
         for node in &draft.nodes {
@@ -35,7 +35,7 @@ impl Drafted {
         }
         let pieces = draft.pieces.iter();
         let pieces = pieces.map(|piece| ((piece.kind, piece.part.digest), piece.bytes.clone()));
-        Ok(Drafted { nodes, pieces: pieces.collect() })
+        Ok(ReadableDraft { nodes, pieces: pieces.collect() })
     }
 
     pub(super) fn node(&self, digest: &Digest) -> Option<Arc<Node>> {
@@ -55,15 +55,15 @@ impl Draft {
         all.nodes.extend(changed.nodes);
         all.pieces.extend(changed.pieces);
         all.streamed.extend(changed.streamed);
-        let needed = Needed::of(&Drafted::of(&all)?, &all.root);
+        let needed = Needed::of(&ReadableDraft::of(&all)?, &all.root);
         let mut seen = HashSet::new();
         all.nodes.retain(|node| needed.nodes.contains(&node.digest) && seen.insert(node.digest));
         all.pieces.retain(|piece| {
             needed.pieces.contains(&piece.part.digest) && seen.insert(piece.part.digest)
         });
         all.streamed.retain(|_, value| match &value.content {
-            Content::Short(_) => false,
-            Content::Long { value, .. } => needed.values.contains(&value.top),
+            StreamedContent::Short(_) => false,
+            StreamedContent::Long { value, .. } => needed.values.contains(&value.top),
         });
         Ok(all)
     }
@@ -79,7 +79,7 @@ struct Needed {
 }
 
 impl Needed {
-    fn of(drafted: &Drafted, root: &Digest) -> Self {
+    fn of(drafted: &ReadableDraft, root: &Digest) -> Self {
         let (mut needed, mut ahead) = (Needed::default(), vec![*root]);
         while let Some(digest) = ahead.pop() {
             let Some(node) = drafted.nodes.get(&digest) else { continue };

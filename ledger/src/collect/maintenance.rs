@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use permazen_kv::__internal as kv;
 
-use super::care::{Care, FIRST_LOOK, LOOKS};
+use super::page_maintenance::{FIRST_PASS, PASS_INTERVAL, PageMaintenance};
 use crate::error::{LedgerError, Result};
-use crate::life::deletion;
-use crate::life::presence::Presence;
+use crate::lifecycle::deletion;
+use crate::lifecycle::open_registry::OpenRegistry;
 use crate::process::lease::Process;
 use crate::process::open_page::OpenPage;
 
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// One thread only renews the lease, writes the pins and the open pages, and starts merges of heads
 /// that other processes have made. The other one collects and deletes, which can take hours. They
 /// are two because a pin protects its commit only if it is written within two minutes.
-pub(crate) struct Keeper {
+pub(crate) struct Maintenance {
     inner: Arc<Inner>,
     /// No threads: the program calls [`Maintenance::maintain`].
     by_hand: bool,
@@ -42,60 +42,60 @@ pub(crate) struct Keeper {
 type Work = fn(&Inner) -> Result<()>;
 
 /// Further work for each interval.
-pub(crate) type Also = dyn Fn() -> Result<()> + Send + Sync;
+pub(crate) type ExtraWork = dyn Fn() -> Result<()> + Send + Sync;
 
 struct Inner {
-    presence: Arc<Presence>,
+    open_registry: Arc<OpenRegistry>,
     process: Arc<Process>,
     /// When to look next for processes that have ended.
-    next_look: AtomicU64,
-    also: Box<Also>,
-    pages: Mutex<HashMap<u64, Known>>,
+    next_pass: AtomicU64,
+    extra_work: Box<ExtraWork>,
+    pages: Mutex<HashMap<u64, MaintainedPage>>,
     is_over: Mutex<bool>,
     over: Condvar,
 }
 
 /// A page that is open, or was.
-struct Known {
-    care: Weak<Care>,
+struct MaintainedPage {
+    maintenance: Weak<PageMaintenance>,
     /// The handles of the page hold this, so it is alive while the page is open.
     open: Weak<()>,
     /// Keeps a closed page known until the rows that this process has left in it are removed.
     /// `None` for a page with a database of its own: its lease lies there and is given back when
     /// the page is closed, and the rows are removed with the lease.
-    left: Option<Arc<Care>>,
+    left: Option<Arc<PageMaintenance>>,
 }
 
-impl Known {
+impl MaintainedPage {
     fn is_open(&self) -> bool {
         self.open.strong_count() > 0
     }
 }
 
-impl fmt::Debug for Keeper {
+impl fmt::Debug for Maintenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keeper").field("by_hand", &self.by_hand).finish_non_exhaustive()
     }
 }
 
-impl Keeper {
-    /// Also runs `also` in each interval, which must not take long.
+impl Maintenance {
+    /// Also runs `extra_work` in each interval, which must not take long.
     pub(crate) fn new(
-        presence: Arc<Presence>,
+        open_registry: Arc<OpenRegistry>,
         process: Arc<Process>,
         by_hand: bool,
-        also: Box<Also>,
+        extra_work: Box<ExtraWork>,
     ) -> Self {
         let inner = Inner {
-            presence,
+            open_registry,
             process,
-            next_look: AtomicU64::new(0),
-            also,
+            next_pass: AtomicU64::new(0),
+            extra_work,
             pages: Mutex::default(),
             is_over: Mutex::new(false),
             over: Condvar::new(),
         };
-        Keeper {
+        Maintenance {
             inner: Arc::new(inner),
             by_hand,
             threads: Mutex::default(),
@@ -109,23 +109,27 @@ impl Keeper {
     ///
     /// # Errors
     /// If the system gives no thread.
-    pub(crate) fn care(
+    pub(crate) fn add_page(
         &self,
         number: u64,
         open: impl FnOnce() -> OpenPage,
-    ) -> Result<(Arc<Care>, Arc<()>)> {
+    ) -> Result<(Arc<PageMaintenance>, Arc<()>)> {
         let mut pages = self.inner.pages();
-        pages.retain(|_, page| page.care.strong_count() > 0);
-        let known = pages.get(&number);
-        let care = known.and_then(|known| known.care.upgrade());
-        let care = care.unwrap_or_else(|| Arc::new(Care::new(Arc::new(open()))));
-        let is_open = known.and_then(|known| known.open.upgrade()).unwrap_or_default();
-        let left = (!self.presence().host().is_separate()).then(|| Arc::clone(&care));
+        pages.retain(|_, page| page.maintenance.strong_count() > 0);
+        let page = pages.get(&number);
+        let maintenance = page.and_then(|page| page.maintenance.upgrade());
+        let maintenance =
+            maintenance.unwrap_or_else(|| Arc::new(PageMaintenance::new(Arc::new(open()))));
+        let is_open = page.and_then(|page| page.open.upgrade()).unwrap_or_default();
+        let left = (!self.open_registry().host().is_separate()).then(|| Arc::clone(&maintenance));
         let open = Arc::downgrade(&is_open);
-        pages.insert(number, Known { care: Arc::downgrade(&care), open, left });
+        pages.insert(
+            number,
+            MaintainedPage { maintenance: Arc::downgrade(&maintenance), open, left },
+        );
         drop(pages);
         self.start()?;
-        Ok((care, is_open))
+        Ok((maintenance, is_open))
     }
 
     /// Starts the threads, unless they run.
@@ -134,8 +138,10 @@ impl Keeper {
         if self.by_hand {
             return Ok(());
         }
-        let work: [(&str, Work); 2] =
-            [("permazen-ledger-lease", Inner::attend), ("permazen-ledger-keeper", Inner::work)];
+        let work: [(&str, Work); 2] = [
+            ("permazen-ledger-lease", Inner::urgent_work),
+            ("permazen-ledger-maintenance", Inner::slow_work),
+        ];
         for (name, work) in work.into_iter().skip(threads.len()) {
             let inner = Arc::clone(&self.inner);
             let started = thread::Builder::new().name(name.to_owned());
@@ -146,20 +152,20 @@ impl Keeper {
     }
 
     /// The pages that are open.
-    pub(crate) fn presence(&self) -> &Arc<Presence> {
-        &self.inner.presence
+    pub(crate) fn open_registry(&self) -> &Arc<OpenRegistry> {
+        &self.inner.open_registry
     }
 
     /// Does at once what the threads do in each interval. Returns the first error.
-    pub(crate) fn keep(&self) -> Result<()> {
-        let Inner { presence, also, .. } = &*self.inner;
-        let mut result = presence.keep().and(self.inner.protect());
-        result = result.and(self.inner.work());
-        result.and(also())
+    pub(crate) fn maintain(&self) -> Result<()> {
+        let Inner { open_registry, extra_work, .. } = &*self.inner;
+        let mut result = open_registry.maintain().and(self.inner.protect());
+        result = result.and(self.inner.slow_work());
+        result.and(extra_work())
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         if !self.made_by.is_this() {
             // In a child of a fork, what a thread had locked stays locked, and joining it would
@@ -177,7 +183,7 @@ impl Drop for Keeper {
             }
         }
         // If this fails, other processes wait for the end of the lease.
-        let _ = self.inner.presence.leave();
+        let _ = self.inner.open_registry.close_all();
     }
 }
 
@@ -203,15 +209,16 @@ impl Inner {
         }
     }
 
-    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+    fn pages(&self) -> MutexGuard<'_, HashMap<u64, MaintainedPage>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pages with their numbers, and whether they are open.
-    fn all_pages(&self) -> Vec<(u64, Arc<Care>, bool)> {
+    fn all_pages(&self) -> Vec<(u64, Arc<PageMaintenance>, bool)> {
         let pages = self.pages();
-        let there =
-            |(number, page): (&u64, &Known)| Some((*number, page.care.upgrade()?, page.is_open()));
+        let there = |(number, page): (&u64, &MaintainedPage)| {
+            Some((*number, page.maintenance.upgrade()?, page.is_open()))
+        };
         pages.iter().filter_map(there).collect()
     }
 
@@ -220,7 +227,7 @@ impl Inner {
     fn forget(&self, number: u64) {
         if let Some(page) = self.pages().get_mut(&number)
             && !page.is_open()
-            && page.left.as_ref().is_some_and(|care| !care.has_left())
+            && page.left.as_ref().is_some_and(|maintenance| !maintenance.has_leftovers())
         {
             page.left = None;
         }
@@ -228,7 +235,7 @@ impl Inner {
 
     /// Renews the lease, and writes the pins of all pages.
     fn protect(&self) -> Result<()> {
-        let mut result = self.process.renew(&*self.presence.host().repository);
+        let mut result = self.process.renew(&*self.open_registry.host().repository);
         for (_, page, _) in self.all_pages() {
             result = result.and(page.protect());
         }
@@ -236,35 +243,35 @@ impl Inner {
     }
 
     /// The urgent work: other processes wait for it.
-    fn attend(&self) -> Result<()> {
+    fn urgent_work(&self) -> Result<()> {
         let mut result = self.protect();
-        result = result.and(self.presence.keep());
-        result.and((self.also)())
+        result = result.and(self.open_registry.maintain());
+        result.and((self.extra_work)())
     }
 
     /// The work that can take long.
-    fn work(&self) -> Result<()> {
+    fn slow_work(&self) -> Result<()> {
         let (mut result, now) = (Ok(()), self.process.now());
-        let goes_on = || !self.is_over();
-        if now >= self.next_look.load(Ordering::Relaxed) {
-            self.next_look.store(now.saturating_add(LOOKS), Ordering::Relaxed);
-            match self.presence.close_ended() {
+        let keep_going = || !self.is_over();
+        if now >= self.next_pass.load(Ordering::Relaxed) {
+            self.next_pass.store(now.saturating_add(PASS_INTERVAL), Ordering::Relaxed);
+            match self.open_registry.close_ended() {
                 // A lease that seems to have ended counts as ended only after a minute.
-                Ok(true) => self.next_look.store(now.saturating_add(FIRST_LOOK), Ordering::Relaxed),
+                Ok(true) => self.next_pass.store(now.saturating_add(FIRST_PASS), Ordering::Relaxed),
                 Ok(false) => {}
                 Err(error) => result = result.and(Err(error)),
             }
-            result = result.and(deletion::finish_all(self.presence.host(), &goes_on));
+            result = result.and(deletion::finish_all(self.open_registry.host(), &keep_going));
         }
         for (number, page, is_open) in self.all_pages() {
             if self.is_over() {
                 break;
             }
             if is_open {
-                result = result.and(page.keep(&goes_on));
+                result = result.and(page.maintain(&keep_going));
                 continue;
             }
-            match page.leave(&goes_on) {
+            match page.clean_up_closed(&keep_going) {
                 Ok(true) => self.forget(number),
                 Ok(false) => {}
                 Err(error) => result = result.and(Err(error)),

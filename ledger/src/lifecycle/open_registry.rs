@@ -18,18 +18,18 @@ use crate::rows::repository::{PageRow, PageState, device, page_row};
 ///
 /// A page whose last handle was dropped stays open until the next maintenance, so a program that
 /// opens and closes a page again and again writes nothing.
-pub(crate) struct Presence {
+pub(crate) struct OpenRegistry {
     host: Arc<Host>,
     process: Arc<Process>,
     /// Held only for a moment, never while waiting.
-    pages: Mutex<HashMap<u64, Open>>,
+    pages: Mutex<HashMap<u64, Registered>>,
     /// Held while the rows are written, which may wait for the host.
     writing: Mutex<()>,
 }
 
 /// A page that is open, or was until a moment ago.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct Registered {
     /// The number of handles.
     count: usize,
     /// The process ID in the row. `None` if there is no row because the host cannot be written.
@@ -39,24 +39,24 @@ struct Open {
 }
 
 /// A page that is open until this is dropped.
-pub(crate) struct Here {
-    presence: Arc<Presence>,
+pub(crate) struct Registration {
+    open_registry: Arc<OpenRegistry>,
     page: u64,
 }
 
-impl Drop for Here {
+impl Drop for Registration {
     fn drop(&mut self) {
-        let now = self.presence.process.now();
-        if let Some(open) = self.presence.pages().get_mut(&self.page) {
+        let now = self.open_registry.process.now();
+        if let Some(open) = self.open_registry.pages().get_mut(&self.page) {
             open.count -= 1;
             open.closed = now;
         }
     }
 }
 
-impl Presence {
+impl OpenRegistry {
     pub(crate) fn new(host: Arc<Host>, process: Arc<Process>) -> Self {
-        Presence { host, process, pages: Mutex::default(), writing: Mutex::default() }
+        OpenRegistry { host, process, pages: Mutex::default(), writing: Mutex::default() }
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -72,7 +72,7 @@ impl Presence {
         &*self.host.repository
     }
 
-    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
+    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Registered>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,44 +82,48 @@ impl Presence {
     }
 
     /// One more handle of a page whose row is there.
-    fn open_again(self: &Arc<Self>, page: u64) -> Option<Here> {
+    fn open_again(self: &Arc<Self>, page: u64) -> Option<Registration> {
         let own = Some(self.process.id());
         let mut pages = self.pages();
         let open = pages.get_mut(&page).filter(|open| open.named == own)?;
         open.count += 1;
-        Some(Here { presence: Arc::clone(self), page })
+        Some(Registration { open_registry: Arc::clone(self), page })
     }
 
     /// Opens a page.
     ///
     /// # Errors
     /// If it was deleted or is being deleted, or the host fails.
-    pub(crate) fn open(self: &Arc<Self>, page: u64, database: &dyn KvDatabase) -> Result<Here> {
-        if let Some(here) = self.open_again(page) {
-            return Ok(here);
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        page: u64,
+        database: &dyn KvDatabase,
+    ) -> Result<Registration> {
+        if let Some(registration) = self.open_again(page) {
+            return Ok(registration);
         }
         let _writing = self.writing()?;
         // Another thread may have opened it meanwhile.
-        if let Some(here) = self.open_again(page) {
-            return Ok(here);
+        if let Some(registration) = self.open_again(page) {
+            return Ok(registration);
         }
         let written = match self.write(page) {
             Ok(written) => Some(written),
             Err(error) => unless_read_only(error).map(|()| None)?,
         };
         let named = written.map(|(process, _)| process);
-        let new = Open { count: 0, named, closed: self.now() };
+        let new = Registered { count: 0, named, closed: self.now() };
         self.pages().entry(page).or_insert(new).named = named;
         if let Some((_, device)) = written
             && self.host.is_separate()
-            && let Err(error) = self.begin_life(page, database, device)
+            && let Err(error) = self.write_first_opened(page, database, device)
         {
             // Without handles, the next maintenance removes the row again.
             unless_read_only(error)?;
         }
         let mut pages = self.pages();
         pages.entry(page).or_insert(new).count += 1;
-        Ok(Here { presence: Arc::clone(self), page })
+        Ok(Registration { open_registry: Arc::clone(self), page })
     }
 
     /// Writes the row that the page is open. Returns the process ID in it, and the device.
@@ -128,8 +132,8 @@ impl Presence {
         in_use(&tx, page)?;
         let (device, rows) = (device(&tx)?, self.host.rows(page));
         if !self.host.is_separate() {
-            rows.check_there(&tx)?;
-            rows.begin_life(&mut tx, device)?;
+            rows.check_exists(&tx)?;
+            rows.put_first_opened(&mut tx, device)?;
         }
         let process = self.process.sign(&mut tx)?;
         rows::put_opened(&mut tx, page, &process)?;
@@ -139,17 +143,22 @@ impl Presence {
 
     /// What is written into the database of a page when it is opened. From here on no process
     /// decides to delete it, and the mark of an eviction that was not completed is removed.
-    fn begin_life(&self, page: u64, database: &dyn KvDatabase, device: [u8; 24]) -> Result<()> {
+    fn write_first_opened(
+        &self,
+        page: u64,
+        database: &dyn KvDatabase,
+        device: [u8; 24],
+    ) -> Result<()> {
         let rows = self.host.rows(page);
         let mut tx = database.begin(&TxOptions::writing())?;
-        rows.take_going_back(&mut tx)?;
-        rows.begin_life(&mut tx, device)?;
+        rows.unmark_deleted(&mut tx)?;
+        rows.put_first_opened(&mut tx, device)?;
         Ok(tx.commit()?)
     }
 
     /// Closes the pages without handles. If others have taken the lease of this process, writes the
     /// rows of its open pages again.
-    pub(crate) fn keep(&self) -> Result<()> {
+    pub(crate) fn maintain(&self) -> Result<()> {
         let _writing = self.writing()?;
         // Without a row there is nothing to write.
         self.pages().retain(|_, open| open.count > 0 || open.named.is_some());
@@ -157,7 +166,8 @@ impl Presence {
             self.process.is_signed(&*self.repository().begin(&TxOptions::reading())?)?;
         // Writing pins may have given the process another ID meanwhile.
         let own = is_signed.then(|| self.process.id());
-        let is_done = |open: &Open| open.count > 0 && (open.named.is_none() || open.named == own);
+        let is_done =
+            |open: &Registered| open.count > 0 && (open.named.is_none() || open.named == own);
         if self.pages().values().all(is_done) {
             return Ok(());
         }
@@ -177,10 +187,10 @@ impl Presence {
     fn write_all(
         &self,
         mut tx: Box<dyn KvTransaction + Send>,
-        closed: &[(u64, Open)],
+        closed: &[(u64, Registered)],
     ) -> Result<()> {
         let process = self.process.sign(&mut tx)?;
-        let others = |open: &Open| open.named.is_some_and(|named| named != process);
+        let others = |open: &Registered| open.named.is_some_and(|named| named != process);
         let pages = self.pages();
         let open: Vec<u64> =
             pages.iter().filter(|(_, open)| others(open)).map(|(page, _)| *page).collect();
@@ -232,7 +242,7 @@ impl Presence {
     fn run_closed(
         &self,
         page: u64,
-        open: Option<&Open>,
+        open: Option<&Registered>,
         run: impl FnOnce(&mut dyn KvWrite) -> Result<bool>,
     ) -> Result<bool> {
         let mut tx = self.repository().begin(&TxOptions::writing())?;
@@ -282,18 +292,18 @@ impl Presence {
     }
 
     /// Closes all pages, and returns the lease of the process. Called when no handle is left.
-    pub(crate) fn leave(&self) -> Result<()> {
+    pub(crate) fn close_all(&self) -> Result<()> {
         let _writing = self.writing()?;
         let mut open = std::mem::take(&mut *self.pages());
         open.retain(|_, open| open.named.is_some());
         if open.is_empty() {
-            return self.process.leave(self.repository());
+            return self.process.return_lease(self.repository());
         }
         let mut tx = self.repository().begin(&TxOptions::writing().with_wait(WAIT))?;
         for (page, open) in open {
             close(&mut tx, page, &open)?;
         }
-        self.process.leave_in(&mut tx)?;
+        self.process.return_lease_in(&mut tx)?;
         Ok(tx.commit()?)
     }
 }
@@ -324,7 +334,7 @@ impl Ended {
 }
 
 /// Writes that a page is not open in this process any more.
-fn close(tx: &mut dyn KvWrite, page: u64, open: &Open) -> Result<()> {
+fn close(tx: &mut dyn KvWrite, page: u64, open: &Registered) -> Result<()> {
     let Some(process) = open.named else { return Ok(()) };
     match page_row(tx, page)? {
         Some(_) => rows::close(tx, page, &process, open.closed),

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::bases::keep_for_merges;
-use super::history::{History, parents, place};
-use super::kept::{kept, last, reached};
-use super::names::Names;
+use super::history::{History, parents, walk_key};
+use super::keep_set::{keep_set, last, reached};
+use super::merge_bases::keep_for_merges;
+use super::refs::Refs;
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::process::open_page::OpenPage;
 use crate::rows::parameters::Retention;
 use crate::rows::statuses::Remote;
 
-/// Why a commit is [kept](crate::Page::kept).
+/// Why a commit is [kept](crate::Page::keep_set).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum KeptCommit {
@@ -79,24 +79,24 @@ impl fmt::Display for KeptCommit {
 }
 
 /// All reasons why a commit is kept. Empty if it is not.
-pub(crate) fn reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>> {
+pub(crate) fn keep_reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>> {
     if *id == CommitId::FIRST {
         // The first commit has no row, so it is never removed.
-        return page.rows.check_there(&page.read()?).map(|()| Vec::new());
+        return page.rows.check_exists(&page.read()?).map(|()| Vec::new());
     }
     let (found, host) = (History::read(page)?, page.read()?);
     let parameters = page.rows.parameters(&host)?;
     let retention = parameters.ok_or(LedgerError::PageGone { page: page.rows.page })?.retention;
-    let names = Names::read(page, &host)?;
-    let history = History::new(page, &host, found, names.all().copied().collect())?;
-    let Some(at) = history.place(id) else {
+    let refs = Refs::read(page, &host)?;
+    let history = History::new(page, &host, found, refs.all().copied().collect())?;
+    let Some(at) = history.index_of(id) else {
         return Err(LedgerError::NoCommit { page: page.rows.page, commit: *id });
     };
-    let all = kept(&history, &names, retention, page.process.now());
+    let all = keep_set(&history, &refs, retention, page.process.now());
     if !all[at] {
         return Ok(Vec::new());
     }
-    let of = Of { history: &history, names: &names, id: *id, at };
+    let of = CommitInHistory { history: &history, refs: &refs, id: *id, at };
     let mut found = of.named();
     found.extend(of.by_rule(retention, page.process.now()));
     found.extend(of.unsynced());
@@ -108,34 +108,36 @@ pub(crate) fn reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>>
 }
 
 /// One commit in its history.
-struct Of<'h> {
+struct CommitInHistory<'h> {
     history: &'h History,
-    names: &'h Names,
+    refs: &'h Refs,
     id: CommitId,
     at: usize,
 }
 
-impl Of<'_> {
+impl CommitInHistory<'_> {
     fn named(&self) -> Vec<KeptCommit> {
-        let branches = self.names.branches.iter().filter(|(_, heads)| heads.contains(&self.id));
+        let branches = self.refs.branches.iter().filter(|(_, heads)| heads.contains(&self.id));
         let mut found: Vec<_> =
             branches.map(|(name, _)| KeptCommit::IsHead(name.clone())).collect();
-        let tags = self.names.tags.iter().filter(|(_, id)| *id == self.id);
+        let tags = self.refs.tags.iter().filter(|(_, id)| *id == self.id);
         found.extend(tags.map(|(name, _)| KeptCommit::HasTag(name.clone())));
-        found.extend(self.names.pins.contains(&self.id).then_some(KeptCommit::IsRead));
-        found.extend(self.names.bases.contains(&self.id).then_some(KeptCommit::IsBase));
+        found.extend(self.refs.pins.contains(&self.id).then_some(KeptCommit::IsRead));
+        found.extend(self.refs.bases.contains(&self.id).then_some(KeptCommit::IsBase));
         found
     }
 
     /// For each commit whether this one is an ancestor of it, or is it.
-    fn leads_to(&self) -> Vec<bool> {
-        let mut order: Vec<_> = (0..self.history.len()).map(|at| place(self.history, at)).collect();
+    fn descendants(&self) -> Vec<bool> {
+        let mut order: Vec<_> =
+            (0..self.history.len()).map(|at| walk_key(self.history, at)).collect();
         order.sort_unstable();
-        let mut leads = vec![false; self.history.len()];
+        let mut descendants = vec![false; self.history.len()];
         for (_, _, at) in order {
-            leads[at] = at == self.at || parents(self.history, at).any(|parent| leads[parent]);
+            descendants[at] =
+                at == self.at || parents(self.history, at).any(|parent| descendants[parent]);
         }
-        leads
+        descendants
     }
 
     fn by_rule(&self, retention: Retention, now: u64) -> Vec<KeptCommit> {
@@ -148,19 +150,22 @@ impl Of<'_> {
                     last(self.history, heads, count, &mut kept);
                     kept[self.at]
                 };
-                self.names.branches.iter().filter(is_last).map(branch).collect()
+                self.refs.branches.iter().filter(is_last).map(branch).collect()
             }
             Retention::All | Retention::Age(_) => {
                 if !retention.reaches(self.history.commit(self.at).time.as_millis(), now) {
                     return Vec::new();
                 }
-                let leads = self.leads_to();
-                let leads =
-                    |id: &CommitId| self.history.place(id).is_some_and(|place| leads[place]);
-                let branches = self.names.branches.iter();
-                let mut found: Vec<_> =
-                    branches.filter(|(_, heads)| heads.iter().any(leads)).map(branch).collect();
-                let tags = self.names.tags.iter().filter(|(_, id)| leads(id));
+                let descendants = self.descendants();
+                let descendants = |id: &CommitId| {
+                    self.history.index_of(id).is_some_and(|index| descendants[index])
+                };
+                let branches = self.refs.branches.iter();
+                let mut found: Vec<_> = branches
+                    .filter(|(_, heads)| heads.iter().any(descendants))
+                    .map(branch)
+                    .collect();
+                let tags = self.refs.tags.iter().filter(|(_, id)| descendants(id));
                 found.extend(tags.map(|(name, _)| KeptCommit::ByRuleForTag(name.clone())));
                 found
             }
@@ -168,26 +173,29 @@ impl Of<'_> {
     }
 
     fn unsynced(&self) -> Option<KeptCommit> {
-        let leads = || self.leads_to();
-        let is_named = |leads: &[bool]| {
-            self.names.lasting().filter_map(|id| self.history.place(id)).any(|place| leads[place])
+        let descendants = || self.descendants();
+        let is_named = |descendants: &[bool]| {
+            self.refs
+                .lasting()
+                .filter_map(|id| self.history.index_of(id))
+                .any(|index| descendants[index])
         };
-        match self.names.remote {
+        match self.refs.remote {
             Remote::None => None,
-            Remote::Attaching(_) => is_named(&leads()).then_some(KeptCommit::IsBeingAttached),
+            Remote::Attaching(_) => is_named(&descendants()).then_some(KeptCommit::IsBeingAttached),
             Remote::Attached => {
                 // An unsynced commit that is unreachable keeps neither itself nor its parents.
-                let reached = reached(self.history, self.names);
-                let unsynced = self.names.unsynced.iter().filter_map(|id| {
-                    let place = self.history.place(id).filter(|place| reached[*place])?;
-                    Some((id, place))
+                let reached = reached(self.history, self.refs);
+                let unsynced = self.refs.unsynced.iter().filter_map(|id| {
+                    let index = self.history.index_of(id).filter(|index| reached[*index])?;
+                    Some((id, index))
                 });
                 let mut child = None;
-                for (id, place) in unsynced {
-                    if place == self.at {
+                for (id, index) in unsynced {
+                    if index == self.at {
                         return Some(KeptCommit::IsUnsynced(*id));
                     }
-                    if child.is_none() && parents(self.history, place).any(|of| of == self.at) {
+                    if child.is_none() && parents(self.history, index).any(|of| of == self.at) {
                         child = Some(*id);
                     }
                 }
@@ -200,10 +208,10 @@ impl Of<'_> {
     /// without them.
     fn merging(&self) -> Vec<KeptCommit> {
         let mut all: Vec<(Option<&String>, Vec<CommitId>)> =
-            self.names.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();
-        all.extend(self.names.bases.iter().map(|id| (None, vec![*id])));
+            self.refs.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();
+        all.extend(self.refs.bases.iter().map(|id| (None, vec![*id])));
         let generation = |id: &CommitId| {
-            self.history.place(id).map_or(0, |place| self.history.commit(place).generation)
+            self.history.index_of(id).map_or(0, |index| self.history.commit(index).generation)
         };
         all.sort_by_key(|(name, heads)| {
             (std::cmp::Reverse(heads.iter().map(generation).max()), *name)
@@ -211,7 +219,7 @@ impl Of<'_> {
         let (mut others, mut with_first, mut found) = (BTreeSet::new(), false, BTreeSet::new());
         for (name, heads) in all {
             let mut these: BTreeSet<usize> = others.clone();
-            these.extend(heads.iter().filter_map(|id| self.history.place(id)));
+            these.extend(heads.iter().filter_map(|id| self.history.index_of(id)));
             let first = with_first || heads.contains(&CommitId::FIRST);
             let mut kept = vec![false; self.history.len()];
             keep_for_merges(self.history, &these, first, &mut kept);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::relation::{Relation, relation};
+use super::merge_bases::{MergeBases, merge_bases};
 use super::strategy::{Strategy, ThreeVersions, Version};
 use crate::commit::encoding::{Commit, Origin};
 use crate::error::Result;
@@ -11,34 +11,34 @@ use crate::page::shared::Shared;
 use crate::page::write::Draft;
 
 /// A merge while it is made.
-struct Step {
+struct PendingMerge {
     /// The older commit and the newer one.
     sides: [(Commit, Version); 2],
     /// Whether each has changes of its own.
     changes: [bool; 2],
     /// The merge bases that are not part of the base yet.
-    common: std::vec::IntoIter<CommitId>,
+    remaining: std::vec::IntoIter<CommitId>,
     /// The merges of those that are: there can be several that other copies have made. The smallest
     /// ID is the base.
     bases: Vec<CommitId>,
 }
 
 /// The merge of two commits, none of which is an ancestor of the other.
-pub(super) fn merged(
+pub(super) fn merge_commit(
     shared: &Arc<Shared>,
     heads: [&CommitId; 2],
-    found: Relation,
+    found: MergeBases,
     strategy: &mut dyn Strategy,
 ) -> Result<(Commit, Draft)> {
     // A base can be a merge that needs a base itself. They are on a stack, not in recursive calls,
     // because there can be as many as commits.
-    let (mut step, mut waiting) = (Step::new(shared, heads, found)?, Vec::new());
+    let (mut step, mut waiting) = (PendingMerge::new(shared, heads, found)?, Vec::new());
     loop {
         match step.next_pair(shared)? {
             Some([one, other]) => {
-                let found = relation(shared, &one, &other)?;
+                let found = merge_bases(shared, &one, &other)?;
                 let before =
-                    std::mem::replace(&mut step, Step::new(shared, [&one, &other], found)?);
+                    std::mem::replace(&mut step, PendingMerge::new(shared, [&one, &other], found)?);
                 waiting.push(before);
             }
             None => {
@@ -51,18 +51,18 @@ pub(super) fn merged(
     }
 }
 
-impl Step {
-    fn new(shared: &Arc<Shared>, heads: [&CommitId; 2], found: Relation) -> Result<Self> {
+impl PendingMerge {
+    fn new(shared: &Arc<Shared>, heads: [&CommitId; 2], found: MergeBases) -> Result<Self> {
         let mut sides = [side(shared, heads[0])?, side(shared, heads[1])?];
         let mut changes = found.changes;
         if (sides[0].0.time, sides[0].1.commit) > (sides[1].0.time, sides[1].1.commit) {
             sides.swap(0, 1);
             changes.swap(0, 1);
         }
-        let common: Vec<_> = found.common.into_iter().map(|(_, id)| id).collect();
-        let mut common = common.into_iter();
-        let bases = vec![common.next().unwrap_or(CommitId::FIRST)];
-        Ok(Step { sides, changes, common, bases })
+        let remaining: Vec<_> = found.bases.into_iter().map(|(_, id)| id).collect();
+        let mut remaining = remaining.into_iter();
+        let bases = vec![remaining.next().unwrap_or(CommitId::FIRST)];
+        Ok(PendingMerge { sides, changes, remaining, bases })
     }
 
     fn base(&self) -> CommitId {
@@ -75,7 +75,7 @@ impl Step {
             return Ok(None);
         }
         let rows = &shared.open.rows;
-        for next in self.common.by_ref() {
+        for next in self.remaining.by_ref() {
             // An existing merge is taken, so that all copies take the same one.
             let mut made = Vec::new();
             for base in &self.bases {

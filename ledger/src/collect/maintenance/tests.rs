@@ -10,7 +10,7 @@ use permazen_kv::{
 };
 
 use crate::ids::PageId;
-use crate::life::deletion::{self, Only};
+use crate::lifecycle::deletion::{self, DeleteMode};
 use crate::process::clock::Clock;
 use crate::repository::{MAIN, Repository};
 use crate::rows::parameters::Retention;
@@ -159,7 +159,8 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
     drop(page);
     // A process has decided to delete the page, and has ended.
     let repository = open(&gate, &clock);
-    let begun = deletion::begin(repository.presence(), ("large", PageId::ROOT), Only::All);
+    let begun =
+        deletion::begin(repository.open_registry(), ("large", PageId::ROOT), DeleteMode::Always);
     assert!(begun.unwrap().is_some());
     let rows = || {
         let span = KeySpan::new(&[0x10, 1], Some(&[0x10, 2]));
@@ -167,8 +168,8 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
     };
     let mut slices = 0;
     let asked = std::cell::Cell::new(0);
-    let goes_on = || asked.replace(asked.get() + 1) < 2;
-    deletion::finish_all(repository.host(), &goes_on).unwrap();
+    let keep_going = || asked.replace(asked.get() + 1) < 2;
+    deletion::finish_all(repository.host(), &keep_going).unwrap();
     assert!((1..1_000).contains(&rows()), "{} rows are left", rows());
     while rows() > 0 {
         deletion::finish_all(repository.host(), &|| true).unwrap();
