@@ -36,7 +36,7 @@ static THERE: LazyLock<There> = LazyLock::new(|| {
     let mut tx = store.begin(&TxOptions::writing()).expect("a transaction");
     rows.iter().for_each(|(key, row)| tx.put(key, row).expect("a put"));
     tx.commit().expect("a commit");
-    let repository = Repository::builder(store).clock(Arc::new(AlwaysTheSame)).upkeep_by_hand();
+    let repository = Repository::builder(store).clock(Arc::new(AlwaysTheSame)).manual_maintenance();
     let page = repository.open().and_then(|it| it.page("golden", PageId::ROOT)).expect("a page");
     let digests = |first: u8| {
         let of = move |key: &[u8]| Some(Digest(key.strip_prefix(&[0x10, 1, first])?.try_into().ok()?));
@@ -194,7 +194,7 @@ impl Copy {
 fuzz_target!(|input: &[u8]| {
     let mut input = Input(input);
     let Some(first) = input.byte() else { return };
-    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().alone();
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().exclusive();
     let repository = repository.clock(Arc::new(AlwaysTheSame)).create().expect("a repository");
     let secret = Secret::new(std::array::from_fn(|at| at as u8));
     let page = repository.create_page_with("golden", PageId::ROOT, secret).expect("a page");

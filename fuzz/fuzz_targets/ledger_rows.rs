@@ -51,7 +51,7 @@ fn store(rows: &[(Vec<u8>, Vec<u8>)]) -> MemoryStore {
 }
 
 fn open(store: &MemoryStore) -> Result<Repository> {
-    Repository::builder(store.clone()).clock(Arc::new(AlwaysTheSame)).upkeep_by_hand().open()
+    Repository::builder(store.clone()).clock(Arc::new(AlwaysTheSame)).manual_maintenance().open()
 }
 
 fn content(page: &Page) -> Result<Map> {
@@ -156,7 +156,7 @@ fn everything(repository: &Repository, page: &Page) -> Result<()> {
             break;
         }
     }
-    repository.upkeep()?;
+    repository.maintain()?;
     page.verify().map(drop)
 }
 

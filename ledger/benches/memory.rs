@@ -36,7 +36,8 @@ fn new_page(dir: &Path) -> (LmdbStore, Page) {
         .durability(Durability::MayLoseEverything)
         .open(dir)
         .unwrap();
-    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand().cache_bytes(1 << 20);
+    let builder =
+        Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1 << 20);
     (host, builder.create().unwrap().create_page("bench", PageId::ROOT).unwrap())
 }
 

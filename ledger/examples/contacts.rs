@@ -74,7 +74,7 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
 
     // Each transaction that changes something makes a commit. It can say who made it, and why.
     let office = open(&page, MAIN)?;
-    let (ann, bob) = page.with_words("Ann", "the first two", || {
+    let (ann, bob) = page.with_author_and_message("Ann", "the first two", || {
         office.write(|tx| {
             let ann = tx.create(Contact { name: "Ann".into(), phone: None })?;
             let bob = tx.create(Contact { name: "Bob".into(), phone: Some("555-0100".into()) })?;
@@ -90,13 +90,13 @@ pub(crate) fn show(path: &Path, out: &mut impl Write) -> Result<()> {
     let travel = open(&page, "travel")?;
 
     // Both go their own ways. Both change the number of Bob.
-    page.with_words("Ann", "numbers", || {
+    page.with_author_and_message("Ann", "numbers", || {
         office.write(|tx| {
             tx.get(ann)?.set_phone("555-0101")?;
             tx.get(bob)?.set_phone("555-0102")
         })
     })??;
-    page.with_words("Bob", "people on the way", || {
+    page.with_author_and_message("Bob", "people on the way", || {
         travel.write(|tx| {
             tx.create(Contact { name: "Cleo".into(), phone: Some("555-0103".into()) })?;
             tx.get(bob)?.set_phone("555-0104")

@@ -95,7 +95,7 @@ pub struct RepositoryBuilder {
     cache_bytes: u64,
     longest_whole: u64,
     clock: Arc<dyn Clock>,
-    is_alone: bool,
+    is_exclusive: bool,
     by_hand: bool,
     tells_no_device: bool,
     pages: Option<Arc<dyn PageDatabases>>,
@@ -103,11 +103,11 @@ pub struct RepositoryBuilder {
 
 impl fmt::Debug for RepositoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RepositoryBuilder { cache_bytes, is_alone, by_hand, pages, .. } = self;
+        let RepositoryBuilder { cache_bytes, is_exclusive, by_hand, pages, .. } = self;
         f.debug_struct("RepositoryBuilder")
             .field("cache_bytes", cache_bytes)
-            .field("alone", is_alone)
-            .field("upkeep_by_hand", by_hand)
+            .field("exclusive", is_exclusive)
+            .field("manual_maintenance", by_hand)
             .field("page_databases", pages)
             .finish_non_exhaustive()
     }
@@ -136,15 +136,15 @@ impl RepositoryBuilder {
     /// has. So commits that are not kept are removed at once, and not after a grace time of two
     /// minutes.
     #[must_use]
-    pub fn alone(mut self) -> Self {
-        self.is_alone = true;
+    pub fn exclusive(mut self) -> Self {
+        self.is_exclusive = true;
         self
     }
 
-    /// Starts no thread for [`upkeep`](Repository::upkeep), and none that merges heads. The program
+    /// Starts no thread for [`maintain`](Repository::maintain), and none that merges heads. The program
     /// must call it, about every ten seconds.
     #[must_use]
-    pub fn upkeep_by_hand(mut self) -> Self {
+    pub fn manual_maintenance(mut self) -> Self {
         self.by_hand = true;
         self
     }
@@ -232,7 +232,7 @@ impl RepositoryBuilder {
             return Err(LedgerError::InvalidArgument(what.to_owned()));
         }
         let host = Arc::new(Host::new(self.host, self.pages, id));
-        let process = Arc::new(Process::new(self.clock, self.is_alone, device)?);
+        let process = Arc::new(Process::new(self.clock, self.is_exclusive, device)?);
         let open_registry = Arc::new(OpenRegistry::new(Arc::clone(&host), Arc::clone(&process)));
         let merges = Arc::new(Merges::new(self.by_hand));
         let extra_work = Arc::clone(&merges);
@@ -268,7 +268,7 @@ impl Repository {
             cache_bytes,
             longest_whole: LONGEST_WHOLE,
             clock,
-            is_alone: false,
+            is_exclusive: false,
             by_hand: false,
             tells_no_device: false,
             pages: None,
@@ -326,7 +326,7 @@ impl Repository {
     ///
     /// # Errors
     /// The first error, after the rest was done.
-    pub fn upkeep(&self) -> Result<()> {
+    pub fn maintain(&self) -> Result<()> {
         self.maintenance.maintain()
     }
 
@@ -532,8 +532,8 @@ impl Repository {
     ///
     /// Heads are merged on a thread of each page: after a commit of this process at once, after
     /// those of other processes within ten seconds.
-    /// [`upkeep_by_hand`](RepositoryBuilder::upkeep_by_hand) leaves it to
-    /// [`upkeep`](Repository::upkeep) and [`Page::merge_by_policy`](crate::Page::merge_by_policy).
+    /// [`manual_maintenance`](RepositoryBuilder::manual_maintenance) leaves it to
+    /// [`maintain`](Repository::maintain) and [`Page::merge_by_policy`](crate::Page::merge_by_policy).
     ///
     /// ```
     /// use std::sync::Arc;

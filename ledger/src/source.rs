@@ -12,7 +12,7 @@ use crate::ids::PageId;
 /// It is called on threads of its own, without any lock and outside of any transaction of the host,
 /// and at most five times at once for a page. The bytes that it returns are compared with the
 /// digests, so it need not be trusted.
-pub trait ObjectSource: Send + Sync {
+pub trait PieceSource: Send + Sync {
     /// A name for messages.
     fn name(&self) -> String;
 

@@ -318,7 +318,7 @@ impl Collector {
             // With exclusive access, commits need no grace time: a second pass removes those that
             // just got their rows.
             PruneStep::Done
-                if self.page.process.is_alone && prune.has_waiting && !pass.is_second =>
+                if self.page.process.is_exclusive && prune.has_waiting && !pass.is_second =>
             {
                 Some(self.pass(PrunePass { is_second: true, ..pass })?)
             }

@@ -16,7 +16,7 @@ use crate::rows::statuses::Remote;
 /// Why a commit is [kept](crate::Page::keep_set).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum KeptCommit {
+pub enum KeepReason {
     /// It is a head of this branch.
     IsHead(String),
     /// It has this tag.
@@ -39,7 +39,7 @@ pub enum KeptCommit {
     /// Merging this branch with the others needs it, because the branch forked from them there or
     /// before. Once the branch is removed, or stands at a later commit, this reason is gone;
     /// sometimes the commit then stays because it [is a base of other
-    /// merges](KeptCommit::IsMergeBase).
+    /// merges](KeepReason::IsMergeBase).
     MergesBranch(String),
     /// The same holds for a commit on which a transaction of a connection is to commit, or that a
     /// receiver has added.
@@ -48,38 +48,38 @@ pub enum KeptCommit {
     IsMergeBase,
 }
 
-impl fmt::Display for KeptCommit {
+impl fmt::Display for KeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeptCommit::IsHead(branch) => write!(f, "it is a head of branch {branch}"),
-            KeptCommit::HasTag(tag) => write!(f, "it has tag {tag}"),
-            KeptCommit::IsRead => f.write_str("it is being read"),
-            KeptCommit::IsBase => {
+            KeepReason::IsHead(branch) => write!(f, "it is a head of branch {branch}"),
+            KeepReason::HasTag(tag) => write!(f, "it has tag {tag}"),
+            KeepReason::IsRead => f.write_str("it is being read"),
+            KeepReason::IsBase => {
                 f.write_str("an open transaction is to commit on it, or a receiver has added it")
             }
-            KeptCommit::ByRuleForBranch(branch) => {
-                write!(f, "the rule keeps it, because branch {branch} leads to it")
+            KeepReason::ByRuleForBranch(branch) => {
+                write!(f, "the rule keeps it, because it is reachable from branch {branch}")
             }
-            KeptCommit::ByRuleForTag(tag) => {
-                write!(f, "the rule keeps it, because tag {tag} leads to it")
+            KeepReason::ByRuleForTag(tag) => {
+                write!(f, "the rule keeps it, because it is reachable from tag {tag}")
             }
-            KeptCommit::IsUnsynced(commit) => write!(f, "commit {commit} is not at the remote"),
-            KeptCommit::IsBeingAttached => {
+            KeepReason::IsUnsynced(commit) => write!(f, "commit {commit} is not at the remote"),
+            KeepReason::IsBeingAttached => {
                 f.write_str("the page is being attached to its remote, or detached")
             }
-            KeptCommit::MergesBranch(branch) => {
+            KeepReason::MergesBranch(branch) => {
                 write!(f, "merging branch {branch} with the others needs it")
             }
-            KeptCommit::MergesBase => f.write_str(
+            KeepReason::MergesBase => f.write_str(
                 "merging what an open transaction is to commit, or what a receiver has added, needs it",
             ),
-            KeptCommit::IsMergeBase => f.write_str("other merges begin with it"),
+            KeepReason::IsMergeBase => f.write_str("other merges begin with it"),
         }
     }
 }
 
 /// All reasons why a commit is kept. Empty if it is not.
-pub(crate) fn keep_reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCommit>> {
+pub(crate) fn keep_reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeepReason>> {
     if *id == CommitId::FIRST {
         // The first commit has no row, so it is never removed.
         return page.rows.check_exists(&page.read()?).map(|()| Vec::new());
@@ -102,7 +102,7 @@ pub(crate) fn keep_reasons(page: &OpenPage, id: &CommitId) -> Result<Vec<KeptCom
     found.extend(of.unsynced());
     found.extend(of.merging());
     if found.is_empty() {
-        found.push(KeptCommit::IsMergeBase);
+        found.push(KeepReason::IsMergeBase);
     }
     Ok(found)
 }
@@ -116,14 +116,14 @@ struct CommitInHistory<'h> {
 }
 
 impl CommitInHistory<'_> {
-    fn named(&self) -> Vec<KeptCommit> {
+    fn named(&self) -> Vec<KeepReason> {
         let branches = self.refs.branches.iter().filter(|(_, heads)| heads.contains(&self.id));
         let mut found: Vec<_> =
-            branches.map(|(name, _)| KeptCommit::IsHead(name.clone())).collect();
+            branches.map(|(name, _)| KeepReason::IsHead(name.clone())).collect();
         let tags = self.refs.tags.iter().filter(|(_, id)| *id == self.id);
-        found.extend(tags.map(|(name, _)| KeptCommit::HasTag(name.clone())));
-        found.extend(self.refs.pins.contains(&self.id).then_some(KeptCommit::IsRead));
-        found.extend(self.refs.bases.contains(&self.id).then_some(KeptCommit::IsBase));
+        found.extend(tags.map(|(name, _)| KeepReason::HasTag(name.clone())));
+        found.extend(self.refs.pins.contains(&self.id).then_some(KeepReason::IsRead));
+        found.extend(self.refs.bases.contains(&self.id).then_some(KeepReason::IsBase));
         found
     }
 
@@ -140,8 +140,8 @@ impl CommitInHistory<'_> {
         descendants
     }
 
-    fn by_rule(&self, retention: Retention, now: u64) -> Vec<KeptCommit> {
-        let branch = |(name, _): &(String, _)| KeptCommit::ByRuleForBranch(name.clone());
+    fn by_rule(&self, retention: Retention, now: u64) -> Vec<KeepReason> {
+        let branch = |(name, _): &(String, _)| KeepReason::ByRuleForBranch(name.clone());
         match retention {
             Retention::Heads => Vec::new(),
             Retention::Last(count) => {
@@ -166,13 +166,13 @@ impl CommitInHistory<'_> {
                     .map(branch)
                     .collect();
                 let tags = self.refs.tags.iter().filter(|(_, id)| descendants(id));
-                found.extend(tags.map(|(name, _)| KeptCommit::ByRuleForTag(name.clone())));
+                found.extend(tags.map(|(name, _)| KeepReason::ByRuleForTag(name.clone())));
                 found
             }
         }
     }
 
-    fn unsynced(&self) -> Option<KeptCommit> {
+    fn unsynced(&self) -> Option<KeepReason> {
         let descendants = || self.descendants();
         let is_named = |descendants: &[bool]| {
             self.refs
@@ -182,7 +182,7 @@ impl CommitInHistory<'_> {
         };
         match self.refs.remote {
             Remote::None => None,
-            Remote::Attaching(_) => is_named(&descendants()).then_some(KeptCommit::IsBeingAttached),
+            Remote::Attaching(_) => is_named(&descendants()).then_some(KeepReason::IsBeingAttached),
             Remote::Attached => {
                 // An unsynced commit that is unreachable keeps neither itself nor its parents.
                 let reached = reached(self.history, self.refs);
@@ -193,20 +193,20 @@ impl CommitInHistory<'_> {
                 let mut child = None;
                 for (id, index) in unsynced {
                     if index == self.at {
-                        return Some(KeptCommit::IsUnsynced(*id));
+                        return Some(KeepReason::IsUnsynced(*id));
                     }
                     if child.is_none() && parents(self.history, index).any(|of| of == self.at) {
                         child = Some(*id);
                     }
                 }
-                child.map(KeptCommit::IsUnsynced)
+                child.map(KeepReason::IsUnsynced)
             }
         }
     }
 
     /// The branches for which merging needs the commit: those with newer heads do not need it
     /// without them.
-    fn merging(&self) -> Vec<KeptCommit> {
+    fn merging(&self) -> Vec<KeepReason> {
         let mut all: Vec<(Option<&String>, Vec<CommitId>)> =
             self.refs.branches.iter().map(|(name, heads)| (Some(name), heads.clone())).collect();
         all.extend(self.refs.bases.iter().map(|id| (None, vec![*id])));
@@ -225,8 +225,8 @@ impl CommitInHistory<'_> {
             keep_for_merges(self.history, &these, first, &mut kept);
             if kept[self.at] && !these.contains(&self.at) {
                 found.insert(match name {
-                    Some(name) => KeptCommit::MergesBranch(name.clone()),
-                    None => KeptCommit::MergesBase,
+                    Some(name) => KeepReason::MergesBranch(name.clone()),
+                    None => KeepReason::MergesBase,
                 });
             } else {
                 (others, with_first) = (these, first);

@@ -136,11 +136,17 @@ impl Prune {
             has_waiting: false,
             is_lasting,
         };
-        prune.decide(&found, &expiring, now, page.process.is_alone);
+        prune.decide(&found, &expiring, now, page.process.is_exclusive);
         Ok(prune)
     }
 
-    fn decide(&mut self, kept: &[bool], expiring: &[(CommitId, u64)], now: u64, is_alone: bool) {
+    fn decide(
+        &mut self,
+        kept: &[bool],
+        expiring: &[(CommitId, u64)],
+        now: u64,
+        is_exclusive: bool,
+    ) {
         let (mut marked, mut due) = (BTreeSet::new(), BTreeSet::new());
         for (id, after) in expiring {
             match self.history.index_of(id) {
@@ -149,10 +155,10 @@ impl Prune {
                     // Without other processes, the pins of this one are complete, so no grace time
                     // is needed. The row is still written, for commits that are made on it before
                     // the removal.
-                    if is_alone || *after <= now {
+                    if is_exclusive || *after <= now {
                         due.insert(at);
                     }
-                    if is_alone || *after <= now.saturating_add(TOO_FAR) {
+                    if is_exclusive || *after <= now.saturating_add(TOO_FAR) {
                         marked.insert(at);
                     }
                 }

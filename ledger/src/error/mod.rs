@@ -315,7 +315,7 @@ pub enum LedgerError {
     /// Another copy may have made commits on them. After a squash, a merge with these could bring
     /// old values back.
     #[error(
-        "commit {commit} of page {page} is at the remote, and is marked as that, but no branch or tag leads to it, as \
+        "commit {commit} of page {page} is at the remote, and is marked as that, but is reachable from no branch or tag, as \
          after a squash, a reset or a removal; after a squash, merge it into the branch, before a commit that \
          another copy has made on it"
     )]
@@ -407,7 +407,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// An error of a [`Merger`](crate::Merger), a [`Resolver`](crate::Resolver), a
-    /// [`MergeFactory`](crate::MergeFactory) or an [`ObjectSource`](crate::ObjectSource):
+    /// [`MergeFactory`](crate::MergeFactory) or an [`PieceSource`](crate::PieceSource):
     /// [`LedgerError::other`].
     #[error("{}", WithCauses(&**source))]
     Other {

@@ -3,7 +3,7 @@
 
 use permazen_kv::{KvRead, TxOptions};
 
-use super::eviction_obstacle::KeptPage;
+use super::eviction_obstacle::EvictionObstacle;
 use super::open_registry::OpenRegistry;
 use crate::error::{LedgerError, Result};
 use crate::host::Host;
@@ -80,23 +80,26 @@ pub(crate) fn begin(
 
 /// What would be lost with a page. `None` if nothing would. No process has it open, so streams
 /// without a commit are garbage.
-pub(crate) fn eviction_obstacle(host: &dyn KvRead, page: &Rows) -> Result<Option<KeptPage>> {
+pub(crate) fn eviction_obstacle(
+    host: &dyn KvRead,
+    page: &Rows,
+) -> Result<Option<EvictionObstacle>> {
     if !page.tags(host)?.is_empty() {
-        return Ok(Some(KeptPage::HasTags));
+        return Ok(Some(EvictionObstacle::HasTags));
     }
     match page.remote(host)? {
         Remote::Attached => {}
         _ if !page.has_commits(host)? => return Ok(None),
-        Remote::Attaching(_) => return Ok(Some(KeptPage::IsBeingAttached)),
-        Remote::None => return Ok(Some(KeptPage::HasNoRemote)),
+        Remote::Attaching(_) => return Ok(Some(EvictionObstacle::IsBeingAttached)),
+        Remote::None => return Ok(Some(EvictionObstacle::HasNoRemote)),
     }
     page.check_main(host)?;
     // The remote has no other branches, and no commits that a branch has left.
     if page.branches(host)?.iter().any(|(name, _)| name != MAIN) {
-        return Ok(Some(KeptPage::HasBranches));
+        return Ok(Some(EvictionObstacle::HasBranches));
     }
     if page.has_resets(host)? {
-        return Ok(Some(KeptPage::WasReset));
+        return Ok(Some(EvictionObstacle::WasReset));
     }
     let mut has_local = false;
     page.visit_local(host, None, |digest| {
@@ -105,7 +108,7 @@ pub(crate) fn eviction_obstacle(host: &dyn KvRead, page: &Rows) -> Result<Option
     })?;
     // Unreachable commits are no loss: they are garbage, or merges that can be made again.
     let is_unsynced = has_local || !page.named_unsynced(host)?.is_empty();
-    Ok(is_unsynced.then_some(KeptPage::IsUnsynced))
+    Ok(is_unsynced.then_some(EvictionObstacle::IsUnsynced))
 }
 
 /// Removes the rows of a page whose deletion was decided.

@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a page is not [evicted](crate::Repository::evict).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum KeptPage {
+pub enum EvictionObstacle {
     /// A process has it open, or has not recorded yet that it is closed.
     IsOpen,
     /// It has tags, which no remote has.
@@ -23,16 +23,16 @@ pub enum KeptPage {
     IsUnsynced,
 }
 
-impl fmt::Display for KeptPage {
+impl fmt::Display for EvictionObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            KeptPage::IsOpen => "a process has it open",
-            KeptPage::HasTags => "it has tags",
-            KeptPage::HasNoRemote => "it has commits and no remote",
-            KeptPage::IsBeingAttached => "it is being attached to its remote",
-            KeptPage::HasBranches => "it has branches other than main",
-            KeptPage::WasReset => "a branch of it was reset, squashed or removed",
-            KeptPage::IsUnsynced => "commits or pieces of it are not at its remote",
+            EvictionObstacle::IsOpen => "a process has it open",
+            EvictionObstacle::HasTags => "it has tags",
+            EvictionObstacle::HasNoRemote => "it has commits and no remote",
+            EvictionObstacle::IsBeingAttached => "it is being attached to its remote",
+            EvictionObstacle::HasBranches => "it has branches other than main",
+            EvictionObstacle::WasReset => "a branch of it was reset, squashed or removed",
+            EvictionObstacle::IsUnsynced => "commits or pieces of it are not at its remote",
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use permazen_kv::TxOptions;
 
 use super::deletion::{self, DeleteMode};
-use super::eviction_obstacle::KeptPage;
+use super::eviction_obstacle::EvictionObstacle;
 use super::open_registry::in_use;
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
@@ -33,7 +33,7 @@ impl Repository {
     /// least recently closed one first, then those that are open.
     ///
     /// A page is closed within ten seconds after its last handle is dropped, by
-    /// [`upkeep`](Repository::upkeep).
+    /// [`maintain`](Repository::maintain).
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
@@ -42,7 +42,7 @@ impl Repository {
     /// let repository = Repository::create(MemoryStore::new())?;
     /// repository.create_page("films", PageId::random()?)?;
     /// let books = repository.create_page("books", PageId::ROOT)?;
-    /// repository.upkeep()?;
+    /// repository.maintain()?;
     /// let usage = repository.usage()?;
     /// assert_eq!((&*usage[0].ledger, usage[0].is_open), ("films", false));
     /// assert_eq!((&*usage[1].ledger, usage[1].is_open), ("books", true));
@@ -95,19 +95,19 @@ impl Repository {
     ///
     /// ```
     /// use permazen_kv::memory::MemoryStore;
-    /// use permazen_ledger::{KeptPage, PageId, Repository};
+    /// use permazen_ledger::{EvictionObstacle, PageId, Repository};
     ///
     /// let repository = Repository::create(MemoryStore::new())?;
     /// let page = repository.create_page("films", PageId::ROOT)?;
-    /// assert_eq!(repository.kept("films", PageId::ROOT)?, Some(KeptPage::IsOpen));
+    /// assert_eq!(repository.eviction_obstacle("films", PageId::ROOT)?, Some(EvictionObstacle::IsOpen));
     /// drop(page);
-    /// assert_eq!(repository.kept("films", PageId::ROOT)?, None);
+    /// assert_eq!(repository.eviction_obstacle("films", PageId::ROOT)?, None);
     /// # Ok::<(), permazen_ledger::LedgerError>(())
     /// ```
     ///
     /// # Errors
     /// If there is no such page, or the host fails.
-    pub fn kept(&self, ledger: &str, id: PageId) -> Result<Option<KeptPage>> {
+    pub fn eviction_obstacle(&self, ledger: &str, id: PageId) -> Result<Option<EvictionObstacle>> {
         self.open_registry().maintain()?;
         let no_such = |error| match error {
             LedgerError::PageGone { .. } => LedgerError::no_page(ledger, &id),
@@ -119,7 +119,7 @@ impl Repository {
                 page(&host, ledger, &id)?.ok_or_else(|| LedgerError::no_page(ledger, &id))?;
             in_use(&host, number).map_err(no_such)?;
             if !opened::opened_by(&host, number)?.is_empty() {
-                return Ok(Some(KeptPage::IsOpen));
+                return Ok(Some(EvictionObstacle::IsOpen));
             }
             number
         };

@@ -128,30 +128,30 @@ impl<'m> MergeSides<'m> {
     ///
     /// # Errors
     /// If a node cannot be loaded, here or by the iterator.
-    pub fn changes(&self, span: KeySpan<'_>) -> Result<ChangesOfSides<'m>> {
+    pub fn changes(&self, span: KeySpan<'_>) -> Result<MergeChanges<'m>> {
         let diff = changes(self.shared, self.versions, span)?;
         let ThreeVersions { base, older, newer } = self.versions;
         let pins = [base, older, newer].map(|version| version.pin.clone());
         let page = PinnedPage::new(Arc::clone(self.shared), pins.into());
-        Ok(ChangesOfSides { versions: self.versions, page, diff, failed: false })
+        Ok(MergeChanges { versions: self.versions, page, diff, failed: false })
     }
 }
 
 /// The iterator of [`MergeSides::changes`]. An error ends it.
-pub struct ChangesOfSides<'m> {
+pub struct MergeChanges<'m> {
     versions: &'m ThreeVersions,
     page: PinnedPage,
     diff: ThreeWayDiff<Arc<Shared>>,
     failed: bool,
 }
 
-impl fmt::Debug for ChangesOfSides<'_> {
+impl fmt::Debug for MergeChanges<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangesOfSides").finish_non_exhaustive()
+        f.debug_struct("MergeChanges").finish_non_exhaustive()
     }
 }
 
-impl Iterator for ChangesOfSides<'_> {
+impl Iterator for MergeChanges<'_> {
     type Item = Result<SideChange>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -82,7 +82,7 @@ impl Page {
                 LedgerError::CannotSquash {
                     page: shared.page(),
                     commit: *onto,
-                    reason: "it does not lead to the head of the branch".to_owned(),
+                    reason: "it is no ancestor of the head of the branch".to_owned(),
                     onto: None,
                 }
             })?,

@@ -24,11 +24,13 @@ enum Ref {
 impl Ref {
     fn reaches_it(&self) -> String {
         match self {
-            Ref::Branch(name) => format!("branch {name} leads through it"),
-            Ref::Tag(name) => format!("tag {name} leads through it"),
-            Ref::Base => "a commit leads through it on which a connection has a transaction open, or which a \
-                           receiver has added"
-                .to_owned(),
+            Ref::Branch(name) => format!("it is reachable from branch {name}"),
+            Ref::Tag(name) => format!("it is reachable from tag {name}"),
+            Ref::Base => {
+                "it is reachable from an open transaction of a connection, or from a commit that \
+                           a receiver has added"
+                    .to_owned()
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use permazen_kv::TxOptions;
 
 use super::Page;
 use crate::collect::collector::Collected;
-use crate::collect::keep_reasons::{KeptCommit, keep_reasons};
+use crate::collect::keep_reasons::{KeepReason, keep_reasons};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::rows::parameters::Retention;
@@ -57,9 +57,9 @@ impl Page {
     ///
     /// ```
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
-    /// use permazen_ledger::{KeptCommit, MAIN, PageId, Repository, Retention};
+    /// use permazen_ledger::{KeepReason, MAIN, PageId, Repository, Retention};
     ///
-    /// let repository = Repository::builder(MemoryStore::new()).alone().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).exclusive().create()?;
     /// let page = repository.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// let mut commits = Vec::new();
@@ -71,16 +71,16 @@ impl Page {
     /// }
     /// page.create_branch("old", &commits[0])?;
     /// page.set_retention(Retention::Last(1))?;
-    /// let because = KeptCommit::MergesBranch("old".to_owned());
-    /// assert_eq!(page.kept(&commits[1])?, [because]);
+    /// let because = KeepReason::MergesBranch("old".to_owned());
+    /// assert_eq!(page.keep_reasons(&commits[1])?, [because]);
     /// page.remove_branch("old")?;
-    /// assert_eq!(page.kept(&commits[1])?, []);
+    /// assert_eq!(page.keep_reasons(&commits[1])?, []);
     /// # Ok::<(), permazen_ledger::LedgerError>(())
     /// ```
     ///
     /// # Errors
     /// [`LedgerError::NoCommit`] if it is not here, if the page is gone, or if the host fails.
-    pub fn kept(&self, commit: &CommitId) -> Result<Vec<KeptCommit>> {
+    pub fn keep_reasons(&self, commit: &CommitId) -> Result<Vec<KeepReason>> {
         keep_reasons(&self.shared.open, commit)
     }
 
@@ -92,7 +92,7 @@ impl Page {
     /// slices, each of which holds the write lock of the host for a few milliseconds. A commit is
     /// removed two minutes after a collection has found that it is not kept, because a transaction
     /// of another process may have begun on it; at once in a repository with
-    /// [exclusive](crate::RepositoryBuilder::alone) access. So the first call may only find what a
+    /// [exclusive](crate::RepositoryBuilder::exclusive) access. So the first call may only find what a
     /// later one removes, in this process or another.
     ///
     /// Gets all commits, and loads each node once; of chunks it reads only the heads of their rows.
@@ -102,7 +102,7 @@ impl Page {
     /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
     /// use permazen_ledger::{MAIN, PageId, Repository, Retention};
     ///
-    /// let repository = Repository::builder(MemoryStore::new()).alone().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).exclusive().create()?;
     /// let page = repository.create_page("draft", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
     /// for word in ["one", "two", "three"] {

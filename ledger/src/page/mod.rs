@@ -96,7 +96,7 @@ impl Page {
     /// use permazen_ledger::{LastOneWins, MAIN, PageId, Repository};
     ///
     /// // Without threads, heads are merged only by `merge_heads`.
-    /// let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create()?;
+    /// let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create()?;
     /// let page = repository.create_page("list", PageId::ROOT)?;
     /// let (ann, bob) = (page.branching_database(MAIN)?, page.branching_database(MAIN)?);
     /// let mut of_ann = ann.begin(&TxOptions::writing())?;
@@ -193,7 +193,7 @@ impl Page {
     ///
     /// # Errors
     /// If one of them is not in the page, or the host fails.
-    pub fn leads_to(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool> {
+    pub fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool> {
         history::is_ancestor(&self.shared, ancestor, commit)
     }
 
@@ -227,7 +227,7 @@ impl Page {
     ///
     /// let page = Repository::create(MemoryStore::new())?.create_page("contacts", PageId::ROOT)?;
     /// let db = page.database(MAIN)?;
-    /// page.with_words("Ann", "the new colleagues", || {
+    /// page.with_author_and_message("Ann", "the new colleagues", || {
     ///     let mut tx = db.begin(&TxOptions::writing())?;
     ///     tx.put(b"Bob", b"555-0101")?;
     ///     tx.commit()
@@ -245,7 +245,12 @@ impl Page {
     /// [`LedgerError::InvalidArgument`](crate::LedgerError::InvalidArgument) if both have more than
     /// 4,096 bytes together. The function is not called then. Its own errors are in what it
     /// returns.
-    pub fn with_words<T>(&self, author: &str, message: &str, run: impl FnOnce() -> T) -> Result<T> {
+    pub fn with_author_and_message<T>(
+        &self,
+        author: &str,
+        message: &str,
+        run: impl FnOnce() -> T,
+    ) -> Result<T> {
         check_author_and_message(author, message)?;
         let author_and_message =
             AuthorAndMessage { author: author.to_owned(), message: message.to_owned() };

@@ -13,7 +13,7 @@ use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::PageId;
 use crate::rows::pieces::MAX_PIECE;
-use crate::source::ObjectSource;
+use crate::source::PieceSource;
 
 /// The most pieces of a request.
 const PIECES: usize = 32;
@@ -27,7 +27,7 @@ const REQUESTS: usize = 5;
 /// The source of a page, with its time limit.
 #[derive(Clone)]
 pub(super) struct Source {
-    pub(super) asked: Arc<dyn ObjectSource>,
+    pub(super) asked: Arc<dyn PieceSource>,
     pub(super) page: PageId,
     /// The number of the page.
     pub(super) number: u64,
@@ -230,7 +230,7 @@ impl Requests {
 
 impl Source {
     pub(super) fn new(
-        asked: Arc<dyn ObjectSource>,
+        asked: Arc<dyn PieceSource>,
         (page, number): (PageId, u64),
         limit: Duration,
     ) -> Self {

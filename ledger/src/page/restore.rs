@@ -15,7 +15,7 @@ impl Page {
     /// one, and returns it. Later changes stay in the history. If the head has that content, no
     /// commit is made.
     ///
-    /// Author and message come from [`with_words`](Page::with_words). Open transactions on the
+    /// Author and message come from [`with_author_and_message`](Page::with_author_and_message). Open transactions on the
     /// branch that have read a changed entry run again. Loads and writes no node.
     ///
     /// ```
@@ -31,7 +31,7 @@ impl Page {
     ///     tx.commit()?;
     ///     heads.push(page.head(MAIN)?);
     /// }
-    /// let restored = page.with_words("Ann", "as it was", || page.restore(MAIN, &heads[0]))??;
+    /// let restored = page.with_author_and_message("Ann", "as it was", || page.restore(MAIN, &heads[0]))??;
     /// assert_eq!(page.snapshot(&restored)?.root(), page.snapshot(&heads[0])?.root());
     /// assert_eq!(page.log(restored)?.count(), 3);
     /// # Ok::<(), permazen_ledger::LedgerError>(())

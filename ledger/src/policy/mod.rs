@@ -26,7 +26,7 @@ impl Page {
     /// every branch has one head then.
     ///
     /// A thread does the same, unless [maintenance is
-    /// manual](crate::RepositoryBuilder::upkeep_by_hand).
+    /// manual](crate::RepositoryBuilder::manual_maintenance).
     ///
     /// # Errors
     /// The first error of a merge, after all branches were tried. The merge is tried again

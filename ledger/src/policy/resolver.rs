@@ -218,7 +218,7 @@ impl MergeResult {
     ///
     /// # Errors
     /// If the merge has ended, or something cannot be loaded.
-    pub fn changes(&self, from: &[u8]) -> Result<SideChanges> {
+    pub fn changes(&self, from: &[u8]) -> Result<ResolverChanges> {
         self.compare(from, false)
     }
 
@@ -226,11 +226,11 @@ impl MergeResult {
     ///
     /// # Errors
     /// As [`changes`](MergeResult::changes).
-    pub fn conflicts(&self, from: &[u8]) -> Result<SideChanges> {
+    pub fn conflicts(&self, from: &[u8]) -> Result<ResolverChanges> {
         self.compare(from, true)
     }
 
-    fn compare(&self, from: &[u8], conflicts: bool) -> Result<SideChanges> {
+    fn compare(&self, from: &[u8], conflicts: bool) -> Result<ResolverChanges> {
         let merge = &self.merge;
         merge.check_open(&merge.lock())?;
         let ThreeVersions { base, older, newer } = &merge.versions;
@@ -238,7 +238,7 @@ impl MergeResult {
         let pins = [base, older, newer].map(|version| version.pin.clone());
         let page = PinnedPage::new(Arc::clone(&merge.shared), pins.into());
         let (merge, merger) = (Arc::clone(merge), (merge.merger)());
-        Ok(SideChanges { merge, page, diff, merger, conflicts, failed: false })
+        Ok(ResolverChanges { merge, page, diff, merger, conflicts, failed: false })
     }
 
     /// Decides what an entry becomes. The last call for a key counts. The key need not be one that
@@ -313,7 +313,7 @@ impl MergeResult {
 }
 
 /// The iterator of [`MergeResult::changes`] and [`MergeResult::conflicts`]. An error ends it.
-pub struct SideChanges {
+pub struct ResolverChanges {
     merge: Arc<OpenMerge>,
     page: PinnedPage,
     diff: ThreeWayDiff<Arc<Shared>>,
@@ -322,13 +322,15 @@ pub struct SideChanges {
     failed: bool,
 }
 
-impl fmt::Debug for SideChanges {
+impl fmt::Debug for ResolverChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SideChanges").field("conflicts", &self.conflicts).finish_non_exhaustive()
+        f.debug_struct("ResolverChanges")
+            .field("conflicts", &self.conflicts)
+            .finish_non_exhaustive()
     }
 }
 
-impl SideChanges {
+impl ResolverChanges {
     fn find(&mut self) -> Result<Option<SideChange>> {
         loop {
             self.merge.check_open(&self.merge.lock())?;
@@ -345,7 +347,7 @@ impl SideChanges {
     }
 }
 
-impl Iterator for SideChanges {
+impl Iterator for ResolverChanges {
     type Item = Result<SideChange>;
 
     fn next(&mut self) -> Option<Self::Item> {

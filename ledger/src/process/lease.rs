@@ -44,7 +44,7 @@ pub(crate) const WAIT: Duration = Duration::from_secs(1);
 pub(crate) struct Process {
     pub(crate) clock: Arc<dyn Clock>,
     /// The caller vouches that no other process has the repository open.
-    pub(crate) is_alone: bool,
+    pub(crate) is_exclusive: bool,
     /// The device in its commits; zeros for none.
     pub(crate) device: [u8; 16],
     pub(crate) streams: Streams,
@@ -69,17 +69,17 @@ fn len(duration: Duration) -> u64 {
 }
 
 impl Process {
-    pub(crate) fn new(clock: Arc<dyn Clock>, is_alone: bool, device: [u8; 16]) -> Result<Self> {
+    pub(crate) fn new(clock: Arc<dyn Clock>, is_exclusive: bool, device: [u8; 16]) -> Result<Self> {
         let state = State { id: ProcessId(random()?), leased: None, doubtful: HashMap::new() };
         let streams = Streams::default();
         let last_time = AtomicU64::new(0);
         let (made_by, state) = (permazen_kv::__internal::Process::this(), Mutex::new(state));
-        Ok(Process { clock, is_alone, device, streams, last_time, made_by, state })
+        Ok(Process { clock, is_exclusive, device, streams, last_time, made_by, state })
     }
 
     /// The same process with a lease of its own, for another database.
     pub(crate) fn again(&self) -> Result<Self> {
-        Self::new(Arc::clone(&self.clock), self.is_alone, self.device)
+        Self::new(Arc::clone(&self.clock), self.is_exclusive, self.device)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -209,7 +209,7 @@ impl Process {
 
     fn has_ended(&self, process: &ProcessId, end: u64) -> bool {
         let now = self.now();
-        if self.is_alone {
+        if self.is_exclusive {
             return true;
         }
         let patience = match end {

@@ -104,12 +104,12 @@ impl Counts {
             Phase::Marking | Phase::Sweeping | Phase::Clearing if self.references.are_written() => {
                 Some("a round of a page that keeps reference rows")
             }
-            Phase::Idle if !is_nobody => Some("a process that does nothing"),
+            Phase::Idle if !is_nobody => Some("a process without a round"),
             Phase::Idle if reached.is_some() && self.references != References::Building => {
-                Some("a place that nobody has reached")
+                Some("progress without a round")
             }
             Phase::Marking | Phase::Sweeping | Phase::Clearing if is_nobody => {
-                Some("no process does it")
+                Some("a round without a process")
             }
             _ => None,
         }

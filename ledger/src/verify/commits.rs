@@ -297,8 +297,14 @@ impl Graph {
             }
             for [ancestor, parent] in [parents, [parents[1], parents[0]]] {
                 if self.is_ancestor(&ancestor, &parent, children) {
-                    let found = format!("parent {ancestor}, which leads to parent {parent}");
-                    report.add(self.page, &row, "parents of which none leads to the other", found);
+                    let found =
+                        format!("parent {ancestor}, which is an ancestor of parent {parent}");
+                    report.add(
+                        self.page,
+                        &row,
+                        "parents of which none is an ancestor of the other",
+                        found,
+                    );
                 }
             }
         }
@@ -370,8 +376,13 @@ impl Graph {
             if (below.contains(&head.id) || head.id == CommitId::FIRST)
                 && let Some(other) = others().find(is_below)
             {
-                let found = format!("commit {}, which leads to head {other}", head.id);
-                report.add(self.page, row, "a commit that leads to no head of its branch", found);
+                let found = format!("commit {}, which is an ancestor of head {other}", head.id);
+                report.add(
+                    self.page,
+                    row,
+                    "a commit that is no ancestor of another head of its branch",
+                    found,
+                );
             }
         }
     }

@@ -306,7 +306,7 @@ fn check_pieces(
                 && counts.has_collected(number)
                 && !streamed.contains(&digest)
             {
-                let expected = "no piece that no commit leads to, after a collection";
+                let expected = "no unreachable piece after a collection";
                 report.add(page, key, expected, format!("number {number}"));
             }
             report.unreachable_pieces += 1;

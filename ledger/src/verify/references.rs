@@ -49,7 +49,7 @@ impl<'h> CheckReferences<'h> {
                 *self.of_source.entry(reference_source(row)).or_default() += 1;
             }
             Some(false) if self.state == References::Complete => {
-                report.add(page, &key, "the reference row of what leads to a piece", "no row");
+                report.add(page, &key, "the row of a reference to a piece", "no row");
             }
             // A damaged row is reported already; while rows are built, a missing one may come
             // later.
@@ -88,7 +88,7 @@ impl<'h> CheckReferences<'h> {
             && !self.rows.is_needed(self.host, digest)?
             && !self.rows.is_suspect(self.host, digest).unwrap_or(true)
         {
-            let expected = "a row 24, 26 or 36 of a piece that no commit leads to";
+            let expected = "a row 24, 26 or 36 of an unreachable piece";
             report.add(self.rows.page, &piece_key(digest), expected, "none");
         }
         if piece.kind == Kind::Chunk {

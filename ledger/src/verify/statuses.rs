@@ -51,7 +51,7 @@ impl Statuses {
         if remote == Remote::Attached {
             let unsynced = self.unsynced.iter().map(|(_, id, _)| *id).collect();
             for (parent, id) in graph.below_others(&unsynced) {
-                let expected = format!("no such row, as for commit {id}, which it leads to");
+                let expected = format!("no such row, as for commit {id}, its child");
                 report.add(page, &unsynced_key(&parent), expected, "one");
             }
         }

@@ -20,7 +20,7 @@ use permazen_kv::key::after_prefix;
 use self::follow::{Position, Step};
 use self::idle_pins::{Idle, IdlePins};
 use self::notification::Pending;
-pub use self::notification::{NewValue, Notification, Part, Update};
+pub use self::notification::{NewValue, Notification, NotificationPart, Update};
 pub use self::subscription::Subscription;
 use self::target::Target;
 use self::unanswered::Unanswered;
@@ -326,7 +326,7 @@ impl Watcher {
     fn part(&mut self, active: &mut ActivePins) -> Result<Option<Notification>> {
         let Some(target) = &mut active.pending else { return Ok(None) };
         let (updates, part) = match target.differences.as_mut().map(Pending::part) {
-            None => (Vec::new(), Part::Whole),
+            None => (Vec::new(), NotificationPart::Whole),
             Some(Ok(part)) => part,
             Some(Err(error)) => {
                 // The differences are computed again at the next attempt.

@@ -32,7 +32,7 @@ pub struct Notification {
     /// The time of that commit.
     pub time: CommitTime,
     /// Whether there are more changes up to this commit.
-    pub part: Part,
+    pub part: NotificationPart,
     /// The branch was reset, or its history was pruned: the commit of the last notification is no
     /// ancestor of this one. The differences are exact all the same.
     pub moved: bool,
@@ -71,7 +71,7 @@ pub enum NewValue {
 /// Which part of the differences a notification has. A part has about 1 MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum NotificationPart {
     /// All of them.
     Whole,
     /// The first ones; the next notifications continue.
@@ -111,7 +111,7 @@ impl Pending {
     }
 
     /// The next part.
-    pub(super) fn part(&mut self) -> Result<(Vec<Update>, Part)> {
+    pub(super) fn part(&mut self) -> Result<(Vec<Update>, NotificationPart)> {
         let (mut updates, mut bytes) = (Vec::new(), 0);
         while bytes < PART_BYTES
             && let Some(found) = self.next.take()
@@ -123,10 +123,10 @@ impl Pending {
             self.next = self.diff.next()?;
         }
         let part = match (self.started, self.is_done()) {
-            (false, true) => Part::Whole,
-            (false, false) => Part::Started,
-            (true, false) => Part::Continued,
-            (true, true) => Part::Completed,
+            (false, true) => NotificationPart::Whole,
+            (false, false) => NotificationPart::Started,
+            (true, false) => NotificationPart::Continued,
+            (true, true) => NotificationPart::Completed,
         };
         self.started = true;
         Ok((updates, part))

@@ -284,7 +284,7 @@ fn t058_when_the_host_fails_nothing_has_happened() {
         let host = MemoryStore::new();
         let failing = FaultStore::new(host.clone());
         let faults = failing.faults();
-        let repository = Repository::builder(failing).upkeep_by_hand().create().unwrap();
+        let repository = Repository::builder(failing).manual_maintenance().create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let mut watcher = page.watch(MAIN, b"").unwrap();
         let db = page.database(MAIN).unwrap();
@@ -345,7 +345,8 @@ fn a_search_for_what_two_commits_have_in_common_gets_each_once() {
     let merge = |from| {
         let store = CountingStore::new(setting.host.clone());
         let counter = store.counter();
-        let repository = Repository::builder(store).alone().upkeep_by_hand().open().unwrap();
+        let repository =
+            Repository::builder(store).exclusive().manual_maintenance().open().unwrap();
         let page = repository.page("test", PageId::ROOT).unwrap();
         counter.take();
         page.merge(MAIN, from, &mut LastOneWins).unwrap();

@@ -37,7 +37,7 @@ struct Heads {
 impl Heads {
     fn new() -> Self {
         let (host, clock) = (MemoryStore::new(), Arc::new(Still(AtomicU64::new(1_000))));
-        let builder = Repository::builder(host.clone()).upkeep_by_hand();
+        let builder = Repository::builder(host.clone()).manual_maintenance();
         let repository = builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).create().unwrap();
         let secret = Secret::new([1; 32]);
         let page = repository.create_page_with("test", PageId::ROOT, secret).unwrap();
@@ -46,7 +46,7 @@ impl Heads {
 
     /// The page as another process with the same clock has it.
     fn elsewhere(&self) -> Page {
-        let builder = Repository::builder(self.host.clone()).upkeep_by_hand();
+        let builder = Repository::builder(self.host.clone()).manual_maintenance();
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         builder.clock(clock).create().unwrap().page("test", PageId::ROOT).unwrap()
     }
@@ -223,7 +223,7 @@ fn t071_two_heads_with_other_keys_become_one_with_both_changes() {
     of_bob.commit().unwrap();
     assert!(heads.page.has_unfinished_merges().unwrap());
     // Nobody has said how, so the last one wins.
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(heads.merged(), pairs(&[("ann", "1"), ("bob", "2")]));
     assert!(!heads.page.has_unfinished_merges().unwrap());
     assert!(heads.page.verify().unwrap().findings.is_empty());
@@ -536,7 +536,7 @@ fn t086_another_pair_is_tried_if_something_is_missing() {
     tx.remove(&[&[0x10, 1, 0x23][..], &root.0].concat()).unwrap();
     tx.commit().unwrap();
     // A handle that has nothing in memory.
-    let cold = Repository::builder(heads.host.clone()).upkeep_by_hand().open().unwrap();
+    let cold = Repository::builder(heads.host.clone()).manual_maintenance().open().unwrap();
     let page = cold.page("test", PageId::ROOT).unwrap();
     let error = page.merge_by_policy().unwrap_err();
     assert!(matches!(error, LedgerError::Missing { digest, .. } if digest == root), "{error}");
@@ -550,7 +550,7 @@ fn t086_another_pair_is_tried_if_something_is_missing() {
     assert_eq!(merge.origin, Origin::Merge { parents });
     assert!(page.has_unfinished_merges().unwrap());
     // Nothing changes until something else is committed.
-    cold.upkeep().unwrap();
+    cold.maintain().unwrap();
     assert_eq!(page.heads(MAIN).unwrap(), left);
     let Err(error) = page.merge_heads(MAIN, &mut LastOneWins) else { panic!("it is missing") };
     assert!(matches!(error, LedgerError::Missing { .. }), "{error}");
@@ -571,11 +571,11 @@ fn t087_merges_of_others_are_merged_after_a_while() {
     let mut delays = Vec::new();
     for _ in 0..3 {
         let mut waited = 0;
-        heads.repository.upkeep().unwrap();
+        heads.repository.maintain().unwrap();
         while heads.heads().len() > 1 {
             heads.wait(1);
             waited += 1;
-            heads.repository.upkeep().unwrap();
+            heads.repository.maintain().unwrap();
         }
         delays.push(waited);
         let last = heads.heads()[0];
@@ -590,17 +590,17 @@ fn t087_merges_of_others_are_merged_after_a_while() {
     let last = heads.heads()[0];
     heads.page.add_head(MAIN, &heads.put(&last, "one", "")).unwrap();
     heads.page.add_head(MAIN, &heads.put(&last, "two", "")).unwrap();
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     let last = heads.heads()[0];
     let [one, other] = merges_of_both(&heads, &last);
     heads.page.add_head(MAIN, &one).unwrap();
     heads.page.add_head(MAIN, &other).unwrap();
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     heads.wait(9);
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(heads.heads().len(), 2);
     heads.wait(1);
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(heads.heads().len(), 1);
 }
 
@@ -611,7 +611,7 @@ fn t088_without_a_policy_heads_stay() {
     let _factory = heads.follow(MergePolicy::None, Recorder::never());
     heads.show(&[heads.put(&base, "key", "a"), heads.put(&base, "key", "b")]);
     let before = heads.heads();
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert!(!heads.page.merge_by_policy().unwrap());
     assert_eq!(heads.heads(), before);
 }
@@ -642,10 +642,10 @@ fn t089_right_without_a_right_side_ends_the_merge() {
     assert_eq!(heads.heads(), before);
     assert_eq!(resolver.calls(), 1);
     // It is tried again, after 10 ms.
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(resolver.calls(), 1);
     heads.wait(10);
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(resolver.calls(), 2);
 }
 
@@ -731,7 +731,7 @@ fn t094_without_a_factory_known_pages_are_merged_and_new_ones_are_not() {
     // The page was open, so it is merged as it was.
     let base = heads.base(&[]);
     heads.show(&[heads.put(&base, "a", ""), heads.put(&base, "b", "")]);
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!((heads.heads().len(), resolver.calls()), (1, 1));
     // Another one is opened when nobody is there.
     let page = heads.repository.create_page("late", PageId::ROOT).unwrap();
@@ -741,12 +741,12 @@ fn t094_without_a_factory_known_pages_are_merged_and_new_ones_are_not() {
         tx.put(b"key", &[n as u8]).unwrap();
         tx.commit().unwrap();
     }
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert!(!page.merge_by_policy().unwrap());
     assert_eq!(page.heads(MAIN).unwrap().len(), 2);
     // Until somebody comes.
     let _factory = heads.follow(MergePolicy::LastOneWins, Recorder::never());
-    heads.repository.upkeep().unwrap();
+    heads.repository.maintain().unwrap();
     assert_eq!(page.heads(MAIN).unwrap().len(), 1);
 }
 
@@ -800,7 +800,7 @@ fn t096_whoever_waits_for_merges_is_told() {
     assert!(heads.page.has_unfinished_merges().unwrap());
     // The same page, whose heads are merged just after whoever waits has seen them.
     let hook = Hook { host: heads.host.clone(), after: Arc::default() };
-    let builder = Repository::builder(hook.clone()).upkeep_by_hand();
+    let builder = Repository::builder(hook.clone()).manual_maintenance();
     let page = builder.open().unwrap().page("test", PageId::ROOT).unwrap();
     let merging = heads.page.clone();
     let merge = move || assert!(merging.merge_by_policy().unwrap());

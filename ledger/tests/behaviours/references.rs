@@ -275,7 +275,7 @@ fn verify_finds_rows_that_are_missing_or_too_many() {
         all.iter().for_each(|(key, row)| tx.put(key, row).unwrap());
         change(&mut tx);
         tx.commit().unwrap();
-        let repository = Repository::builder(copy).alone().upkeep_by_hand().open().unwrap();
+        let repository = Repository::builder(copy).exclusive().manual_maintenance().open().unwrap();
         let page = repository.page("test", PageId::ROOT).unwrap();
         page.verify().unwrap().findings
     };
@@ -304,7 +304,7 @@ fn a_row_too_many_is_found_without_reading_all_pieces_again() {
     setting.put(b"key", b"value");
     let store = CountingStore::new(setting.host.clone());
     let counter = store.counter();
-    let page = Repository::builder(store).alone().upkeep_by_hand().open().unwrap();
+    let page = Repository::builder(store).exclusive().manual_maintenance().open().unwrap();
     let page = page.page("test", PageId::ROOT).unwrap();
     let gets = |findings: usize| {
         counter.take();

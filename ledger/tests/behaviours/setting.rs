@@ -22,7 +22,7 @@ impl Setting {
     pub(crate) fn with_secret(secret: u8) -> Self {
         let host = MemoryStore::new();
         let repository =
-            Repository::builder(host.clone()).alone().upkeep_by_hand().create().unwrap();
+            Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
         let secret = Secret::new([secret; 32]);
         let page = repository.create_page_with("test", PageId::ROOT, secret).unwrap();
         Setting { host, page }
@@ -31,7 +31,7 @@ impl Setting {
     /// The page as another process sees it, with nothing in memory.
     pub(crate) fn cold(&self) -> Page {
         Repository::builder(self.host.clone())
-            .upkeep_by_hand()
+            .manual_maintenance()
             .open()
             .unwrap()
             .page("test", PageId::ROOT)

@@ -6,8 +6,8 @@ use std::io::Write;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, Digest, KeptPage, Kind, LedgerError, MAIN, Page, PageId, Receiver, RemoteState,
-    Repository, Retention, Secret, Status,
+    CommitId, Digest, EvictionObstacle, Kind, LedgerError, MAIN, Page, PageId, Receiver,
+    RemoteState, Repository, Retention, Secret, Status,
 };
 
 use super::setting::{Setting, content, many, noise};
@@ -281,7 +281,7 @@ fn a_page_is_detached() {
 const FILMS: (&str, PageId) = ("films", PageId::ROOT);
 
 fn repository(host: &MemoryStore) -> Repository {
-    Repository::builder(host.clone()).upkeep_by_hand().alone().create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().exclusive().create().unwrap()
 }
 
 fn films(repository: &Repository) -> Page {
@@ -320,7 +320,7 @@ fn t112_a_closed_page_that_is_synced_is_evicted() {
     sync(&page);
     assert!(!evict(), "it is open");
     drop(page);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_eq!((rows(&host, &[6]).len(), repository.usage().unwrap().len()), (1, 1));
     assert_eq!(repository.evict_least_used().unwrap(), Some((FILMS.0.to_owned(), FILMS.1)));
     assert!(rows(&host, &[6]).is_empty() && rows(&host, &[0x10]).is_empty());
@@ -355,17 +355,19 @@ fn empty_root() -> Digest {
 #[test]
 fn nothing_that_is_only_here_is_evicted() {
     type Change = fn(&Page);
-    let changes: [(KeptPage, Change); 6] = [
-        (KeptPage::IsUnsynced, |page| write(page, |tx| tx.put(b"b", b"").unwrap())),
-        (KeptPage::IsUnsynced, |page| {
+    let changes: [(EvictionObstacle, Change); 6] = [
+        (EvictionObstacle::IsUnsynced, |page| write(page, |tx| tx.put(b"b", b"").unwrap())),
+        (EvictionObstacle::IsUnsynced, |page| {
             write(page, |tx| tx.put(b"b", b"").unwrap());
             let commits = page.remote().unsynced_commits().unwrap();
             page.remote().mark_synced(&[commits[0].id], &[], &[]).unwrap();
         }),
-        (KeptPage::HasTags, |page| page.set_tag("t", &page.head(MAIN).unwrap()).unwrap()),
-        (KeptPage::HasBranches, |page| page.create_branch("b", &page.head(MAIN).unwrap()).unwrap()),
-        (KeptPage::WasReset, |page| page.reset(MAIN, &CommitId::FIRST).unwrap()),
-        (KeptPage::HasNoRemote, |page| page.remote().detach().unwrap()),
+        (EvictionObstacle::HasTags, |page| page.set_tag("t", &page.head(MAIN).unwrap()).unwrap()),
+        (EvictionObstacle::HasBranches, |page| {
+            page.create_branch("b", &page.head(MAIN).unwrap()).unwrap()
+        }),
+        (EvictionObstacle::WasReset, |page| page.reset(MAIN, &CommitId::FIRST).unwrap()),
+        (EvictionObstacle::HasNoRemote, |page| page.remote().detach().unwrap()),
     ];
     for (why, change) in changes {
         let repository = repository(&MemoryStore::new());
@@ -374,9 +376,12 @@ fn nothing_that_is_only_here_is_evicted() {
         write(&page, |tx| tx.put(b"a", b"").unwrap());
         sync(&page);
         change(&page);
-        assert_eq!(repository.kept(FILMS.0, FILMS.1).unwrap(), Some(KeptPage::IsOpen));
+        assert_eq!(
+            repository.eviction_obstacle(FILMS.0, FILMS.1).unwrap(),
+            Some(EvictionObstacle::IsOpen)
+        );
         drop(page);
-        assert_eq!(repository.kept(FILMS.0, FILMS.1).unwrap(), Some(why));
+        assert_eq!(repository.eviction_obstacle(FILMS.0, FILMS.1).unwrap(), Some(why));
         assert!(!repository.evict(FILMS.0, FILMS.1).unwrap(), "{why}");
         assert_eq!(repository.evict_least_used().unwrap(), None, "{why}");
     }

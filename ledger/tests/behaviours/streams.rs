@@ -39,7 +39,7 @@ fn t069_what_a_crash_leaves_of_a_value_goes() {
     assert!(setting.pieces(2).len() > 20);
     // Nobody drops it, as in a crash.
     std::mem::forget(writer);
-    let repository = Repository::builder(setting.host.clone()).alone().upkeep_by_hand();
+    let repository = Repository::builder(setting.host.clone()).exclusive().manual_maintenance();
     let page = repository.open().unwrap().page("test", PageId::ROOT).unwrap();
     page.collect().unwrap();
     assert_eq!(setting.pieces(2).len(), 1);

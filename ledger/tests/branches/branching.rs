@@ -17,7 +17,7 @@ use permazen_ledger::{
 use crate::support::clock::TestClock;
 
 fn new_page(host: &MemoryStore) -> Page {
-    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
     repository.create_page("test", PageId::ROOT).unwrap()
 }
 
@@ -174,7 +174,7 @@ fn a_linear_database_refuses_several_heads_and_says_what_to_do() {
 fn a_change_on_another_branch_is_later_within_a_millisecond_and_after_a_clock_was_set_back() {
     let clock = TestClock::at(1_700_000_000_000);
     let own = Arc::clone(&clock) as Arc<dyn Clock>;
-    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand().clock(own);
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance().clock(own);
     let repository = builder.create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let other = repository.create_page("other", PageId::ROOT).unwrap();
@@ -211,7 +211,12 @@ fn what_a_handle_has_written_does_not_vanish_because_history_ends_before_it() {
     let host = MemoryStore::new();
     let open = || {
         let own = Arc::clone(&clock) as Arc<dyn Clock>;
-        Repository::builder(host.clone()).alone().upkeep_by_hand().clock(own).create().unwrap()
+        Repository::builder(host.clone())
+            .exclusive()
+            .manual_maintenance()
+            .clock(own)
+            .create()
+            .unwrap()
     };
     let page = open().create_page("test", PageId::ROOT).unwrap();
     let [ann, bob, cid] = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
@@ -343,7 +348,7 @@ impl KvDatabase for Busy {
 #[test]
 fn a_commit_that_is_tried_again_does_not_wait_longer_than_it_may() {
     let host = Busy::default();
-    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.branching_database(MAIN).unwrap();
     let mut tx = db.begin(&TxOptions::writing()).unwrap();

@@ -15,7 +15,8 @@ use crate::support::page::{assert_clean, noise, write};
 /// copy cannot be squashed.
 fn copy() -> (MemoryStore, Page) {
     let host = MemoryStore::new();
-    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand().without_device();
+    let builder =
+        Repository::builder(host.clone()).exclusive().manual_maintenance().without_device();
     let repository = builder.create().unwrap();
     let page = repository.create_page_with("a", PageId::ROOT, Secret::new([5; 32])).unwrap();
     (host, page)

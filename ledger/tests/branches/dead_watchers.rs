@@ -7,8 +7,8 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part, Repository, Retention,
-    Watcher,
+    CommitId, LedgerError, MAIN, NewValue, Notification, NotificationPart, Page, PageId,
+    Repository, Retention, Watcher,
 };
 
 use crate::support::clock::TestClock;
@@ -29,7 +29,7 @@ impl Setting {
     /// A page that keeps no history without a reason.
     fn new() -> Self {
         let clock = TestClock::at(1_700_000_000_000);
-        let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+        let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
         let repository = builder.clock(clock.clone()).create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         page.set_retention(Retention::Heads).unwrap();
@@ -47,7 +47,7 @@ impl Setting {
     /// Lets time pass; then what must be done now and then is done, and all garbage goes.
     fn pass(&self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
-        self.repository.upkeep().unwrap();
+        self.repository.maintain().unwrap();
         self.page.collect().unwrap();
     }
 
@@ -97,7 +97,7 @@ fn a_watcher_that_nobody_asks_keeps_nothing_after_ten_minutes() {
     assert!(!setting.is_kept(&second));
     let third = setting.put(b"a", b"3");
     let notification = told(&mut watcher);
-    assert_eq!((notification.lost, notification.part), (true, Part::Whole));
+    assert_eq!((notification.lost, notification.part), (true, NotificationPart::Whole));
     assert_eq!((notification.updates.len(), notification.commit), (0, third));
     assert_eq!(watcher.commit(), third);
     // The snapshot is there for as long as the watcher is asked, whatever comes.
@@ -143,12 +143,12 @@ fn parts_begin_again_or_are_lost() {
         (0..40_u8).for_each(|key| tx.put(&[key], &[7; 60_000]).unwrap());
         tx.commit().unwrap();
         let begun = told(&mut watcher);
-        assert_eq!(begun.part, Part::Started);
+        assert_eq!(begun.part, NotificationPart::Started);
         setting.put(b"z", b"1");
         setting.pass(NEARLY);
         // In time, they continue with the commit with which they have begun.
         let more = told(&mut watcher);
-        assert_eq!((more.part, more.commit), (Part::Continued, begun.commit));
+        assert_eq!((more.part, more.commit), (NotificationPart::Continued, begun.commit));
         setting.pass(NEARLY + 2_000);
         assert_eq!(setting.is_kept(&first), is_kept);
         assert!(!setting.is_kept(&begun.commit));
@@ -156,7 +156,7 @@ fn parts_begin_again_or_are_lost() {
         assert_eq!(again.commit, setting.page.head(MAIN).unwrap());
         match is_kept {
             true => {
-                assert_eq!((again.part, again.lost), (Part::Started, false));
+                assert_eq!((again.part, again.lost), (NotificationPart::Started, false));
                 assert_eq!(again.updates[0], begun.updates[0]);
             }
             false => assert!(again.lost && again.updates.is_empty()),

@@ -76,7 +76,7 @@ impl Resolver for Given {
 
 /// A repository whose thread does nothing.
 fn by_hand() -> (Repository, Page) {
-    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     (repository, page)
 }
@@ -133,7 +133,7 @@ fn heads_are_merged_on_a_thread() {
 fn heads_that_are_there_are_merged_when_a_page_is_opened() {
     let host = MemoryStore::new();
     {
-        let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+        let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         diverge(&page, &[("a", "")], &[("b", "")]);
         assert!(page.has_unfinished_merges().unwrap());
@@ -198,7 +198,7 @@ fn a_host_that_fails_anywhere_loses_nothing() {
         let host = MemoryStore::new();
         let failing = FaultStore::new(host);
         let faults = failing.faults();
-        let repository = Repository::builder(failing).upkeep_by_hand().create().unwrap();
+        let repository = Repository::builder(failing).manual_maintenance().create().unwrap();
         let page = repository.create_page("test", PageId::ROOT).unwrap();
         let handles = [(); 3].map(|()| page.branching_database(MAIN).unwrap());
         faults.fail_nth(n, || KvError::Stale("broken".into()));
@@ -417,7 +417,7 @@ fn a_resolver_may_use_the_page() {
         assert!(matches!(page.merge_by_policy(), Err(LedgerError::Busy { .. })));
         assert_eq!(page.wait_for_merges(Duration::ZERO)?, MergeWait::TimeOver);
         again.page("test", PageId::ROOT)?;
-        again.upkeep()?;
+        again.maintain()?;
         drop(again.add_merge_factory(Arc::new(Given(Arc::new(Says::new(
             MergePolicy::None,
             None,
@@ -613,7 +613,7 @@ impl permazen_ledger::Clock for Still {
 #[test]
 fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     let repository =
-        Repository::builder(MemoryStore::new()).upkeep_by_hand().clock(Arc::new(Still));
+        Repository::builder(MemoryStore::new()).manual_maintenance().clock(Arc::new(Still));
     let repository = repository.create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (says, is_called, go) = waiting(MergePolicy::Custom);
@@ -657,13 +657,13 @@ fn heads_that_come_while_others_are_merged_are_not_forgotten() {
     own.commit().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 3);
     // Somebody merges, so this does nothing yet.
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 3);
     // It is asked about both branches.
     (0..2).for_each(|_| go.send(()).unwrap());
     thread.join().unwrap().unwrap();
     // What has called is known, so nothing waits for others.
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_eq!(page.heads("all").unwrap().len(), 1);
     // A change of the policy would look at all heads too.
     drop(says);

@@ -10,8 +10,8 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, LastOneWins, LedgerError, MAIN, NewValue, Notification, Page, PageId, Part,
-    Repository, Retention, Watcher,
+    CommitId, LastOneWins, LedgerError, MAIN, NewValue, Notification, NotificationPart, Page,
+    PageId, Repository, Retention, Watcher,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -82,7 +82,7 @@ fn t098_what_is_committed_before_it_is_asked_for_comes_together() {
     let last = change(&page, MAIN, &[(b"2", None), (b"4", Some(b""))]);
     let notification = told(&mut watcher);
     assert_eq!(keys(&notification), [b"3", b"4"]);
-    assert_eq!((notification.commit, notification.part), (last, Part::Whole));
+    assert_eq!((notification.commit, notification.part), (last, NotificationPart::Whole));
     nothing(&mut watcher);
 }
 
@@ -101,7 +101,10 @@ fn t099_large_changes_come_in_parts() {
         parts.push(notification.part);
         all.extend(notification.updates.into_iter().map(|update| update.key[0]));
     }
-    assert_eq!(parts, [Part::Started, Part::Continued, Part::Completed]);
+    assert_eq!(
+        parts,
+        [NotificationPart::Started, NotificationPart::Continued, NotificationPart::Completed]
+    );
     assert_eq!(all, (0..50).collect::<Vec<_>>());
 }
 
@@ -268,7 +271,7 @@ fn a_subscription_ends_with_its_branch() {
 fn a_subscription_whose_host_fails_is_not_called_all_the_time() {
     let host = FaultStore::new(MemoryStore::new());
     let faults = host.faults();
-    let repository = Repository::builder(host).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let (sender, receiver) = mpsc::channel();
     let watcher = page.watch(MAIN, b"").unwrap();
@@ -296,7 +299,7 @@ fn what_the_host_has_failed_to_give_once_is_told_without_another_commit() {
     let plain = MemoryStore::new();
     let host = FaultStore::new(plain.clone());
     let faults = host.faults();
-    let repository = Repository::builder(host).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_watch_interval(10 * LONG);
     let (mut watcher, other) = (page.watch(MAIN, b"").unwrap(), other_handle(&plain));
@@ -386,7 +389,7 @@ fn no_branch_no_watcher() {
 
 #[test]
 fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     for number in 0..10_u8 {
         if number == 4 {
@@ -411,7 +414,7 @@ fn a_branch_has_not_moved_because_another_parent_of_a_merge_is_not_kept() {
 
 #[test]
 fn whoever_follows_is_told_that_history_is_gone() {
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     change(&page, MAIN, &[(b"0", Some(b""))]);
     page.set_retention(Retention::Heads).unwrap();

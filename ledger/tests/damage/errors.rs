@@ -45,7 +45,7 @@ impl PageDatabases for Hosts {
 
 impl Hosts {
     fn builder(&self) -> RepositoryBuilder {
-        Repository::builder(self.repository.clone()).alone().upkeep_by_hand()
+        Repository::builder(self.repository.clone()).exclusive().manual_maintenance()
     }
 
     fn page(&self) -> Page {

@@ -8,7 +8,7 @@ use permazen_kv::memory::MemoryStore;
 use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
     CommitId, CommitTime, Conflict, Digest, Kind, LedgerError, MAIN, MergeFactory, MergePolicy,
-    MergeWait, Merger, ObjectSource, Page, PageId, Repository, Resolution, Resolver, Result,
+    MergeWait, Merger, Page, PageId, PieceSource, Repository, Resolution, Resolver, Result,
     TimeLimit,
 };
 
@@ -124,7 +124,7 @@ fn a_merger_that_panics_once_is_asked_again() {
 
 #[test]
 fn a_merger_that_panics_is_an_error_to_who_asks_for_merges() {
-    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let left = Arc::new(AtomicU64::new(1));
     let factory = Factory { at: "resolve", left, policy: MergePolicy::Merger };
@@ -144,7 +144,8 @@ fn a_factory_that_panics_is_asked_again_and_pages_can_be_made() {
         ("resolver", MergePolicy::Custom),
         ("time limit", MergePolicy::LastOneWins),
     ] {
-        let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+        let repository =
+            Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
         let before = repository.create_page("before", PageId::ROOT).unwrap();
         let factory = Factory { at, left: Arc::new(AtomicU64::new(2)), policy };
         let _registration = repository.add_merge_factory(Arc::new(factory));
@@ -160,7 +161,7 @@ fn a_factory_that_panics_is_asked_again_and_pages_can_be_made() {
 /// Has nothing, not even a name.
 struct Nameless;
 
-impl ObjectSource for Nameless {
+impl PieceSource for Nameless {
     fn name(&self) -> String {
         panic!("as the test wants it")
     }
@@ -178,7 +179,7 @@ impl ObjectSource for Nameless {
 #[test]
 fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
     let copy = || {
-        let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+        let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
         let secret = permazen_ledger::Secret::new([7; 32]);
         builder.create().unwrap().create_page_with("test", PageId::ROOT, secret).unwrap()
     };
@@ -205,18 +206,18 @@ fn a_source_can_have_any_time_limit_and_a_name_that_panics() {
 #[test]
 fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
     let clock = TestClock::at(u64::MAX);
-    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
     let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     put(&page, b"key", b"1").unwrap();
     let mut value = page.write_value(None).unwrap();
     std::io::Write::write_all(&mut value, &[1; 200_000]).unwrap();
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     page.collect().unwrap();
     drop(value);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     clock.set(1);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert!(page.verify().unwrap().findings.is_empty());
 }
 
@@ -224,7 +225,7 @@ fn a_clock_at_the_end_of_its_numbers_panics_nowhere() {
 fn a_clock_that_is_too_late_makes_no_commit_that_cannot_be_read() {
     let last = (1 << 47) - 1;
     let clock = TestClock::at(last);
-    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
     let repository = builder.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     // As a copy of the page with such a clock has made it: two times are left.

@@ -83,7 +83,7 @@ fn check(host: &MemoryStore, told: &Told, what: &str) -> bool {
         // One step more may have been made than was told.
         let last = told.heads.get(&branch).or_else(|| told.heads.get(MAIN));
         assert!(
-            page.leads_to(last.unwrap_or(&CommitId::FIRST), &head).unwrap(),
+            page.is_ancestor(last.unwrap_or(&CommitId::FIRST), &head).unwrap(),
             "{what}: {branch}"
         );
         for commit in page.log(head).unwrap() {
@@ -143,7 +143,8 @@ fn an_unknown_outcome_is_no_success_because_the_commit_was_here_before() {
     for squash in [true, false] {
         for n in 1.. {
             let host = FaultStore::new(MemoryStore::new());
-            let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+            let repository =
+                Repository::builder(host.clone()).manual_maintenance().create().unwrap();
             let page = repository.create_page("a", PageId::ROOT).unwrap();
             page.create_branch("other", &CommitId::FIRST).unwrap();
             page.create_branch("merged", &CommitId::FIRST).unwrap();

@@ -26,7 +26,7 @@ fn content(read: &dyn KvRead) -> permazen_kv::Result<Map> {
 /// The rows of a page as a process leaves them that is killed.
 fn sample(has_references: bool) -> Map {
     let (host, clock) = (MemoryStore::new(), TestClock::at(1 << 40));
-    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
+    let builder = Repository::builder(host.clone()).exclusive().manual_maintenance();
     let repository = builder.clock(clock.clone()).create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     page.set_reference_rows(has_references).unwrap();
@@ -55,7 +55,7 @@ fn sample(has_references: bool) -> Map {
     // A pin with a row, a value that is being written, and one that a commit has taken.
     let snapshot = page.snapshot(&base).unwrap();
     clock.advance(Duration::from_millis(70_000));
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     let mut taken = page.write_value(None).unwrap();
     taken.write_all(&noise(40_000, 2)).unwrap();
     let taken = taken.finish().unwrap();
@@ -70,7 +70,7 @@ fn sample(has_references: bool) -> Map {
 /// All that can be read of the page.
 fn read(host: &MemoryStore) -> Result<Vec<(String, Map)>> {
     let page =
-        Repository::builder(host.clone()).upkeep_by_hand().open()?.page("a", PageId::ROOT)?;
+        Repository::builder(host.clone()).manual_maintenance().open()?.page("a", PageId::ROOT)?;
     let mut found = Vec::new();
     for (branch, heads) in page.branches()? {
         for head in heads {

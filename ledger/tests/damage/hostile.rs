@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions};
 use permazen_ledger::{
-    CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, MergeSides, Merger, ObjectSource, Page,
-    PageId, Receiver, Repository, Result, Secret, SideChange,
+    CommitId, CommitTime, Digest, Kind, LedgerError, MAIN, MergeSides, Merger, Page, PageId,
+    PieceSource, Receiver, Repository, Result, Secret, SideChange,
 };
 
 type Pieces = Vec<(Kind, Vec<u8>)>;
@@ -18,7 +18,7 @@ const EAGER: u16 = 0x4000;
 const LAZY: u16 = 0xc000;
 
 fn page() -> (Repository, Page) {
-    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand().alone();
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance().exclusive();
     let repository = builder.create().unwrap();
     let page = repository.create_page_with("test", PageId::ROOT, Secret::new([7; 32])).unwrap();
     (repository, page)
@@ -164,7 +164,7 @@ fn whether_a_value_is_here_is_told_by_its_distinct_pieces() {
 
 #[test]
 fn the_longest_value_in_one_piece_can_be_set() {
-    let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+    let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
     let repository = builder.longest_whole_value(100_000).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     put(&page, MAIN, b"short", &[1; 100_000]).unwrap();
@@ -333,7 +333,7 @@ fn a_commit_must_be_as_it_was_said_whichever_comes_first() {
             // Of a child that fits to the parent as it is, nothing is wrong.
             let is_refused = !child_waits || generation > 1;
             let host = Hooked::default();
-            let builder = Repository::builder(host.clone()).upkeep_by_hand().alone();
+            let builder = Repository::builder(host.clone()).manual_maintenance().exclusive();
             let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
             let root = page.snapshot(&CommitId::FIRST).unwrap().root();
             let time = now() - 1_000;
@@ -404,7 +404,7 @@ fn no_commit_uses_up_the_generations() {
 /// Has these pieces.
 struct Source(HashMap<Digest, Vec<u8>>);
 
-impl ObjectSource for Source {
+impl PieceSource for Source {
     fn name(&self) -> String {
         "test".to_owned()
     }

@@ -62,7 +62,7 @@ impl KvDatabase for Panics {
 }
 
 fn page(host: &Panics) -> Page {
-    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
     repository.page_or_create("test", PageId::ROOT).unwrap()
 }
 

@@ -252,7 +252,7 @@ fn statuses_that_contradict_others_are_found() {
     });
     let told = words.filter(|found| !found.is_empty()).collect::<Vec<_>>();
     assert!(told.len() + 2 >= commits.len() && !told.is_empty(), "{told:?}");
-    assert!(told.iter().flatten().all(|text| text.contains("which it leads to")), "{told:?}");
+    assert!(told.iter().flatten().all(|text| text.contains("its child")), "{told:?}");
     // A piece that is not there, with a count that is right.
     let found = with(&|rows| {
         let key = [&PAGE[..], &[0x27], &[7; 32]].concat();
@@ -514,7 +514,7 @@ fn the_loss_of_the_main_branch_is_found_and_nothing_is_removed_for_it() {
     for is_attached in [false, true] {
         let host = MemoryStore::new();
         let repository =
-            Repository::builder(host.clone()).alone().upkeep_by_hand().create().unwrap();
+            Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
         let page = repository.create_page("a", PageId::ROOT).unwrap();
         let head = write(&page, MAIN, |tx| tx.put(b"key", b"1").unwrap());
         if is_attached {
@@ -538,7 +538,7 @@ fn the_loss_of_the_main_branch_is_found_and_nothing_is_removed_for_it() {
         damaged(page.collect().unwrap_err());
         assert!(page.commit(&head).unwrap().is_some());
         drop(page);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         if is_attached {
             damaged(repository.evict("a", PageId::ROOT).unwrap_err());
         }
@@ -560,7 +560,8 @@ fn the_loss_of_the_main_branch_is_found_and_nothing_is_removed_for_it() {
 #[test]
 fn marks_that_a_sweep_cannot_go_by_are_found() {
     let host = MemoryStore::new();
-    let repository = Repository::builder(host.clone()).alone().upkeep_by_hand().create().unwrap();
+    let repository =
+        Repository::builder(host.clone()).exclusive().manual_maintenance().create().unwrap();
     let page = repository.create_page("a", PageId::ROOT).unwrap();
     for value in 0..3 {
         write(&page, MAIN, |tx| {
@@ -651,7 +652,7 @@ fn commits_that_contradict_each_other_are_found() {
     made.is_found(", of its commit");
     made.head(&second, made.time);
     made.head(&first, made.time - 1);
-    made.is_found("leads to no head of its branch");
+    made.is_found("no ancestor of another head of its branch");
 
     let (mut made, first) = begin();
     made.commit(&empty, &first, 3);
@@ -684,7 +685,7 @@ fn commits_that_contradict_each_other_are_found() {
     let (mut made, first) = begin();
     let second = made.commit(&empty, &first, 2);
     made.merge(&empty, [&first.min(second), &first.max(second)], 3);
-    made.is_found("parents of which none leads to the other");
+    made.is_found("parents of which none is an ancestor of the other");
 
     let (mut made, first) = begin();
     made.put(b"\x2etag", &first);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
 use permazen_ledger::{
-    Clock, CommitId, KeptCommit, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
+    Clock, CommitId, KeepReason, LastOneWins, LedgerError, MAIN, Page, PageId, Repository,
     RepositoryBuilder, Retention,
 };
 use rand::rngs::StdRng;
@@ -21,7 +21,7 @@ use crate::support::page::{Map, content, put};
 
 fn builder(host: &MemoryStore, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).upkeep_by_hand().clock(clock)
+    Repository::builder(host.clone()).manual_maintenance().clock(clock)
 }
 
 /// Checks that everything is right and that no piece is too much.
@@ -297,7 +297,8 @@ impl Model {
             tx.put(&key, &row).unwrap();
         }
         tx.commit().unwrap();
-        let repository = builder(&copy, &self.clock).alone().cache_bytes(100_000).open().unwrap();
+        let repository =
+            builder(&copy, &self.clock).exclusive().cache_bytes(100_000).open().unwrap();
         let page = repository.page("test", PageId::ROOT).unwrap();
         let keep = !page.has_reference_rows().unwrap();
         page.set_reference_rows(keep).unwrap();
@@ -335,7 +336,7 @@ impl Model {
 
 fn history(seed: u64) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).alone().cache_bytes(100_000).create().unwrap();
+    let repository = builder(&host, &clock).exclusive().cache_bytes(100_000).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let mut model = Model {
         host,
@@ -375,7 +376,8 @@ fn pieces(host: &MemoryStore) -> Vec<Vec<u8>> {
 #[test]
 fn what_is_damaged_stops_a_collection_before_it_removes_a_piece() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let open = |host: &MemoryStore| builder(host, &clock).alone().cache_bytes(1).create().unwrap();
+    let open =
+        |host: &MemoryStore| builder(host, &clock).exclusive().cache_bytes(1).create().unwrap();
     let repository = open(&host);
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
@@ -447,7 +449,8 @@ fn with_garbage(repository: &Repository) -> Page {
 #[test]
 fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complete() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let open = |host: &MemoryStore| builder(host, &clock).alone().cache_bytes(1).create().unwrap();
+    let open =
+        |host: &MemoryStore| builder(host, &clock).exclusive().cache_bytes(1).create().unwrap();
     let repository = open(&host);
     let page = with_garbage(&repository);
     let all = pieces(&host);
@@ -472,7 +475,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
     let rows = host.snapshot();
     for _ in 0..3 {
         clock.advance(Duration::from_secs(600));
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert_eq!(host.snapshot().get(&[0x10, 1, 0x32]).unwrap(), rows.get(&[0x10, 1, 0x32]).unwrap());
 
@@ -483,7 +486,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
     let page = with_garbage(&repository);
     for _ in 0..3 {
         clock.advance(Duration::from_secs(600));
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert!(pieces(&host).len() <= needed.len(), "nothing was collected");
     check_clean(&page, "after that");
@@ -492,7 +495,7 @@ fn a_damaged_piece_ends_a_round_and_none_begins_by_itself_before_one_was_complet
 #[test]
 fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_there_alone() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).alone().create().unwrap();
+    let repository = builder(&host, &clock).exclusive().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.remote().attach().unwrap();
     let mut value = page.write_value(None).unwrap();
@@ -520,9 +523,9 @@ fn a_lazy_value_that_is_not_at_the_remote_yet_is_never_taken_for_one_that_is_the
 #[test]
 fn a_page_says_why_it_keeps_a_commit() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
-    let repository = builder(&host, &clock).alone().create().unwrap();
+    let repository = builder(&host, &clock).exclusive().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
-    let kept = |id: &CommitId| page.kept(id).unwrap();
+    let kept = |id: &CommitId| page.keep_reasons(id).unwrap();
     let name = |name: &str| name.to_owned();
     let first = put(&page, MAIN, b"a", b"0");
     // One branch leaves at the beginning and is merged, another one leaves after that.
@@ -532,8 +535,8 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.merge(MAIN, &early, &mut LastOneWins).unwrap();
     commits.extend((20..40).map(|value| put(&page, MAIN, b"a", &[value])));
     page.create_branch("late", &commits[25]).unwrap();
-    let rule = KeptCommit::ByRuleForBranch;
-    let merging = |branch: &str| KeptCommit::MergesBranch(branch.to_owned());
+    let rule = KeepReason::ByRuleForBranch;
+    let merging = |branch: &str| KeepReason::MergesBranch(branch.to_owned());
     // All that leads to a name is kept. Merging needs it, too.
     assert_eq!(
         kept(&first),
@@ -542,7 +545,7 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.set_retention(Retention::Last(5)).unwrap();
     page.collect().unwrap();
     assert_eq!(page.log(page.head(MAIN).unwrap()).unwrap().count(), 43);
-    assert_eq!(kept(&commits[39]), [KeptCommit::IsHead(name(MAIN)), rule(name(MAIN))]);
+    assert_eq!(kept(&commits[39]), [KeepReason::IsHead(name(MAIN)), rule(name(MAIN))]);
     assert_eq!(kept(&commits[36]), [rule(name(MAIN)), merging("early"), merging("late")]);
     assert_eq!(kept(&commits[30]), [merging("early"), merging("late")]);
     assert_eq!(kept(&commits[3]), [merging("early")]);
@@ -552,12 +555,12 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.merge("early", &commits[39], &mut LastOneWins).unwrap();
     assert_eq!(kept(&commits[3]), []);
     assert_eq!(kept(&commits[30]), [merging("late")]);
-    assert_eq!(kept(&commits[25]), [KeptCommit::IsHead(name("late")), rule(name("late"))]);
+    assert_eq!(kept(&commits[25]), [KeepReason::IsHead(name("late")), rule(name("late"))]);
     page.remove_branch("late").unwrap();
     let snapshot = page.snapshot(&commits[9]).unwrap();
     page.set_tag("tag", &commits[12]).unwrap();
-    assert_eq!(kept(&commits[9]), [KeptCommit::IsRead]);
-    assert_eq!(kept(&commits[12]), [KeptCommit::HasTag(name("tag"))]);
+    assert_eq!(kept(&commits[9]), [KeepReason::IsRead]);
+    assert_eq!(kept(&commits[12]), [KeepReason::HasTag(name("tag"))]);
     drop(snapshot);
     assert_eq!(kept(&commits[9]), []);
     // A transaction that is open needs all since its base, as a branch does.
@@ -567,14 +570,14 @@ fn a_page_says_why_it_keeps_a_commit() {
     commits.extend((40..50).map(|value| put(&page, MAIN, b"a", &[value])));
     assert_eq!(
         kept(&commits[39]),
-        [KeptCommit::IsHead(name("early")), KeptCommit::IsBase, rule(name("early"))]
+        [KeepReason::IsHead(name("early")), KeepReason::IsBase, rule(name("early"))]
     );
     page.merge("early", &commits[49], &mut LastOneWins).unwrap();
-    assert_eq!(kept(&commits[42]), [KeptCommit::MergesBase]);
+    assert_eq!(kept(&commits[42]), [KeepReason::MergesBase]);
     drop(tx);
     assert_eq!(kept(&commits[42]), []);
     page.collect().unwrap();
-    assert!(matches!(page.kept(&commits[42]), Err(LedgerError::NoCommit { .. })));
+    assert!(matches!(page.keep_reasons(&commits[42]), Err(LedgerError::NoCommit { .. })));
     assert_eq!(page.verify().unwrap().commits, 6);
     // Beside a remote.
     page.remote().attach().unwrap();
@@ -583,8 +586,8 @@ fn a_page_says_why_it_keeps_a_commit() {
     page.remote().mark_synced(&ids, &[], &[]).unwrap();
     commits.extend((50..60).map(|value| put(&page, MAIN, b"a", &[value])));
     page.merge("early", &commits[59], &mut LastOneWins).unwrap();
-    assert_eq!(kept(&commits[52]), [KeptCommit::IsUnsynced(commits[52])]);
-    assert_eq!(kept(&commits[49]), [KeptCommit::IsUnsynced(commits[50])]);
+    assert_eq!(kept(&commits[52]), [KeepReason::IsUnsynced(commits[52])]);
+    assert_eq!(kept(&commits[49]), [KeepReason::IsUnsynced(commits[50])]);
     assert_eq!(kept(&commits[48]), []);
     page.set_retention(Retention::Age(Duration::from_secs(60))).unwrap();
     assert_eq!(kept(&commits[48])[0], rule(name("early")));
@@ -602,11 +605,11 @@ fn an_unsynced_commit_that_nothing_leads_to_is_no_reason() {
     let base = put(&page, MAIN, b"a", b"0");
     remote.mark_synced(&[base], &[], &[]).unwrap();
     let old = [put(&page, MAIN, b"a", b"1"), put(&page, MAIN, b"a", b"2")];
-    assert!(page.kept(&base).unwrap().contains(&KeptCommit::IsUnsynced(old[0])));
+    assert!(page.keep_reasons(&base).unwrap().contains(&KeepReason::IsUnsynced(old[0])));
     let new = page.squash(MAIN, &base, None).unwrap();
-    assert!(page.kept(&base).unwrap().contains(&KeptCommit::IsUnsynced(new)));
+    assert!(page.keep_reasons(&base).unwrap().contains(&KeepReason::IsUnsynced(new)));
     remote.mark_synced(&[new], &[], &[]).unwrap();
     assert!(remote.unsynced_commits().unwrap().is_empty());
-    assert_eq!(page.kept(&old[0]).unwrap(), []);
-    assert_eq!(page.kept(&base).unwrap(), [KeptCommit::ByRuleForBranch(MAIN.to_owned())]);
+    assert_eq!(page.keep_reasons(&old[0]).unwrap(), []);
+    assert_eq!(page.keep_reasons(&base).unwrap(), [KeepReason::ByRuleForBranch(MAIN.to_owned())]);
 }

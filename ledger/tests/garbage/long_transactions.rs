@@ -14,7 +14,7 @@ use crate::support::clock::TestClock;
 use crate::support::page::{get, put};
 
 fn alone(retention: Retention) -> (Repository, Page) {
-    let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let repository = builder.create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(retention).unwrap();
@@ -26,7 +26,7 @@ fn other_process(retention: Retention, has_first: bool) {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let open = || {
         let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        Repository::builder(host.clone()).upkeep_by_hand().clock(clock).create().unwrap()
+        Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
     };
     let repositories = [open(), open()];
     let page = repositories[0].create_page("test", PageId::ROOT).unwrap();
@@ -41,7 +41,7 @@ fn other_process(retention: Retention, has_first: bool) {
     for second in 0..30_u8 {
         put(&theirs, MAIN, b"theirs", &[second]);
         clock.advance(Duration::from_secs(10));
-        repositories.iter().for_each(|repository| repository.upkeep().unwrap());
+        repositories.iter().for_each(|repository| repository.maintain().unwrap());
         if second % 6 == 5 {
             theirs.collect().unwrap();
         }
@@ -53,7 +53,7 @@ fn other_process(retention: Retention, has_first: bool) {
     // Once nobody needs it any more, history goes.
     for _ in 0..30 {
         clock.advance(Duration::from_secs(10));
-        repositories.iter().for_each(|repository| repository.upkeep().unwrap());
+        repositories.iter().for_each(|repository| repository.maintain().unwrap());
         theirs.collect().unwrap();
     }
     let left = page.log(page.head(MAIN).unwrap()).unwrap().count();

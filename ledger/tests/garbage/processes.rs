@@ -24,7 +24,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 fn builder(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     // So little memory that everything is read from the host.
-    Repository::builder(host).upkeep_by_hand().clock(clock).cache_bytes(1)
+    Repository::builder(host).manual_maintenance().clock(clock).cache_bytes(1)
 }
 
 /// A process that has the page open.
@@ -97,7 +97,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
     assert_eq!(map(&snapshot).unwrap(), before);
     // Before that, the pin becomes a row, and the lease is renewed.
     for _ in 0..30 {
-        reader.repository.upkeep().unwrap();
+        reader.repository.maintain().unwrap();
         clock.advance(10 * MINUTE);
         other.page.collect().unwrap();
         assert_eq!(map(&snapshot).unwrap(), before);
@@ -106,7 +106,7 @@ fn what_a_process_reads_stays_while_it_renews_its_lease() {
 
     // What is not read any more goes.
     drop(snapshot);
-    reader.repository.upkeep().unwrap();
+    reader.repository.maintain().unwrap();
     collect_all(&other.page, &clock);
     assert!(matches!(reader.page.snapshot(&old), Err(LedgerError::NoCommit { .. })));
 }
@@ -122,7 +122,7 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     let db = reader.page.database(MAIN).unwrap();
     let tx = db.begin(&TxOptions::writing()).unwrap();
     clock.advance(MINUTE);
-    reader.repository.upkeep().unwrap();
+    reader.repository.maintain().unwrap();
     let head = put(&other.page, MAIN, 2);
     other.page.set_retention(Retention::Heads).unwrap();
 
@@ -152,7 +152,7 @@ fn a_process_that_does_not_renew_its_lease_is_told_what_it_has_lost() {
     assert_eq!(reader.page.head(MAIN).unwrap(), head);
     let snapshot = reader.page.snapshot(&head).unwrap();
     clock.advance(MINUTE);
-    reader.repository.upkeep().unwrap();
+    reader.repository.maintain().unwrap();
     put(&other.page, MAIN, 3);
     collect_all(&other.page, &clock);
     assert_eq!(map(&snapshot).unwrap().len(), 201);
@@ -169,7 +169,7 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
     value.write_all(&[7; 100_000]).unwrap();
     let value = value.finish().unwrap();
     clock.advance(2 * MINUTE);
-    reader.repository.upkeep().unwrap();
+    reader.repository.maintain().unwrap();
     put(&other.page, MAIN, 2);
     other.page.set_retention(Retention::Heads).unwrap();
     other.page.collect().unwrap();
@@ -177,12 +177,12 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
         // All wake up, and the one that collects is first.
         clock.advance(5 * 60 * MINUTE);
         other.page.collect().unwrap();
-        other.repository.upkeep().unwrap();
+        other.repository.maintain().unwrap();
         let refused = process(&host, &clock).repository.delete_page("test", PageId::ROOT);
         assert!(matches!(refused, Err(LedgerError::PageInUse { .. })), "{refused:?}");
         process(&host, &clock).page.collect().unwrap();
         clock.advance(MINUTE / 6);
-        reader.repository.upkeep().unwrap();
+        reader.repository.maintain().unwrap();
         clock.advance(2 * MINUTE);
         other.page.collect().unwrap();
         assert_eq!(map(&snapshot).unwrap(), before);
@@ -192,7 +192,7 @@ fn a_clock_that_jumps_and_processes_that_sleep_take_nothing_from_who_lives() {
     tx.put(b"value", value.as_bytes()).unwrap();
     tx.commit().unwrap();
     drop((snapshot, value));
-    reader.repository.upkeep().unwrap();
+    reader.repository.maintain().unwrap();
     assert_clean_when(&other.page, "with a value of a process that slept");
 }
 
@@ -217,10 +217,10 @@ fn a_log_ends_where_history_ends() {
     let log: Vec<_> = page.log(commits[9]).unwrap().map(|commit| commit.unwrap().0).collect();
     assert_eq!(log, [commits[9], commits[8], commits[7]]);
     assert_eq!(page.log(commits[1]).unwrap().count(), 1);
-    assert!(page.leads_to(&commits[8], &commits[9]).unwrap());
-    assert!(page.leads_to(&CommitId::FIRST, &commits[9]).unwrap());
+    assert!(page.is_ancestor(&commits[8], &commits[9]).unwrap());
+    assert!(page.is_ancestor(&CommitId::FIRST, &commits[9]).unwrap());
     // Nobody knows what was between them.
-    let error = page.leads_to(&commits[1], &commits[9]).unwrap_err();
+    let error = page.is_ancestor(&commits[1], &commits[9]).unwrap_err();
     assert!(matches!(error, LedgerError::BaseMissing { commit, .. } if commit == commits[6]));
     page.create_branch("old", &commits[1]).unwrap();
     let error = page.merge("old", &commits[9], &mut LastOneWins).unwrap_err();
@@ -296,7 +296,7 @@ fn kill_in_each_slice(with_references: bool) -> [usize; 4] {
         drop((left, killed));
         let row = host.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
         phases[usize::from(row[47])] += 1;
-        let alone = builder(host.clone(), &clock).alone().create().unwrap();
+        let alone = builder(host.clone(), &clock).exclusive().create().unwrap();
         let page = alone.page("test", PageId::ROOT).unwrap();
         let found = page.collect().unwrap();
         assert!(found.commits > 0 && found.pieces > 0, "after {slices} slices: {found:?}");
@@ -383,7 +383,7 @@ fn garbage_is_collected_without_being_asked() {
     assert_eq!(before.commits, 19);
     for _ in 0..40 {
         clock.advance(MINUTE / 6);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     let after = page.verify().unwrap();
     assert_eq!((after.commits, after.unreachable_pieces), (1, 0));
@@ -462,7 +462,7 @@ fn interleaved(seed: u64) {
                 std::mem::forget(repository);
                 processes[who] = process(&host, &clock);
             }
-            _ => processes[who].repository.upkeep().unwrap(),
+            _ => processes[who].repository.maintain().unwrap(),
         }
         let page = &processes[who].page;
         let snapshot = page.snapshot(&page.head(branch).unwrap()).unwrap();
@@ -514,10 +514,10 @@ fn script(
         }
         let snapshot = page.snapshot(&page.head(MAIN)?)?;
         clock.advance(2 * MINUTE);
-        repository.upkeep()?;
+        repository.maintain()?;
         drop(snapshot);
     }
-    repository.upkeep()
+    repository.maintain()
 }
 
 type MakeError = fn() -> KvError;

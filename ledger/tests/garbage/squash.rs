@@ -51,14 +51,14 @@ fn merges_are_squashed_with_both_of_their_sides() {
     let error = page.squash(MAIN, &base, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("cannot squash at commit {side} of page 1: branch side leads through it")
+        format!("cannot squash at commit {side} of page 1: it is reachable from branch side")
     );
     page.remove_branch("side").unwrap();
     page.set_tag("half", &side).unwrap();
     let error = page.squash(MAIN, &base, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("cannot squash at commit {side} of page 1: tag half leads through it")
+        format!("cannot squash at commit {side} of page 1: it is reachable from tag half")
     );
     page.remove_tag("half").unwrap();
     let squashed = page.squash(MAIN, &base, None).unwrap();
@@ -107,7 +107,7 @@ fn a_branch_that_leaves_in_between_brings_no_old_values_back() {
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot squash at commit {fork} of page 1: branch b leads through it; \
+            "cannot squash at commit {fork} of page 1: it is reachable from branch b; \
              squash onto commit {fork} instead"
         )
     );
@@ -131,13 +131,13 @@ fn a_branch_or_tag_at_the_head_or_after_it_leads_through_all() {
     put(&page, MAIN, b"a", b"1");
     let head = put(&page, MAIN, b"a", b"2");
     page.create_branch("kept", &head).unwrap();
-    let words = "branch kept leads through it".to_owned();
+    let words = "it is reachable from branch kept".to_owned();
     assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words.clone(), None));
     put(&page, "kept", b"b", b"1");
     assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words, None));
     page.remove_branch("kept").unwrap();
     page.set_tag("kept", &head).unwrap();
-    let words = "tag kept leads through it".to_owned();
+    let words = "it is reachable from tag kept".to_owned();
     assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (head, words, None));
     page.remove_tag("kept").unwrap();
     let squashed = page.squash(MAIN, &CommitId::FIRST, None).unwrap();
@@ -154,11 +154,11 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
         put(&page, name, name.as_bytes(), b"");
     }
     page.set_tag("before", &commits[0]).unwrap();
-    let (at, words) = (commits[1], "branch early leads through it".to_owned());
+    let (at, words) = (commits[1], "it is reachable from branch early".to_owned());
     assert_eq!(refused(&page, MAIN, &CommitId::FIRST), (at, words.clone(), Some(commits[4])));
     assert_eq!(refused(&page, MAIN, &commits[0]), (at, words, Some(commits[4])));
     // What leaves before the commit that stays does not matter.
-    let words = "branch late leads through it".to_owned();
+    let words = "it is reachable from branch late".to_owned();
     assert_eq!(refused(&page, MAIN, &commits[2]), (commits[4], words, Some(commits[4])));
     // A fork on one side of a merge: only the merge has all of it.
     page.create_branch("side", &commits[7]).unwrap();
@@ -168,7 +168,7 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
     put(&page, MAIN, b"b", b"1");
     put(&page, MAIN, b"b", b"2");
     put(&page, "side", b"side", b"2");
-    let words = "branch side leads through it".to_owned();
+    let words = "it is reachable from branch side".to_owned();
     assert_eq!(refused(&page, MAIN, &commits[7]), (side, words, Some(merge)));
     let squashed = page.squash(MAIN, &merge, None).unwrap();
     assert_eq!(page.commit(&squashed).unwrap().unwrap().parents(), [merge]);
@@ -256,7 +256,7 @@ fn what_is_proposed_is_possible_beside_a_remote_too() {
     let commits: Vec<_> = (0..5).map(|value| put(&page, MAIN, b"a", &[value])).collect();
     page.create_branch("b", &commits[0]).unwrap();
     page.remote().mark_synced(&commits[..3], &[], &[]).unwrap();
-    let words = "branch b leads through it".to_owned();
+    let words = "it is reachable from branch b".to_owned();
     let first = refused(&page, MAIN, &CommitId::FIRST);
     assert_eq!(first, (commits[0], words, Some(commits[2])));
     let words = "it is at the remote".to_owned();
@@ -290,7 +290,7 @@ fn commits_that_were_squashed_while_they_were_sent_are_told() {
     put(&here, MAIN, b"price", b"3");
     // A tag at what is being sent forbids the squash.
     here.set_tag("sending", &sent[1]).unwrap();
-    let words = "tag sending leads through it".to_owned();
+    let words = "it is reachable from tag sending".to_owned();
     assert_eq!(refused(&here, MAIN, &CommitId::FIRST), (sent[1], words, Some(sent[1])));
     here.remove_tag("sending").unwrap();
     here.squash(MAIN, &CommitId::FIRST, None).unwrap();
@@ -337,7 +337,7 @@ fn what_cannot_be_squashed_is_refused() {
     let other = put(&page, "other", b"b", b"");
     let head = put(&page, MAIN, b"c", b"");
     let error = page.squash(MAIN, &other, None).unwrap_err();
-    let words = "it does not lead to the head of the branch";
+    let words = "it is no ancestor of the head of the branch";
     assert_eq!(error.to_string(), format!("cannot squash at commit {other} of page 1: {words}"));
     assert!(matches!(page.squash("none", &base, None), Err(LedgerError::NoSuch { .. })));
     let unknown = CommitId(page.snapshot(&head).unwrap().root());

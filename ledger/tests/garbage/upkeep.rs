@@ -56,7 +56,7 @@ impl KvDatabase for Host {
 /// A process on the host.
 fn process(host: &(impl KvDatabase + Clone + 'static), clock: &Arc<TestClock>) -> Repository {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).upkeep_by_hand().clock(clock).create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
 }
 
 /// The number of the last round of the first page, and its phase.
@@ -81,11 +81,11 @@ fn pins_of_a_page_that_was_closed_keep_nothing() {
     let (page, old) = with_old_commit(&one);
     let snapshot = page.snapshot(&old).unwrap();
     clock.advance(61 * Duration::from_secs(1));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 1);
     // Both go before the next upkeep.
     drop((snapshot, page));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 0);
     // Another process can remove the commit, although this one lives.
     let page = two.page("films", ROOT).unwrap();
@@ -102,15 +102,15 @@ fn pins_of_a_page_that_was_closed_and_opened_again_keep_nothing() {
     let (page, old) = with_old_commit(&one);
     let snapshot = page.snapshot(&old).unwrap();
     clock.advance(61 * Duration::from_secs(1));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 1);
     drop((snapshot, page));
     let page = one.page("films", ROOT).unwrap();
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 0);
     drop(page);
     one.delete_page("films", ROOT).unwrap();
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_all_clean(&one);
 }
 
@@ -128,23 +128,23 @@ fn values_that_are_given_up_on_a_closed_page_go() {
     drop(write(&page));
     drop(page);
     assert!(count_rows(&host, 0x26) > 0);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!((count_rows(&host, 0x31), count_rows(&host, 0x26)), (0, 0));
 
     // One that somebody may still take stays for an hour after its last reference.
     let page = one.page("films", ROOT).unwrap();
     let film = write(&page).finish().unwrap();
     drop(page);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host, 0x31), 1);
     drop(film);
     for _ in 0..3 {
         assert_eq!(count_rows(&host, 0x31), 1);
-        one.upkeep().unwrap();
-        two.upkeep().unwrap();
+        one.maintain().unwrap();
+        two.maintain().unwrap();
         clock.advance(31 * MINUTE);
     }
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!((count_rows(&host, 0x31), count_rows(&host, 0x26)), (0, 0));
     let page = two.page("films", ROOT).unwrap();
     page.collect().unwrap();
@@ -171,10 +171,10 @@ fn a_commit_that_takes_long_to_arrive_is_protected_from_others() {
     let (time, other) = (Arc::clone(&clock), one.clone());
     host.before_next_write(move || {
         time.advance(2 * MINUTE);
-        other.upkeep().unwrap();
+        other.maintain().unwrap();
     });
     receiver.add_commit(&id, &bytes).unwrap();
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(count_rows(&host.store, 0x31), 1);
 
     // Nothing but the receiver keeps it.
@@ -199,10 +199,10 @@ fn a_commit_that_is_gone_gets_no_pin_and_nothing_is_written_for_it() {
     other.collect().unwrap();
     clock.advance(3 * MINUTE);
     assert_eq!(other.collect().unwrap().commits, 1);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     clock.advance(MINUTE);
     host.before_next_write(|| panic!("there is nothing to write"));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     host.before.lock().unwrap().take();
     let error = page.snapshot(&old).unwrap_err();
     assert!(matches!(error, LedgerError::NoCommit { .. }), "{error}");
@@ -218,8 +218,8 @@ fn a_lease_is_renewed_although_the_clock_was_set_back() {
     // Both are alive for longer than a lease lasts.
     for _ in 0..40 {
         clock.advance(5 * MINUTE);
-        one.upkeep().unwrap();
-        two.upkeep().unwrap();
+        one.maintain().unwrap();
+        two.maintain().unwrap();
         let error = two.delete_page("films", ROOT).unwrap_err();
         assert!(matches!(error, LedgerError::PageInUse { .. }), "{error}");
     }
@@ -250,7 +250,7 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
     // Upkeep finds commits that are not kept, lets them wait, and removes them.
     for _ in 0..8 {
         clock.advance(MINUTE);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert_eq!((kept, count_rows(&host, 0x22)), (2, 1));
     // The first one has made all nodes but a few, so as far as it knows they are garbage.
@@ -260,13 +260,13 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
     for minute in 0..15_u32 {
         put(&page, MAIN, b"Alien", &minute.to_be_bytes());
         clock.advance(MINUTE);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert!(count_rows(&host, 0x22) < 10);
     assert_eq!(round(&host), (1, 0));
     // Once a day they are.
     clock.advance(24 * 60 * MINUTE);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_eq!(round(&host), (2, 0));
     assert_all_clean(&repository);
 }
@@ -274,7 +274,7 @@ fn commits_go_without_a_round_unless_there_is_much_garbage() {
 #[test]
 fn commits_go_soon_when_much_is_new() {
     let clock = TestClock::new();
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let repository = repository.clock(Arc::clone(&clock) as _).create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(3)).unwrap();
@@ -287,7 +287,7 @@ fn commits_go_soon_when_much_is_new() {
             put(&page, MAIN, b"long", &[&value[..], &[part]].concat());
         }
         clock.advance(Duration::from_secs(2));
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         most = most.max(page.log(page.head(MAIN).unwrap()).unwrap().count());
         pieces = pieces.max(page.piece_count().unwrap());
     }
@@ -309,13 +309,13 @@ fn commits_that_get_too_old_go_although_nothing_happens() {
     put(&page, MAIN, b"Alien", b"1980");
     for _ in 0..5 {
         clock.advance(5 * MINUTE);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert_eq!(count_rows(&host, 0x22), 3);
     for (after, left) in [(20, 2), (40, 1)] {
         for _ in 0..after {
             clock.advance(MINUTE);
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
         }
         assert_eq!(count_rows(&host, 0x22), left);
     }
@@ -332,7 +332,7 @@ fn read_in(reader: usize) {
     let upkeep = |minutes| {
         for _ in 0..minutes {
             clock.advance(MINUTE);
-            processes.iter().rev().for_each(|process| process.upkeep().unwrap());
+            processes.iter().rev().for_each(|process| process.maintain().unwrap());
         }
     };
     upkeep(40);
@@ -458,7 +458,7 @@ fn a_damaged_page_holds_up_neither_evictions_nor_deletions() {
     let repository = process(&host, &clock);
     for ledger in ["one", "two", "three"] {
         drop(repository.create_page(ledger, ROOT).unwrap());
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         clock.advance(MINUTE);
     }
     let ledgers = || -> Vec<String> {
@@ -533,11 +533,11 @@ fn what_had_a_name_meanwhile_waits_anew_before_it_goes() {
         assert_eq!(other.collect().unwrap().commits, 0);
         clock.advance(MINUTE);
         assert_eq!(other.collect().unwrap().commits, 0);
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         clock.advance(2 * MINUTE);
         assert_eq!(other.collect().unwrap().commits, 0);
         drop(snapshots);
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         // That was so for the pins too.
         assert_eq!(other.collect().unwrap().commits, 0);
         clock.advance(2 * MINUTE);
@@ -586,7 +586,7 @@ fn commits_beside_heads_do_not_hold_up_the_removal_of_others() {
 
 #[test]
 fn commits_beside_heads_do_not_hold_up_the_removal_of_others_where_it_is_done_at_once() {
-    let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let builder = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     commits_beside_heads(&builder.create().unwrap(), |_| ());
 }
 

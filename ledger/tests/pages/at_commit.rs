@@ -21,7 +21,7 @@ struct Tag {
 }
 
 fn page() -> Page {
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     repository.create().unwrap().create_page("notes", PageId::ROOT).unwrap()
 }
 
@@ -94,8 +94,10 @@ fn an_old_content_becomes_a_commit() {
         let long = vec![7; 300_000];
         let old = set(&page, &long);
         let last = set(&page, b"2");
-        let restored =
-            page.with_words("Ann", "back", || page.restore(MAIN, &old)).unwrap().unwrap();
+        let restored = page
+            .with_author_and_message("Ann", "back", || page.restore(MAIN, &old))
+            .unwrap()
+            .unwrap();
         assert_eq!(page.head(MAIN).unwrap(), restored);
         assert_eq!(page.snapshot(&restored).unwrap().root(), page.snapshot(&old).unwrap().root());
         let commit = page.commit(&restored).unwrap().unwrap();

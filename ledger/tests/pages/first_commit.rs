@@ -13,7 +13,7 @@ fn put_key(page: &Page, key: u8) -> CommitId {
 
 /// A page of which only the last commits are kept.
 fn pruned() -> (Page, CommitId) {
-    let repository = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).exclusive().manual_maintenance();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(2)).unwrap();
     for key in 0..4 {
@@ -28,7 +28,7 @@ fn pruned() -> (Page, CommitId) {
 #[test]
 fn a_branch_at_the_first_commit_goes_forward() {
     let (page, head) = pruned();
-    assert!(page.leads_to(&CommitId::FIRST, &head).unwrap());
+    assert!(page.is_ancestor(&CommitId::FIRST, &head).unwrap());
     page.create_branch("new", &CommitId::FIRST).unwrap();
     assert_eq!(page.merge("new", &head, &mut LastOneWins).unwrap(), head);
     assert_eq!(page.head("new").unwrap(), head);

@@ -18,7 +18,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
     let open = || {
         let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
         // Nothing stays in memory.
-        let builder = Repository::builder(host.clone()).cache_bytes(1).upkeep_by_hand();
+        let builder = Repository::builder(host.clone()).cache_bytes(1).manual_maintenance();
         builder.clock(clock).create().unwrap()
     };
     let (dead, other) = (open(), open());
@@ -43,7 +43,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
     let root = snapshot.root();
     for _ in 0..4 {
         clock.advance(Duration::from_millis(60 * 60 * 1_000));
-        other.upkeep().unwrap();
+        other.maintain().unwrap();
         if other.delete_page("test", PageId::ROOT).is_ok() {
             break;
         }
@@ -70,7 +70,7 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         ("tag", page.tag("tag").map(drop)),
         ("commit", page.commit(&head).map(drop)),
         ("log", page.log(head).map(drop)),
-        ("leads_to", page.leads_to(first, &head).map(drop)),
+        ("is_ancestor", page.is_ancestor(first, &head).map(drop)),
         ("snapshot", page.snapshot(&head).map(drop)),
         ("database", page.database(MAIN).map(drop)),
         ("branching_database", page.branching_database(MAIN).map(drop)),
@@ -88,8 +88,8 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         ("merge", page.merge(MAIN, &head, &mut LastOneWins).map(drop)),
         ("merge_heads", page.merge_heads(MAIN, &mut LastOneWins).map(drop)),
         ("squash", page.squash(MAIN, first, None).map(drop)),
-        ("kept", page.kept(first).map(drop)),
-        ("kept, of another commit", page.kept(&head).map(drop)),
+        ("kept", page.keep_reasons(first).map(drop)),
+        ("kept, of another commit", page.keep_reasons(&head).map(drop)),
         ("set_retention", page.set_retention(Retention::Heads)),
         ("collect", page.collect().map(drop)),
         ("attach", page.remote().attach()),
@@ -133,5 +133,5 @@ fn whatever_is_asked_of_it_the_page_is_gone() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    dead.upkeep().unwrap();
+    dead.maintain().unwrap();
 }

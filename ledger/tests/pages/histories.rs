@@ -185,7 +185,7 @@ struct Small {
 impl Small {
     fn new(shape: u8, retention: Retention) -> Self {
         let (host, secret) = (MemoryStore::new(), Secret::new([shape; 32]));
-        let repository = Repository::builder(host.clone()).alone().upkeep_by_hand();
+        let repository = Repository::builder(host.clone()).exclusive().manual_maintenance();
         let repository = repository.create().unwrap();
         let page = repository.create_page_with("test", PageId::ROOT, secret.clone()).unwrap();
         page.set_retention(retention).unwrap();
@@ -291,7 +291,7 @@ fn small_transactions_are_as_in_a_map() {
 #[test]
 fn a_page_is_a_store_of_small_transactions() {
     let changes = std::env::var("PERMAZEN_CHANGES").map_or(10_000, |count| count.parse().unwrap());
-    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Last(50)).unwrap();
     one_change_each(&page.database(MAIN).unwrap(), changes, 7);

@@ -8,7 +8,9 @@ use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::read_only::ReadOnly;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
-use permazen_ledger::{Clock, CommitId, KeptPage, LedgerError, MAIN, Page, PageId, Repository};
+use permazen_ledger::{
+    Clock, CommitId, EvictionObstacle, LedgerError, MAIN, Page, PageId, Repository,
+};
 
 use crate::support::clock::TestClock;
 use crate::support::page::{assert_all_clean, put};
@@ -20,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// A process on the host.
 fn process(host: &MemoryStore, clock: &Arc<TestClock>) -> Repository {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host.clone()).upkeep_by_hand().clock(clock).create().unwrap()
+    Repository::builder(host.clone()).manual_maintenance().clock(clock).create().unwrap()
 }
 
 /// The process ends at once: it gives nothing back.
@@ -65,7 +67,7 @@ fn a_page_that_is_open_is_not_deleted() {
     drop(snapshot);
     // Another process does not know yet that it is closed.
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     two.delete_page("films", ROOT).unwrap();
     assert!(one.pages().unwrap().is_empty());
     assert!(matches!(one.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
@@ -125,11 +127,11 @@ fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
     let other = one.create_page("books", ROOT).unwrap();
     clock.advance(2 * HOUR);
     // It slept, and `two` believes that it has ended.
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     clock.advance(MINUTE);
     two.delete_page("books", ROOT).unwrap();
-    one.upkeep().unwrap();
-    two.upkeep().unwrap();
+    one.maintain().unwrap();
+    two.maintain().unwrap();
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     put_key(&page, b"Alien");
     // A handle of the deleted page writes nothing.
@@ -144,7 +146,7 @@ fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
         assert!(matches!(error, LedgerError::PageGone { .. }), "{error}");
     }
     drop((page, other));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     two.delete_page("films", ROOT).unwrap();
     drop(one);
     assert_all_clean(&two);
@@ -155,7 +157,7 @@ fn who_was_taken_for_dead_has_the_page_open_again_or_is_told() {
 fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Page) {
     let host = FaultStore::new(MemoryStore::new());
     let time: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(host.clone()).upkeep_by_hand().clock(time);
+    let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
     let repository = builder.create().unwrap();
     let page = repository.create_page("films", ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
@@ -167,7 +169,7 @@ fn to_delete(clock: &Arc<TestClock>) -> (FaultStore<MemoryStore>, Repository, Pa
     drop((db, page));
     let kept = repository.create_page("books", ROOT).unwrap();
     put_key(&kept, b"Emma");
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     (host, repository, kept)
 }
 
@@ -207,7 +209,7 @@ fn a_deletion_that_was_interrupted_is_continued_by_anybody() {
             drop(other.create_page("films", ROOT).unwrap());
             other.delete_page("films", ROOT).unwrap();
         } else {
-            other.upkeep().unwrap();
+            other.maintain().unwrap();
         }
         assert_eq!((rows(host, 0x04), rows(host, 0x05)), (1, 1), "{nth}");
         let kept = other.page("books", ROOT).unwrap();
@@ -232,7 +234,7 @@ fn usage_is_the_time_of_the_last_close() {
         drop(one.create_page(name, ROOT).unwrap());
         clock.advance(MINUTE);
     }
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     let names = |repository: &Repository| -> Vec<_> {
         let usage = repository.usage().unwrap().into_iter();
         usage.map(|page| (page.ledger, page.is_open, page.closed.is_some())).collect()
@@ -247,7 +249,7 @@ fn usage_is_the_time_of_the_last_close() {
     // Open in two processes: the last one that closes it says when.
     let second = one.page("a", ROOT).unwrap();
     drop(second);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     assert_eq!(names(&one), [closed("b"), closed("c"), open("a")]);
     drop(handle);
     // Who gives the repository back closes all.
@@ -265,10 +267,10 @@ fn t111_pages_of_a_process_that_ended_get_the_time_at_which_that_is_seen() {
     clock.advance(2 * HOUR);
     let two = process(&host, &clock);
     assert!(two.usage().unwrap()[0].is_open);
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     assert!(two.usage().unwrap()[0].is_open);
     clock.advance(MINUTE);
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     assert_eq!(two.usage().unwrap()[0].closed, Some(clock.now()));
     assert_eq!(rows(&host, 0x08), 0);
     assert_all_clean(&two);
@@ -350,13 +352,13 @@ fn t117_a_page_that_somebody_opens_is_not_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let (one, two) = (process(&host, &clock), process(&host, &clock));
     drop(one.create_page("films", ROOT).unwrap());
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     let handle = two.page("films", ROOT).unwrap();
     assert!(!one.evict("films", ROOT).unwrap());
     assert_eq!(one.evict_least_used().unwrap(), None);
     put_key(&handle, b"Alien");
     drop(handle);
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     assert!(!one.evict("films", ROOT).unwrap());
 }
 
@@ -373,7 +375,7 @@ fn a_page_in_a_host_that_cannot_be_written_can_be_read() {
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     assert!(snapshot.get(b"Alien").unwrap().is_some());
     drop((snapshot, page));
-    reader.upkeep().unwrap();
+    reader.maintain().unwrap();
     drop(reader);
     assert_eq!(before, all(&host));
 }
@@ -383,9 +385,9 @@ fn t114_an_empty_page_stays_until_it_is_evicted() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     let repository = process(&host, &clock);
     drop(repository.create_page("films", ROOT).unwrap());
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     clock.advance(2 * HOUR);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     drop(repository.page("films", ROOT).unwrap());
     assert!(repository.evict("films", ROOT).unwrap());
     assert!(matches!(repository.page("films", ROOT), Err(LedgerError::NoSuch { .. })));
@@ -405,7 +407,7 @@ fn t118_the_time_of_a_page_that_is_not_there_goes() {
     tx.commit().unwrap();
     assert_eq!(repository.verify().unwrap().findings.len(), 1);
     assert_eq!(repository.evict_least_used().unwrap(), None);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_all_clean(&repository);
     assert_eq!(rows(&host, 0x06), 0);
 }
@@ -430,7 +432,7 @@ fn a_page_is_opened_or_made_by_many_at_once() {
                         Err(error) => panic!("{error}"),
                     }
                     if round % 4 == 0 {
-                        repository.upkeep().unwrap();
+                        repository.maintain().unwrap();
                     }
                 }
             });
@@ -459,7 +461,7 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
         assert!(matches!(refused, Err(LedgerError::PageInUse { .. })), "{refused:?}");
     }
     drop(page);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     drop(one.create_page("books", ROOT).unwrap());
     let refused = one.rename_page(from, ("books", ROOT));
     assert!(matches!(refused, Err(LedgerError::Exists { .. })), "{refused:?}");
@@ -479,7 +481,7 @@ fn a_page_gets_another_name_and_keeps_all_it_has() {
     assert_eq!(one.pages().unwrap().len(), 3);
     drop(page);
     for repository in [&one, &two] {
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         assert_all_clean(repository);
     }
     one.delete_page(to.0, to.1).unwrap();
@@ -518,7 +520,7 @@ fn a_page_has_one_name_whichever_operation_fails() {
     for nth in 1.. {
         let host = FaultStore::new(MemoryStore::new());
         let time: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        let builder = Repository::builder(host.clone()).upkeep_by_hand().clock(time);
+        let builder = Repository::builder(host.clone()).manual_maintenance().clock(time);
         let repository = builder.create().unwrap();
         drop(repository.create_page("films", ROOT).unwrap());
         put_key(&repository.create_page("books", ROOT).unwrap(), b"Emma");
@@ -547,7 +549,7 @@ fn a_page_is_open_under_the_name_it_was_asked_for() {
     let host = MemoryStore::new();
     let repositories: Vec<_> = (0..3).map(|_| Repository::create(host.clone()).unwrap()).collect();
     drop(repositories[0].create_page("a", ROOT).unwrap());
-    repositories[0].upkeep().unwrap();
+    repositories[0].maintain().unwrap();
     let renamed = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for (number, repository) in repositories.iter().enumerate() {
@@ -564,7 +566,7 @@ fn a_page_is_open_under_the_name_it_was_asked_for() {
                                 let usage = repository.usage().unwrap();
                                 assert_eq!((usage.len(), &*usage[0].ledger), (1, from));
                                 drop(page);
-                                repository.upkeep().unwrap();
+                                repository.maintain().unwrap();
                             }
                             Err(LedgerError::NoSuch { .. }) => {}
                             Err(error) => panic!("{error}"),
@@ -598,10 +600,13 @@ fn pages_that_were_not_used_for_long_are_evicted() {
     let open = repository.page("b", ROOT).unwrap();
     assert_eq!(repository.evict_unused(4 * HOUR).unwrap(), []);
     assert_eq!(repository.evict_unused(2 * HOUR).unwrap(), [("a".to_owned(), ROOT)]);
-    assert_eq!(repository.kept("full", ROOT).unwrap(), Some(KeptPage::HasNoRemote));
-    assert_eq!(repository.kept("b", ROOT).unwrap(), Some(KeptPage::IsOpen));
-    assert_eq!(repository.kept("c", ROOT).unwrap(), None);
-    assert!(matches!(repository.kept("a", ROOT), Err(LedgerError::NoSuch { .. })));
+    assert_eq!(
+        repository.eviction_obstacle("full", ROOT).unwrap(),
+        Some(EvictionObstacle::HasNoRemote)
+    );
+    assert_eq!(repository.eviction_obstacle("b", ROOT).unwrap(), Some(EvictionObstacle::IsOpen));
+    assert_eq!(repository.eviction_obstacle("c", ROOT).unwrap(), None);
+    assert!(matches!(repository.eviction_obstacle("a", ROOT), Err(LedgerError::NoSuch { .. })));
     drop(open);
     assert_eq!(repository.evict_unused(Duration::ZERO).unwrap().len(), 2);
     assert_eq!(repository.pages().unwrap(), [("full".to_owned(), ROOT)]);

@@ -17,7 +17,7 @@ use crate::support::page::{assert_all_clean, put};
 type Names = BTreeSet<(String, PageId)>;
 
 fn process(host: &Arc<dyn KvDatabase>) -> Repository {
-    Repository::shared_builder(Arc::clone(host)).upkeep_by_hand().create().unwrap()
+    Repository::shared_builder(Arc::clone(host)).manual_maintenance().create().unwrap()
 }
 
 fn set(page: &Page, value: &[u8]) {
@@ -54,7 +54,7 @@ fn thousands_of_pages_are_made_listed_and_deleted() {
             open.push(page);
         }
     }
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     let mut expected: Names = (0..count).map(name).collect();
     assert_eq!(names(&repository), expected);
     let usage = repository.usage().unwrap();
@@ -62,12 +62,12 @@ fn thousands_of_pages_are_made_listed_and_deleted() {
     // All are open at once, in another process too.
     let other = process(&host);
     let all: Vec<_> = expected.iter().map(|(name, id)| other.page(name, *id).unwrap()).collect();
-    other.upkeep().unwrap();
+    other.maintain().unwrap();
     assert!(repository.usage().unwrap().iter().all(|page| page.is_open));
     drop(all);
     drop(open);
-    repository.upkeep().unwrap();
-    other.upkeep().unwrap();
+    repository.maintain().unwrap();
+    other.maintain().unwrap();
     for number in (0..count).filter(|number| number % 5 == 1) {
         let (ledger, id) = name(number);
         other.delete_page(&ledger, id).unwrap();
@@ -109,7 +109,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
             _ => set(&page, b"only here"),
         }
     }
-    repositories[0].upkeep().unwrap();
+    repositories[0].maintain().unwrap();
     let (evicted, changed, is_over) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let evictors = [0, 1].map(|which| {
@@ -159,7 +159,7 @@ fn evict_at_once(host: &Arc<dyn KvDatabase>, repositories: [Repository; 3]) {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    repositories.iter().for_each(|repository| repository.upkeep().unwrap());
+    repositories.iter().for_each(|repository| repository.maintain().unwrap());
     while let Some(gone) = repositories[0].evict_least_used().unwrap() {
         evicted.lock().unwrap().push(gone);
     }

@@ -136,7 +136,7 @@ fn object_script(
     host: impl KvDatabase + 'static,
     told: &mut Vec<Vec<String>>,
 ) -> Result<(), Box<dyn Error>> {
-    let repository = Repository::builder(host).upkeep_by_hand().create()?;
+    let repository = Repository::builder(host).manual_maintenance().create()?;
     let page = repository.create_page("people", PageId::ROOT)?;
     page.set_retention(Retention::Last(2))?;
     let db = Permazen::builder(page.database(MAIN)?).model::<Person>().build()?;
@@ -185,7 +185,7 @@ fn objects_survive_each_failure_of_the_host() {
             let result = object_script(failing, &mut told);
             let what = format!("operation {n}, commits are lost: {loses}");
             let hits = faults.hits();
-            let opened = Repository::builder(host).upkeep_by_hand().open();
+            let opened = Repository::builder(host).manual_maintenance().open();
             let opened = opened.and_then(|repository| {
                 let page = repository.page("people", PageId::ROOT)?;
                 Ok((repository, page))

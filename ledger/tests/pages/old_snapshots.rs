@@ -21,7 +21,7 @@ fn file_after_changes(held: Held) -> u64 {
         .durability(Durability::MayLoseEverything)
         .open(dir.path())
         .unwrap();
-    let builder = Repository::builder(host.clone()).alone().upkeep_by_hand();
+    let builder = Repository::builder(host.clone()).exclusive().manual_maintenance();
     let page = builder.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Heads).unwrap();
     let db = page.database(MAIN).unwrap();

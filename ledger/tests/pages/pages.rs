@@ -139,9 +139,9 @@ fn branches_and_tags_name_commits() {
     assert!(page.snapshot(&third).unwrap().get(b"b").unwrap().is_none());
     let branches = page.branches().unwrap();
     assert_eq!(branches, [(MAIN.into(), vec![second]), ("other".into(), vec![third])]);
-    assert!(page.leads_to(&first, &third).unwrap() && page.leads_to(&first, &first).unwrap());
-    assert!(!page.leads_to(&second, &third).unwrap());
-    assert!(page.leads_to(&CommitId::FIRST, &third).unwrap());
+    assert!(page.is_ancestor(&first, &third).unwrap() && page.is_ancestor(&first, &first).unwrap());
+    assert!(!page.is_ancestor(&second, &third).unwrap());
+    assert!(page.is_ancestor(&CommitId::FIRST, &third).unwrap());
 
     page.set_tag("v1", &first).unwrap();
     page.set_tag("v2", &first).unwrap();
@@ -215,7 +215,7 @@ fn repositories_keep_pages_apart() {
         assert!(matches!(error, LedgerError::InvalidArgument(_)));
     }
     // The pages are closed.
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     let repository = Repository::open(host.clone()).unwrap();
     for (at, id) in ids.iter().enumerate() {
         let page = repository.page("a", *id).unwrap();
@@ -458,11 +458,15 @@ fn commits_say_the_words_of_their_thread() {
         other => format!("{other:?}"),
     };
     let (inner, outer) = page
-        .with_words("Ann", "outer", || {
-            let inner = page.with_words("Bob", "inner", || put(&page, MAIN, b"a", b"1")).unwrap();
+        .with_author_and_message("Ann", "outer", || {
+            let inner = page
+                .with_author_and_message("Bob", "inner", || put(&page, MAIN, b"a", b"1"))
+                .unwrap();
             // A panic takes the words back.
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                page.with_words("nobody", "", || std::panic::resume_unwind(Box::new(())))
+                page.with_author_and_message("nobody", "", || {
+                    std::panic::resume_unwind(Box::new(()))
+                })
             }));
             assert!(panicked.is_err());
             (inner, put(&page, MAIN, b"a", b"2"))
@@ -472,10 +476,10 @@ fn commits_say_the_words_of_their_thread() {
     assert_eq!(words(put(&page, MAIN, b"a", b"3")), ": ");
     // Those of another page are not meant.
     let other = new_page();
-    let commit = other.with_words("Ann", "", || put(&page, MAIN, b"a", b"4")).unwrap();
+    let commit = other.with_author_and_message("Ann", "", || put(&page, MAIN, b"a", b"4")).unwrap();
     assert_eq!(words(commit), ": ");
     let long = "x".repeat(4_097);
-    let refused = page.with_words("", &long, || unreachable!());
+    let refused = page.with_author_and_message("", &long, || unreachable!());
     assert!(matches!(refused, Err::<(), _>(LedgerError::InvalidArgument(_))));
 }
 
@@ -507,9 +511,9 @@ fn transactions_that_have_nothing_in_common_do_not_fail_on_a_host_that_finds_con
     let host = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
     let overtaken = Arc::new(Overtaken { host: Arc::clone(&host), then: Mutex::default() });
     let one = Repository::shared_builder(Arc::clone(&overtaken) as Arc<dyn KvDatabase>);
-    let one = one.upkeep_by_hand().create().unwrap();
+    let one = one.manual_maintenance().create().unwrap();
     let page = one.create_page("test", PageId::ROOT).unwrap();
-    let two = Repository::shared_builder(host).upkeep_by_hand().create().unwrap();
+    let two = Repository::shared_builder(host).manual_maintenance().create().unwrap();
     let other = Arc::new(two.page("test", PageId::ROOT).unwrap().database(MAIN).unwrap());
     let db = page.database(MAIN).unwrap();
     for number in 0..3_u8 {

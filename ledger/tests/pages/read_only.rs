@@ -20,7 +20,7 @@ fn make(host: Arc<dyn KvDatabase>) {
 
 /// Reads a page, and fails to write it.
 fn read(host: Arc<dyn KvDatabase>) {
-    let repository = Repository::shared_builder(host).upkeep_by_hand().open().unwrap();
+    let repository = Repository::shared_builder(host).manual_maintenance().open().unwrap();
     let page = repository.page("test", PageId::ROOT).unwrap();
     let snapshot = page.snapshot(&page.head(MAIN).unwrap()).unwrap();
     assert_eq!(snapshot.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));

@@ -101,7 +101,7 @@ fn process(disk: &Disk, clock: &Arc<TestClock>) -> (Repository, Faults) {
     let faults = FaultStore::new(disk.repository.clone());
     let pages = Pages { disk: disk.clone(), faults: faults.clone() };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(faults.clone()).upkeep_by_hand().clock(clock);
+    let builder = Repository::builder(faults.clone()).manual_maintenance().clock(clock);
     (builder.page_databases(Arc::new(pages)).create().unwrap(), faults.faults())
 }
 
@@ -201,7 +201,7 @@ fn a_database_in_the_place_of_another_is_refused() {
     for name in ["films", "books"] {
         put(&repository.create_page(name, ROOT).unwrap(), MAIN, b"name", name.as_bytes());
     }
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     let pages = disk.pages.lock().unwrap().clone();
     let swapped = BTreeMap::from([(1, pages[&2].clone()), (2, pages[&1].clone())]);
     *disk.pages.lock().unwrap() = swapped;
@@ -225,7 +225,7 @@ fn databases_that_are_lost_or_too_many_are_found_and_none_is_made() {
     for name in ["films", "books", "songs", "games"] {
         put(&repository.create_page(name, ROOT).unwrap(), MAIN, b"name", name.as_bytes());
     }
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_all_clean(&repository);
     let found = || {
         let findings = repository.verify().unwrap().findings.into_iter();
@@ -277,23 +277,23 @@ fn what_another_process_has_open_stays() {
     let first = page.head(MAIN).unwrap();
     let old = page.snapshot(&first).unwrap();
     clock.advance(2 * Duration::from_secs(60));
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     // The pin of the snapshot and its lease are in the database of the page.
     let other = two.page("films", ROOT).unwrap();
     put(&other, MAIN, b"name", b"changed");
     other.set_retention(Retention::Heads).unwrap();
     for _ in 0..3 {
         clock.advance(3 * Duration::from_secs(60));
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         other.collect().unwrap();
     }
     assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     drop((old, other));
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     drop(page);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     two.delete_page("films", ROOT).unwrap();
     assert_eq!(disk.numbers(), [0; 0]);
     assert_all_clean(&one);
@@ -308,14 +308,14 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     let first = page.head(MAIN).unwrap();
     let old = page.snapshot(&first).unwrap();
     clock.advance(HOUR / 30);
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     let other = two.page("films", ROOT).unwrap();
     // It sleeps for so long that others take its lease, but not what it reads.
     for _ in 0..3 {
         clock.advance(HOUR);
         other.collect().unwrap();
     }
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     put(&other, MAIN, b"name", b"changed");
     other.set_retention(Retention::Heads).unwrap();
     for _ in 0..3 {
@@ -327,8 +327,8 @@ fn who_was_taken_for_dead_protects_what_is_left() {
     assert_eq!(old.get(b"name").unwrap().as_deref(), Some(&b"films"[..]));
     assert!(matches!(two.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     drop((old, other, page));
-    one.upkeep().unwrap();
-    two.upkeep().unwrap();
+    one.maintain().unwrap();
+    two.maintain().unwrap();
     assert_all_clean(&one);
 }
 
@@ -352,7 +352,7 @@ fn making_deleting_and_evicting_survive_each_failure() {
             put(&page, MAIN, b"at", b"the remote");
             sync(&page);
             drop(page);
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
             faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
             let result = work(&repository);
             let is_over = faults.hits() == 0;
@@ -363,9 +363,9 @@ fn making_deleting_and_evicting_survive_each_failure() {
             let (other, _) = process(&disk, &clock);
             assert_all_clean(&other);
             clock.advance(2 * HOUR);
-            other.upkeep().unwrap();
+            other.maintain().unwrap();
             clock.advance(HOUR);
-            other.upkeep().unwrap();
+            other.maintain().unwrap();
             assert_all_clean(&other);
             // Each database is that of a page.
             let pages = other.pages().unwrap();
@@ -443,7 +443,7 @@ fn held_up(disk: &Disk, clock: &Arc<TestClock>, stays: Option<u64>) -> (Reposito
     let pages = Pages { disk: disk.clone(), faults };
     let pages = HeldUp { pages, before_open: before_open.clone(), stays };
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(disk.repository.clone()).upkeep_by_hand().clock(clock);
+    let builder = Repository::builder(disk.repository.clone()).manual_maintenance().clock(clock);
     (builder.page_databases(Arc::new(pages)).create().unwrap(), before_open)
 }
 
@@ -453,7 +453,7 @@ fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let (repository, faults) = process(&disk, &clock);
         put(&repository.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
         let _ = repository.delete_page("films", ROOT);
         let is_over = faults.hits() == 0;
@@ -462,7 +462,7 @@ fn a_page_that_is_being_deleted_is_not_there_whatever_is_left_of_it() {
         if other.pages().unwrap().is_empty() {
             let error = other.page("films", ROOT).unwrap_err();
             assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
-            let error = other.kept("films", ROOT).unwrap_err();
+            let error = other.eviction_obstacle("films", ROOT).unwrap_err();
             assert!(matches!(error, LedgerError::NoSuch { .. }), "{nth}: {error}");
             assert_all_clean(&other);
         }
@@ -481,13 +481,13 @@ fn who_opens_a_page_while_it_is_deleted_leaves_no_database() {
     type Use = fn(&Repository) -> LedgerError;
     let uses: [Use; 2] = [
         |repository| repository.page("films", ROOT).unwrap_err(),
-        |repository| repository.kept("films", ROOT).unwrap_err(),
+        |repository| repository.eviction_obstacle("films", ROOT).unwrap_err(),
     ];
     for with in uses {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let ((one, _), (two, before_open)) = (process(&disk, &clock), held_up(&disk, &clock, None));
         drop(one.create_page("films", ROOT).unwrap());
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         let other = one.clone();
         *before_open.0.lock().unwrap() = Some(Box::new(move || {
             other.delete_page("films", ROOT).unwrap();
@@ -515,13 +515,13 @@ fn a_page_that_could_not_be_opened_is_not_open() {
         let (disk, clock) = (Disk::default(), TestClock::new());
         let ((one, _), (two, _)) = (process(&disk, &clock), process(&disk, &clock));
         put(&one.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         damage(&disk, 1, &[row]);
         assert!(KvError::from(two.page("films", ROOT).unwrap_err()).is_damage());
         // At once in the process itself, after an upkeep in others.
         two.rename_page(("films", ROOT), ("damaged films", ROOT)).unwrap();
         assert!(KvError::from(two.page("damaged films", ROOT).unwrap_err()).is_damage());
-        two.upkeep().unwrap();
+        two.maintain().unwrap();
         one.delete_page("damaged films", ROOT).unwrap();
         assert!(disk.numbers().is_empty());
         assert_all_clean(&one);
@@ -550,15 +550,15 @@ fn a_page_that_cannot_be_written_is_closed_like_others() {
     let (disk, clock) = (Disk::default(), TestClock::new());
     let (one, _) = process(&disk, &clock);
     put(&one.create_page("films", ROOT).unwrap(), MAIN, b"name", b"films");
-    one.upkeep().unwrap();
+    one.maintain().unwrap();
     let clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
-    let builder = Repository::builder(disk.repository.clone()).upkeep_by_hand().clock(clock);
+    let builder = Repository::builder(disk.repository.clone()).manual_maintenance().clock(clock);
     let two = builder.page_databases(Arc::new(CannotWrite(disk.clone()))).open().unwrap();
     let page = two.page("films", ROOT).unwrap();
     assert_eq!(get(&page, b"name"), Some(b"films".to_vec()));
     assert!(matches!(one.delete_page("films", ROOT), Err(LedgerError::PageInUse { .. })));
     drop(page);
-    two.upkeep().unwrap();
+    two.maintain().unwrap();
     one.delete_page("films", ROOT).unwrap();
     assert_all_clean(&one);
 }
@@ -570,7 +570,7 @@ fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     for ledger in ["one", "two", "three"] {
         put(&repository.create_page(ledger, ROOT).unwrap(), MAIN, b"name", ledger.as_bytes());
     }
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     damage(&disk, 1, &[0x2f]);
     // Who writes it is told that it is gone.
     let open = disk.pages.lock().unwrap()[&1].clone();
@@ -587,10 +587,10 @@ fn damaged_parameters_and_databases_that_stay_hold_up_no_deletion() {
     std::mem::forget(other);
     assert_eq!((disk.numbers(), disk.rows(0x05)), (vec![2, 3], 2));
     clock.advance(HOUR / 6);
-    assert!(repository.upkeep().is_err());
+    assert!(repository.maintain().is_err());
     assert_eq!((disk.numbers(), disk.rows(0x05)), (vec![2], 1));
     let (other, _) = process(&disk, &clock);
-    other.upkeep().unwrap();
+    other.maintain().unwrap();
     assert!(disk.numbers().is_empty());
     assert_all_clean(&other);
 }
@@ -626,7 +626,7 @@ fn a_page_that_is_first_opened_after_another_was_deleted_is_no_finding_of_a_chec
         let ((one, faults), (two, before_open)) =
             (process(&disk, &clock), held_up(&disk, &clock, None));
         drop(one.create_page("old", ROOT).unwrap());
-        one.upkeep().unwrap();
+        one.maintain().unwrap();
         // At some point it is there, and nobody has opened it.
         faults.fail_from(nth, || KvError::IllegalState("killed".to_owned()));
         let is_over = one.create_page("films", ROOT).is_ok();

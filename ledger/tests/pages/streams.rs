@@ -21,7 +21,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 fn builder(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> RepositoryBuilder {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Repository::builder(host).upkeep_by_hand().clock(clock).cache_bytes(1)
+    Repository::builder(host).manual_maintenance().clock(clock).cache_bytes(1)
 }
 
 /// A process that has the page open.
@@ -100,7 +100,7 @@ fn a_value_that_was_written_in_parts_is_as_one_that_was_put() {
             let head = page.head(MAIN).unwrap();
             assert_eq!(put(&page, MAIN, &[(b"film", &value)]).unwrap(), head);
             assert_clean_when(&page, "with a value");
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
             assert_eq!(rows(&host, 0x26).len() + rows(&host, 0x31).len(), 0);
             check_nothing_left(&host, &page, &clock, "with a value");
             assert!(get(&page, b"film").unwrap() == value);
@@ -117,7 +117,7 @@ fn a_value_is_taken_under_several_keys_and_by_several_commits() {
     let first = put(&page, MAIN, &[(b"a", &long), (b"b", &long), (b"c", short.as_bytes())]);
     page.create_branch("other", &CommitId::FIRST).unwrap();
     put(&page, "other", &[(b"d", &long), (b"e", short.as_bytes())]).unwrap();
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     put(&page, MAIN, &[(b"f", &long)]).unwrap();
     for key in [b"a", b"b", b"f"] {
         assert!(get(&page, key).unwrap() == value);
@@ -152,7 +152,7 @@ fn the_length_is_what_was_announced() {
     assert!(matches!(page.write_value(Some(1 << 48)), Err(LedgerError::ValueTooLong)));
     // What came is given up.
     assert!(!rows(&host, 0x26).is_empty());
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     check_nothing_left(&host, &page, &clock, "after wrong lengths");
 }
 
@@ -263,7 +263,7 @@ fn a_reference_that_outlives_its_page_is_never_another_value() {
         }
         put(&page, MAIN, &[(b"film", new.as_bytes())]).unwrap();
         assert!(get(&page, b"film").unwrap() == noise(2_000, 71));
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         page.collect().unwrap();
         assert_clean_when(&page, "after a page was closed");
     }
@@ -297,12 +297,12 @@ fn what_nobody_wants_goes_after_an_hour() {
     let hour = |count: u64| {
         for _ in 0..6 * count {
             clock.advance(10 * MINUTE);
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
         }
     };
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     clock.advance(50 * MINUTE);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     assert_eq!(rows(&host, 0x31).len(), 2);
     // A transaction that has it may be open all the time.
     put(&page, MAIN, &[(b"late", &mark)]).unwrap();
@@ -334,14 +334,14 @@ fn what_a_dead_process_has_written_goes() {
     let before = rows(&host, 0x26).len();
     assert!(before > 100, "{before} rows");
     clock.advance(30 * MINUTE);
-    other.repository.upkeep().unwrap();
+    other.repository.maintain().unwrap();
     // What is attached needs no rows any more. The rest is protected by the lease.
     assert_eq!(rows(&host, 0x31).len(), 2);
     other.page.collect().unwrap();
     assert!(rows(&host, 0x26).len() > 100);
     assert_clean_when(&other.page, "with a process that is silent");
     clock.advance(31 * MINUTE);
-    other.repository.upkeep().unwrap();
+    other.repository.maintain().unwrap();
     check_nothing_left(&host, &other.page, &clock, "after the end of a lease");
     assert_eq!(get(&other.page, b"film").unwrap(), noise(100_000, 11));
     // The process learns it, and goes on with another name.
@@ -353,7 +353,7 @@ fn what_a_dead_process_has_written_goes() {
     assert!(matches!(error, LedgerError::ValueGone { .. }), "{error}");
     let again = write(&dead.page, &noise(100_000, 10), 100_000);
     put(&dead.page, MAIN, &[(b"other", again.as_bytes())]).unwrap();
-    dead.repository.upkeep().unwrap();
+    dead.repository.maintain().unwrap();
     check_nothing_left(&host, &other.page, &clock, "in the end");
 }
 
@@ -398,7 +398,7 @@ fn a_commit_says_how_many_pieces_its_values_have_stored() {
     drop(value);
     for _ in 0..30 {
         clock.advance(MINUTE / 2);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     assert_eq!(rows(&host, 0x23).len(), 0);
 }
@@ -408,7 +408,7 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     let (host, clock) = (MemoryStore::new(), TestClock::new());
     // Both are so sure that they are alone that commits go at once.
     let [writer, collector] = [(); 2].map(|()| {
-        let repository = builder(host.clone(), &clock).alone().create().unwrap();
+        let repository = builder(host.clone(), &clock).exclusive().create().unwrap();
         repository.page("test", PageId::ROOT).map_or_else(
             |_| Process {
                 page: repository.create_page("test", PageId::ROOT).unwrap(),
@@ -438,11 +438,11 @@ fn a_value_whose_commit_goes_just_before_a_round_is_garbage_after_it() {
     assert_clean_when(&collector.page, "after the round");
     // Its rows go, and nobody else says that there is garbage.
     let other = process(host.clone(), &clock);
-    other.repository.upkeep().unwrap();
+    other.repository.maintain().unwrap();
     assert_clean_when(&other.page, "after the rows went");
     assert!(rows(&host, 0x26).is_empty());
     for _ in 0..3 {
-        other.repository.upkeep().unwrap();
+        other.repository.maintain().unwrap();
     }
     assert_eq!(other.page.verify().unwrap().unreachable_pieces, 0);
 }
@@ -594,7 +594,7 @@ impl Writer {
                     page.reset(MAIN, &CommitId::FIRST).unwrap();
                 }
             }
-            3 => self.process.repository.upkeep().unwrap(),
+            3 => self.process.repository.maintain().unwrap(),
             _ => {}
         }
         self.step += 1;
@@ -823,7 +823,7 @@ fn history(seed: u64, values: &[Vec<u8>]) {
                 references.drain(..).for_each(std::mem::forget);
                 actors[who] = Actor::new(&host, &clock);
             }
-            _ => repository.upkeep().unwrap(),
+            _ => repository.maintain().unwrap(),
         }
         let page = &actors[who].process.page;
         assert_clean_when(page, "in between");
@@ -833,7 +833,7 @@ fn history(seed: u64, values: &[Vec<u8>]) {
     drop(actors);
     for _ in 0..13 {
         clock.advance(10 * MINUTE);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
     }
     check_nothing_left(&host, &page, &clock, "in the end");
     assert!(get(&page, b"film").as_ref() == model.map(|which| &values[which]));
@@ -930,7 +930,7 @@ fn script(
         if number == 1 {
             let _ = page.write_value(None)?.write_all(&value);
         }
-        repository.upkeep()?;
+        repository.maintain()?;
         page.collect()?;
         clock.advance(3 * MINUTE);
         page.collect()?;
@@ -984,9 +984,9 @@ fn what_was_told_survives_each_failure_of_the_host() {
             // One step more may have been made than was told.
             assert!(found == last || found == Some(noise(5_000, told.len() as u64)), "{what}");
             clock.advance(90 * MINUTE);
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
             clock.advance(MINUTE);
-            repository.upkeep().unwrap();
+            repository.maintain().unwrap();
             page.collect().unwrap();
             check_nothing_left(&host, &page, &clock, &what);
         }
@@ -1052,7 +1052,7 @@ fn an_error_of_what_is_stored_in_the_background_comes_with_a_later_write() {
         drop((repository, page));
         let Process { repository, page } = process(host.clone(), &clock);
         clock.advance(90 * MINUTE);
-        repository.upkeep().unwrap();
+        repository.maintain().unwrap();
         page.collect().unwrap();
         check_nothing_left(&host, &page, &clock, &nth.to_string());
     }

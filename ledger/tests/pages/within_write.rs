@@ -90,7 +90,7 @@ fn all_calls<H: KvDatabase + Clone + 'static>(host: &H) {
     let other = repository.create_page("other", PageId::ROOT).unwrap();
     let closed = repository.create_page("closed", PageId::ROOT).unwrap();
     drop(closed);
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     let oldest = put(&page, b"key", b"0");
     let first = put(&page, b"key", b"1");
     page.create_branch("side", &first).unwrap();
@@ -244,10 +244,10 @@ fn a_value_that_is_being_stored_is_not_waited_for() {
 #[test]
 fn what_another_thread_does_meanwhile_is_not_waited_for() {
     let host = Counted::new();
-    let repository = Repository::builder(host.clone()).upkeep_by_hand().create().unwrap();
+    let repository = Repository::builder(host.clone()).manual_maintenance().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     drop(repository.create_page("closed", PageId::ROOT).unwrap());
-    repository.upkeep().unwrap();
+    repository.maintain().unwrap();
     put(&page, b"key", b"1");
     let handle = page.branching_database(MAIN).unwrap();
     let (host, repository, page, handle) = (&host, &repository, &page, &handle);

@@ -69,7 +69,7 @@ fn content() -> Map {
 
 fn open(host: &MemoryStore) -> Repository {
     let builder = Repository::builder(host.clone()).clock(Arc::new(AlwaysTheSame));
-    builder.upkeep_by_hand().create().unwrap()
+    builder.manual_maintenance().create().unwrap()
 }
 
 fn write(page: &Page, branch: &str, change: impl FnOnce(&mut dyn KvWrite)) -> CommitId {
@@ -88,7 +88,7 @@ fn written() -> MemoryStore {
     let first = write(&page, MAIN, |tx| tx.put(b"gone", b"soon").unwrap());
     page.create_branch("other", &first).unwrap();
     page.set_tag("first", &first).unwrap();
-    page.with_words("Ann", "all of it", || {
+    page.with_author_and_message("Ann", "all of it", || {
         write(&page, MAIN, |tx| {
             tx.remove(b"gone").unwrap();
             content().iter().for_each(|(key, value)| tx.put(key, value).unwrap());

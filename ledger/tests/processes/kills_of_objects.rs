@@ -208,7 +208,7 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
         if turn % 3 == 1 {
             // While two branches merge older commits of each other, none of their history can go. So this one waits
             // until the other one has all of it.
-            while branch == SIDE && !page.leads_to(&page.head(branch)?, &page.head(other)?)? {
+            while branch == SIDE && !page.is_ancestor(&page.head(branch)?, &page.head(other)?)? {
                 std::thread::sleep(Duration::from_millis(1));
             }
             page.merge(branch, &page.head(other)?, &mut LastOneWins)?;
@@ -221,7 +221,7 @@ fn add_people(page: &Page, branch: &'static str) -> Result<()> {
 /// Works until it is killed.
 fn work(what: &str) {
     let (place_of, folder) = what.split_once(' ').unwrap();
-    let repository = place(place_of, Path::new(folder)).builder().alone().create().unwrap();
+    let repository = place(place_of, Path::new(folder)).builder().exclusive().create().unwrap();
     // The test harness has begun a line.
     println!("\nopen");
     let page = page(&repository).unwrap();
@@ -299,7 +299,7 @@ fn listen(said: &[String], told: &mut Told, seen: &mut Seen) {
 
 /// Checks all that is there, and takes note of it.
 fn check_all(place: &Place, told: &mut Told, seen: &mut Seen, when: &str) {
-    let repository = place.builder().alone().upkeep_by_hand().create().unwrap();
+    let repository = place.builder().exclusive().manual_maintenance().create().unwrap();
     let found = repository.verify().unwrap().findings;
     assert!(found.is_empty(), "{when}: {found:#?}");
     for number in 0..SMALL {

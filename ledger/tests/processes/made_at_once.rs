@@ -66,7 +66,7 @@ fn threads_on_an_optimistic_store_share_it() {
     for _ in 0..20 {
         let host: Arc<dyn KvDatabase> = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
         let open = || {
-            let builder = Repository::shared_builder(Arc::clone(&host)).upkeep_by_hand();
+            let builder = Repository::shared_builder(Arc::clone(&host)).manual_maintenance();
             builder.open_or_create().unwrap()
         };
         std::thread::scope(|scope| {

@@ -23,7 +23,8 @@ const TICKS: u64 = 1 << 16;
 /// A copy of the page with a second page beside it, under this clock.
 fn copy(clock: &Arc<TestClock>) -> [Page; 2] {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(MemoryStore::new()).alone().upkeep_by_hand().clock(clock);
+    let builder =
+        Repository::builder(MemoryStore::new()).exclusive().manual_maintenance().clock(clock);
     let repository = builder.create().unwrap();
     ["test", "other"]
         .map(|name| repository.create_page_with(name, PageId::ROOT, Secret::new([5; 32])).unwrap())

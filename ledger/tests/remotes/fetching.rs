@@ -458,7 +458,7 @@ fn values_are_fetched_beside_a_collector_and_a_writer() {
 /// A source that uses the page when it goes.
 struct Leaves(Page, std::sync::mpsc::Sender<()>);
 
-impl permazen_ledger::ObjectSource for Leaves {
+impl permazen_ledger::PieceSource for Leaves {
     fn name(&self) -> String {
         "the moving van".to_owned()
     }

@@ -237,7 +237,8 @@ fn bases_do_not_hold_up_an_eviction() {
     let mut ladder = Ladder::new(&there);
     (0..3).for_each(|_| ladder.climb());
     let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
-    let repository = Repository::shared_builder(host).alone().upkeep_by_hand().create().unwrap();
+    let repository =
+        Repository::shared_builder(host).exclusive().manual_maintenance().create().unwrap();
     let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
     here.remote().attach().unwrap();
     let mut receiver = here.remote().receive();
@@ -260,8 +261,8 @@ fn bases_do_not_hold_up_an_eviction() {
     remote.mark_synced(&commits, &pieces, &[]).unwrap();
     assert_clean(&here);
     drop((here, remote));
-    repository.upkeep().unwrap();
-    assert_eq!(repository.kept("test", PageId::ROOT).unwrap(), None);
+    repository.maintain().unwrap();
+    assert_eq!(repository.eviction_obstacle("test", PageId::ROOT).unwrap(), None);
     assert!(repository.evict("test", PageId::ROOT).unwrap());
 }
 

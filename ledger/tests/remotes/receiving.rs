@@ -263,7 +263,7 @@ fn times_and_parents_of_a_commit_are_compared() {
     bytes[51..83].copy_from_slice(&parents[0].0.0);
     bytes[83..115].copy_from_slice(&parents[1].0.0);
     bytes[2..10].copy_from_slice(&of(&second)[2..10]);
-    refused(&mut receiver, &bytes, "leads to");
+    refused(&mut receiver, &bytes, "an ancestor of");
     bring(&there, &mut receiver, &merge);
     assert_clean(&here);
 }
@@ -271,7 +271,7 @@ fn times_and_parents_of_a_commit_are_compared() {
 #[test]
 fn trees_and_values_that_are_cut_in_another_way_are_refused() {
     let host: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
-    let repository = Repository::shared_builder(host).upkeep_by_hand().create().unwrap();
+    let repository = Repository::shared_builder(host).manual_maintenance().create().unwrap();
     let elsewhere =
         repository.create_page_with("test", PageId::ROOT, Secret::new([6; 32])).unwrap();
     let refused = |change: &dyn Fn(&mut dyn KvWrite), kind: Kind| {
@@ -536,7 +536,7 @@ fn a_commit_more_than_a_day_ahead_waits() {
     let time = there.commit(&id).unwrap().unwrap().time.to_system_time();
     let day = Duration::from_secs(24 * 60 * 60);
     for (now, is_added) in [(time - day, true), (time - day - Duration::from_millis(1), false)] {
-        let builder = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+        let builder = Repository::builder(MemoryStore::new()).manual_maintenance();
         let repository = builder.clock(Arc::new(Stopped(now))).create().unwrap();
         let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
         let mut receiver = here.receive();
@@ -665,7 +665,8 @@ fn what_has_come_is_not_read_again_with_each_portion() {
     let entries = 8_000_u32;
     let host = FaultStore::new(MemoryStore::new());
     // Without a cache, the host is asked for each node of the parent that something is compared with.
-    let repository = Repository::builder(host.clone()).alone().upkeep_by_hand().cache_bytes(1);
+    let repository =
+        Repository::builder(host.clone()).exclusive().manual_maintenance().cache_bytes(1);
     let repository = repository.create().unwrap();
     let here = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32])).unwrap();
     let there = copy();

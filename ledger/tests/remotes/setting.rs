@@ -18,7 +18,8 @@ pub(crate) const ALL: KeySpan<'static> = KeySpan { min: b"", max: None };
 /// A copy of the page in this host. Copies have one secret.
 pub(crate) fn copy_in(host: Arc<dyn KvDatabase>) -> Page {
     // What is known to come from another copy cannot be squashed.
-    let builder = Repository::shared_builder(host).alone().upkeep_by_hand().without_device();
+    let builder =
+        Repository::shared_builder(host).exclusive().manual_maintenance().without_device();
     let repository = builder.create().unwrap();
     let made = repository.create_page_with("test", PageId::ROOT, Secret::new([5; 32]));
     made.or_else(|_| repository.page("test", PageId::ROOT)).unwrap()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
-use permazen_ledger::{Digest, Kind, LedgerError, ObjectSource, Page, PageId, Result};
+use permazen_ledger::{Digest, Kind, LedgerError, Page, PageId, PieceSource, Result};
 
 /// What a source does with a piece.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ impl Remote {
     }
 }
 
-impl ObjectSource for Remote {
+impl PieceSource for Remote {
     fn name(&self) -> String {
         "the attic".to_owned()
     }

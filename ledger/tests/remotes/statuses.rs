@@ -32,7 +32,7 @@ struct Process {
 
 impl Process {
     fn new(host: &Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> Self {
-        let builder = Repository::shared_builder(Arc::clone(host)).upkeep_by_hand();
+        let builder = Repository::shared_builder(Arc::clone(host)).manual_maintenance();
         let repository = builder.clock(clock.clone()).create().unwrap();
         let page = repository
             .page("test", PageId::ROOT)

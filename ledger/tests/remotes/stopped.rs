@@ -43,7 +43,7 @@ impl KvDatabase for Stops {
 
 fn open(host: Arc<dyn KvDatabase>, clock: &Arc<TestClock>) -> (Repository, Page) {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::shared_builder(host).upkeep_by_hand().clock(clock).cache_bytes(1);
+    let builder = Repository::shared_builder(host).manual_maintenance().clock(clock).cache_bytes(1);
     let repository = builder.create().unwrap();
     let page = repository
         .page("test", PageId::ROOT)
@@ -103,7 +103,7 @@ fn stopped_after(count: usize, script: Script) -> bool {
     let hook = move || {
         for _ in 0..4 {
             its_clock.advance(Duration::from_millis(HOUR));
-            other.upkeep().unwrap();
+            other.maintain().unwrap();
             its_page.collect().unwrap();
         }
     };
@@ -119,7 +119,7 @@ fn stopped_after(count: usize, script: Script) -> bool {
         Err(error) => panic!("{what}: {error}"),
     }
     let was_stopped = host.before.lock().unwrap().take().is_none();
-    stopped.upkeep().unwrap();
+    stopped.maintain().unwrap();
     for _ in 0..3 {
         let found = of_other.verify().unwrap().findings;
         assert!(found.is_empty(), "{what}: {found:#?}");

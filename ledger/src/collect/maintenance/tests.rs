@@ -65,7 +65,7 @@ impl Gate {
 
 impl KvDatabase for Gate {
     fn begin(&self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send>> {
-        if std::thread::current().name() == Some("permazen-ledger-keeper") {
+        if std::thread::current().name() == Some("permazen-ledger-maintenance") {
             let mut state = self.state.lock().unwrap();
             state.begun += 1;
             if !(state.lets_read && options.read_only) {
@@ -125,7 +125,7 @@ fn pages_are_closed_and_heads_of_others_merged_while_a_collection_takes_long() {
     gate.set(true);
     gate.wait_for_arrival();
     drop(closed);
-    let other = Repository::builder(gate.store.clone()).upkeep_by_hand().create().unwrap();
+    let other = Repository::builder(gate.store.clone()).manual_maintenance().create().unwrap();
     let others = other.page("test", PageId::ROOT).unwrap();
     let handles = [(); 2].map(|()| others.branching_database(MAIN).unwrap());
     let mut transactions = handles.each_ref().map(|db| db.begin(&TxOptions::writing()).unwrap());
@@ -183,7 +183,7 @@ fn a_deletion_is_left_unfinished_if_it_is_not_to_go_on() {
 fn much_garbage_is_collected_without_being_asked() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    let repository = Repository::shared_builder(host).clock(own).alone().create().unwrap();
+    let repository = Repository::shared_builder(host).clock(own).exclusive().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     page.set_retention(Retention::Heads).unwrap();
     let db = page.database(MAIN).unwrap();
@@ -233,7 +233,7 @@ fn much_garbage_is_collected_without_being_asked() {
 fn what_is_read_on_a_page_that_was_opened_again_is_not_removed() {
     let (gate, clock) = (Arc::new(Gate::default()), Arc::new(TestClock(AtomicU64::new(1 << 40))));
     let (host, own): (Arc<dyn KvDatabase>, Arc<dyn Clock>) = (gate.clone(), clock.clone());
-    let repository = Repository::shared_builder(host).clock(own).alone().create().unwrap();
+    let repository = Repository::shared_builder(host).clock(own).exclusive().create().unwrap();
     let page = repository.create_page("test", PageId::ROOT).unwrap();
     let db = page.database(MAIN).unwrap();
     let mut commits = Vec::new();

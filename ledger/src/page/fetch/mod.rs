@@ -13,7 +13,7 @@ use super::snapshot::PageSnapshot;
 use super::whole_value::{ValueLocation, reference};
 use crate::error::{LedgerError, Result};
 use crate::node::items::REFERENCE;
-use crate::source::ObjectSource;
+use crate::source::PieceSource;
 use crate::value::read::ValueReader;
 use crate::value::reference::Reference;
 
@@ -57,7 +57,7 @@ impl Page {
     /// Sets where [`PageSnapshot::fetch`] gets absent pieces, and how long an answer may take.
     /// Holds for all handles of the page in this process, as long as there is one. Later fetches
     /// ask this source also for what a former source has not answered.
-    pub fn set_source(&self, source: Arc<dyn ObjectSource>, limit: Duration) {
+    pub fn set_source(&self, source: Arc<dyn PieceSource>, limit: Duration) {
         let (page, number) = (self.merging.page_id(), self.shared.page());
         self.shared.requests.set_source(Some(Source::new(source, (page, number), limit)));
     }

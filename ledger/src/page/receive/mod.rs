@@ -539,10 +539,11 @@ impl Receiver {
                 match leads {
                     Ok(false) | Err(LedgerError::BaseMissing { .. }) => {}
                     Ok(true) => {
-                        let expected = "parents of which none leads to the other".to_owned();
+                        let expected =
+                            "parents of which none is an ancestor of the other".to_owned();
                         return Err(wrong(
                             expected,
-                            format!("parent {ancestor}, which leads to parent {other}"),
+                            format!("parent {ancestor}, which is an ancestor of parent {other}"),
                         ));
                     }
                     Err(error) => return Err(error),

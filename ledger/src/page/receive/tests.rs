@@ -9,7 +9,7 @@ use crate::{CommitId, MAIN, PageId, Repository};
 /// Nobody waits for the next look at what other processes have done.
 #[test]
 fn heads_that_come_are_merged_at_once() {
-    let repository = Repository::builder(MemoryStore::new()).upkeep_by_hand();
+    let repository = Repository::builder(MemoryStore::new()).manual_maintenance();
     let page = repository.create().unwrap().create_page("test", PageId::ROOT).unwrap();
     page.create_branch("other", &CommitId::FIRST).unwrap();
     for branch in [MAIN, "other"] {

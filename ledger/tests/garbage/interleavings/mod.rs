@@ -39,7 +39,7 @@ struct Process {
 
 fn process(host: impl KvDatabase + 'static, clock: &Arc<TestClock>) -> Process {
     let of_test: Arc<dyn Clock> = Arc::clone(clock) as _;
-    let builder = Repository::builder(host).upkeep_by_hand().clock(of_test).without_device();
+    let builder = Repository::builder(host).manual_maintenance().clock(of_test).without_device();
     let repository = builder.cache_bytes(1).create().unwrap();
     let page = match repository.page("test", PageId::ROOT) {
         Err(LedgerError::NoSuch { .. }) => {
@@ -178,7 +178,7 @@ fn pin(process: &Process, begin: &Begin) -> Result<()> {
     let snapshot = page.snapshot(&page.head(MAIN)?)?;
     page.reset(MAIN, &CommitId::FIRST)?;
     clock.advance(MINUTE + MINUTE / 60);
-    repository.upkeep()?;
+    repository.maintain()?;
     clock.advance(2 * MINUTE);
     assert!(map(&snapshot)? == content(4));
     page.create_branch("read", &begin.commits[3])
@@ -305,7 +305,7 @@ fn run(begin: &Begin, script: Script, lists: &mut Lists, seen: &mut Seen, name: 
     // What was begun ends, and the next one finds all that was garbage before.
     for _ in 0..2 {
         clock.advance(3 * MINUTE);
-        other.repository.upkeep().unwrap();
+        other.repository.maintain().unwrap();
         page.collect().unwrap();
         assert_clean_when(page, &what);
     }

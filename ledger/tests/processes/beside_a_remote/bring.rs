@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use permazen_ledger::{
-    CommitId, Digest, Kind, LedgerError, MAIN, ObjectSource, Origin, Page, PageId, PageSnapshot,
+    CommitId, Digest, Kind, LedgerError, MAIN, Origin, Page, PageId, PageSnapshot, PieceSource,
     Receiver, Result, Status,
 };
 
@@ -14,7 +14,7 @@ use super::content::{content, number};
 /// The remote as the source of what is not here. Each ninth request fails.
 pub(crate) struct There(pub(crate) Page, pub(crate) AtomicUsize);
 
-impl ObjectSource for There {
+impl PieceSource for There {
     fn name(&self) -> String {
         "there".to_owned()
     }

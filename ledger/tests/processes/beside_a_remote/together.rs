@@ -97,7 +97,7 @@ fn together(store: &str) {
             }
         }
     }
-    let open_side = |side| builder(store, folder.path(), side).alone().upkeep_by_hand();
+    let open_side = |side| builder(store, folder.path(), side).exclusive().manual_maintenance();
     let (here, there) =
         (open_side(Side::Here).create().unwrap(), open_side(Side::There).create().unwrap());
     let mut seen = Seen::default();
