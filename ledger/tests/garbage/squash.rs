@@ -112,7 +112,7 @@ fn a_branch_that_leaves_in_between_brings_no_old_values_back() {
         )
     );
     assert_eq!(page.head(MAIN).unwrap(), head);
-    // After the fork, nothing else leads through.
+    // Commits after the fork are reachable from nothing else.
     let squashed = page.squash(MAIN, &fork, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, fork]);
     assert_ne!(squashed, changed);
@@ -176,7 +176,7 @@ fn the_newest_fork_is_what_can_be_squashed_onto() {
 }
 
 #[test]
-fn an_open_transaction_of_a_connection_leads_through() {
+fn commits_below_an_open_transaction_of_a_connection_are_not_replaced() {
     let page = new_page();
     let base = put(&page, MAIN, b"a", b"1");
     let head = put(&page, MAIN, b"a", b"2");
@@ -185,7 +185,7 @@ fn an_open_transaction_of_a_connection_leads_through() {
     tx.put(b"b", b"").unwrap();
     let (commit, words, onto) = refused(&page, MAIN, &base);
     assert_eq!((commit, onto), (head, None));
-    assert!(words.contains("a connection has a transaction open"), "{words}");
+    assert!(words.contains("an open transaction of a connection"), "{words}");
     tx.commit().unwrap();
     let squashed = page.squash(MAIN, &base, None).unwrap();
     assert_eq!(log(&page, squashed), [squashed, base]);
@@ -238,10 +238,10 @@ fn what_another_copy_has_is_not_replaced() {
     let mut receiver = here.receive();
     let three = put(&there, MAIN, b"b", b"1");
     bring(&there, &mut receiver, &three);
-    // A commit that has come and has no name yet leads through its parents, too.
+    // The parents of a received commit without a ref are reachable from it, too.
     put(&here, MAIN, b"c", b"1");
     let error = here.squash(MAIN, &one, None).unwrap_err();
-    assert!(error.to_string().contains("which a receiver has added"), "{error}");
+    assert!(error.to_string().contains("that a receiver has added"), "{error}");
     let merge = here.merge(MAIN, &three, &mut LastOneWins).unwrap();
     let merged = here.snapshot(&merge).unwrap();
     assert_eq!(merged.get(b"a").unwrap().as_deref(), Some(&b"4"[..]));
