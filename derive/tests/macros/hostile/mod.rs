@@ -10,7 +10,6 @@
     clippy::all,
     clippy::pedantic
 )]
-#![allow(uncommon_codepoints)]
 
 mod attributes;
 mod fragments;

@@ -167,7 +167,7 @@ mod visible {
         kind: Private,
         number: i32,
         pub(super) seen: i32,
-        pub(in crate::attributes) far: i32,
+        pub(in crate::hostile::attributes) far: i32,
         /// Public.
         pub shown: i32,
         hidden: Option<Ref<Hidden>>,

@@ -18,7 +18,7 @@ mod without_imports {
 
     pub(crate) mod deeper {
         #[derive(permazen::PermazenEnum, Debug, Clone)]
-        pub(in crate::places) enum Enum {
+        pub(in crate::hostile::places) enum Enum {
             A,
         }
     }

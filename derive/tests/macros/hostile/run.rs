@@ -3,8 +3,8 @@
 use permazen::kv::memory::MemoryStore;
 use permazen::{Counter, Permazen, Result};
 
-use crate::library_names;
-use crate::locals::{Enum, Object};
+use crate::hostile::library_names;
+use crate::hostile::locals::{Enum, Object};
 
 #[test]
 fn fields_named_like_generated_locals_keep_their_values() -> Result<()> {
