@@ -1,4 +1,8 @@
 //! One connection to a server: messages out and in, statements that are prepared once.
+//!
+//! It is built on `postgres-protocol`, which makes and reads single messages, and not on `tokio-postgres`, which does two
+//! things that a store cannot use. It ends each request with a `Sync`, so that a failed write would not stop those that were
+//! sent after it. And it drops the command tags, which say how many rows a statement has changed.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
