@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use permazen::model::UpgradeEnd;
+use permazen::model::MigrationEnd;
 use permazen::{Permazen, Result};
 
 /// How many objects are moved in one transaction. Other programs can write in between.
@@ -26,7 +26,7 @@ pub fn all(db: &Permazen, out: &mut dyn Write) -> Result<(), Box<dyn std::error:
         return Err(format!("{} objects do not move; the first: {refusal}", report.refused).into());
     }
     match report.end {
-        UpgradeEnd::Done => Ok(()),
+        MigrationEnd::Done => Ok(()),
         end => Err(format!("the upgrade has ended early: {end:?}").into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use permazen::object::{Error, NotMigrated};
+use permazen::object::{Error, NotMoved};
 use permazen_query::syntax::Statement;
 use permazen_query::{Mistake, QueryError};
 use serde_json::json;
@@ -104,7 +104,7 @@ pub(crate) fn migrate(
         list("object(s) of these have lost something", report.lossy, &losses);
         list("object(s) stay where they are", report.refused, &reasons);
     }
-    let would_lose = |refused: &NotMigrated| matches!(refused.error, Error::MoveRefused(_));
+    let would_lose = |refused: &NotMoved<Error>| matches!(refused.error, Error::MoveRefused(_));
     if report.refusals.iter().any(would_lose) {
         output::note(HOW_TO_LOSE);
     }

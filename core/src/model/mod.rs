@@ -42,7 +42,7 @@ pub(crate) mod values;
 mod versioned;
 
 pub use self::permazen::{Builder, Permazen};
-pub use crate::object::{LoadProgress, Progress};
+pub use crate::object::{LoadProgress, MigrationEnd, NotMoved, Progress};
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use collection::{ListOf, MapOf, SetOf};
@@ -53,8 +53,8 @@ pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{
     DeleteActionReport, Evolution, EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict,
-    IndexReport, Loss, NeverCalled, NewValues, NotMoved, ObjectCount, OldValues, Refusal,
-    TypeReport, UpgradeAll, UpgradeEnd, UpgradeReport, VersionReport,
+    IndexReport, Loss, NeverCalled, NewValues, ObjectCount, OldValues, Refusal, TypeReport,
+    UpgradeAll, UpgradeReport, VersionReport,
 };
 pub use field_roles::{IsCounter, Referred, Stored};
 pub use fields::{

@@ -73,11 +73,11 @@ pub(crate) use index::{
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
 pub(crate) use migration::{
-    Batch, Batches, Content, Done, Ended, FieldConversion, Found, Narrows, Refused, Renamed, Rule,
-    Sizes, Visitor, in_batches, kind, stored_text, value_text,
+    Batch, Batches, Content, Done, FieldConversion, Found, Narrows, Renamed, Rule, RunOptions,
+    Visitor, in_batches, kind, stored_text, value_text,
 };
 pub use migration::{
-    LostValue, MigrateObjects, MigrationEnd, MigrationReport, NotMigrated, Progress, WouldLose,
+    LostValue, MigrateObjects, MigrationEnd, MigrationReport, NotMoved, Progress, WouldLose,
 };
 pub use net::{NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair};
 pub(crate) use notes::{NullAs, NullIn, Touched, WatchedFields, WatchedType};

@@ -10,7 +10,7 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
-use permazen::model::{UpgradeEnd, UpgradeReport};
+use permazen::model::{MigrationEnd, UpgradeReport};
 use permazen::schema::SchemaRemoval;
 use permazen::{Counter, Error, ObjId, OldValues, Permazen, PermazenObject};
 
@@ -142,7 +142,7 @@ fn many_refused_objects_are_passed_over_in_several_transactions() {
         ControlFlow::Continue(())
     });
     let report = run.run().unwrap();
-    assert_eq!((report.moved, report.refused, report.end), (1, refused, UpgradeEnd::Done));
+    assert_eq!((report.moved, report.refused, report.end), (1, refused, MigrationEnd::Done));
     assert_eq!(report.refusals.len(), 1);
     assert_eq!((left.first(), left.last()), (Some(&9_101), Some(&0)));
 }
@@ -160,7 +160,7 @@ fn all_objects_move_in_batches() {
             ControlFlow::Continue(())
         });
         let report = run.run().unwrap();
-        assert_eq!((report.moved, report.refused, report.end), (250, 0, UpgradeEnd::Done));
+        assert_eq!((report.moved, report.refused, report.end), (250, 0, MigrationEnd::Done));
         assert_eq!(batches, [(100, 150), (200, 50), (250, 0)]);
         assert_eq!(found("item 7").unwrap(), 1);
         db.read(|tx| {
@@ -175,7 +175,7 @@ fn all_objects_move_in_batches() {
         .unwrap();
         // Nothing is left to do.
         let again = db.upgrade_all().run().unwrap();
-        assert_eq!((again.moved, again.refused, again.end), (0, 0, UpgradeEnd::Done));
+        assert_eq!((again.moved, again.refused, again.end), (0, 0, MigrationEnd::Done));
     }
 }
 
@@ -204,7 +204,7 @@ fn refused_objects_stay_and_the_rest_moves() {
         let mut told = Vec::new();
         let report = db.upgrade_all().batch(4).on_refusal(|refusal| told.push(refusal.id));
         let report = report.list(2).run().unwrap();
-        assert_eq!((report.moved, report.refused, report.end), (20, 3, UpgradeEnd::Done));
+        assert_eq!((report.moved, report.refused, report.end), (20, 3, MigrationEnd::Done));
         assert_eq!(report.refusals.len(), 2);
         // Each is looked at once.
         assert_eq!(told.len(), 3);
@@ -266,7 +266,7 @@ fn a_dry_run_says_what_the_run_does() {
         assert!(content(&store) == untouched, "a dry run wrote something");
         let run = db.upgrade_all().batch(7).run().unwrap();
         assert_eq!((dry.moved, dry.refused), (run.moved, run.refused));
-        assert_eq!(dry.end, UpgradeEnd::Done);
+        assert_eq!(dry.end, MigrationEnd::Done);
         assert_eq!((refused(&dry), refused(&run)), (unmovable.clone(), unmovable));
         let texts = |report: &UpgradeReport| -> Vec<String> {
             report.refusals.iter().map(ToString::to_string).collect()
@@ -285,12 +285,15 @@ fn a_stopped_run_is_continued_by_the_next_one() {
         let stopped = after(&store);
         let run = stopped.upgrade_all().batch(30).progress(|_| ControlFlow::Break(()));
         let report = run.run().unwrap();
-        assert_eq!((report.moved + report.refused, report.end), (30, UpgradeEnd::Stopped));
+        assert_eq!((report.moved + report.refused, report.end), (30, MigrationEnd::Stopped));
         drop(stopped);
         // Another process knows nothing of the first run.
         let db = after(&store);
         let rest = db.upgrade_all().run().unwrap();
-        assert_eq!((rest.moved, rest.refused, rest.end), (100 - report.moved, 3, UpgradeEnd::Done));
+        assert_eq!(
+            (rest.moved, rest.refused, rest.end),
+            (100 - report.moved, 3, MigrationEnd::Done)
+        );
     }
 }
 
@@ -328,7 +331,7 @@ fn building_indexes_moves_only_what_they_need() {
         let dry = db.build_indexes().dry_run().run().unwrap();
         assert_eq!(dry.moved, 50);
         let report = db.build_indexes().batch(20).run().unwrap();
-        assert_eq!((report.moved, report.refused, report.end), (50, 0, UpgradeEnd::Done));
+        assert_eq!((report.moved, report.refused, report.end), (50, 0, MigrationEnd::Done));
         let found = db.read(|tx| tx.index(new::Item::NAME)?.get("item 33")?.count()).unwrap();
         assert_eq!(found, 1);
         assert_eq!(db.read(|tx| tx.any(note).schema_id()).unwrap(), at);
@@ -353,14 +356,14 @@ fn objects_created_meanwhile_move_too_and_the_run_ends() {
         ControlFlow::Continue(())
     });
     let report = run.run().unwrap();
-    assert_eq!((report.moved, report.end), (17, UpgradeEnd::Done));
+    assert_eq!((report.moved, report.end), (17, MigrationEnd::Done));
     create(&old, 0..1);
     let run = db.upgrade_all().progress(|_| {
         create(&old, 0..20);
         ControlFlow::Continue(())
     });
     let report = run.batch(usize::MAX).run().unwrap();
-    assert_eq!(report.end, UpgradeEnd::MoreMayCome);
+    assert_eq!(report.end, MigrationEnd::MoreMayCome);
 }
 
 /// Programs of both versions write during the run. Nothing that they add is lost.
@@ -460,7 +463,7 @@ fn a_batch_that_conflicts_runs_again_in_smaller_parts() {
         ControlFlow::Continue(())
     });
     let report = run.run().unwrap();
-    assert_eq!((report.moved, report.refused, report.end), (200, 0, UpgradeEnd::Done));
+    assert_eq!((report.moved, report.refused, report.end), (200, 0, MigrationEnd::Done));
     assert!(MEANWHILE.take().is_none());
     assert_eq!(moved, [50, 100, 200]);
     let sum = db.read(|tx| {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use permazen::model::UpgradeEnd;
+use permazen::model::MigrationEnd;
 use permazen::{ObjId, Permazen, PermazenObject};
 
 use crate::processes::{Role, Store, check, say};
@@ -49,7 +49,7 @@ pub(crate) fn child(path: &Path, store: Store) {
         say(&format!("moved {}", progress.moved));
         ControlFlow::Continue(())
     });
-    assert_eq!(run.run().unwrap().end, UpgradeEnd::Done);
+    assert_eq!(run.run().unwrap().end, MigrationEnd::Done);
     say("done");
 }
 
@@ -82,7 +82,7 @@ fn kills(store: Store) {
             killed += 1;
         }
         let db = after(store, &path);
-        assert_eq!(db.upgrade_all().run().unwrap().end, UpgradeEnd::Done, "{when}");
+        assert_eq!(db.upgrade_all().run().unwrap().end, MigrationEnd::Done, "{when}");
         assert_eq!(count_moved(store, &path, &numbers, &when), OBJECTS as u64, "{when}");
         check(store.create(&path).unwrap(), &when);
         for (_, number) in numbers.iter().take(20) {

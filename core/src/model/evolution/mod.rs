@@ -30,5 +30,5 @@ pub use report::{
 pub(super) use stored_pairs::pairs_of;
 pub use upgrade::Evolution;
 pub(super) use upgrade::{after_move, java_rule};
-pub use upgrade_all::{NotMoved, UpgradeAll, UpgradeEnd, UpgradeReport};
+pub use upgrade_all::{UpgradeAll, UpgradeReport};
 pub(super) use verdict::{evolution_report, refuse_losses};

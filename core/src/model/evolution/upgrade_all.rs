@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use super::never_called::{never_called, states_conversions};
 use super::report::NeverCalled;
-use crate::id::{ObjId, StorageId};
+use crate::id::StorageId;
 use crate::model::error::{Error, Result};
 use crate::model::index::lacks_entries;
 use crate::model::permazen::Permazen;
 use crate::model::target::Model;
 use crate::model::tx::Tx;
 use crate::object::{
-    Batch, Batches, Done, Ended, Found, Moves, Progress, Refused, Sizes, Visitor, in_batches,
+    Batch, Batches, Done, Found, MigrationEnd, Moves, NotMoved, Progress, RunOptions, Visitor,
+    in_batches,
 };
 use crate::schema::Schema;
 
-/// How many refusals a report has, unless the caller says otherwise.
-const LISTED: usize = 1000;
 impl Permazen {
     /// Moves all objects of the models to the schema of the models, in batches. Each batch is a
     /// transaction of its own, so other transactions run in between.
@@ -99,7 +98,7 @@ impl Permazen {
 ///   done again in smaller parts.
 /// * Objects that older programs create in their schema during the run are moved too. The run ends
 ///   when it has looked at all schemas and found nothing more that can be moved, or after 16 such
-///   passes ([`UpgradeEnd::MoreMayCome`]).
+///   passes ([`MigrationEnd::MoreMayCome`]).
 ///
 /// Cost: for each object, the cost of [`Obj::migrate`](crate::model::Obj::migrate), and one step to find it
 /// in the object schema index; for each batch, a transaction for reading and one for writing; for
@@ -107,19 +106,16 @@ impl Permazen {
 /// bytes for each refused object.
 #[must_use = "nothing is moved until `run` is called"]
 pub struct UpgradeAll<'a> {
+    moves: ModelMoves<'a>,
+    options: RunOptions<'a, Error>,
+}
+
+/// Which objects are moved to the schema of the models.
+struct ModelMoves<'a> {
     db: &'a Permazen,
     wanted: Wanted,
     only: Vec<fn(&Tx) -> Result<StorageId>>,
-    sizes: Sizes,
-    dry_run: bool,
-    listed: usize,
-    refusals: Vec<NotMoved>,
-    progress: Option<Box<OnProgress<'a>>>,
-    on_refusal: Option<Box<OnRefusal<'a>>>,
 }
-
-type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
-type OnRefusal<'a> = dyn FnMut(&NotMoved) + 'a;
 
 /// Which objects a run moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,18 +126,7 @@ enum Wanted {
     Indexes,
 }
 
-/// An object that does not move, and why.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct NotMoved {
-    /// The object.
-    pub id: ObjId,
-    /// Why it does not move: mostly [`Error::Refused`], [`Error::Upgrade`] if its own conversion
-    /// failed, or [`KeyTooLong`](crate::object::Error::KeyTooLong).
-    pub error: Error,
-}
-
-impl fmt::Display for NotMoved {
+impl fmt::Display for NotMoved<Error> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             // They begin with the object, or name it after the field.
@@ -149,20 +134,6 @@ impl fmt::Display for NotMoved {
             error => write!(f, "object {}: {error}", self.id),
         }
     }
-}
-
-/// Why a run has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum UpgradeEnd {
-    /// Nothing was left that can be moved.
-    Done,
-    /// The progress callback stopped it.
-    Stopped,
-    /// There may be more to move. Other programs created objects in other schemas again and again.
-    /// Or the run has refused more than a million objects: it then ends, because it can remember no
-    /// more of them.
-    MoreMayCome,
 }
 
 /// What a run has done.
@@ -174,62 +145,52 @@ pub struct UpgradeReport {
     /// How many objects stay where they are.
     pub refused: u64,
     /// The first of these, at most [`UpgradeAll::list`] many.
-    pub refusals: Vec<NotMoved>,
+    pub refusals: Vec<NotMoved<Error>>,
     /// Conversions that the models state, and that are never called for a recorded schema, as they
     /// were when the run began.
     pub never_called: Vec<NeverCalled>,
     /// Why the run has ended.
-    pub end: UpgradeEnd,
+    pub end: MigrationEnd,
 }
 
 impl fmt::Debug for UpgradeAll<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpgradeAll")
-            .field("wanted", &self.wanted)
-            .field("sizes", &self.sizes)
-            .field("dry_run", &self.dry_run)
+            .field("wanted", &self.moves.wanted)
+            .field("dry_run", &self.options.is_dry)
             .finish_non_exhaustive()
     }
 }
 
 impl<'a> UpgradeAll<'a> {
     fn new(db: &'a Permazen, wanted: Wanted) -> Self {
-        UpgradeAll {
-            db,
-            wanted,
-            only: Vec::new(),
-            sizes: Sizes::default(),
-            dry_run: false,
-            listed: LISTED,
-            refusals: Vec::new(),
-            progress: None,
-            on_refusal: None,
-        }
+        let moves = ModelMoves { db, wanted, only: Vec::new() };
+        UpgradeAll { moves, options: RunOptions::default() }
     }
 
     /// Moves only objects of this model. Called several times, it names several models.
     pub fn only<M: Model>(mut self) -> Self {
-        self.only.push(|tx| Ok(tx.binding::<M>()?.storage_id()));
+        self.moves.only.push(|tx| Ok(tx.binding::<M>()?.storage_id()));
         self
     }
 
     /// Sets how many objects a batch has at most, 1,000 by default.
     pub fn batch(mut self, objects: usize) -> Self {
-        self.sizes.objects = objects.max(1);
+        self.options.objects = objects.max(1);
         self
     }
 
     /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
     /// one object.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.bytes = bytes;
+        self.options.bytes = bytes;
         self
     }
 
     /// Sets how long to wait between two batches, so that others get more of the store's time. By
     /// default there is no pause.
     pub fn pause(mut self, pause: Duration) -> Self {
-        self.sizes.pause = pause;
+        self.options.pause = pause;
         self
     }
 
@@ -239,27 +200,27 @@ impl<'a> UpgradeAll<'a> {
     /// Each batch has a snapshot of its own: an own conversion that looks at an object of another
     /// batch sees it before its move.
     pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
+        self.options.is_dry = true;
         self
     }
 
     /// Sets how many refusals the report lists, 1,000 by default. All of them are counted, and
     /// passed to [`on_refusal`](UpgradeAll::on_refusal).
     pub fn list(mut self, refusals: usize) -> Self {
-        self.listed = refusals;
+        self.options.listed = refusals;
         self
     }
 
     /// Calls `listener` for each object that stays where it is, after its batch.
-    pub fn on_refusal(mut self, listener: impl FnMut(&NotMoved) + 'a) -> Self {
-        self.on_refusal = Some(Box::new(listener));
+    pub fn on_refusal(mut self, listener: impl FnMut(&NotMoved<Error>) + 'a) -> Self {
+        self.options.on_refusal = Some(Box::new(listener));
         self
     }
 
     /// Calls `listener` after each batch. If it returns `Break`, the run ends. With this, the
     /// objects to move are counted in the beginning, which costs a step for each, up to a million.
     pub fn progress(mut self, listener: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
-        self.progress = Some(Box::new(listener));
+        self.options.progress = Some(Box::new(listener));
         self
     }
 
@@ -271,19 +232,18 @@ impl<'a> UpgradeAll<'a> {
     /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
     /// says so.
     pub fn run(mut self) -> Result<UpgradeReport> {
-        let never_called = match states_conversions(self.db.bindings().models()) {
-            true => self.db.read(|tx| never_called(tx.core(), tx.bindings()?))?,
+        let db = self.moves.db;
+        let never_called = match states_conversions(db.bindings().models()) {
+            true => db.read(|tx| never_called(tx.core(), tx.bindings()?))?,
             false => Vec::new(),
         };
-        let (moved, refused, ended) = in_batches(&mut self)?;
-        let end = match ended {
-            Ended::Done => UpgradeEnd::Done,
-            Ended::Stopped => UpgradeEnd::Stopped,
-            Ended::MoreMayCome => UpgradeEnd::MoreMayCome,
-        };
-        Ok(UpgradeReport { moved, refused, refusals: self.refusals, never_called, end })
+        let (moved, refused, end) = in_batches(&self.moves, &mut self.options)?;
+        let refusals = self.options.refusals;
+        Ok(UpgradeReport { moved, refused, refusals, never_called, end })
     }
+}
 
+impl ModelMoves<'_> {
     /// Visits the objects to move, by the numbers of their schemas and then by ID.
     fn each_found(&self, tx: &Tx, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<()> {
         let only: Vec<StorageId> = self.only.iter().map(|of| of(tx)).collect::<Result<_>>()?;
@@ -331,20 +291,8 @@ impl<'a> UpgradeAll<'a> {
     }
 }
 
-impl Batches for UpgradeAll<'_> {
+impl Batches for ModelMoves<'_> {
     type Error = Error;
-
-    fn sizes(&self) -> &Sizes {
-        &self.sizes
-    }
-
-    fn is_dry(&self) -> bool {
-        self.dry_run
-    }
-
-    fn is_counted(&self) -> bool {
-        self.progress.is_some()
-    }
 
     fn is_fixed(&self) -> bool {
         false
@@ -357,8 +305,8 @@ impl Batches for UpgradeAll<'_> {
         })
     }
 
-    fn transact(&self, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
-        match self.dry_run {
+    fn transact(&self, is_dry: bool, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
+        match is_dry {
             true => self.db.read(|tx| body(&tx.core)),
             false => self.db.write(|tx| body(&tx.core)),
         }
@@ -378,19 +326,5 @@ impl Batches for UpgradeAll<'_> {
 
     fn is_retryable(error: &Error) -> bool {
         error.is_retryable()
-    }
-
-    fn refused(&mut self, Refused { id, error }: Refused<Error>) {
-        let refused = NotMoved { id, error };
-        if let Some(listener) = &mut self.on_refusal {
-            listener(&refused);
-        }
-        if self.refusals.len() < self.listed {
-            self.refusals.push(refused);
-        }
-    }
-
-    fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
-        self.progress.as_mut().map_or(ControlFlow::Continue(()), |listener| listener(progress))
     }
 }

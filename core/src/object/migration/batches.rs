@@ -14,6 +14,8 @@ use crate::object::{Error, Transaction};
 const BATCH: usize = 1000;
 /// How many bytes of objects a batch moves, unless the caller says otherwise.
 const BATCH_BYTES: usize = 4 << 20;
+/// How many refusals a report has, unless the caller says otherwise.
+const LISTED: usize = 1000;
 /// How often a run looks for objects that other programs have created meanwhile.
 const PASSES: usize = 16;
 /// Up to how many objects are counted in the beginning.
@@ -41,9 +43,14 @@ pub struct Progress {
 pub(crate) type Found = (SchemaIndex, ObjId);
 
 /// An object that does not move, and why.
-pub(crate) struct Refused<E> {
-    pub(crate) id: ObjId,
-    pub(crate) error: E,
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct NotMoved<E> {
+    /// The object.
+    pub id: ObjId,
+    /// Why it does not move: what it would lose, that its own conversion failed, that the schema
+    /// lacks its type, or that a key would be too long.
+    pub error: E,
 }
 
 /// What became of the objects of one transaction.
@@ -51,34 +58,72 @@ pub(crate) struct Done<E> {
     /// How many of the given objects were looked at, from the first one.
     seen: usize,
     moved: u64,
-    refused: Vec<Refused<E>>,
+    refused: Vec<NotMoved<E>>,
 }
 
 /// Why a run has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MigrationEnd {
     /// Nothing was left that can be moved.
     Done,
-    /// The caller stopped it.
+    /// The progress callback stopped it.
     Stopped,
-    /// There may be more to move.
+    /// There may be more to move. Other programs created objects in other schemas again and again.
+    /// Or the run has refused more than a million objects: it then ends, because it can remember no
+    /// more of them.
     MoreMayCome,
 }
 
-/// How batches are made.
-#[derive(Debug, Clone)]
-pub(crate) struct Sizes {
+/// How a run makes its batches, what it tells its caller, and the refusals that it lists.
+pub(crate) struct RunOptions<'a, E> {
     /// How many objects a batch has at most.
     pub(crate) objects: usize,
     /// After how many bytes of content a batch ends.
     pub(crate) bytes: usize,
     /// How long to wait between two batches.
     pub(crate) pause: Duration,
+    /// Whether nothing is to be moved for good.
+    pub(crate) is_dry: bool,
+    /// How many refusals are listed.
+    pub(crate) listed: usize,
+    pub(crate) refusals: Vec<NotMoved<E>>,
+    /// Is told after each batch. If it returns `Break`, the run ends.
+    pub(crate) progress: Option<Box<OnProgress<'a>>>,
+    /// Is told of each object that stays where it is, after its batch.
+    pub(crate) on_refusal: Option<Box<OnRefusal<'a, E>>>,
 }
 
-impl Default for Sizes {
+type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+type OnRefusal<'a, E> = dyn FnMut(&NotMoved<E>) + 'a;
+
+impl<E> Default for RunOptions<'_, E> {
     fn default() -> Self {
-        Sizes { objects: BATCH, bytes: BATCH_BYTES, pause: Duration::ZERO }
+        RunOptions {
+            objects: BATCH,
+            bytes: BATCH_BYTES,
+            pause: Duration::ZERO,
+            is_dry: false,
+            listed: LISTED,
+            refusals: Vec::new(),
+            progress: None,
+            on_refusal: None,
+        }
+    }
+}
+
+impl<E> RunOptions<'_, E> {
+    fn refused(&mut self, refused: NotMoved<E>) {
+        if let Some(listener) = &mut self.on_refusal {
+            listener(&refused);
+        }
+        if self.refusals.len() < self.listed {
+            self.refusals.push(refused);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.progress.as_mut().map_or(ControlFlow::Continue(()), |listener| listener(progress))
     }
 }
 
@@ -94,18 +139,10 @@ pub(crate) trait Visitor {
     fn found(&mut self, found: Found) -> ControlFlow<()>;
 }
 
-/// A run: which objects it moves, by which transactions and rules, and who is told.
+/// What a run moves: which objects, by which transactions and rules.
 pub(crate) trait Batches {
     /// Why an object does not move, or why the run fails.
     type Error: From<Error>;
-
-    fn sizes(&self) -> &Sizes;
-
-    /// Whether nothing is to be moved for good.
-    fn is_dry(&self) -> bool;
-
-    /// Whether the objects are to be counted in the beginning.
-    fn is_counted(&self) -> bool;
 
     /// Whether others cannot add to the objects that are to be moved.
     fn is_fixed(&self) -> bool;
@@ -114,10 +151,13 @@ pub(crate) trait Batches {
     /// reading. If that is run again, the visitor begins again.
     fn look(&self, last: Option<Found>, visitor: &mut dyn Visitor) -> Result<(), Self::Error>;
 
-    /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried. In
-    /// a dry run, nothing is committed.
-    fn transact(&self, body: &mut Batch<'_, Self::Error>)
-    -> Result<Done<Self::Error>, Self::Error>;
+    /// Runs `body` in a transaction and commits it, as often as the conflicts of one are retried. If
+    /// `is_dry`, nothing is committed.
+    fn transact(
+        &self,
+        is_dry: bool,
+        body: &mut Batch<'_, Self::Error>,
+    ) -> Result<Done<Self::Error>, Self::Error>;
 
     /// Moves one object. Returns how many bytes of content it had; `None` if it is no longer where
     /// it was found.
@@ -133,12 +173,6 @@ pub(crate) trait Batches {
 
     /// Whether running the transaction again may succeed.
     fn is_retryable(error: &Self::Error) -> bool;
-
-    /// Is told of an object that stays where it is, after its batch.
-    fn refused(&mut self, refused: Refused<Self::Error>);
-
-    /// Is told after each batch. If this returns `Break`, the run ends.
-    fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
 }
 
 /// Moves the objects. Returns how many were moved, how many were refused, and why the run has ended.
@@ -146,23 +180,27 @@ pub(crate) trait Batches {
 /// # Errors
 /// The errors of transactions, if running the batch again does not help. What was moved in earlier
 /// batches stays moved.
-pub(crate) fn in_batches<B: Batches>(batches: &mut B) -> Result<(u64, u64, Ended), B::Error> {
-    let counted = if batches.is_counted() { count(batches)? } else { None };
-    let size = batches.sizes().objects;
+pub(crate) fn in_batches<B: Batches>(
+    batches: &B,
+    options: &mut RunOptions<'_, B::Error>,
+) -> Result<(u64, u64, MigrationEnd), B::Error> {
+    // They are counted for the listener alone.
+    let counted = if options.progress.is_some() { count(batches)? } else { None };
+    let size = options.objects;
     let mut run = Run { moved: 0, refused: 0, counted, seen: 0, size, ..Run::default() };
     for _ in 0..PASSES {
         let before = run.moved;
-        if run.pass(batches)?.is_break() {
-            return Ok((run.moved, run.refused, Ended::Stopped));
+        if run.pass(batches, options)?.is_break() {
+            return Ok((run.moved, run.refused, MigrationEnd::Stopped));
         }
-        if batches.is_dry() || batches.is_fixed() || run.moved == before {
-            return Ok((run.moved, run.refused, Ended::Done));
+        if options.is_dry || batches.is_fixed() || run.moved == before {
+            return Ok((run.moved, run.refused, MigrationEnd::Done));
         }
         if run.passed_over.len() > REMEMBERED {
             break;
         }
     }
-    Ok((run.moved, run.refused, Ended::MoreMayCome))
+    Ok((run.moved, run.refused, MigrationEnd::MoreMayCome))
 }
 
 /// The state of a run.
@@ -185,17 +223,21 @@ struct Run {
 impl Run {
     /// Goes through all objects to move once, and moves them. Returns `Break` if the caller stopped
     /// the run.
-    fn pass<B: Batches>(&mut self, batches: &mut B) -> Result<ControlFlow<()>, B::Error> {
+    fn pass<B: Batches>(
+        &mut self,
+        batches: &B,
+        options: &mut RunOptions<'_, B::Error>,
+    ) -> Result<ControlFlow<()>, B::Error> {
         let mut last = None;
         loop {
-            let mut next = Next::new(batches.sizes().objects, &self.passed_over);
+            let mut next = Next::new(options.objects, &self.passed_over);
             batches.look(last, &mut next)?;
             let (found, end) = (next.found, next.end);
             if end.is_none() {
                 return Ok(ControlFlow::Continue(()));
             }
             last = end;
-            if self.move_found(found, batches)?.is_break() {
+            if self.move_found(found, batches, options)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -205,15 +247,16 @@ impl Run {
     fn move_found<B: Batches>(
         &mut self,
         mut found: VecDeque<Found>,
-        batches: &mut B,
+        batches: &B,
+        options: &mut RunOptions<'_, B::Error>,
     ) -> Result<ControlFlow<()>, B::Error> {
         while !found.is_empty() {
             if std::mem::replace(&mut self.pause_due, true) {
-                thread::sleep(batches.sizes().pause);
+                thread::sleep(options.pause);
             }
-            let done = move_batch(batches, found.make_contiguous(), &mut self.size)?;
+            let done = move_batch(batches, options, found.make_contiguous(), &mut self.size)?;
             // A batch without a conflict lets the next one be larger again.
-            self.size = self.size.saturating_mul(2).min(batches.sizes().objects);
+            self.size = self.size.saturating_mul(2).min(options.objects);
             // This ends even if nothing was looked at.
             found.drain(..done.seen.clamp(1, found.len()));
             self.seen += done.seen as u64;
@@ -223,11 +266,11 @@ impl Run {
                 if self.passed_over.len() <= REMEMBERED {
                     self.passed_over.insert(refused.id);
                 }
-                batches.refused(refused);
+                options.refused(refused);
             }
             let left = self.counted.map(|counted| counted.saturating_sub(self.seen));
             let progress = Progress { moved: self.moved, refused: self.refused, left };
-            if batches.progress(&progress).is_break() {
+            if options.progress(&progress).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -239,22 +282,24 @@ impl Run {
 /// conflict half as many.
 fn move_batch<B: Batches>(
     batches: &B,
+    options: &RunOptions<'_, B::Error>,
     found: &[Found],
     size: &mut usize,
 ) -> Result<Done<B::Error>, B::Error> {
     // A dry run writes nothing, so it cannot conflict.
-    if batches.is_dry() {
-        return batches.transact(&mut |tx| attempt(batches, tx, found));
+    let bytes = options.bytes;
+    if options.is_dry {
+        return batches.transact(true, &mut |tx| attempt(batches, bytes, tx, found));
     }
     let half = |size: usize| (size.min(found.len()) / 2).max(1);
     loop {
         let mut tried = false;
-        let result = batches.transact(&mut |tx| {
+        let result = batches.transact(false, &mut |tx| {
             // This is run again after a conflict.
             if std::mem::replace(&mut tried, true) {
                 *size = half(*size);
             }
-            attempt(batches, tx, found.get(..*size).unwrap_or(found))
+            attempt(batches, bytes, tx, found.get(..*size).unwrap_or(found))
         });
         match result {
             // It is no longer run again, and there is something to halve.
@@ -269,6 +314,7 @@ fn move_batch<B: Batches>(
 /// Moves objects in `tx`, from the first one, until the batch is full.
 fn attempt<B: Batches>(
     batches: &B,
+    most_bytes: usize,
     tx: &Transaction<'_>,
     found: &[Found],
 ) -> Result<Done<B::Error>, B::Error> {
@@ -276,7 +322,7 @@ fn attempt<B: Batches>(
     let mut bytes = 0;
     let mut moves = Moves::new(tx);
     for &found in found {
-        if done.seen > 0 && bytes >= batches.sizes().bytes {
+        if done.seen > 0 && bytes >= most_bytes {
             break;
         }
         done.seen += 1;
@@ -288,7 +334,7 @@ fn attempt<B: Batches>(
             // Meanwhile others have deleted or moved it.
             Ok(None) => {}
             Err(error) if B::ends_run(&error) => return Err(error),
-            Err(error) => done.refused.push(Refused { id: found.1, error }),
+            Err(error) => done.refused.push(NotMoved { id: found.1, error }),
         }
     }
     moves.finish()?;

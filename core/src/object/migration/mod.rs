@@ -10,10 +10,10 @@ mod field_conversion;
 mod run;
 mod would_lose;
 
-pub use batches::Progress;
-pub(crate) use batches::{Batch, Batches, Done, Ended, Found, Refused, Sizes, Visitor, in_batches};
+pub(crate) use batches::{Batch, Batches, Done, Found, RunOptions, Visitor, in_batches};
+pub use batches::{MigrationEnd, NotMoved, Progress};
 pub(crate) use field_conversion::{
     Content, FieldConversion, Narrows, Renamed, Rule, kind, stored_text, value_text,
 };
-pub use run::{MigrateObjects, MigrationEnd, MigrationReport, NotMigrated};
+pub use run::{MigrateObjects, MigrationReport};
 pub use would_lose::{LostValue, WouldLose};

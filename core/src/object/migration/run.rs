@@ -9,7 +9,7 @@ use std::time::Duration;
 use permazen_kv::{Retry, TxOptions};
 
 use super::batches::{
-    Batch, Batches, Done, Ended, Found, Progress, Refused, Sizes, Visitor, in_batches,
+    Batch, Batches, Done, Found, MigrationEnd, NotMoved, Progress, RunOptions, Visitor, in_batches,
 };
 use super::exactly::Losses;
 use super::would_lose::WouldLose;
@@ -17,9 +17,6 @@ use crate::id::{ObjId, StorageId};
 use crate::object::whole::Moves;
 use crate::object::{Database, Error, Result, Transaction, TransactionConfig};
 use crate::schema::{SchemaId, SchemaRemoval};
-
-/// How many refusals a report has, unless the caller says otherwise.
-const LISTED: usize = 1000;
 
 impl Database {
     /// Moves objects to a recorded schema, which may be older or newer, in batches. Each batch is a
@@ -56,22 +53,18 @@ impl Database {
     /// # Ok::<(), permazen::object::Error>(())
     /// ```
     pub fn migrate_objects(&self, to: SchemaId) -> MigrateObjects<'_> {
-        MigrateObjects {
+        let moves = ObjectMoves {
             db: self,
             to,
             wanted: Wanted::All,
-            sizes: Sizes::default(),
-            dry_run: false,
-            listed: LISTED,
             options: TxOptions::default(),
             retry: Retry::default(),
-            refusals: Vec::new(),
             accepts_losses: false,
+            listed: 0,
             lost: RefCell::default(),
             lost_in_batch: RefCell::default(),
-            progress: None,
-            on_refusal: None,
-        }
+        };
+        MigrateObjects { moves, options: RunOptions::default() }
     }
 }
 
@@ -96,26 +89,25 @@ impl Database {
 /// batch, the given IDs, the listed refusals, and about 16 bytes for each refused object.
 #[must_use = "nothing is moved until `run` is called"]
 pub struct MigrateObjects<'a> {
+    moves: ObjectMoves<'a>,
+    options: RunOptions<'a, Error>,
+}
+
+/// Which objects are moved, and how.
+struct ObjectMoves<'a> {
     db: &'a Database,
     to: SchemaId,
     wanted: Wanted,
-    sizes: Sizes,
-    dry_run: bool,
-    listed: usize,
     options: TxOptions,
     retry: Retry,
-    refusals: Vec<NotMigrated>,
     accepts_losses: bool,
+    /// How many losses are listed.
+    listed: usize,
     /// What was lost in the batches that are committed.
     lost: RefCell<Lost>,
     /// What is lost in the batch that runs.
     lost_in_batch: RefCell<Lost>,
-    progress: Option<Box<OnProgress<'a>>>,
-    on_refusal: Option<Box<OnRefusal<'a>>>,
 }
-
-type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
-type OnRefusal<'a> = dyn FnMut(&NotMigrated) + 'a;
 
 /// What objects that moved have lost.
 #[derive(Default)]
@@ -143,19 +135,7 @@ enum Wanted {
     Objects(Vec<ObjId>),
 }
 
-/// An object that does not move, and why.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct NotMigrated {
-    /// The object.
-    pub id: ObjId,
-    /// Why it does not move: mostly [`Error::MoveRefused`] with
-    /// [`WouldLose`](crate::object::WouldLose), [`Error::TypeNotInSchema`] or
-    /// [`Error::KeyTooLong`].
-    pub error: Error,
-}
-
-impl fmt::Display for NotMigrated {
+impl fmt::Display for NotMoved<Error> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             // They name the object.
@@ -163,20 +143,6 @@ impl fmt::Display for NotMigrated {
             error => write!(f, "object {}: {error}", self.id),
         }
     }
-}
-
-/// Why a run has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MigrationEnd {
-    /// Nothing was left that can be moved.
-    Done,
-    /// The progress callback stopped it.
-    Stopped,
-    /// There may be more to move. Other programs created objects in other schemas again and again.
-    /// Or the run has refused more than a million objects: it then ends, because it can remember no
-    /// more of them.
-    MoreMayCome,
 }
 
 /// What a run has done.
@@ -188,7 +154,7 @@ pub struct MigrationReport {
     /// How many objects stay where they are.
     pub refused: u64,
     /// The first of these, at most [`MigrateObjects::list`] many.
-    pub refusals: Vec<NotMigrated>,
+    pub refusals: Vec<NotMoved<Error>>,
     /// How many of the objects that moved have lost something; in a dry run, how many would. None,
     /// unless that was accepted ([`MigrateObjects::accept_losses`]).
     pub lossy: u64,
@@ -201,56 +167,57 @@ pub struct MigrationReport {
 impl fmt::Debug for MigrateObjects<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MigrateObjects")
-            .field("to", &self.to)
-            .field("sizes", &self.sizes)
-            .field("dry_run", &self.dry_run)
+            .field("to", &self.moves.to)
+            .field("dry_run", &self.options.is_dry)
             .finish_non_exhaustive()
     }
 }
 
 impl<'a> MigrateObjects<'a> {
     /// Moves only objects of these types.
-    pub fn only_types(self, types: impl IntoIterator<Item = StorageId>) -> Self {
-        MigrateObjects { wanted: Wanted::Types(types.into_iter().collect()), ..self }
+    pub fn only_types(mut self, types: impl IntoIterator<Item = StorageId>) -> Self {
+        self.moves.wanted = Wanted::Types(types.into_iter().collect());
+        self
     }
 
     /// Moves only these objects. Those that do not exist are passed over.
-    pub fn only_objects(self, ids: impl IntoIterator<Item = ObjId>) -> Self {
+    pub fn only_objects(mut self, ids: impl IntoIterator<Item = ObjId>) -> Self {
         let mut ids: Vec<ObjId> = ids.into_iter().collect();
         ids.sort_unstable();
         ids.dedup();
-        MigrateObjects { wanted: Wanted::Objects(ids), ..self }
+        self.moves.wanted = Wanted::Objects(ids);
+        self
     }
 
     /// Sets how many objects a batch has at most, 1,000 by default.
     pub fn batch(mut self, objects: usize) -> Self {
-        self.sizes.objects = objects.max(1);
+        self.options.objects = objects.max(1);
         self
     }
 
     /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
     /// one object.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.bytes = bytes;
+        self.options.bytes = bytes;
         self
     }
 
     /// Sets how long to wait between two batches, so that others get more of the store's time. By
     /// default there is no pause.
     pub fn pause(mut self, pause: Duration) -> Self {
-        self.sizes.pause = pause;
+        self.options.pause = pause;
         self
     }
 
     /// Sets how transactions of the store begin, for example how long they wait for others.
     pub fn kv_options(mut self, options: TxOptions) -> Self {
-        self.options = options;
+        self.moves.options = options;
         self
     }
 
     /// Sets how often a batch is run again after a failure that may pass.
     pub fn retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
+        self.moves.retry = retry;
         self
     }
 
@@ -258,7 +225,7 @@ impl<'a> MigrateObjects<'a> {
     /// object. Each object is moved in a snapshot that is then dropped, so this costs about as much
     /// as a run.
     pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
+        self.options.is_dry = true;
         self
     }
 
@@ -266,20 +233,20 @@ impl<'a> MigrateObjects<'a> {
     /// [`Transaction::migrate_losing`](crate::object::Transaction::migrate_losing) does. The report
     /// says what was lost.
     pub fn accept_losses(mut self) -> Self {
-        self.accepts_losses = true;
+        self.moves.accepts_losses = true;
         self
     }
 
     /// Sets how many refusals the report lists, 1,000 by default. All of them are counted, and
     /// passed to [`on_refusal`](MigrateObjects::on_refusal).
     pub fn list(mut self, refusals: usize) -> Self {
-        self.listed = refusals;
+        self.options.listed = refusals;
         self
     }
 
     /// Calls `listener` for each object that stays where it is, after its batch.
-    pub fn on_refusal(mut self, listener: impl FnMut(&NotMigrated) + 'a) -> Self {
-        self.on_refusal = Some(Box::new(listener));
+    pub fn on_refusal(mut self, listener: impl FnMut(&NotMoved<Error>) + 'a) -> Self {
+        self.options.on_refusal = Some(Box::new(listener));
         self
     }
 
@@ -287,7 +254,7 @@ impl<'a> MigrateObjects<'a> {
     /// objects to move are counted in the beginning, which costs a step or a get for each, up to a
     /// million.
     pub fn progress(mut self, listener: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
-        self.progress = Some(Box::new(listener));
+        self.options.progress = Some(Box::new(listener));
         self
     }
 
@@ -299,16 +266,15 @@ impl<'a> MigrateObjects<'a> {
     /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
     /// says so.
     pub fn run(mut self) -> Result<MigrationReport> {
-        let (moved, refused, ended) = in_batches(&mut self)?;
-        let end = match ended {
-            Ended::Done => MigrationEnd::Done,
-            Ended::Stopped => MigrationEnd::Stopped,
-            Ended::MoreMayCome => MigrationEnd::MoreMayCome,
-        };
-        let Lost { objects: lossy, first: losses } = self.lost.into_inner();
-        Ok(MigrationReport { moved, refused, refusals: self.refusals, lossy, losses, end })
+        self.moves.listed = self.options.listed;
+        let (moved, refused, end) = in_batches(&self.moves, &mut self.options)?;
+        let refusals = self.options.refusals;
+        let Lost { objects: lossy, first: losses } = self.moves.lost.into_inner();
+        Ok(MigrationReport { moved, refused, refusals, lossy, losses, end })
     }
+}
 
+impl ObjectMoves<'_> {
     /// Runs `attempt` in a transaction, and again after a failure that may pass.
     fn retrying<T>(
         &self,
@@ -379,20 +345,8 @@ impl<'a> MigrateObjects<'a> {
     }
 }
 
-impl Batches for MigrateObjects<'_> {
+impl Batches for ObjectMoves<'_> {
     type Error = Error;
-
-    fn sizes(&self) -> &Sizes {
-        &self.sizes
-    }
-
-    fn is_dry(&self) -> bool {
-        self.dry_run
-    }
-
-    fn is_counted(&self) -> bool {
-        self.progress.is_some()
-    }
 
     fn is_fixed(&self) -> bool {
         matches!(self.wanted, Wanted::Objects(_))
@@ -409,12 +363,12 @@ impl Batches for MigrateObjects<'_> {
         })
     }
 
-    fn transact(&self, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
-        let done = self.retrying(self.dry_run, |tx| {
+    fn transact(&self, is_dry: bool, body: &mut Batch<'_, Error>) -> Result<Done<Error>> {
+        let done = self.retrying(is_dry, |tx| {
             // What a batch has lost that was rolled back is not lost.
             self.lost_in_batch.take();
             let done = body(&tx)?;
-            if self.dry_run {
+            if is_dry {
                 return Ok(done);
             }
             tx.commit()?;
@@ -445,19 +399,5 @@ impl Batches for MigrateObjects<'_> {
 
     fn is_retryable(error: &Error) -> bool {
         error.is_retryable()
-    }
-
-    fn refused(&mut self, Refused { id, error }: Refused<Error>) {
-        let refused = NotMigrated { id, error };
-        if let Some(listener) = &mut self.on_refusal {
-            listener(&refused);
-        }
-        if self.refusals.len() < self.listed {
-            self.refusals.push(refused);
-        }
-    }
-
-    fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
-        self.progress.as_mut().map_or(ControlFlow::Continue(()), |listener| listener(progress))
     }
 }

@@ -9,7 +9,7 @@ use permazen::encoding::time::Instant;
 use permazen::kv::KvDatabase;
 use permazen::kv::TxOptions;
 use permazen::kv::lmdb::LmdbStore;
-use permazen::model::{Refusal, UpgradeEnd};
+use permazen::model::{MigrationEnd, Refusal};
 use permazen::object::FieldValue;
 use permazen::{
     Counter, Error, Model, OldValues, Permazen, PermazenEnum, PermazenObject, Ref, Result, Tx,
@@ -299,7 +299,7 @@ fn an_upgrade_refuses_what_would_be_lost() {
     let db = strict(&store);
     let expected = db.read(expected_refusals).unwrap();
     let report = db.upgrade_all().run().unwrap();
-    assert_eq!((report.moved, report.refused, report.end), (167, 69, UpgradeEnd::Done));
+    assert_eq!((report.moved, report.refused, report.end), (167, 69, MigrationEnd::Done));
     let mut refused = BTreeMap::new();
     for refusal in &report.refusals {
         match &refusal.error {
@@ -339,7 +339,7 @@ fn an_upgrade_moves_everything_if_the_models_say_what_may_go() {
     };
     let before = db.read(fields).unwrap();
     let report = db.upgrade_all().run().unwrap();
-    assert_eq!((report.moved, report.refused, report.end), (236, 0, UpgradeEnd::Done));
+    assert_eq!((report.moved, report.refused, report.end), (236, 0, MigrationEnd::Done));
     check(&store);
     let after = db.read(fields).unwrap();
     assert_eq!(before.len(), after.len());
