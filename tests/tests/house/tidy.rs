@@ -62,11 +62,13 @@ fn circles_between_files_are_those_that_are_listed() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The map names files and folders by their paths from the root, from a `src` folder, or from `core/src/object`.
+/// The map names files and folders by their paths from the root, from a `src` folder, from `examples`,
+/// or from `core/src/object`.
 #[test]
 fn what_the_map_names_is_there() {
     let root = root();
-    let mut folders = vec![root.clone(), root.join("core/src/object"), root.join("tests")];
+    let mut folders: Vec<PathBuf> =
+        ["", "core/src/object", "examples", "tests"].map(|folder| root.join(folder)).into();
     for entry in std::fs::read_dir(&root).expect("the root") {
         folders.push(entry.expect("an entry").path().join("src"));
     }
