@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::cut::{Part, cut};
-use super::words;
+use super::part_text;
 use crate::encoding::{Encoding, EncodingKind, Primitive, Value};
 use crate::escape::Escaped;
 use crate::id::ObjId;
@@ -101,7 +101,7 @@ fn value(value: &Value, encoding: &dyn Encoding) -> Option<String> {
     if value.is_null() {
         return Some("null".to_owned());
     }
-    let text = words::text(value, encoding);
+    let text = part_text::text(value, encoding);
     let quoted = needs_quotes(encoding, &text);
     Some(match text.char_indices().nth(SHOWN) {
         Some((at, _)) if quoted => format!("{:?}…", text.get(..at)?),

@@ -29,7 +29,7 @@
 mod cut;
 mod java_type;
 mod line;
-mod words;
+mod part_text;
 
 use std::fmt;
 
@@ -64,8 +64,8 @@ pub fn pieces<'k>(
     object_type: Option<&ResolvedType>,
 ) -> Vec<Piece<'k>> {
     let parts = cut::cut(key, schemas, object_type);
-    let in_words = |part: &cut::Part<'_>| Escaped(words::of(part, schemas)).to_string();
-    parts.iter().map(|(bytes, part)| Piece { bytes, words: in_words(part) }).collect()
+    let in_text = |part: &cut::Part<'_>| Escaped(part_text::of(part, schemas)).to_string();
+    parts.iter().map(|(bytes, part)| Piece { bytes, words: in_text(part) }).collect()
 }
 
 /// Shows pieces as lines: the bytes in hex, then the words. Of a long piece, only the first 32 bytes

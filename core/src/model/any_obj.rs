@@ -149,7 +149,7 @@ impl<'t> AnyObj<'t> {
     pub fn revalidate(&self) -> Result<()> {
         self.tx.core.info(self.id)?;
         if self.tx.rule_options()?.validation != super::Validation::Off {
-            self.tx.core.notes.everything(self.id);
+            self.tx.core.dirty_set.everything(self.id);
         }
         Ok(())
     }

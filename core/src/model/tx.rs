@@ -58,7 +58,7 @@ impl Tx {
 
     /// Lets a transaction of the object layer be seen with these models.
     pub(super) fn attach(core: &object::Transaction<'static>, bindings: Arc<Bindings>) {
-        core.notes.watch(bindings.watched());
+        core.dirty_set.watch(bindings.watched());
         note_for(core, bindings.rule_options().validation);
         core.attach(
             bindings,
@@ -466,7 +466,7 @@ fn without_models() -> Error {
 /// Lets the object layer note what the rules need to know.
 fn note_for(core: &object::Transaction<'_>, validation: Validation) {
     let paused = matches!(validation, Validation::Manual | Validation::Off);
-    core.notes.set(paused, validation == Validation::Early);
+    core.dirty_set.set(paused, validation == Validation::Early);
 }
 
 /// Checks the rules of the models.

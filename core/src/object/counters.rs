@@ -54,7 +54,7 @@ impl Transaction<'_> {
     fn write_counter(&self, id: ObjId, field: &ResolvedField, count: i64) -> Result<()> {
         let value = self.store.encode_counter(count)?;
         self.store.put(&FieldKey::new(id, &field.key), &value, Undo::Unread)?;
-        self.notes.field(id, field.storage_id, None);
+        self.dirty_set.field(id, field.storage_id, None);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Transaction<'_> {
         // The store can only adjust a counter that has a pair.
         if self.store.has_counter(&key)? {
             self.store.adjust_counter(&key, by)?;
-            self.notes.field(id, field.storage_id, None);
+            self.dirty_set.field(id, field.storage_id, None);
             return Ok(());
         }
         let count = self.read_counter(id, field)?;

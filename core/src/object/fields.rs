@@ -227,11 +227,11 @@ impl Transaction<'_> {
         new: &[u8],
     ) -> Result<()> {
         let monitored = self.is_monitored(object_type, field);
-        let needs_old = simple.indexed || monitored || self.notes.needs_difference();
+        let needs_old = simple.indexed || monitored || self.dirty_set.needs_difference();
         // Without index entries and listeners the old value is not needed, so it is not read.
         if !needs_old && field.indexes.is_empty() {
             self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread)?;
-            self.notes.field(id, field.storage_id, Some(new));
+            self.dirty_set.field(id, field.storage_id, Some(new));
             return Ok(());
         }
         let key = FieldKey::new(id, &field.key);
@@ -331,7 +331,7 @@ impl Transaction<'_> {
             self.store.put_entry(entries.get(old_end..new_end).unwrap_or_default())?;
             start = new_end;
         }
-        self.notes.field(id, field.storage_id, Some(new));
+        self.dirty_set.field(id, field.storage_id, Some(new));
         if monitored {
             let kind = ChangeKind::Simple { old: old.into(), new: new.into() };
             self.queue_change(id, object_type, field, kind);

@@ -27,44 +27,44 @@
 //! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
 //! | what can go wrong | [`Error`] |
 
-mod above;
 mod bulk;
 mod callbacks;
-mod calls;
 mod collection;
 mod counters;
 mod database;
 mod describe;
 mod detached;
+mod dirty_set;
 mod encoded;
 mod error;
 mod fields;
+mod hook_calls;
 mod id_set;
 mod index;
 mod info;
 mod migration;
 mod names;
-mod net;
-mod notes;
 mod notify;
 mod operation;
+mod pending_changes;
 mod reference;
 mod schemas;
 mod store;
 mod transaction;
-mod whole;
+mod typed_hooks;
+mod whole_object;
 
-pub(crate) use above::{Event, changed, created, deleting};
 pub use bulk::LoadProgress;
 pub(crate) use bulk::{Loaded, Loader, Memory, UnfinishedLoad};
 pub use callbacks::Callback;
-pub use calls::HookLimit;
-pub(crate) use calls::{Call, Hook};
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
+pub(crate) use dirty_set::{NullAs, NullIn, Touched, WatchedFields, WatchedType};
 pub use encoded::Encoded;
 pub use error::{Error, RefusedDeletion, Result};
 pub(crate) use error::{errors_above, first_to_say};
+pub use hook_calls::HookLimit;
+pub(crate) use hook_calls::{Call, Hook};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{
     EncodedRange, Entries, HiddenObjects, IndexOverlay, MergedIndex, Selection, borrowed,
@@ -79,14 +79,16 @@ pub(crate) use migration::{
 pub use migration::{
     LostValue, MigrateObjects, MigrationEnd, MigrationReport, NotMoved, Progress, WouldLose,
 };
-pub use net::{NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair};
-pub(crate) use notes::{NullAs, NullIn, Touched, WatchedFields, WatchedType};
 pub(crate) use notify::Happened;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,
 };
+pub use pending_changes::{
+    NetChange, NetChanges, NetContent, NetField, NetMapEntry, NetObject, NetPair,
+};
 pub use reference::{DeletionStep, IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
-pub(crate) use whole::{Converter, Counters, Given, Moves, Moving};
-pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};
+pub(crate) use typed_hooks::{Event, changed, created, deleting};
+pub(crate) use whole_object::{Converter, Counters, Given, Moves, Moving};
+pub use whole_object::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

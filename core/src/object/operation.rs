@@ -17,7 +17,7 @@
 //! ([`Transaction::operation_told`]). After the error of another listener to a creation or to
 //! fields, the changes stay.
 
-use super::notes::EarlyCheck;
+use super::dirty_set::EarlyCheck;
 use super::notify::{Mark, Pending};
 use super::store::Running;
 use super::{Error, Result, Transaction};
@@ -49,7 +49,7 @@ impl<'db> Transaction<'db> {
         &self,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.run(self.begin_operation(self.notes.begin_early())?, body)
+        self.run(self.begin_operation(self.dirty_set.begin_early())?, body)
     }
 
     /// Does the same, without a check of rules at its end.
@@ -109,7 +109,7 @@ impl<'db> Transaction<'db> {
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<(R, bool), E> {
         let _running = self.notifier.set_aside();
-        let _exact = self.notes.only_differences();
+        let _exact = self.dirty_set.only_differences();
         self.operation(|| {
             let mark = self.store.mark();
             let result = body()?;
@@ -125,7 +125,7 @@ impl<'db> Transaction<'db> {
         create: impl FnOnce() -> Result<R>,
         created: impl FnOnce(&R) -> I,
     ) -> Result<R> {
-        if !self.notifier.has_hooks() && !self.notes.checks_early() {
+        if !self.notifier.has_hooks() && !self.dirty_set.checks_early() {
             return create();
         }
         let created: Result<Result<R>> = self.as_a_whole(|| {

@@ -205,7 +205,7 @@ impl Transaction<'_> {
         let Some((new, watched)) = new else { return Ok(false) };
         self.schemas.changed.set(true);
         self.set_bundle(Arc::new(new));
-        self.notes.watch(&Arc::new(watched));
+        self.dirty_set.watch(&Arc::new(watched));
         Ok(true)
     }
 

@@ -5,16 +5,16 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::above::AboveCell;
 use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
+use super::dirty_set::DirtySet;
 use super::info::Infos;
-use super::notes::Notes;
 use super::notify::Notifier;
 use super::reference::{BeingDeleted, NotedMissing};
 use super::schemas::Schemas;
 use super::store::Store;
-use super::whole::Converter;
+use super::typed_hooks::TypedHooksCell;
+use super::whole_object::Converter;
 use super::{Error, Result};
 use crate::id::ObjId;
 use crate::schema::{Schema, SchemaBundle};
@@ -89,9 +89,9 @@ pub struct Transaction<'db> {
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
     /// The changed objects whose rules the typed layer must check.
-    pub(crate) notes: Notes,
+    pub(crate) dirty_set: DirtySet,
     /// What the typed layer keeps with the transaction.
-    pub(super) above: AboveCell<'db>,
+    pub(super) typed_hooks: TypedHooksCell<'db>,
 }
 
 impl std::fmt::Debug for Transaction<'_> {
@@ -129,8 +129,8 @@ impl<'db> Transaction<'db> {
             callbacks: RefCell::default(),
             buffers: RefCell::default(),
             user_object: RefCell::default(),
-            notes: Notes::default(),
-            above: AboveCell::new(),
+            dirty_set: DirtySet::default(),
+            typed_hooks: TypedHooksCell::new(),
         }
     }
 

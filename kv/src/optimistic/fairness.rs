@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 
 use super::committing::NAME;
 use crate::contract::TURN_AFTER;
-use crate::store_parts::above::Above;
 use crate::store_parts::counts::Counts;
 use crate::store_parts::lock::lock;
+use crate::store_parts::upper_transaction::UpperTransaction;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{AtomicKvStore, KvTransaction, Result, TxOptions};
 
@@ -57,7 +57,7 @@ impl Default for Turns {
 /// The transaction that has the turn.
 #[derive(Debug, Clone)]
 struct Current {
-    above: Arc<Above>,
+    above: Arc<UpperTransaction>,
     /// Whether it also has the store's right to write.
     holds_store: bool,
 }
@@ -67,7 +67,7 @@ pub(super) struct Turn {
     /// The transaction that keeps others from writing to the store.
     pub(super) store: Option<Box<dyn KvTransaction + Send>>,
     turns: Arc<Turns>,
-    above: Arc<Above>,
+    above: Arc<UpperTransaction>,
     /// The thread that has used it last, as far as `above` knows.
     thread: Cell<ThreadId>,
     _permit: WritePermit,
@@ -98,7 +98,7 @@ impl Turns {
         }
         let (start, wait) = (Instant::now(), options.writer_wait());
         let permit = self.lock.acquire(wait)?;
-        let above = Above::new();
+        let above = UpperTransaction::new();
         let thread = Cell::new(thread::current().id());
         *self.current() = Some(Current { above: Arc::clone(&above), holds_store: false });
         self.taken.store(true, Ordering::Release);

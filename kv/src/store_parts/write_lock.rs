@@ -1,5 +1,6 @@
-//! The right to write. One holder has it at a time; others wait with a limit. Some of those who wait can
-//! commit together with the holder (`group/`): the lock says who does, and in which order (`turns.rs`).
+//! The right to write. One holder has it at a time; others wait with a limit. Some of those who
+//! wait can commit together with the holder (`group/`): the lock says who does, and in which order
+//! (`turns.rs`).
 
 mod turns;
 
@@ -11,11 +12,11 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use self::turns::{Latest, Running};
-use super::above::Above;
 use super::awake::{AWAKE, stay_awake};
 use super::counts::Counts;
 use super::lock::lock;
 use super::process::Process;
+use super::upper_transaction::UpperTransaction;
 use crate::group::shared::Group;
 use crate::{KvDatabase, KvError, Result, TxOptions};
 
@@ -44,8 +45,8 @@ struct State {
     queue: VecDeque<Arc<Waiter>>,
     /// The group that the holder leads.
     running: Option<Running>,
-    /// The transactions of members that have not ended, with the threads that began them. All but one of
-    /// them must run again.
+    /// The transactions of members that have not ended, with the threads that began them. All but
+    /// one of them must run again.
     members: Vec<(ThreadId, Arc<Group>)>,
     /// No group begins before this time.
     no_groups_until: Option<Instant>,
@@ -60,7 +61,7 @@ struct State {
 #[derive(Debug)]
 struct Holder {
     /// For which transaction above the store the right is held, if for one.
-    above: Option<Arc<Above>>,
+    above: Option<Arc<UpperTransaction>>,
     asker: Asker,
     /// Whose thread it is. In a child that was forked from that process, it never ends.
     process: Process,
@@ -79,7 +80,7 @@ struct Asker {
 
 #[derive(Debug)]
 struct Waiter {
-    above: Option<Arc<Above>>,
+    above: Option<Arc<UpperTransaction>>,
     asker: Asker,
     /// Whether it can commit together with the holder.
     joins: bool,
@@ -107,15 +108,15 @@ pub(crate) enum Turn {
 }
 
 thread_local! {
-    /// Whether this thread has waited in vain for the right to write, or for a connection, since it began
-    /// its latest attempt.
+    /// Whether this thread has waited in vain for the right to write, or for a connection, since it
+    /// began its latest attempt.
     static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes that this thread has waited for the right to write, or for a connection to a server, until
 /// its time was over. [`Retry`](crate::Retry) does not run the attempt that needed it again: it has
-/// used up its time to wait, or, if this thread holds what it waits for itself, would wait for itself
-/// each time.
+/// used up its time to wait, or, if this thread holds what it waits for itself, would wait for
+/// itself each time.
 pub fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
@@ -165,9 +166,9 @@ impl WriteLock {
 
     /// Waits for at most `wait` until no other holder may write; a `wait` of zero tries once.
     ///
-    /// Fails at once if this thread would wait for itself: for a transaction that ends on this thread, or
-    /// for one [`Above`] the store that this thread runs; also if the right is held by a thread that only the
-    /// parent of this process has.
+    /// Fails at once if this thread would wait for itself: for a transaction that ends on this
+    /// thread, or for an [upper transaction](UpperTransaction) of the store that this thread runs;
+    /// also if the right is held by a thread that only the parent of this process has.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
         self.right(wait, false)
     }
@@ -184,13 +185,14 @@ impl WriteLock {
         }
     }
 
-    /// Does the same. One that `joins` gets a turn as a member of a group instead, if the holder makes one meanwhile.
+    /// Does the same. One that `joins` gets a turn as a member of a group instead, if the holder
+    /// makes one meanwhile.
     pub(crate) fn turn(self: &Arc<Self>, options: &TxOptions, joins: bool) -> Result<Turn> {
         self.wait(options.writer_wait(), joins, options.stays_here())
     }
 
     fn wait(self: &Arc<Self>, wait: Duration, joins: bool, stays: bool) -> Result<Turn> {
-        let above = Above::of_this_thread();
+        let above = UpperTransaction::of_this_thread();
         let asker = Asker { thread: thread::current().id(), stays };
         let since = Instant::now();
         let mut state = self.state();
@@ -279,8 +281,8 @@ impl WriteLock {
         self.state().idle_group().is_some()
     }
 
-    /// Fails if this thread would wait for a transaction [`Above`] the store that it runs itself.
-    /// Costs one atomic load if the right is free.
+    /// Fails if this thread would wait for an [upper transaction](UpperTransaction) of the store
+    /// that it runs itself. Costs one atomic load if the right is free.
     #[cfg(feature = "sqlite")]
     pub(crate) fn check_holder(&self) -> Result<()> {
         if self.taken.load(Ordering::Acquire) { self.state().check_holder() } else { Ok(()) }
@@ -306,8 +308,8 @@ impl State {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// Whether `thread` runs the transaction of the holder, or that of a member of its group, and another one
-    /// of it would wait for itself.
+    /// Whether `thread` runs the transaction of the holder, or that of a member of its group, and
+    /// another one of it would wait for itself.
     fn is_used_by(&self, thread: ThreadId) -> bool {
         let holds = |holder: &Holder| holder.asker.stays && holder.asker.thread == thread;
         self.holder.as_ref().is_some_and(holds)

@@ -1,9 +1,9 @@
 //! Going from token to token.
 
+use super::keywords::RESERVED;
 use super::lexer::Lexer;
 use super::limits::{MAX_DEPTH, MAX_LENGTH, Result};
 use super::token::{Token, TokenKind};
-use super::words::RESERVED;
 use crate::mistake::{Mistake, nearest};
 use crate::syntax::{Name, Span};
 

@@ -1,9 +1,9 @@
 //! Values.
 
 use super::cursor::Cursor;
+use super::keywords::RESERVED;
 use super::limits::Result;
 use super::token::TokenKind;
-use super::words::RESERVED;
 use crate::syntax::{Literal, LiteralKind, Range};
 
 impl Cursor<'_> {

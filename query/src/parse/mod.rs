@@ -2,18 +2,18 @@
 
 mod condition;
 mod cursor;
+mod keywords;
 mod lexer;
 mod limits;
 mod literal;
 mod objects;
 mod statement;
 mod token;
-mod words;
 
+pub(crate) use keywords::is_word_of_language;
+pub use keywords::{begins_statement, words};
 pub(crate) use lexer::is_plain_word;
 pub use limits::{MAX_DEPTH, MAX_LENGTH};
-pub(crate) use words::is_word_of_language;
-pub use words::{begins_statement, words};
 
 use crate::mistake::Mistake;
 use crate::syntax::{Literal, Objects, Span, Statement};

@@ -1,9 +1,9 @@
 //! Statements.
 
 use super::cursor::Cursor;
+use super::keywords::STATEMENTS;
 use super::limits::Result;
 use super::token::TokenKind;
-use super::words::STATEMENTS;
 use crate::syntax::{
     Assignment, Bounds, Change, Create, Delete, Explain, Find, IndexEntries, Limit, Migrate, Order,
     Query, Set, Statement, StatementKind, Using,

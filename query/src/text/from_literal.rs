@@ -10,7 +10,7 @@ use permazen::encoding::{
 };
 
 use super::Mismatch;
-use super::whole::{MOST_DIGITS, NotWhole, whole};
+use super::whole_number::{MOST_DIGITS, NotWhole, whole};
 use crate::parse::parse_literal;
 use crate::syntax::{Literal, LiteralKind};
 

@@ -14,7 +14,7 @@ mod literal;
 mod mismatch;
 mod quote;
 mod raw;
-mod whole;
+mod whole_number;
 
 pub use from_literal::{encoded, value_of};
 pub use hidden::{escaped, is_hidden};
@@ -24,5 +24,5 @@ pub use mismatch::Mismatch;
 pub(crate) use quote::hex;
 pub use quote::{quoted, quoted_name};
 pub use raw::{push_raw, raw, shown};
-pub use whole::whole_number;
-pub(crate) use whole::{MOST_DIGITS, whole};
+pub use whole_number::whole_number;
+pub(crate) use whole_number::{MOST_DIGITS, whole};

@@ -58,7 +58,7 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let all_right = failed.is_empty();
     let mut violations = Vec::new();
     for (id, (touched, found)) in failed {
-        tx.core.notes.add(id, touched);
+        tx.core.dirty_set.add(id, touched);
         violations.extend(found);
     }
     end?;
@@ -67,7 +67,7 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
 
 /// The error of hooks that change objects again and again.
 fn endless(tx: &Tx, rounds: usize) -> Error {
-    let noted = tx.core.notes.first();
+    let noted = tx.core.dirty_set.first();
     let object = noted.map(|id| format!(", and object {id} must be checked again"));
     Error::other(format!(
         "hooks that validate have changed objects in {rounds} rounds of checks{}: they must come to an end, for \
@@ -101,13 +101,13 @@ impl<'t> Check<'t> {
     /// Whether another round of checks would find nothing else.
     fn is_over(&self, failed: &Failed) -> Result<bool> {
         let is_changed =
-            !self.tx.core.notes.is_empty() || (self.hooks_changed && !failed.is_empty());
+            !self.tx.core.dirty_set.is_empty() || (self.hooks_changed && !failed.is_empty());
         Ok(!is_changed && !self.is_completed()?)
     }
 
     /// Checks all objects that are noted, and those that have failed.
     fn round(&mut self, failed: &mut Failed) -> Result<()> {
-        let notes = &self.tx.core.notes;
+        let notes = &self.tx.core.dirty_set;
         let mut queue = notes.take();
         self.partial.clear();
         self.hooks_changed = false;
@@ -195,25 +195,25 @@ impl<'t> Check<'t> {
     /// Lets a hook check an object.
     fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Option<Violation>> {
         let core = &self.tx.core;
-        let noted = core.notes.take();
+        let noted = core.dirty_set.take();
         match checker.check(self.tx, id) {
             Ok((Judgement::Right, changed)) => {
                 if !changed {
                     // What was done and undone needs no check. Objects for which the hook has called
                     // `revalidate` do.
-                    let mut asked = core.notes.take();
+                    let mut asked = core.dirty_set.take();
                     asked.retain(|_, touched| touched.whole);
-                    core.notes.put_back(asked);
+                    core.dirty_set.put_back(asked);
                 }
-                core.notes.put_back(noted);
+                core.dirty_set.put_back(noted);
                 self.hooks_changed |= changed;
                 self.changes += usize::from(changed);
                 Ok(None)
             }
             judged => {
                 // What the hook has done is undone.
-                core.notes.take();
-                core.notes.put_back(noted);
+                core.dirty_set.take();
+                core.dirty_set.put_back(noted);
                 judged.map(|(judged, _)| judged.violation(id))
             }
         }

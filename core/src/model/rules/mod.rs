@@ -1,7 +1,7 @@
 //! The rules of models: what must be unique, singletons, required values, own validation
 //! (docs/src/rules.md).
 //!
-//! The object layer notes which objects have changed (`object/notes.rs`). `check` checks the
+//! The object layer notes which objects have changed (`object/dirty_set.rs`). `check` checks the
 //! rules for them before the transaction commits, or at the end of each operation; `scan` checks
 //! them for all objects. `required` finds null where there must be values. `unique` has what a model
 //! says about uniqueness, with the exempt values (`excluded`) as bytes.

@@ -173,7 +173,7 @@ const TOGETHER: usize = 1000;
 fn run_hooks(tx: &Tx) -> Result<()> {
     for binding in tx.models()?.iter().filter(|it| !it.rules.checkers.is_empty()) {
         for (at, id) in tx.core.objects_of([binding.storage_id()])?.iter().enumerate() {
-            tx.core.notes.add(id?, Touched { whole: true, ..Touched::default() });
+            tx.core.dirty_set.add(id?, Touched { whole: true, ..Touched::default() });
             if !(at + 1).is_multiple_of(TOGETHER) {
                 continue;
             }

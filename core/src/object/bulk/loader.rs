@@ -13,7 +13,7 @@ use crate::layout;
 use crate::object::describe::{describe_entry, describe_stored};
 use crate::object::error::key_too_long;
 use crate::object::reference::{check_reference_type, target_of};
-use crate::object::whole::KeyList;
+use crate::object::whole_object::KeyList;
 use crate::object::{Error, ObjectData, Result};
 use crate::schema::Schema;
 

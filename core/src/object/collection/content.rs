@@ -15,7 +15,7 @@ use crate::object::notify::ChangeKind;
 use crate::object::reference::check_reference_type;
 use crate::object::store::{LiveScan, ScanSource, Undo, has_met};
 use crate::object::transaction::Transaction;
-use crate::object::whole::KeyList;
+use crate::object::whole_object::KeyList;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
 /// A field of an object. Views hold one.
@@ -148,7 +148,7 @@ impl<'t, 'db> Content<'t, 'db> {
             let (target, before) = (self.target()?, changes.get());
             let result = body(&target)?;
             if changes.get() != before {
-                self.tx.notes.field(self.id, target.field.storage_id, None);
+                self.tx.dirty_set.field(self.id, target.field.storage_id, None);
             }
             Ok(result)
         };
@@ -179,7 +179,7 @@ impl<'t, 'db> Content<'t, 'db> {
 
     /// Notes a pair that the field has got. The positions in a list do not matter.
     pub(crate) fn got(&self, target: &Target, pair: (&[u8], &[u8])) {
-        self.tx.notes.pairs(self.id, target.field.storage_id, std::iter::once(pair));
+        self.tx.dirty_set.pairs(self.id, target.field.storage_id, std::iter::once(pair));
     }
 
     /// Queues a change for listeners. Call only if `target.monitored`.

@@ -10,7 +10,7 @@ use super::list::ListView;
 use super::position::position_in;
 use crate::layout::{self, list_position};
 use crate::object::error::Result;
-use crate::object::whole::KeyList;
+use crate::object::whole_object::KeyList;
 use crate::schema::ResolvedField;
 
 /// The smallest number of elements in a chunk.

@@ -17,7 +17,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 use crate::object::error::{Error, Result};
 use crate::object::store::ScanOverlay;
-use crate::object::whole::ObjectData;
+use crate::object::whole_object::ObjectData;
 
 /// What a view of an index shows besides the entries of the index itself, and which of these it
 /// leaves out.

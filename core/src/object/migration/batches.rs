@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::id::ObjId;
 use crate::layout::SchemaIndex;
-use crate::object::whole::Moves;
+use crate::object::whole_object::Moves;
 use crate::object::{Error, Transaction};
 
 /// How many objects a batch has, unless the caller says otherwise.

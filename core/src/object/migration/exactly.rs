@@ -8,7 +8,7 @@ use super::field_conversion::{
 use super::would_lose::{LostValue, WouldLose};
 use crate::id::ObjId;
 use crate::layout::SchemaIndex;
-use crate::object::whole::{LateEntries, ObjectBuilder, ObjectData};
+use crate::object::whole_object::{LateEntries, ObjectBuilder, ObjectData};
 use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId};
 

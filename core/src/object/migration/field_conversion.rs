@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::encoding::{Conversion, Encoding, TypedEncoding, Value};
 use crate::layout;
-use crate::object::whole::{Narrowing, ObjectData};
+use crate::object::whole_object::{Narrowing, ObjectData};
 use crate::object::{Error, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple};
 

@@ -14,7 +14,7 @@ use super::batches::{
 use super::exactly::Losses;
 use super::would_lose::WouldLose;
 use crate::id::{ObjId, StorageId};
-use crate::object::whole::Moves;
+use crate::object::whole_object::Moves;
 use crate::object::{Database, Error, Result, Transaction, TransactionConfig};
 use crate::schema::{SchemaId, SchemaRemoval};
 

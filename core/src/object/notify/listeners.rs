@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::change::FieldChange;
 use crate::id::{ObjId, StorageId};
 use crate::object::reference::{IdFilter, PathStep};
-use crate::object::whole::ObjectData;
+use crate::object::whole_object::ObjectData;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ItemKind, ResolvedType, SchemaBundle, SchemaId};
 

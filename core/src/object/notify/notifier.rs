@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::change::FieldChange;
 use super::listeners::ListenerSet;
 use crate::id::{ObjId, StorageId};
-use crate::object::calls::{Call, Calls};
+use crate::object::hook_calls::{Call, HookCalls};
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
 
@@ -22,7 +22,7 @@ pub(in crate::object) struct Notifier {
     /// replaced by others.
     hooks: Listeners,
     /// The calls of hooks that are running.
-    calls: Calls,
+    calls: HookCalls,
     /// Whether the listeners were installed as a set, so that none can be added or removed.
     installed: Cell<bool>,
     /// The changes of the current operation.
@@ -128,7 +128,7 @@ impl Notifier {
     }
 
     /// The calls of hooks that are running.
-    pub(in crate::object) fn calls(&self) -> &Calls {
+    pub(in crate::object) fn calls(&self) -> &HookCalls {
         &self.calls
     }
 

@@ -10,7 +10,7 @@ use super::remove::AtOnce;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::object::notify::Happened;
-use crate::object::whole::ObjectData;
+use crate::object::whole_object::ObjectData;
 use crate::object::{Error, RefusedDeletion, Result, Transaction};
 use crate::schema::DeleteAction;
 

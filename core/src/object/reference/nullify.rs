@@ -92,7 +92,7 @@ impl Transaction<'_> {
             entry.clear();
             append_index_key(&field.key, NULL, holder, &[], &mut entry);
             self.store.put_entry(&entry)?;
-            self.notes.field(holder, field.storage_id, Some(NULL));
+            self.dirty_set.field(holder, field.storage_id, Some(NULL));
         }
         Ok(done)
     }

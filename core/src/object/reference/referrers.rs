@@ -10,7 +10,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::index_prefix;
 use crate::object::error::Result;
 use crate::object::transaction::Transaction;
-use crate::object::whole::ObjectData;
+use crate::object::whole_object::ObjectData;
 
 /// So many referrers are changed or deleted at most before their index entries are removed, so that little
 /// memory is needed for them.

@@ -9,7 +9,7 @@ use super::cascade::Cascade;
 use super::incoming::Incoming;
 use crate::id::ObjId;
 use crate::layout;
-use crate::object::whole::ObjectData;
+use crate::object::whole_object::ObjectData;
 use crate::object::{Result, Transaction};
 use crate::schema::{DeleteAction, ResolvedType};
 

@@ -11,8 +11,8 @@ use crate::schema::{ResolvedField, ResolvedType};
 pub enum NetChange {
     /// An object.
     Object(NetObject),
-    /// A pair that is neither content of an object nor an index entry: a recorded schema, the user's
-    /// own meta-data, or damage.
+    /// A pair that is neither content of an object nor an index entry: a recorded schema, the
+    /// user's own meta-data, or damage.
     Pair(NetPair),
 }
 
@@ -113,9 +113,9 @@ pub enum NetContent {
     },
     /// A map.
     Map {
-        /// The entries that are gone, new, or have another value, in the order of their keys. If the
-        /// map has other keys than before because the object was moved, those that are gone come
-        /// first.
+        /// The entries that are gone, new, or have another value, in the order of their keys. If
+        /// the map has other keys than before because the object was moved, those that are gone
+        /// come first.
         entries: Vec<NetMapEntry>,
     },
 }

@@ -139,8 +139,8 @@ impl Transaction<'_> {
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
             .and_then(|new| dest.receive(id, &new, remapped, options));
-        // If the copy failed, the source is not copied, so its new ID leaves the map. After an error
-        // of a listener the copy exists and keeps its ID.
+        // If the copy failed, the source is not copied, so its new ID leaves the map. After an
+        // error of a listener the copy exists and keeps its ID.
         if fresh
             && result.is_err()
             && !matches!(dest.exists(id), Ok(true))

@@ -11,7 +11,7 @@ use crate::KvError;
 /// A transaction that, through another transaction, holds the right to write to the store below it.
 /// Its user does not know of that other transaction. It can move from thread to thread.
 #[derive(Debug)]
-pub(crate) struct Above {
+pub(crate) struct UpperTransaction {
     /// The thread that has used it last.
     thread: Mutex<ThreadId>,
     /// Whether that thread was refused another transaction on the store.
@@ -20,18 +20,18 @@ pub(crate) struct Above {
 
 thread_local! {
     /// For which transaction this thread is taking the right to write.
-    static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
+    static ABOVE: RefCell<Option<Arc<UpperTransaction>>> = const { RefCell::new(None) };
 }
 
-impl Above {
+impl UpperTransaction {
     /// A new one for this thread. If this thread is taking the right to write for another one, that
     /// one.
     pub(crate) fn new() -> Arc<Self> {
         let new = || {
             let thread = Mutex::new(thread::current().id());
-            Arc::new(Above { thread, refused: AtomicBool::new(false) })
+            Arc::new(UpperTransaction { thread, refused: AtomicBool::new(false) })
         };
-        Above::of_this_thread().unwrap_or_else(new)
+        UpperTransaction::of_this_thread().unwrap_or_else(new)
     }
 
     /// The transaction for which this thread is taking the right to write.

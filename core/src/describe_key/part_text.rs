@@ -68,8 +68,8 @@ fn of_value(value: &Value, encoding: &dyn Encoding, schemas: &SchemaBundle) -> S
     }
 }
 
-/// The text of a value: a string as it is, with escapes for what is no character; everything else in
-/// the form of its encoding.
+/// The text of a value: a string as it is, with escapes for what is no character; everything else
+/// in the form of its encoding.
 pub(super) fn text(value: &Value, encoding: &dyn Encoding) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,5 @@
-//! Calls of hooks: which call led to which, and how many there may be (docs/src/hooks.md#recursion).
+//! Calls of hooks: which call led to which, and how many there may be
+//! (docs/src/hooks.md#recursion).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -42,7 +43,8 @@ impl Drop for Call {
     }
 }
 
-/// Hooks call each other again and again. One of them was not called, and what led to it was undone.
+/// Hooks call each other again and again. One of them was not called, and what led to it was
+/// undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookLimit {
@@ -68,13 +70,13 @@ pub enum HookLimit {
 
 /// The calls of hooks that are running in a transaction.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(super) struct HookCalls {
     current: RefCell<Option<Arc<Call>>>,
     nested: Cell<u32>,
     following: Cell<u32>,
 }
 
-impl Calls {
+impl HookCalls {
     /// The call that is running, which does what happens at this moment.
     pub(super) fn current(&self) -> Option<Arc<Call>> {
         self.current.borrow().clone()
@@ -105,7 +107,7 @@ impl Calls {
 
 /// Ends a cause when dropped.
 pub(super) struct Caused<'c> {
-    calls: &'c Calls,
+    calls: &'c HookCalls,
     before: Option<Arc<Call>>,
 }
 

@@ -161,13 +161,13 @@ impl Transaction<'_> {
 
     /// Notes which fields differ between two contents of an object. Both must have the same type.
     fn note_differences(&self, id: ObjId, old: &ObjectData, new: &ObjectData) {
-        if !self.notes.watches(id) {
+        if !self.dirty_set.watches(id) {
             return;
         }
         for field in &new.object_type().fields {
             if !old.pairs(field).eq(new.pairs(field)) {
-                self.notes.field(id, field.storage_id, new.simple_or_default(field));
-                self.notes.pairs(id, field.storage_id, new.pairs(field));
+                self.dirty_set.field(id, field.storage_id, new.simple_or_default(field));
+                self.dirty_set.pairs(id, field.storage_id, new.pairs(field));
             }
         }
     }

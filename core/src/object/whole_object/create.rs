@@ -84,8 +84,8 @@ impl Transaction<'_> {
     /// been created with default values and then all other values had been set. Listeners to
     /// creation see default values, and what they write is replaced.
     ///
-    /// Cost: one get for a given ID, one get for each reference that may not dangle, and one put for
-    /// each stored pair, including index entries.
+    /// Cost: one get for a given ID, one get for each reference that may not dangle, and one put
+    /// for each stored pair, including index entries.
     ///
     /// # Errors
     /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the ID is of another type or not [in
@@ -181,7 +181,8 @@ impl Transaction<'_> {
         Ok(self.put_new_keeping(NewId::Absent(id), data, changes, None)?.map(drop))
     }
 
-    /// The same; but of the content, only these fields replace what listeners wrote, if any are named.
+    /// The same; but of the content, only these fields replace what listeners wrote, if any are
+    /// named.
     fn put_new_keeping(
         &self,
         id: NewId,
@@ -273,7 +274,7 @@ impl Transaction<'_> {
     pub(super) fn note_new(&self, id: ObjId, data: &ObjectData) {
         let object_type = Some(Arc::clone(data.object_type()));
         self.remember(id, ObjectInfo { schema: data.object_type().schema, object_type });
-        self.notes.created(id, data);
+        self.dirty_set.created(id, data);
         self.note_happened(id, Happened::Created);
     }
 

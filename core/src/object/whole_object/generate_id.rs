@@ -38,7 +38,8 @@ impl Transaction<'_> {
         self.free_id(storage_id, type_name)
     }
 
-    /// An ID that no object has, for an object of this type. Cost: one get for each ID that is tried.
+    /// An ID that no object has, for an object of this type. Cost: one get for each ID that is
+    /// tried.
     pub(in crate::object) fn free_id(
         &self,
         storage_id: StorageId,
@@ -54,8 +55,8 @@ impl Transaction<'_> {
         Err(Error::NoFreeId { type_name: type_name.to_owned(), attempts: ATTEMPTS })
     }
 
-    /// Puts the own pair of a new object, and returns its ID. If an object already has an ID that was drawn,
-    /// another one is drawn. Cost: one put for each ID that is tried.
+    /// Puts the own pair of a new object, and returns its ID. If an object already has an ID that
+    /// was drawn, another one is drawn. Cost: one put for each ID that is tried.
     pub(in crate::object) fn put_own_pair(
         &self,
         id: NewId,

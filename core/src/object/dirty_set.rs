@@ -9,7 +9,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::whole::ObjectData;
+use super::whole_object::ObjectData;
 use crate::id::{ObjId, StorageId};
 
 /// Which changes are noted, by the storage ID of the type.
@@ -136,7 +136,7 @@ pub(crate) type TouchedObjects = BTreeMap<ObjId, Touched>;
 
 /// What a transaction notes.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct DirtySet {
     watched: RefCell<Option<Arc<WatchedFields>>>,
     /// Whether nothing is noted by itself.
     paused: Cell<bool>,
@@ -149,7 +149,7 @@ pub(crate) struct Notes {
     objects: RefCell<TouchedObjects>,
 }
 
-impl Notes {
+impl DirtySet {
     /// From now on, notes these changes.
     pub(crate) fn watch(&self, watched: &Arc<WatchedFields>) {
         let watched = (!watched.0.is_empty()).then(|| Arc::clone(watched));
@@ -318,7 +318,7 @@ impl Notes {
 }
 
 /// A check, or an operation that ends with one.
-pub(super) struct Checking<'n>(&'n Notes);
+pub(super) struct Checking<'n>(&'n DirtySet);
 
 impl Drop for Checking<'_> {
     fn drop(&mut self) {

@@ -5,9 +5,9 @@ use crate::id::ObjId;
 use crate::layout::SchemaIndex;
 use crate::object::{Result, Transaction};
 
-/// Moves objects to another schema, and writes the index entries of many of them
-/// together, in the order of their keys. The entries of one object are all over the store. In order,
-/// those of many objects are next to each other, which stores take faster.
+/// Moves objects to another schema, and writes the index entries of many of them together, in the
+/// order of their keys. The entries of one object are all over the store. In order, those of many
+/// objects are next to each other, which stores take faster.
 ///
 /// Until [`Moves::finish`] has succeeded, index entries of moved objects may be missing, and there
 /// may be some too many. Own conversions do not see this: they only read objects by ID, and create
@@ -32,7 +32,8 @@ impl<'t, 'db> Moves<'t, 'db> {
         self.each(|tx, late| tx.migrate_from(id, from, late))
     }
 
-    /// Moves an object with `one`, which gets where to add the index entries that are to be written.
+    /// Moves an object with `one`, which gets where to add the index entries that are to be
+    /// written.
     pub(in crate::object) fn each<R>(
         &mut self,
         one: impl FnOnce(&Transaction<'_>, Option<&mut LateEntries>) -> Result<R>,

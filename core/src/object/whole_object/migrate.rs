@@ -91,8 +91,8 @@ impl Transaction<'_> {
         self.migrate_loaded(id, old, schema, given, None).map(drop)
     }
 
-    /// Moves an object whose content was just loaded to another schema, with the content `new`. Calls
-    /// the listeners. Returns how many bytes the old content has.
+    /// Moves an object whose content was just loaded to another schema, with the content `new`.
+    /// Calls the listeners. Returns how many bytes the old content has.
     pub(in crate::object) fn migrate_with(
         &self,
         id: ObjId,
@@ -182,12 +182,12 @@ impl Transaction<'_> {
         // An object that moves to be read was not changed by anybody, so it is not checked.
         match given {
             Given::Nothing => {}
-            Given::Later => self.notes.moved(id, &old, new),
+            Given::Later => self.dirty_set.moved(id, &old, new),
             Given::Field(field, value) => {
-                self.notes.moved(id, &old, new);
-                self.notes.field(id, field, Some(value));
+                self.dirty_set.moved(id, &old, new);
+                self.dirty_set.field(id, field, Some(value));
             }
-            Given::All(..) => self.notes.created(id, new),
+            Given::All(..) => self.dirty_set.created(id, new),
         }
         let (from, to) = (layout::object_info(old_index), layout::object_info(schema.index));
         self.store.put(id.as_bytes(), &to, Undo::Old(&from))?;
@@ -316,7 +316,8 @@ impl Transaction<'_> {
     }
 
     /// What [`Transaction::converted`] and [`Transaction::before`] give. Refuses a move if own
-    /// conversions, or listeners to the objects that these create, move or change the object itself.
+    /// conversions, or listeners to the objects that these create, move or change the object
+    /// itself.
     fn converted_alone(
         &self,
         id: ObjId,

@@ -9,10 +9,10 @@ use std::any::Any;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::calls::{Hook, Running};
-use super::notes::WatchedFields;
+use super::dirty_set::WatchedFields;
+use super::hook_calls::{Hook, Running};
 use super::notify::{CreateListener, DeleteListener, FieldChange, FieldListener};
-use super::whole::Converter;
+use super::whole_object::Converter;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 use crate::schema::SchemaBundle;
@@ -52,7 +52,7 @@ impl Event<'_> {
 pub(crate) type ConverterOf<'db> = fn(&Transaction<'db>) -> Option<Arc<dyn Converter>>;
 
 /// What the layer above has attached to a transaction.
-pub(super) struct Above<'db> {
+pub(super) struct TypedHooks<'db> {
     /// What it shares with other transactions.
     shared: Arc<dyn Any + Send + Sync>,
     /// What belongs to this transaction alone, once there is something.
@@ -63,11 +63,11 @@ pub(super) struct Above<'db> {
     converter: ConverterOf<'db>,
 }
 
-pub(super) type AboveCell<'db> = OnceCell<Above<'db>>;
+pub(super) type TypedHooksCell<'db> = OnceCell<TypedHooks<'db>>;
 
 impl<'db> Transaction<'db> {
-    /// Attaches the layer above, with what it shares with other transactions. Has no effect if it is
-    /// attached already.
+    /// Attaches the layer above, with what it shares with other transactions. Has no effect if it
+    /// is attached already.
     pub(crate) fn attach(
         &self,
         shared: Arc<dyn Any + Send + Sync>,
@@ -77,18 +77,18 @@ impl<'db> Transaction<'db> {
         converter: ConverterOf<'db>,
     ) {
         let own = OnceCell::new();
-        self.above.get_or_init(|| Above { shared, own, call, check, watch, converter });
+        self.typed_hooks.get_or_init(|| TypedHooks { shared, own, call, check, watch, converter });
     }
 
     /// The converter of the layer above.
     pub(super) fn converter_above(&self) -> Option<Arc<dyn Converter>> {
-        self.above.get().and_then(|above| (above.converter)(self))
+        self.typed_hooks.get().and_then(|hooks| (hooks.converter)(self))
     }
 
     /// What must be noted for the rules of the layer above, with these recorded schemas.
     pub(super) fn watched_with(&self, bundle: &SchemaBundle) -> Result<WatchedFields> {
-        match self.above.get() {
-            Some(above) => (above.watch)(self, bundle),
+        match self.typed_hooks.get() {
+            Some(hooks) => (hooks.watch)(self, bundle),
             None => Ok(WatchedFields::default()),
         }
     }
@@ -97,32 +97,34 @@ impl<'db> Transaction<'db> {
     /// was.
     pub(crate) fn check_rules(&self) -> Result<()> {
         // What the check itself changes is checked with it, not at the end of each operation.
-        let _checking = self.notes.begin_check();
-        match self.above.get() {
-            Some(above) if !self.notes.is_empty() => (above.check)(self),
+        let _checking = self.dirty_set.begin_check();
+        match self.typed_hooks.get() {
+            Some(hooks) if !self.dirty_set.is_empty() => (hooks.check)(self),
             _ => Ok(()),
         }
     }
 
-    /// What is attached and shared with other transactions; `None` if there is nothing of this type.
+    /// What is attached and shared with other transactions; `None` if there is nothing of this
+    /// type.
     pub(crate) fn attached<S: Any + Send + Sync>(&self) -> Option<&S> {
-        self.above.get()?.shared.downcast_ref()
+        self.typed_hooks.get()?.shared.downcast_ref()
     }
 
     /// Does the same as [`attached`](Transaction::attached), and shares it.
     pub(crate) fn share_attached<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
-        Arc::clone(&self.above.get()?.shared).downcast().ok()
+        Arc::clone(&self.typed_hooks.get()?.shared).downcast().ok()
     }
 
-    /// What the layer above keeps with this transaction alone; the default before it has changed it. `None` if
-    /// nothing is attached.
+    /// What the layer above keeps with this transaction alone; the default before it has changed
+    /// it. `None` if nothing is attached.
     pub(crate) fn kept<S: Any + Send + Default>(&self) -> Option<&S> {
-        self.above.get()?.own.get_or_init(|| Box::<S>::default()).downcast_ref()
+        self.typed_hooks.get()?.own.get_or_init(|| Box::<S>::default()).downcast_ref()
     }
 
-    /// Does the same as [`kept`](Transaction::kept), but is `None` too if that was not called before.
+    /// Does the same as [`kept`](Transaction::kept), but is `None` too if that was not called
+    /// before.
     pub(crate) fn kept_so_far<S: Any + Send>(&self) -> Option<&S> {
-        self.above.get()?.own.get()?.downcast_ref()
+        self.typed_hooks.get()?.own.get()?.downcast_ref()
     }
 
     /// Begins the call of a hook for an object. It ends when the returned guard is dropped.
@@ -132,8 +134,8 @@ impl<'db> Transaction<'db> {
 
     /// Calls a hook of the layer above.
     fn call_hook(&self, hook: &Hook, event: &Event<'_>) -> Result<()> {
-        match self.above.get() {
-            Some(above) => (above.call)(self, hook, event),
+        match self.typed_hooks.get() {
+            Some(hooks) => (hooks.call)(self, hook, event),
             None => {
                 Err(Error::invalid_argument("a hook was called in a transaction without models"))
             }

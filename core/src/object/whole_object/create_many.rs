@@ -1,5 +1,5 @@
-//! Creating many objects in one operation: their pairs are written in the order of their keys, which
-//! stores do fastest.
+//! Creating many objects in one operation: their pairs are written in the order of their keys,
+//! which stores do fastest.
 
 use std::borrow::Cow;
 
@@ -35,9 +35,9 @@ impl Transaction<'_> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`create_with`](Transaction::create_with), of the first object that has one. Nothing
-    /// is created then, not even after the error of a listener. [`Error::DeletedObject`] if a hook for
-    /// one of them deletes another one.
+    /// The errors of [`create_with`](Transaction::create_with), of the first object that has one.
+    /// Nothing is created then, not even after the error of a listener. [`Error::DeletedObject`] if
+    /// a hook for one of them deletes another one.
     pub fn create_many(&self, objects: &[ObjectData]) -> Result<Vec<ObjId>> {
         self.check_open()?;
         let is_watched = |object: &ObjectData| {
@@ -81,8 +81,8 @@ impl Transaction<'_> {
         Ok(ids)
     }
 
-    /// Puts objects, as this database records them, with IDs that were drawn for them. Those whose IDs
-    /// are taken get others.
+    /// Puts objects, as this database records them, with IDs that were drawn for them. Those whose
+    /// IDs are taken get others.
     fn put_batch(
         &self,
         objects: &[Cow<'_, ObjectData>],

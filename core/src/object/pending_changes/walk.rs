@@ -93,8 +93,8 @@ impl<'a> NetChanges<'a> {
         NetChanges { of: Both { former, ..self.of }, ..self }
     }
 
-    /// If `stop` becomes true, there are no more changes: this ends after the object or pair that is
-    /// being looked at, also while nothing is found that differs. Who sets `stop` looks at it to
+    /// If `stop` becomes true, there are no more changes: this ends after the object or pair that
+    /// is being looked at, also while nothing is found that differs. Who sets `stop` looks at it to
     /// tell this from the end of the changes.
     #[must_use]
     pub fn stop_when(self, stop: &'a AtomicBool) -> Self {

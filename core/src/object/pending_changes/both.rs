@@ -58,8 +58,8 @@ impl Both<'_> {
         Ok(self.before.get(key)?.map(|value| value.into_owned()))
     }
 
-    /// The first key of `span` that the writes touch; `None` also if the search is stopped. A removed
-    /// range touches the pairs in it.
+    /// The first key of `span` that the writes touch; `None` also if the search is stopped. A
+    /// removed range touches the pairs in it.
     pub(super) fn first_touched(&self, span: KeySpan<'_>) -> Result<Option<Vec<u8>>> {
         let written = self.first_written(span);
         let before = KeySpan::new(span.min, written.map(|key| &key[..]).or(span.max));
@@ -153,7 +153,8 @@ mod tests {
         pub(super) static LOOKS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// How many written keys are looked at for this number of changed objects, and for each of them.
+    /// How many written keys are looked at for this number of changed objects, and for each of
+    /// them.
     fn looks(objects: u32) -> (u64, u64) {
         let year = Field::new("year", Simple::of(ids::INT));
         let visits = Field::new("visits", crate::schema::FieldKind::Counter);
