@@ -86,7 +86,7 @@ impl World {
 }
 
 fn create(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     id: Option<ObjId>,
     object_type: &Arc<ResolvedType>,
     person: &Person,
@@ -114,7 +114,7 @@ fn create(
     tx.create_with(id, &object.finish()).unwrap().unwrap()
 }
 
-fn load(tx: &Transaction<'_>, id: ObjId) -> Person {
+fn load(tx: &Transaction, id: ObjId) -> Person {
     let mut person = Person::default();
     tx.visit(id, Migrate::Yes, |_, pair| {
         if let Some((field, _, value)) = pair {
@@ -139,7 +139,7 @@ fn load(tx: &Transaction<'_>, id: ObjId) -> Person {
 fn writing_case<'w>(
     world: &'w World,
     name: &'static str,
-    ours: impl Fn(&Transaction<'_>) + 'w,
+    ours: impl Fn(&Transaction) + 'w,
     by_hand: impl Fn(&mut RwTxn<'_>) + 'w,
 ) -> Case<'w> {
     Case::new(
@@ -164,7 +164,7 @@ fn reading_case<'w>(
     world: &'w World,
     name: &'static str,
     items: usize,
-    ours: impl Fn(&Transaction<'_>) + 'w,
+    ours: impl Fn(&Transaction) + 'w,
     by_hand: impl Fn(&RoTxn<'_>) + 'w,
 ) -> Case<'w> {
     let config = world.config.clone().read_only();
@@ -195,7 +195,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     let index = StorageId::new(11).unwrap();
     let (low, high) = by_hand::ages(world.ids.len());
     let in_range = world.db.begin(&world.config.clone().read_only()).unwrap();
-    let count_ids = move |tx: &Transaction<'_>| -> usize {
+    let count_ids = move |tx: &Transaction| -> usize {
         let view = tx
             .index(index)
             .unwrap()

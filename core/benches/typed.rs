@@ -90,7 +90,7 @@ fn writing<'w>(
     name: &'static str,
     ours: impl Fn(&Tx) + 'w,
     by_hand: impl Fn(&mut RwTxn<'_>) + 'w,
-    dynamic: impl Fn(&Transaction<'_>) + 'w,
+    dynamic: impl Fn(&Transaction) + 'w,
 ) -> Case<'w> {
     let ours = move || {
         let tx = world.db.begin().unwrap();
@@ -120,7 +120,7 @@ fn reading<'w>(
     items: usize,
     ours: impl Fn(&Tx) + 'w,
     by_hand: impl Fn(&RoTxn<'_>) + 'w,
-    dynamic: impl Fn(&Transaction<'_>) + 'w,
+    dynamic: impl Fn(&Transaction) + 'w,
 ) -> Case<'w> {
     let ours = move || {
         let tx = world.db.begin_read().unwrap();
@@ -141,7 +141,7 @@ fn reading<'w>(
 }
 
 /// Creates a person by the names of its fields.
-fn create_dynamic(tx: &Transaction<'_>, person: by_hand::Person) -> ObjId {
+fn create_dynamic(tx: &Transaction, person: by_hand::Person) -> ObjId {
     let by_hand::Person { age, email, name, score, visits } = person;
     let schema = tx.schema();
     let mut object = ObjectBuilder::new(Arc::clone(schema.object_type("Person").unwrap()));
@@ -176,7 +176,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
         }
         hits
     };
-    let count_dynamic = move |tx: &Transaction<'_>, visit: fn(&Transaction<'_>, ObjId)| {
+    let count_dynamic = move |tx: &Transaction, visit: fn(&Transaction, ObjId)| {
         let (low, high) = (i32::to_value(&low), i32::to_value(&high));
         let index = tx.index_by_name("Person", "age").unwrap();
         let index = index.with_bounds(0, Bound::Included(&low), Bound::Excluded(&high)).unwrap();
@@ -294,7 +294,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                 assert_eq!(world.by_hand.visit_by_age(txn, (low, high), read), hits);
             },
             move |tx| {
-                let read = |tx: &Transaction<'_>, id| {
+                let read = |tx: &Transaction, id| {
                     black_box(tx.get(id, "age", Migrate::No).unwrap());
                 };
                 assert_eq!(count_dynamic(tx, read), hits);

@@ -35,12 +35,12 @@ static DATABASE: LazyLock<(Database, TransactionConfig)> = LazyLock::new(|| {
 });
 
 /// A transaction to be rolled back.
-fn begin() -> Transaction<'static> {
+fn begin() -> Transaction {
     let (database, config) = &*DATABASE;
     database.begin(config).expect("memory")
 }
 
-fn write(tx: &Transaction<'_>, writer: &ObjectXmlWriter) -> Vec<u8> {
+fn write(tx: &Transaction, writer: &ObjectXmlWriter) -> Vec<u8> {
     let mut out = Vec::new();
     writer.write(tx, &mut out).expect("what was read can be written");
     out

@@ -142,7 +142,7 @@ impl Rows for Looks {
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-fn pairs(tx: &Transaction<'_>) -> Pairs {
+fn pairs(tx: &Transaction) -> Pairs {
     tx.read_pairs(|kv| {
         let scan = kv.scan(KeySpan::FULL, Direction::Forward)?;
         scan.map(|pair| pair.map(|(key, value)| (key.into(), value.into())).map_err(Into::into)).collect()
@@ -151,7 +151,7 @@ fn pairs(tx: &Transaction<'_>) -> Pairs {
 }
 
 /// Changes something, or nothing if it fails. Returns whether it has.
-fn change(tx: &Transaction<'_>, checked: &Checked, ids: &mut NewIds) -> bool {
+fn change(tx: &Transaction, checked: &Checked, ids: &mut NewIds) -> bool {
     let before = pairs(tx);
     preview(tx, checked, &Limits::default()).expect("a preview changes nothing");
     assert_eq!(pairs(tx), before);
@@ -165,7 +165,7 @@ fn change(tx: &Transaction<'_>, checked: &Checked, ids: &mut NewIds) -> bool {
     }
 }
 
-fn perform(tx: &Transaction<'_>, statement: &Statement, ids: &mut NewIds) -> bool {
+fn perform(tx: &Transaction, statement: &Statement, ids: &mut NewIds) -> bool {
     let Ok(checked) = check(statement, &Catalog::of(tx), &Parameters::new()) else { return false };
     let planned = plan(tx, &checked).map(|plan| (plan.to_string(), plan.json()));
     if let Ok((lines, json)) = planned {
@@ -178,7 +178,7 @@ fn perform(tx: &Transaction<'_>, statement: &Statement, ids: &mut NewIds) -> boo
     false
 }
 
-fn check_all(tx: &Transaction<'_>) {
+fn check_all(tx: &Transaction) {
     let mut options = permazen_jsck::Options::default();
     options.threads = NonZeroUsize::MIN;
     let mut found = Vec::new();

@@ -33,7 +33,7 @@ impl Command for Check {
         Place::Alone { edits: self.args.changes() }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         if self.args.changes() && !session.options.dry_run && !session.options.write {
             return Err(Failure::new("this changes the database, which needs --write"));

@@ -12,7 +12,7 @@ pub(crate) trait Command: Debug {
     fn place(&self) -> Place;
 
     /// Runs it on an open database.
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure>;
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure>;
 
     /// Runs it on a database that the program does not have open; `None` if it needs an open one.
     /// Only a command that the command line names can run so.

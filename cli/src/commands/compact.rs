@@ -27,7 +27,7 @@ impl Command for Compact {
         Place::Alone { edits: true }
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_ALONE))
     }
 

@@ -14,13 +14,13 @@ use crate::script::Ids;
 use crate::session::Session;
 
 /// What a command works with.
-pub(crate) struct Context<'c, 't> {
+pub(crate) struct Context<'c> {
     /// The database and the options.
     pub(crate) session: &'c Session,
     /// Where the answer goes.
     pub(crate) out: &'c mut Output,
     /// The transaction of the script or prompt. `None` for commands whose place is alone.
-    pub(crate) transaction: Option<&'c Transaction<'t>>,
+    pub(crate) transaction: Option<&'c Transaction>,
     /// The IDs of new objects.
     pub(crate) ids: &'c mut Ids,
     /// How the prompt asks a question.
@@ -43,11 +43,11 @@ pub(crate) struct Unopened<'u> {
     pub(crate) out: &'u mut Output,
 }
 
-impl Context<'_, '_> {
+impl Context<'_> {
     /// Runs `action` in the transaction of the script or prompt, or in one of its own, which reads.
     pub(crate) fn read<T>(
         &mut self,
-        action: impl FnOnce(&Transaction<'_>, &mut Output) -> Result<T, Failure>,
+        action: impl FnOnce(&Transaction, &mut Output) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.transaction {
             Some(transaction) => action(transaction, self.out),
@@ -62,7 +62,7 @@ impl Context<'_, '_> {
     /// Also if changes are not allowed.
     pub(crate) fn write<T>(
         &mut self,
-        mut action: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
+        mut action: impl FnMut(&Transaction) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.transaction {
             Some(transaction) => transaction.atomic(|transaction| action(transaction)),

@@ -38,7 +38,7 @@ impl Command for Copy {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         secrets::refuse(&self.target)?;
         not_tried(session, "copy")?;
@@ -180,7 +180,7 @@ impl Command for Backup {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         not_tried(session, "backup")?;
         file::refuse_own(&self.target, &self.target, session)?;

@@ -56,7 +56,7 @@ impl Command for Demo {
         Place::Inside { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let mut count = 0;
         for part in documents(context.session.store().capabilities()) {
             count += context.write(|transaction| {

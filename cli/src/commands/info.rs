@@ -52,7 +52,7 @@ impl Command for Info {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let store = session.store();
         let mut lines: Vec<Line> = vec![("Database", "kind", store.kind().to_string().into())];

@@ -17,7 +17,7 @@ impl Command for Begin {
         Place::AtPrompt(PromptTask::Begin)
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_AT_THE_PROMPT))
     }
 }
@@ -31,7 +31,7 @@ impl Command for Diff {
         Place::AtPrompt(PromptTask::Diff)
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_AT_THE_PROMPT))
     }
 }
@@ -49,7 +49,7 @@ impl Command for Commit {
         Place::AtPrompt(PromptTask::Commit { yes: self.yes })
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_AT_THE_PROMPT))
     }
 }
@@ -63,7 +63,7 @@ impl Command for Rollback {
         Place::AtPrompt(PromptTask::Rollback)
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_AT_THE_PROMPT))
     }
 }
@@ -77,7 +77,7 @@ impl Command for Replay {
         Place::AtPrompt(PromptTask::Replay)
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Err(Failure::new(ONLY_AT_THE_PROMPT))
     }
 }

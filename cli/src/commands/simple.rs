@@ -23,7 +23,7 @@ impl Command for ChooseFormat {
         Place::Anywhere
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         context.out.choose(self.format);
         Ok(Answer::Yes)
     }
@@ -42,7 +42,7 @@ impl Command for Echo {
         Place::Anywhere
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let text = self.words.join(" ");
         context.out.done(&text, &json!({ "type": "echo", "text": text }))?;
         Ok(Answer::Yes)
@@ -58,7 +58,7 @@ impl Command for Date {
         Place::Anywhere
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let now = Instant::now().to_text();
         context.out.done(&now, &json!({ "type": "date", "date": now }))?;
         Ok(Answer::Yes)
@@ -83,7 +83,7 @@ impl Command for Sleep {
         Place::Anywhere
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         context.out.flush();
         let begun = time::Instant::now();
         while let Some(left) = self.seconds.checked_sub(begun.elapsed()) {
@@ -107,7 +107,7 @@ impl Command for Leave {
         Place::Anywhere
     }
 
-    fn run(&self, _: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, _: &mut Context<'_>) -> Result<Answer, Failure> {
         Ok(self.answer())
     }
 

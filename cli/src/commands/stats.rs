@@ -33,7 +33,7 @@ impl Command for Stats {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         let sizes = read_pairs(session, |kv| {
             let usable = read_usable_schemas(kv, session.database().encodings())?;

@@ -202,7 +202,7 @@ impl Command for Help {
         Place::Anywhere
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let text = self.text()?;
         let out = &mut *context.out;
         if out.is_json() {

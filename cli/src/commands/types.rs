@@ -30,7 +30,7 @@ impl Command for Types {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let catalog = session.catalog(transaction);
@@ -73,7 +73,7 @@ impl Command for Type {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let format = context.out.format().unwrap_or(Format::Table);
         if matches!(format, Format::Csv | Format::Raw | Format::Xml) {
@@ -131,7 +131,7 @@ impl Type {
 
 /// How many objects of the type each schema has.
 fn counts(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     entry: &TypeEntry,
     session: &Session,
 ) -> Result<Vec<(SchemaIndex, u64)>, Failure> {

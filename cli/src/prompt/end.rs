@@ -15,7 +15,7 @@ use crate::session::ONLY_TRIED;
 
 const WAIT: &str = "the changes still wait for `commit`";
 
-impl Work<'_, '_> {
+impl Work<'_> {
     /// Does what a command about the transaction says.
     pub(super) fn do_task(&mut self, task: PromptTask) -> Result<(), Failure> {
         match task {
@@ -119,7 +119,7 @@ impl Work<'_, '_> {
     /// waits on.
     fn commit_pending(
         &mut self,
-        pending: &mut Pending<'_>,
+        pending: &mut Pending,
         counts: &ChangeCounts,
     ) -> Result<(), Failure> {
         let mut changed = None;
@@ -222,7 +222,7 @@ fn shown(counts: &ChangeCounts) -> String {
 /// Counts what a transaction has changed. Ctrl-C ends that, and what is counted then is not told.
 /// `None` if the store does not say it.
 fn counted(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     interrupt: &Interrupt,
 ) -> Result<Option<ChangeCounts>, Failure> {
     let stop = interrupt.flag();

@@ -10,9 +10,9 @@ use crate::script::Ids;
 
 /// What waits for `commit`.
 #[derive(Default)]
-pub(super) struct Pending<'d> {
+pub(super) struct Pending {
     /// The transaction; `None` if there is none, or if it was given up and can be replayed.
-    pub(super) transaction: Option<Open<'d>>,
+    pub(super) transaction: Option<Open>,
     /// The texts of the statements and commands that have changed something in it, in order.
     pub(super) edits: Vec<Edit>,
     /// The IDs of the objects that they have created.
@@ -29,8 +29,8 @@ pub(super) struct Edit {
 }
 
 /// A transaction that is open.
-pub(super) struct Open<'d> {
-    pub(super) transaction: Transaction<'d>,
+pub(super) struct Open {
+    pub(super) transaction: Transaction,
     pub(super) begun: Instant,
     /// The number of the committed state that it sees, if the store counts them.
     pub(super) version: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct Version {
     pub(super) is_exact: bool,
 }
 
-impl Open<'_> {
+impl Open {
     /// Its age, and how many commits it does not see.
     fn about(&self, now: Option<Version>) -> String {
         let minutes = self.begun.elapsed().as_secs() / 60;
@@ -60,7 +60,7 @@ impl Open<'_> {
     }
 }
 
-impl Pending<'_> {
+impl Pending {
     /// Whether there are statements whose transaction was given up, so that they must be replayed.
     pub(super) fn must_be_replayed(&self) -> bool {
         self.transaction.is_none() && !self.edits.is_empty()
@@ -87,8 +87,8 @@ impl Pending<'_> {
 }
 
 /// What waits for `commit`, for the prompt and for the thread that looks at its age.
-pub(super) struct Shared<'d> {
-    pending: Mutex<Pending<'d>>,
+pub(super) struct Shared {
+    pending: Mutex<Pending>,
     /// Told when the transaction may be another one, and at the end.
     pub(super) changed: Condvar,
     pub(super) max_age: Duration,
@@ -96,8 +96,8 @@ pub(super) struct Shared<'d> {
     ended: AtomicBool,
 }
 
-impl<'d> Shared<'d> {
-    pub(super) fn new(max_age: Duration) -> Shared<'d> {
+impl Shared {
+    pub(super) fn new(max_age: Duration) -> Shared {
         Shared {
             pending: Mutex::default(),
             changed: Condvar::new(),
@@ -106,7 +106,7 @@ impl<'d> Shared<'d> {
         }
     }
 
-    pub(super) fn pending(&self) -> MutexGuard<'_, Pending<'d>> {
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

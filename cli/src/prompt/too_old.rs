@@ -6,10 +6,10 @@ use std::sync::{MutexGuard, PoisonError};
 use super::pending::{Pending, Shared};
 use crate::output;
 
-impl<'d> Shared<'d> {
+impl Shared {
     /// What waits, for what comes next: a transaction that is too old is given up, and that is said
     /// once.
-    pub(super) fn pending_now(&self) -> MutexGuard<'_, Pending<'d>> {
+    pub(super) fn pending_now(&self) -> MutexGuard<'_, Pending> {
         let mut pending = self.pending();
         self.give_up_if_too_old(&mut pending);
         if std::mem::take(&mut pending.is_too_old) {
@@ -42,8 +42,8 @@ impl<'d> Shared<'d> {
     }
 
     /// Gives up the transaction if it is too old. Its statements stay.
-    pub(super) fn give_up_if_too_old(&self, pending: &mut Pending<'_>) {
-        let is_too_old = |open: &super::pending::Open<'_>| open.begun.elapsed() >= self.max_age;
+    pub(super) fn give_up_if_too_old(&self, pending: &mut Pending) {
+        let is_too_old = |open: &super::pending::Open| open.begun.elapsed() >= self.max_age;
         if pending.transaction.as_ref().is_some_and(is_too_old) {
             pending.transaction = None;
             pending.is_too_old = true;

@@ -16,11 +16,11 @@ use crate::script::{
 use crate::session::{Counted, Session};
 
 /// What the prompt works with.
-pub(super) struct Work<'w, 'd> {
+pub(super) struct Work<'w> {
     pub(super) session: &'w Session,
     /// The database with optimistic transactions.
-    pub(super) database: &'d Counted,
-    pub(super) shared: &'w Shared<'d>,
+    pub(super) database: &'w Counted,
+    pub(super) shared: &'w Shared,
     pub(super) lines: &'w mut dyn Lines,
     pub(super) out: &'w mut Output,
 }
@@ -31,7 +31,7 @@ pub(super) enum Then {
     Leave(Answer),
 }
 
-impl<'d> Work<'_, 'd> {
+impl Work<'_> {
     /// Reads lines and does what they say.
     pub(super) fn until_the_end(&mut self) -> Result<Answer, Failure> {
         loop {
@@ -158,7 +158,7 @@ impl<'d> Work<'_, 'd> {
             let context = &mut Context { session, out, transaction, ids, asks: None };
             return run_piece(piece, script, context);
         };
-        let mut run = |transaction: &Transaction<'_>| {
+        let mut run = |transaction: &Transaction| {
             let (transaction, out) = (Some(transaction), &mut *self.out);
             run_piece(piece, script, &mut Context { session, out, transaction, ids, asks: None })
         };
@@ -227,7 +227,7 @@ impl<'d> Work<'_, 'd> {
     }
 
     /// Begins a transaction.
-    pub(super) fn open(&self) -> Result<Open<'d>, Failure> {
+    pub(super) fn open(&self) -> Result<Open, Failure> {
         let before = self.version();
         let transaction = self.session.begin_optimistic(self.database)?;
         // If others have committed meanwhile, it is not known which state it sees.

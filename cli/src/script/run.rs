@@ -196,7 +196,7 @@ fn attempt(
 ) -> Result<Answer, Failure> {
     let _working = session.interrupt.work();
     let mut answer = Answer::Yes;
-    let mut transaction: Option<Transaction<'_>> = None;
+    let mut transaction: Option<Transaction> = None;
     for piece in pieces {
         session.interrupt.check()?;
         if piece.place().is_alone() {
@@ -241,7 +241,7 @@ fn attempt(
 pub(crate) fn run_piece(
     piece: &Piece,
     script: &Script,
-    context: &mut Context<'_, '_>,
+    context: &mut Context<'_>,
 ) -> Result<Answer, Failure> {
     let session = context.session;
     let result = match &piece.kind {

@@ -27,7 +27,7 @@ impl Counted {
     }
 
     /// Begins a transaction, which knows its counter.
-    pub(super) fn begin(&self, config: &TransactionConfig) -> object::Result<Transaction<'_>> {
+    pub(super) fn begin(&self, config: &TransactionConfig) -> object::Result<Transaction> {
         let transaction = self.database.begin(config)?;
         transaction.set_user_object(Some(self.counter.clone()));
         Ok(transaction)
@@ -37,7 +37,7 @@ impl Counted {
     pub(super) fn begin_on_damaged(
         &self,
         options: &TxOptions,
-    ) -> object::Result<(Transaction<'_>, UsableSchemas)> {
+    ) -> object::Result<(Transaction, UsableSchemas)> {
         let (transaction, usable) = self.database.begin_on_damaged(options)?;
         transaction.set_user_object(Some(self.counter.clone()));
         Ok((transaction, usable))
@@ -45,6 +45,6 @@ impl Counted {
 }
 
 /// The counter of a transaction; `None` if its operations are not counted.
-pub(crate) fn counter_of(transaction: &Transaction<'_>) -> Option<Arc<Counter>> {
+pub(crate) fn counter_of(transaction: &Transaction) -> Option<Arc<Counter>> {
     transaction.user_object()?.downcast().ok()
 }

@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// The names that statements in this transaction can use.
-    pub(crate) fn catalog(&self, transaction: &Transaction<'_>) -> Catalog {
+    pub(crate) fn catalog(&self, transaction: &Transaction) -> Catalog {
         let mut known = self.catalog.borrow_mut();
         let bundle = transaction.bundle();
         match &*known {

@@ -40,7 +40,7 @@ pub(super) fn read(args: &Args) -> Result<Vec<(String, Literal)>, Failure> {
 
 impl Session {
     /// What statements in this transaction are checked with.
-    pub(crate) fn parameters(&self, transaction: &Transaction<'_>) -> Result<Parameters, Failure> {
+    pub(crate) fn parameters(&self, transaction: &Transaction) -> Result<Parameters, Failure> {
         let parameters = Parameters::new();
         let parameters = self
             .options
@@ -55,7 +55,7 @@ impl Session {
 }
 
 /// The recorded schema with this number or ID.
-fn recorded(transaction: &Transaction<'_>, schema: &str) -> Result<SchemaIndex, Failure> {
+fn recorded(transaction: &Transaction, schema: &str) -> Result<SchemaIndex, Failure> {
     let bundle = transaction.bundle();
     let found = match schema.parse::<u32>() {
         Ok(number) => SchemaIndex::new(number).and_then(|index| bundle.schema(index)),

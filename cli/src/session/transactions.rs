@@ -23,7 +23,7 @@ const HOW_TO_REPAIR: &str = "objects of a damaged schema cannot be read, and not
 impl Session {
     /// Begins a transaction that sees one state and keeps nobody waiting. What is written in it is
     /// lost. If recorded schemas are damaged, it sees those that are left, and the others are named.
-    pub(crate) fn begin_reading(&self) -> Result<Transaction<'_>, Failure> {
+    pub(crate) fn begin_reading(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.database.begin(config) {
             Err(error) if is_damage(&error) => {
                 self.what_is_left(&error, self.database.begin_on_damaged(config.kv())?)
@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// Does the same as [`begin_reading`](Self::begin_reading). The operations on the store are counted.
-    pub(crate) fn begin_counted(&self) -> Result<Transaction<'_>, Failure> {
+    pub(crate) fn begin_counted(&self) -> Result<Transaction, Failure> {
         self.begin_with(&TxOptions::reading(), |config| match self.counted.begin(config) {
             Err(error) if is_damage(&error) => {
                 self.what_is_left(&error, self.counted.begin_on_damaged(config.kv())?)
@@ -51,11 +51,11 @@ impl Session {
     }
 
     /// Says what is damaged, once as long as it stays the same.
-    fn what_is_left<'d>(
+    fn what_is_left(
         &self,
         error: &object::Error,
-        (transaction, usable): (Transaction<'d>, UsableSchemas),
-    ) -> object::Result<Transaction<'d>> {
+        (transaction, usable): (Transaction, UsableSchemas),
+    ) -> object::Result<Transaction> {
         let mut problems: Vec<_> = usable.problems.iter().map(ToString::to_string).collect();
         // What is missing may be known from elsewhere, so that all can be used.
         if problems.is_empty() {
@@ -77,7 +77,7 @@ impl Session {
     ///
     /// # Errors
     /// Also if changes are not allowed.
-    pub(crate) fn begin(&self) -> Result<Transaction<'_>, Failure> {
+    pub(crate) fn begin(&self) -> Result<Transaction, Failure> {
         self.begin_with(&self.writing()?, |config| self.counted.begin(config))
     }
 
@@ -89,19 +89,16 @@ impl Session {
 
     /// Begins a transaction of [`optimistic`](Self::optimistic) that writes. That needs no `--write`:
     /// only its commit does.
-    pub(crate) fn begin_optimistic<'d>(
-        &self,
-        database: &'d Counted,
-    ) -> Result<Transaction<'d>, Failure> {
+    pub(crate) fn begin_optimistic(&self, database: &Counted) -> Result<Transaction, Failure> {
         let options = TxOptions::writing().with_wait(self.options.wait);
         Ok(database.begin(&config().kv_options(options))?)
     }
 
-    fn begin_with<'d>(
+    fn begin_with(
         &self,
         options: &TxOptions,
-        begin: impl Fn(&TransactionConfig) -> object::Result<Transaction<'d>>,
-    ) -> Result<Transaction<'d>, Failure> {
+        begin: impl Fn(&TransactionConfig) -> object::Result<Transaction>,
+    ) -> Result<Transaction, Failure> {
         self.patiently(|slice| {
             let options = options.clone().with_wait(slice);
             match begin(&config().kv_options(options)) {
@@ -184,7 +181,7 @@ impl Session {
     }
 
     /// Commits, unless Ctrl-C has come or changes are only tried.
-    pub(crate) fn commit(&self, transaction: Transaction<'_>) -> Result<(), Failure> {
+    pub(crate) fn commit(&self, transaction: Transaction) -> Result<(), Failure> {
         if self.options.dry_run {
             return Ok(());
         }
@@ -207,7 +204,7 @@ impl Session {
     /// until the time to wait is over. `action` must print nothing.
     pub(crate) fn write<T>(
         &self,
-        mut action: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
+        mut action: impl FnMut(&Transaction) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let begun = Instant::now();
         loop {

@@ -11,7 +11,7 @@ use crate::session::Session;
 /// Runs a statement that changes objects, and says what it has changed. If it fails or is stopped, it
 /// has changed nothing.
 pub(super) fn edit(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     checked: &Checked,
     format: Format,
     failed: &dyn Fn(QueryError) -> Failure,

@@ -14,7 +14,7 @@ use crate::session::{Session, counter_of};
 
 /// Shows how `explained` would be run, and what else a deletion would do. `run`: it is also run, and what it does is counted.
 pub(super) fn explain(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     explained: &Checked,
     run: bool,
     failed: &dyn Fn(QueryError) -> Failure,
@@ -57,7 +57,7 @@ struct Cost {
 
 /// Runs a statement on what the transaction sees, counts what that does, and undoes it.
 fn cost(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     explained: &Checked,
     failed: &dyn Fn(QueryError) -> Failure,
     session: &Session,
@@ -66,7 +66,7 @@ fn cost(
         // It only reads. What is counted is done in another transaction.
         return cost(&session.begin_counted()?, explained, failed, session);
     };
-    let measure = |transaction: &Transaction<'_>| {
+    let measure = |transaction: &Transaction| {
         counter.take();
         let begun = Instant::now();
         let limits = session.limits();
@@ -96,8 +96,8 @@ fn cost(
 
 /// Runs `body`, and undoes what it has done.
 fn undone<T>(
-    transaction: &Transaction<'_>,
-    body: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+    transaction: &Transaction,
+    body: impl FnOnce(&Transaction) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut made = None;
     let undone = transaction.atomic(|transaction| -> Result<(), Failure> {

@@ -24,7 +24,7 @@ use crate::session::Session;
 /// nothing, and the transaction can continue. `locate` says where a mistake is. `ids` are those of new
 /// objects: they stay the same if the statements of a transaction are run again.
 pub(crate) fn run(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     statement: &Statement,
     locate: &dyn Fn(Mistake) -> Failure,
     ids: &mut Ids,

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 /// Prints a line for each recorded schema, with which `load` records those that a database lacks.
-pub(super) fn write(transaction: &Transaction<'_>, out: &mut Output) -> Result<(), Failure> {
+pub(super) fn write(transaction: &Transaction, out: &mut Output) -> Result<(), Failure> {
     let form = XmlForm { storage_ids: true, pretty: false };
     let bundle = transaction.bundle();
     for recorded in bundle.recorded().schemas() {

@@ -14,7 +14,7 @@ use crate::session::Session;
 
 /// Writes the objects of a statement. What is exported can be loaded elsewhere, so it has the schemas.
 pub(super) fn write(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     statement: &Statement,
     checked: &Checked,
     session: &Session,

@@ -147,13 +147,13 @@ impl Bindings {
     }
 
     /// The same models, bound to the schema of a transaction.
-    pub(crate) fn again(&self, set: &ModelSet, tx: &object::Transaction<'_>) -> Result<Self> {
+    pub(crate) fn again(&self, set: &ModelSet, tx: &object::Transaction) -> Result<Self> {
         let (evolution, rules) = (self.models.evolution, self.rule_options);
         Bindings::new(set, tx.schema(), &tx.bundle(), evolution, rules)
     }
 
     /// Whether these bindings fit a transaction.
-    pub(crate) fn fit(&self, tx: &object::Transaction<'_>) -> bool {
+    pub(crate) fn fit(&self, tx: &object::Transaction) -> bool {
         tx.has_schema(&self.schema) && tx.has_bundle(&self.bundle)
     }
 
@@ -182,7 +182,7 @@ impl Bindings {
     }
 
     /// Lets a transaction call the hooks of the models.
-    pub(crate) fn hook(&self, tx: &object::Transaction<'_>) {
+    pub(crate) fn hook(&self, tx: &object::Transaction) {
         if !self.hooks.is_empty() {
             tx.set_hooks(Arc::clone(&self.hooks));
         }
@@ -199,7 +199,7 @@ impl Bindings {
         &self,
         binding: &Binding,
         wanted: Wanted<'_>,
-        tx: &object::Transaction<'_>,
+        tx: &object::Transaction,
     ) -> Arc<[Other]> {
         let bundle = tx.bundle();
         let others = || index::others(binding, wanted, &bundle, self.models.evolution);

@@ -10,8 +10,8 @@ pub(super) fn recording_first(
     config: &TransactionConfig,
     earlier: &[SchemaModel],
     own: Option<&SchemaModel>,
-    begin: impl Fn(&TransactionConfig) -> object::Result<object::Transaction<'static>>,
-) -> Result<Option<object::Transaction<'static>>> {
+    begin: impl Fn(&TransactionConfig) -> object::Result<object::Transaction>,
+) -> Result<Option<object::Transaction>> {
     if earlier.is_empty() {
         return Ok(None);
     }
@@ -27,7 +27,7 @@ pub(super) fn recording_first(
 }
 
 /// Records schemas of a graph.
-pub(super) fn record(tx: &object::Transaction<'_>, models: &[SchemaModel]) -> Result<()> {
+pub(super) fn record(tx: &object::Transaction, models: &[SchemaModel]) -> Result<()> {
     let recorded = tx.add_schemas(models);
     recorded.map(drop).map_err(|error| {
         let is_conflict =

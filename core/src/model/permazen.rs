@@ -236,7 +236,7 @@ impl Builder {
         // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let known = known.read_only();
-        let bind = |tx: &object::Transaction<'_>| {
+        let bind = |tx: &object::Transaction| {
             let bindings = self.bind(tx)?;
             if self.strict {
                 evolution::refuse_losses(tx, &bindings)?;
@@ -346,7 +346,7 @@ impl Builder {
     }
 
     /// The models, bound to the schema of a transaction.
-    fn bind(&self, tx: &object::Transaction<'_>) -> Result<Bindings> {
+    fn bind(&self, tx: &object::Transaction) -> Result<Bindings> {
         Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution, self.rules)
     }
 }
@@ -356,7 +356,7 @@ fn begin(
     database: &Database,
     config: &TransactionConfig,
     failed: u32,
-) -> object::Result<object::Transaction<'static>> {
+) -> object::Result<object::Transaction> {
     let kv = begin_below(database, config.kv(), failed)?;
     database.begin_on_new(kv, config)
 }
@@ -484,20 +484,20 @@ impl Permazen {
     }
 
     /// Opens the database in a transaction of the store, with the models attached.
-    fn open(&self, kv: KvTx, config: &TransactionConfig) -> Result<object::Transaction<'static>> {
+    fn open(&self, kv: KvTx, config: &TransactionConfig) -> Result<object::Transaction> {
         let core = self.shared.database.begin_on_new(kv, config)?;
         self.attach_models(&core)?;
         Ok(core)
     }
 
-    fn attach_models(&self, core: &object::Transaction<'static>) -> Result<()> {
+    fn attach_models(&self, core: &object::Transaction) -> Result<()> {
         let bindings = self.bindings_for(core)?;
         self.shared.observers.begin(core, &bindings)?;
         Tx::attach(core, bindings);
         Ok(())
     }
 
-    fn bindings_for(&self, core: &object::Transaction<'static>) -> Result<Arc<Bindings>> {
+    fn bindings_for(&self, core: &object::Transaction) -> Result<Arc<Bindings>> {
         let shared = &*self.shared;
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         // The recorded schemas have changed since the models were bound.
@@ -599,7 +599,7 @@ impl Permazen {
     }
 
     /// A transaction on a store in memory, with the models of this database.
-    pub(super) fn over_detached(&self, kv: Box<dyn KvWrite + Send>) -> Result<Tx> {
+    pub(super) fn over_detached(&self, kv: impl KvWrite + Send + 'static) -> Result<Tx> {
         let shared = &*self.shared;
         let core = shared.database.detached(kv, &shared.config)?;
         let bindings = self.bindings().again(&shared.models, &core)?;

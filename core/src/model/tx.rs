@@ -32,7 +32,7 @@ use crate::schema::{Schema, SchemaBundle};
 #[derive(RefCastCustom)]
 #[repr(transparent)]
 pub struct Tx {
-    pub(crate) core: object::Transaction<'static>,
+    pub(crate) core: object::Transaction,
 }
 
 /// What the typed layer keeps with a transaction of the object layer, beside the models.
@@ -51,13 +51,13 @@ impl fmt::Debug for Tx {
 }
 
 impl Tx {
-    pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
+    pub(super) fn new(core: object::Transaction, bindings: Arc<Bindings>) -> Self {
         Tx::attach(&core, bindings);
         Tx { core }
     }
 
     /// Lets a transaction of the object layer be seen with these models.
-    pub(super) fn attach(core: &object::Transaction<'static>, bindings: Arc<Bindings>) {
+    pub(super) fn attach(core: &object::Transaction, bindings: Arc<Bindings>) {
         core.dirty_set.watch(bindings.watched());
         note_for(core, bindings.rule_options().validation);
         core.attach(
@@ -71,14 +71,14 @@ impl Tx {
 
     /// A transaction of the object layer, seen with the models that are attached to it.
     #[ref_cast_custom]
-    pub(super) fn of<'t>(core: &'t object::Transaction<'static>) -> &'t Tx;
+    pub(super) fn of<'t>(core: &'t object::Transaction) -> &'t Tx;
 
     fn state(&self) -> Result<&State> {
         self.core.kept().ok_or_else(without_models)
     }
 
     /// The transaction of the object layer, for access by name, storage ID and encoded value.
-    pub fn core(&self) -> &object::Transaction<'static> {
+    pub fn core(&self) -> &object::Transaction {
         &self.core
     }
 
@@ -464,7 +464,7 @@ fn without_models() -> Error {
 }
 
 /// Lets the object layer note what the rules need to know.
-fn note_for(core: &object::Transaction<'_>, validation: Validation) {
+fn note_for(core: &object::Transaction, validation: Validation) {
     let paused = matches!(validation, Validation::Manual | Validation::Off);
     core.dirty_set.set(paused, validation == Validation::Early);
 }
@@ -503,7 +503,7 @@ pub struct Transaction {
 
 impl Transaction {
     /// A transaction of the object layer to which models are attached.
-    pub(super) fn new(core: object::Transaction<'static>) -> Self {
+    pub(super) fn new(core: object::Transaction) -> Self {
         Transaction { tx: Tx { core } }
     }
 

@@ -15,26 +15,26 @@ use super::{Result, Transaction};
 /// struct NeverEmpty;
 ///
 /// impl Callback for NeverEmpty {
-///     fn before_commit(&self, tx: &Transaction<'_>, _read_only: bool) -> Result<()> {
+///     fn before_commit(&self, tx: &Transaction, _read_only: bool) -> Result<()> {
 ///         if tx.objects("Person")?.is_empty()? { Err(Error::listener("nobody is left")) } else { Ok(()) }
 ///     }
 /// }
 ///
-/// # fn example(tx: &Transaction<'_>) -> Result<()> {
+/// # fn example(tx: &Transaction) -> Result<()> {
 /// tx.add_callback(std::sync::Arc::new(NeverEmpty))
 /// # }
 /// ```
 pub trait Callback: Send + Sync {
     /// Called before the commit. The transaction is fully usable, but more callbacks cannot be
     /// added. An error rolls the transaction back, and `commit` returns it.
-    fn before_commit(&self, _tx: &Transaction<'_>, _read_only: bool) -> Result<()> {
+    fn before_commit(&self, _tx: &Transaction, _read_only: bool) -> Result<()> {
         Ok(())
     }
 
     /// Called before the commit or the rollback. An error is logged and ignored. The transaction is
     /// usable only if it ends without an attempt to commit: by `rollback`, by being dropped, or
     /// because `set_rollback_only` was called before `commit`.
-    fn before_completion(&self, _tx: &Transaction<'_>) -> Result<()> {
+    fn before_completion(&self, _tx: &Transaction) -> Result<()> {
         Ok(())
     }
 
@@ -94,13 +94,13 @@ impl Callbacks {
 
 pub(super) fn before_commit(
     callbacks: &[Arc<dyn Callback>],
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     read_only: bool,
 ) -> Result<()> {
     callbacks.iter().try_for_each(|callback| callback.before_commit(tx, read_only))
 }
 
-pub(super) fn before_completion(callbacks: &[Arc<dyn Callback>], tx: &Transaction<'_>) {
+pub(super) fn before_completion(callbacks: &[Arc<dyn Callback>], tx: &Transaction) {
     for callback in callbacks {
         if let Err(error) = callback.before_completion(tx) {
             tracing::warn!(%error, "a callback failed before the end of a transaction");

@@ -29,7 +29,7 @@ fn own_counter_field<'a>(
 
 /// Counters. The costs are those for an object that is known in this transaction; for another object, each is
 /// one get more.
-impl Transaction<'_> {
+impl Transaction {
     /// The value of a counter. Cost: one get.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Transaction<'_> {
 }
 
 /// Counters. A field may come from any schema. The object's own schema decides whether the object has the field.
-impl Encoded<'_, Transaction<'_>> {
+impl Encoded<'_, Transaction> {
     /// The value of a counter. Cost: one get.
     ///
     /// # Errors

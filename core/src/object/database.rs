@@ -244,7 +244,7 @@ impl Database {
     /// # Errors
     /// [`Error::Schema`] if the store contains no database, if the database is damaged, or if the
     /// schema does not fit or is not allowed. The store is not changed then.
-    pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction<'_>> {
+    pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction> {
         Retry::default().run(
             |failed| Ok(self.kv.begin(&config.kv.after_failures(failed))?),
             |kv| self.begin_on_new(kv, config),
@@ -257,21 +257,21 @@ impl Database {
     ///
     /// # Errors
     /// The errors of [`begin`](Database::begin).
-    pub fn begin_on<'k>(
+    pub fn begin_on(
         &self,
         kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
-    ) -> Result<Transaction<'k>> {
+    ) -> Result<Transaction> {
         // It is not known to which store the transaction belongs, nor what was written in it.
         self.begin_at(AsOf::Unknown, kv, config)
     }
 
     /// Begins on a transaction of this database's store in which nothing was done yet.
-    pub(crate) fn begin_on_new<'k>(
+    pub(crate) fn begin_on_new(
         &self,
         kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
-    ) -> Result<Transaction<'k>> {
+    ) -> Result<Transaction> {
         // Where writing transactions are checked for conflicts, the recorded schemas must be among
         // what was read.
         let offers = self.kv.capabilities();
@@ -294,10 +294,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn begin_on_damaged(
-        &self,
-        options: &TxOptions,
-    ) -> Result<(Transaction<'_>, UsableSchemas)> {
+    pub fn begin_on_damaged(&self, options: &TxOptions) -> Result<(Transaction, UsableSchemas)> {
         let mut options = options.clone();
         options.read_only = true;
         let kv = self.kv.begin(&options)?;
@@ -308,12 +305,12 @@ impl Database {
         Ok((Transaction::new(store, shared, bundle, empty), usable))
     }
 
-    fn begin_at<'k>(
+    fn begin_at(
         &self,
         as_of: AsOf,
         mut kv: Box<dyn KvTransaction + Send>,
         config: &TransactionConfig,
-    ) -> Result<Transaction<'k>> {
+    ) -> Result<Transaction> {
         let only_reads = kv.is_read_only();
         let state = &self.shared.state;
         let unnumbered = unnumbered();
@@ -334,18 +331,18 @@ impl Database {
     }
 
     /// A transaction over its own store. It begins as [`Database::begin`] does, but has no commit:
-    /// what it writes is in the store at once.
+    /// what it writes is in the store at once. [`Transaction::into_store`] gives the store back.
     ///
     /// # Errors
-    /// The errors of [`Database::begin`].
-    pub fn detached<'s>(
+    /// The errors of [`Database::begin`]. The store is dropped then.
+    pub fn detached(
         &self,
-        mut kv: Box<dyn KvWrite + Send + 's>,
+        mut kv: impl KvWrite + Send + 'static,
         config: &TransactionConfig,
-    ) -> Result<Transaction<'s>> {
+    ) -> Result<Transaction> {
         let unknown = self.shared.state.answer_to_unknown();
         let shared = Arc::new(Shared::new(Arc::clone(self.encodings()), unknown));
-        let opened = open_schema(&mut *kv, &shared.state, &config.schema)?;
+        let opened = open_schema(&mut kv, &shared.state, &config.schema)?;
         Ok(Transaction::new(Store::detached(kv), shared, opened.bundle, opened.schema))
     }
 }

@@ -12,7 +12,7 @@ use super::store::Store;
 use super::{Error, Result, Transaction};
 use crate::layout;
 
-impl Transaction<'_> {
+impl Transaction {
     /// A transaction in memory without objects. It gets the recorded schemas and the user's
     /// meta-data of this one. It lives as long as it is kept, and has no commit. References in it
     /// may be set to objects that do not exist. Listeners and callbacks are not copied. Objects
@@ -23,11 +23,11 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`Error::Ended`].
-    pub fn detached(&self) -> Result<Transaction<'static>> {
+    pub fn detached(&self) -> Result<Transaction> {
         self.check_open()?;
         let mut memory = MutableView::untracked(MemoryStore::new().snapshot());
         self.store.read(|kv| Ok(layout::copy_meta_data(kv, &mut memory)?))?;
-        Ok(self.over(Box::new(memory)))
+        Ok(self.over(memory))
     }
 
     /// A transaction in memory with all the present content of this one. Changes of one do not
@@ -39,15 +39,15 @@ impl Transaction<'_> {
     /// # Errors
     /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; an error of the store if
     /// it does not support snapshots.
-    pub fn snapshot(&self) -> Result<Transaction<'static>> {
+    pub fn snapshot(&self) -> Result<Transaction> {
         self.check_open()?;
         if self.is_detached() {
             return Err(Error::Unsupported("a snapshot of a detached transaction"));
         }
-        Ok(self.over(Box::new(MutableView::untracked(self.store.snapshot()?))))
+        Ok(self.over(MutableView::untracked(self.store.snapshot()?)))
     }
 
-    fn over(&self, kv: Box<dyn KvWrite + Send>) -> Transaction<'static> {
+    fn over(&self, kv: impl KvWrite + Send + 'static) -> Transaction {
         let shared = Arc::clone(&self.shared);
         let tx = Transaction::new(Store::detached(kv), shared, self.bundle(), self.schema());
         // Objects that move lose no more here than they do in this transaction.
@@ -55,6 +55,17 @@ impl Transaction<'_> {
             tx.convert_with(converter);
         }
         tx
+    }
+
+    /// Ends a transaction over its own store ([`Database::detached`](super::Database::detached)), and
+    /// gives that store back, as it is. Free.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if this is a transaction of a database, or if its store is not an `S`;
+    /// [`Error::Broken`] if the store is in the middle of an operation that could not be undone. The
+    /// transaction is dropped then.
+    pub fn into_store<S: KvWrite + 'static>(self) -> Result<S> {
+        self.store.take_detached()
     }
 
     /// All pairs of the transaction. Cost: one scan.

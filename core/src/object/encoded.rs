@@ -22,10 +22,10 @@
 /// # use permazen::{ObjId, schema::ResolvedField};
 /// /// Whether the set begins with the bytes of a simple field.
 /// fn begins<'t>(
-///     tx: &'t Transaction<'_>,
+///     tx: &'t Transaction,
 ///     id: ObjId,
 ///     simple: &ResolvedField,
-///     set: &SetView<'t, '_>,
+///     set: &SetView<'t>,
 /// ) -> Result<bool> {
 ///     let value = tx.encoded().get(id, simple, Migrate::No, |bytes| bytes.to_vec())?;
 ///     set.encoded().first(|element| element == Some(&value[..]))

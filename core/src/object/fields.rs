@@ -62,7 +62,7 @@ struct Exchanged {
 
 /// Simple fields and references. The costs are those for an object that is known in this
 /// transaction; for another object, each is one get more.
-impl Transaction<'_> {
+impl Transaction {
     /// The methods for resolved fields and encoded values. Reads nothing.
     ///
     /// ```
@@ -70,7 +70,7 @@ impl Transaction<'_> {
     /// # use permazen::object::{Migrate, Result, Transaction};
     /// # use permazen::schema::ResolvedField;
     /// /// Copies a simple field, without decoding it, from one object to another.
-    /// fn copy(tx: &Transaction<'_>, field: &ResolvedField, from: ObjId, to: ObjId) -> Result<()> {
+    /// fn copy(tx: &Transaction, field: &ResolvedField, from: ObjId, to: ObjId) -> Result<()> {
     ///     let value = tx.encoded().get(from, field, Migrate::No, |bytes| bytes.to_vec())?;
     ///     tx.encoded().set(to, field, &value, Migrate::No)
     /// }
@@ -426,7 +426,7 @@ impl Transaction<'_> {
 
 /// Simple fields and references. A field may come from any schema. The object's own
 /// schema decides whether the object has the field and how it is indexed.
-impl Encoded<'_, Transaction<'_>> {
+impl Encoded<'_, Transaction> {
     /// Lends the value of a simple field, which may be the default. Cost: one get.
     ///
     /// # Errors

@@ -134,7 +134,7 @@ impl Infos {
     }
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Shows the schema and type of an object to `read` if this transaction knows them. Does not
     /// read the store.
     #[inline]

@@ -6,7 +6,7 @@ use super::error::Named;
 use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
 
-impl Transaction<'_> {
+impl Transaction {
     /// The storage ID of the type with that name in any recorded schema.
     ///
     /// # Errors

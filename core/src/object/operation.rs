@@ -23,7 +23,7 @@ use super::store::Running;
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 
-impl Transaction<'_> {
+impl Transaction {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
     /// transaction continues. Listeners that were already called do not learn of the undo.
     ///
@@ -42,7 +42,7 @@ impl Transaction<'_> {
     }
 }
 
-impl<'db> Transaction<'db> {
+impl Transaction {
     /// Runs `body` as one operation. If it fails, everything is as before, and the listeners to its
     /// changes are not called.
     pub(crate) fn operation<R, E: From<Error>>(
@@ -62,7 +62,7 @@ impl<'db> Transaction<'db> {
 
     fn run<R, E: From<Error>>(
         &self,
-        begun: Operation<'_, 'db>,
+        begun: Operation<'_>,
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let result = body();
@@ -73,7 +73,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// Apart from `run`, because the compiler makes that anew for every `body`.
-    fn begin_operation<'a>(&'a self, early: Option<EarlyCheck<'a>>) -> Result<Operation<'a, 'db>> {
+    fn begin_operation<'a>(&'a self, early: Option<EarlyCheck<'a>>) -> Result<Operation<'a>> {
         let (mark, callbacks) = (self.notifier.mark(), self.callbacks.borrow().len());
         let whole = self.store.begin_operation()?;
         let checked = early.is_some().then(|| self.store.begin_operation()).transpose()?;
@@ -81,7 +81,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// Fails if `body` has succeeded, but not the check of rules.
-    fn end_operation(&self, begun: Operation<'_, 'db>, succeeded: bool) -> Result<()> {
+    fn end_operation(&self, begun: Operation<'_>, succeeded: bool) -> Result<()> {
         let Operation { checked, whole, early: _until_the_end, mark, callbacks } = begun;
         let mut checks = Ok(());
         if let Some(checked) = checked {
@@ -257,10 +257,10 @@ impl<'db> Transaction<'db> {
 }
 
 /// An operation that is running. After a panic, its parts are dropped in this order.
-struct Operation<'a, 'db> {
+struct Operation<'a> {
     /// What is checked at the end: an operation of its own, because even a single write may have to be undone.
-    checked: Option<Running<'a, 'db>>,
-    whole: Running<'a, 'db>,
+    checked: Option<Running<'a>>,
+    whole: Running<'a>,
     early: Option<EarlyCheck<'a>>,
     /// What listeners were not told when it began, and how many callbacks there were.
     mark: Mark,

@@ -81,7 +81,7 @@ impl Schemas {
     }
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// The schema of the transaction. New objects get it, and objects are moved to it. It is the
     /// empty schema if the transaction was begun without one.
     pub fn schema(&self) -> Arc<Schema> {

@@ -61,8 +61,8 @@ enum State {
 /// The documentation of each operation states its cost in operations of the key/value store. The
 /// object must be known in this transaction for that cost; the first use of an object costs one
 /// more get. Every operation that uses the store can fail with [`Error::Kv`].
-pub struct Transaction<'db> {
-    pub(super) store: Store<'db>,
+pub struct Transaction {
+    pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) schemas: Schemas,
     /// The schema and type of objects that were used, so that they are not read again. Emptied
@@ -91,10 +91,10 @@ pub struct Transaction<'db> {
     /// The changed objects whose rules the typed layer must check.
     pub(crate) dirty_set: DirtySet,
     /// What the typed layer keeps with the transaction.
-    pub(super) typed_hooks: TypedHooksCell<'db>,
+    pub(super) typed_hooks: TypedHooksCell,
 }
 
-impl std::fmt::Debug for Transaction<'_> {
+impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction")
             .field("state", &self.state.get())
@@ -104,9 +104,9 @@ impl std::fmt::Debug for Transaction<'_> {
     }
 }
 
-impl<'db> Transaction<'db> {
+impl Transaction {
     pub(super) fn new(
-        store: Store<'db>,
+        store: Store,
         shared: Arc<Shared>,
         bundle: Arc<SchemaBundle>,
         schema: Arc<Schema>,
@@ -134,7 +134,7 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    pub(crate) fn store(&self) -> &Store<'db> {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
@@ -289,7 +289,7 @@ impl<'db> Transaction<'db> {
 
     /// Does the same as [`Transaction::commit`], but a transaction that is refused because its
     /// changes break rules is returned, still open.
-    pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted<'db>> {
+    pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted> {
         match self.commit_in_place() {
             Err(error @ Error::RulesBroken(_)) if self.is_open() => {
                 Err(NotCommitted { error, transaction: Some(Box::new(self)) })
@@ -381,7 +381,7 @@ impl<'db> Transaction<'db> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for Transaction {
     fn drop(&mut self) {
         if !self.detached {
             self.end_by_rollback();
@@ -390,19 +390,19 @@ impl Drop for Transaction<'_> {
 }
 
 /// Why a transaction was not committed.
-pub(crate) struct NotCommitted<'db> {
+pub(crate) struct NotCommitted {
     pub(crate) error: Error,
     /// The transaction, if it was refused because of its changes and not rolled back.
-    pub(crate) transaction: Option<Box<Transaction<'db>>>,
+    pub(crate) transaction: Option<Box<Transaction>>,
 }
 
 /// Refuses changes again when dropped, if they were refused.
-struct Allowed<'a, 'db> {
-    tx: &'a Transaction<'db>,
+struct Allowed<'a> {
+    tx: &'a Transaction,
     refusing: bool,
 }
 
-impl Drop for Allowed<'_, '_> {
+impl Drop for Allowed<'_> {
     fn drop(&mut self) {
         self.tx.store.set_refusing(self.refusing);
     }

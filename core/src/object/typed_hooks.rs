@@ -18,13 +18,13 @@ use crate::id::ObjId;
 use crate::schema::SchemaBundle;
 
 /// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
-pub(crate) type CallHook<'db> = fn(&Transaction<'db>, &Hook, &Event<'_>) -> Result<()>;
+pub(crate) type CallHook = fn(&Transaction, &Hook, &Event<'_>) -> Result<()>;
 
 /// Checks the rules of the layer above for the objects that were noted.
-pub(crate) type CheckRules<'db> = fn(&Transaction<'db>) -> Result<()>;
+pub(crate) type CheckRules = fn(&Transaction) -> Result<()>;
 
 /// What must be noted for the rules of the layer above, with these recorded schemas.
-pub(crate) type WatchFor<'db> = fn(&Transaction<'db>, &SchemaBundle) -> Result<WatchedFields>;
+pub(crate) type WatchFor = fn(&Transaction, &SchemaBundle) -> Result<WatchedFields>;
 
 /// Of what a hook is told. `observers` are the objects from which the path of the listener leads to
 /// the object, in ascending order; without a path, the object itself.
@@ -49,32 +49,32 @@ impl Event<'_> {
 }
 
 /// Who decides what objects of the layer above contain after they have moved to another schema.
-pub(crate) type ConverterOf<'db> = fn(&Transaction<'db>) -> Option<Arc<dyn Converter>>;
+pub(crate) type ConverterOf = fn(&Transaction) -> Option<Arc<dyn Converter>>;
 
 /// What the layer above has attached to a transaction.
-pub(super) struct TypedHooks<'db> {
+pub(super) struct TypedHooks {
     /// What it shares with other transactions.
     shared: Arc<dyn Any + Send + Sync>,
     /// What belongs to this transaction alone, once there is something.
     own: OnceCell<Box<dyn Any + Send>>,
-    call: CallHook<'db>,
-    check: CheckRules<'db>,
-    watch: WatchFor<'db>,
-    converter: ConverterOf<'db>,
+    call: CallHook,
+    check: CheckRules,
+    watch: WatchFor,
+    converter: ConverterOf,
 }
 
-pub(super) type TypedHooksCell<'db> = OnceCell<TypedHooks<'db>>;
+pub(super) type TypedHooksCell = OnceCell<TypedHooks>;
 
-impl<'db> Transaction<'db> {
+impl Transaction {
     /// Attaches the layer above, with what it shares with other transactions. Has no effect if it
     /// is attached already.
     pub(crate) fn attach(
         &self,
         shared: Arc<dyn Any + Send + Sync>,
-        call: CallHook<'db>,
-        check: CheckRules<'db>,
-        watch: WatchFor<'db>,
-        converter: ConverterOf<'db>,
+        call: CallHook,
+        check: CheckRules,
+        watch: WatchFor,
+        converter: ConverterOf,
     ) {
         let own = OnceCell::new();
         self.typed_hooks.get_or_init(|| TypedHooks { shared, own, call, check, watch, converter });

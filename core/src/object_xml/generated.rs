@@ -63,7 +63,7 @@ impl GeneratedIds {
     /// The ID for this name. Makes it if there is none yet.
     pub(super) fn get_or_make(
         &mut self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         type_name: &str,
         suffix: &str,
     ) -> Result<ObjId> {
@@ -76,17 +76,13 @@ impl GeneratedIds {
     }
 
     /// An ID for an object that the document gives no name.
-    pub(super) fn nameless(
-        &self,
-        tx: &Transaction<'_>,
-        object_type: &ResolvedType,
-    ) -> Result<ObjId> {
+    pub(super) fn nameless(&self, tx: &Transaction, object_type: &ResolvedType) -> Result<ObjId> {
         self.unused(tx, &object_type.name)
     }
 
     /// An ID that no object has and that was not made for another name. The transaction gives up if
     /// few IDs are left.
-    fn unused(&self, tx: &Transaction<'_>, type_name: &str) -> Result<ObjId> {
+    fn unused(&self, tx: &Transaction, type_name: &str) -> Result<ObjId> {
         const ATTEMPTS: u32 = 64;
         for _ in 0..ATTEMPTS {
             let id = tx.generate_id(type_name)?;

@@ -76,11 +76,11 @@ impl<'a> ObjectXmlReader<'a> {
     /// ```
     /// # use permazen::object::Transaction;
     /// # use permazen::object_xml::{Imported, ObjectXmlError, ObjectXmlReader};
-    /// # fn import(tx: &Transaction<'_>, file: std::fs::File) -> Result<Imported, ObjectXmlError> {
+    /// # fn import(tx: &Transaction, file: std::fs::File) -> Result<Imported, ObjectXmlError> {
     /// tx.atomic(|tx| ObjectXmlReader::new().read(tx, file))
     /// # }
     /// ```
-    pub fn read(self, tx: &Transaction<'_>, input: impl Read) -> Result<Imported> {
+    pub fn read(self, tx: &Transaction, input: impl Read) -> Result<Imported> {
         let mut own_ids = GeneratedIds::new();
         let mut import = Import {
             tx,
@@ -111,7 +111,7 @@ impl<'a> ObjectXmlReader<'a> {
     }
 }
 
-impl<R: Read> Import<'_, '_, R> {
+impl<R: Read> Import<'_, R> {
     fn document(&mut self) -> Step<()> {
         self.expect("database", "the end of the document")?;
         self.expect("schemas", "closing <database> tag")?;

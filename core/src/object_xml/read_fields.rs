@@ -16,7 +16,7 @@ use crate::xml::{Start, Tag};
 
 /// Reads fields up to the end tag of their object.
 pub(super) fn read_content<R: Read>(
-    import: &mut Import<'_, '_, R>,
+    import: &mut Import<'_, R>,
     object: &mut ObjectBuilder,
     schema: SchemaId,
 ) -> Step<()> {
@@ -27,8 +27,8 @@ pub(super) fn read_content<R: Read>(
     Ok(())
 }
 
-struct Content<'c, 'a, 'db, R: Read> {
-    import: &'c mut Import<'a, 'db, R>,
+struct Content<'c, 'a, R: Read> {
+    import: &'c mut Import<'a, R>,
     object: &'c mut ObjectBuilder,
     /// The lengths of the lists read so far. A document may give a list in several parts.
     lengths: Vec<(StorageId, u32)>,
@@ -36,7 +36,7 @@ struct Content<'c, 'a, 'db, R: Read> {
     text: String,
 }
 
-impl<R: Read> Content<'_, '_, '_, R> {
+impl<R: Read> Content<'_, '_, R> {
     fn field(&mut self, start: &Start, schema: SchemaId) -> Step<()> {
         let name = match start.attribute("name") {
             Some(name) if start.name != "field" && start.name != name => {

@@ -41,8 +41,8 @@ impl<T: Into<Fault>> From<T> for Stop {
 pub(super) type Step<T> = std::result::Result<T, Stop>;
 
 /// A document that is being read.
-pub(super) struct Import<'a, 'db, R: Read> {
-    pub(super) tx: &'a Transaction<'db>,
+pub(super) struct Import<'a, R: Read> {
+    pub(super) tx: &'a Transaction,
     pub(super) xml: Parser<R>,
     pub(super) ids: &'a mut GeneratedIds,
     pub(super) silent: bool,
@@ -50,7 +50,7 @@ pub(super) struct Import<'a, 'db, R: Read> {
     pub(super) count: u64,
 }
 
-impl<R: Read> Import<'_, '_, R> {
+impl<R: Read> Import<'_, R> {
     /// Reads up to the next start tag without a namespace. Skips elements of other namespaces.
     /// `None` at the end of the surrounding element.
     pub(super) fn next_start(&mut self) -> Step<Option<Start>> {

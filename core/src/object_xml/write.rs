@@ -134,7 +134,7 @@ impl ObjectXmlWriter {
     /// # Errors
     /// The errors of the transaction and of writing to `out`; [`SchemaError::UnknownSchema`] for a
     /// schema that is not recorded; [`ObjectXmlError::NoText`] and [`ObjectXmlError::Character`].
-    pub fn write(&self, tx: &Transaction<'_>, out: impl Write) -> Result<u64> {
+    pub fn write(&self, tx: &Transaction, out: impl Write) -> Result<u64> {
         self.write_objects(tx, tx.all_objects()?.iter(), out)
     }
 
@@ -143,7 +143,7 @@ impl ObjectXmlWriter {
     /// objects, each object is written as it is when its turn comes.
     ///
     /// ```
-    /// # fn export(tx: &permazen::object::Transaction<'_>) -> Result<(), permazen::object_xml::ObjectXmlError> {
+    /// # fn export(tx: &permazen::object::Transaction) -> Result<(), permazen::object_xml::ObjectXmlError> {
     /// use permazen::object_xml::ObjectXmlWriter;
     /// let people = tx.objects("Person")?;
     /// ObjectXmlWriter::new().write_objects(tx, &people, std::io::stdout())?;
@@ -155,7 +155,7 @@ impl ObjectXmlWriter {
     /// The errors of [`write`](ObjectXmlWriter::write), and [`object::Error::DeletedObject`].
     pub fn write_objects(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         objects: impl IntoIterator<Item = object::Result<ObjId>>,
         out: impl Write,
     ) -> Result<u64> {
@@ -167,7 +167,7 @@ impl ObjectXmlWriter {
     ///
     /// ```
     /// # use permazen::ObjId;
-    /// # fn export(tx: &permazen::object::Transaction<'_>, found: &[ObjId]) -> Result<(), permazen::object_xml::ObjectXmlError> {
+    /// # fn export(tx: &permazen::object::Transaction, found: &[ObjId]) -> Result<(), permazen::object_xml::ObjectXmlError> {
     /// use permazen::object_xml::ObjectXmlWriter;
     /// ObjectXmlWriter::new().write_each(tx, std::io::stdout(), |write| {
     ///     found.iter().try_for_each(|id| write(*id))
@@ -179,7 +179,7 @@ impl ObjectXmlWriter {
     /// The errors of [`write_objects`](ObjectXmlWriter::write_objects) and of `each`.
     pub fn write_each(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         out: impl Write,
         each: impl FnOnce(&mut dyn FnMut(ObjId) -> Result<()>) -> Result<()>,
     ) -> Result<u64> {
@@ -212,7 +212,7 @@ impl ObjectXmlWriter {
         Ok(count)
     }
 
-    fn models(&self, tx: &Transaction<'_>) -> Result<Vec<SchemaModel>> {
+    fn models(&self, tx: &Transaction) -> Result<Vec<SchemaModel>> {
         let bundle = tx.bundle();
         let recorded = bundle.recorded();
         match &self.schemas {
@@ -234,9 +234,9 @@ impl ObjectXmlWriter {
 }
 
 /// A document that is being written.
-struct Export<'a, 'db, W: Write> {
+struct Export<'a, W: Write> {
     options: &'a ObjectXmlWriter,
-    tx: &'a Transaction<'db>,
+    tx: &'a Transaction,
     out: Output<W>,
     /// The schema of objects that do not name one.
     schema: Option<SchemaId>,
@@ -249,7 +249,7 @@ struct Element<'n> {
     name: Option<&'n str>,
 }
 
-impl<W: Write> Export<'_, '_, W> {
+impl<W: Write> Export<'_, W> {
     fn element<'n>(&self, generic: &'n str, name: &'n str) -> Element<'n> {
         // Names that XML does not allow go into an attribute.
         if self.options.names_as_elements && is_element_name(name) {

@@ -53,7 +53,7 @@ pub(crate) fn newer_schema() -> String {
 /// The fields that can be watched.
 pub(crate) const WATCHABLE: [u32; 14] = [11, 12, 13, 15, 20, 22, 24, 40, 41, 43, 44, 46, 49, 51];
 
-pub(crate) fn fill(tx: &Transaction<'_>) {
+pub(crate) fn fill(tx: &Transaction) {
     for n in 1..=6 {
         create(tx, foo_id(n));
         set(tx, foo_id(n), "i", int(i32::from(n)));
@@ -83,23 +83,23 @@ pub(crate) fn to(n: u8) -> Value {
 
 type View<V> = Result<V>;
 
-pub(crate) fn list<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> View<ListView<'t, 'db>> {
+pub(crate) fn list<'t>(tx: &'t Transaction, n: u8) -> View<ListView<'t>> {
     tx.list_view(foo_id(n), "list", Migrate::No)
 }
 
-pub(crate) fn plain<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> View<ListView<'t, 'db>> {
+pub(crate) fn plain<'t>(tx: &'t Transaction, n: u8) -> View<ListView<'t>> {
     tx.list_view(foo_id(n), "plain", Migrate::No)
 }
 
-pub(crate) fn set_of<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> View<SetView<'t, 'db>> {
+pub(crate) fn set_of<'t>(tx: &'t Transaction, n: u8) -> View<SetView<'t>> {
     tx.set_view(foo_id(n), "set", Migrate::No)
 }
 
-pub(crate) fn map<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> View<MapView<'t, 'db>> {
+pub(crate) fn map<'t>(tx: &'t Transaction, n: u8) -> View<MapView<'t>> {
     tx.map_view(foo_id(n), "map", Migrate::No)
 }
 
-pub(crate) fn field(tx: &Transaction<'_>, name: &str) -> Arc<ResolvedField> {
+pub(crate) fn field(tx: &Transaction, name: &str) -> Arc<ResolvedField> {
     tx.schema().object_type("Foo").unwrap().field(name).unwrap().clone()
 }
 
@@ -111,7 +111,7 @@ fn put_bytes(bytes: &'static [u8]) -> impl FnOnce(&mut Vec<u8>) -> permazen::enc
 }
 
 /// An object with a few values.
-pub(crate) fn data(tx: &Transaction<'_>) -> ObjectData {
+pub(crate) fn data(tx: &Transaction) -> ObjectData {
     let object_type = tx.schema().object_type("Foo").unwrap().clone();
     let field = |name| object_type.field(name).unwrap();
     let mut object = ObjectBuilder::new(object_type.clone());
@@ -129,12 +129,12 @@ fn other_schema() -> SchemaModel {
 }
 
 /// Copies one object onto another, or makes it a new one.
-pub(crate) fn copy(tx: &Transaction<'_>, from: u8, onto: u8) -> Result<()> {
+pub(crate) fn copy(tx: &Transaction, from: u8, onto: u8) -> Result<()> {
     let mut ids = IdMap::from([(foo_id(from), Some(foo_id(onto)))]);
     tx.copy_to(foo_id(from), tx, &mut CopyOptions::new().mapping_ids(&mut ids)).map(drop)
 }
 
-pub(crate) type Operation = fn(&Transaction<'_>) -> Result<()>;
+pub(crate) type Operation = fn(&Transaction) -> Result<()>;
 
 pub(crate) const OF_OBJECTS: &[(&str, Operation)] = &[
     ("Transaction::create", |tx| tx.create("Foo").map(drop)),

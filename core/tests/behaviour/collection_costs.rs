@@ -444,7 +444,7 @@ fn long_lists_are_read_from_where_they_change() {
         let ((), cost) = world.cost(operation);
         assert_eq!(told(cost), expected, "{what}");
     };
-    let insert = |at| move |list: &ListView<'_, '_>| list.insert(at, &int(2)).unwrap();
+    let insert = |at| move |list: &ListView<'_>| list.insert(at, &int(2)).unwrap();
     check("push", &|| list.push(&int(2)).unwrap(), "1 seek, 1 put");
     check("get", &|| drop(list.get(50_000).unwrap()), "1 get");
     check(

@@ -64,7 +64,7 @@ fn word(value: u8) -> Value {
 }
 
 impl Model {
-    fn step(&mut self, tx: &Transaction<'_>, n: u8, step: &Step) {
+    fn step(&mut self, tx: &Transaction, n: u8, step: &Step) {
         let id = foo_id(n);
         let set = tx.set_view(id, "set", Migrate::No).unwrap();
         let list = tx.list_view(id, "list", Migrate::No).unwrap();
@@ -148,7 +148,7 @@ impl Model {
         }
     }
 
-    fn check(&self, tx: &Transaction<'_>, n: u8) {
+    fn check(&self, tx: &Transaction, n: u8) {
         let id = foo_id(n);
         let set = tx.set_view(id, "set", Migrate::No).unwrap();
         let list = tx.list_view(id, "list", Migrate::No).unwrap();

@@ -13,7 +13,7 @@ use permazen::schema::SchemaModel;
 
 use crate::support::*;
 
-fn pairs(tx: &Transaction<'_>) -> Vec<String> {
+fn pairs(tx: &Transaction) -> Vec<String> {
     tx.read_pairs(|kv| {
         let mut found = Vec::new();
         for pair in kv.scan(KeySpan::FULL, Direction::Forward)? {
@@ -27,7 +27,7 @@ fn pairs(tx: &Transaction<'_>) -> Vec<String> {
     .unwrap()
 }
 
-fn fill(tx: &Transaction<'_>, id: ObjId) {
+fn fill(tx: &Transaction, id: ObjId) {
     set(tx, id, "i", int(5));
     tx.list_view(id, "list", Migrate::No).unwrap().push(&text("q")).unwrap();
     tx.set_view(id, "set", Migrate::No).unwrap().add(&int(7)).unwrap();
@@ -308,7 +308,7 @@ const ONE: &str = r#"<Schema><ObjectType name="A" storageId="10">
 </ObjectType></Schema>"#;
 
 /// An object with `s` = src and the set {1, 2}.
-fn source(tx: &Transaction<'_>) -> ObjId {
+fn source(tx: &Transaction) -> ObjId {
     let id = create(tx, foo_id(1));
     set(tx, id, "s", text("src"));
     let elements = tx.set_view(id, "set", Migrate::No).unwrap();
@@ -325,7 +325,7 @@ fn listeners_to_creation_see_defaults_and_do_not_change_what_a_copy_becomes() {
     let tx = world.begin(ONE);
     let id = source(&tx);
     let data = tx.load(id, Migrate::No).unwrap();
-    let way = |number: u8, other: &Transaction<'_>, id_there: ObjId| match number {
+    let way = |number: u8, other: &Transaction, id_there: ObjId| match number {
         0 => assert!(tx.copy_to(id, other, &mut CopyOptions::new()).unwrap()),
         1 => assert_eq!(other.create_with(Some(id_there), &data).unwrap(), Some(id_there)),
         2 => assert!(other.replace_object(id_there, &data, &mut CopyOptions::new()).unwrap()),

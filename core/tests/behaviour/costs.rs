@@ -33,7 +33,7 @@ pub(crate) fn told(cost: Operations) -> String {
     if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
 }
 
-pub(crate) type Costs = &'static [(&'static str, fn(&Transaction<'_>), &'static str)];
+pub(crate) type Costs = &'static [(&'static str, fn(&Transaction), &'static str)];
 
 /// Costs where the transaction already knows the objects.
 pub(crate) fn check(costs: Costs) {
@@ -272,7 +272,7 @@ const OF_FIELDS: Costs = &[
     ),
 ];
 
-fn index<'t>(tx: &'t Transaction<'_>) -> IndexView<'t> {
+fn index<'t>(tx: &'t Transaction) -> IndexView<'t> {
     tx.simple_index(sid(11)).unwrap()
 }
 

@@ -92,7 +92,7 @@ fn an_id_that_an_object_has_is_drawn_anew() {
             world.db.set_id_generator(ObjIdGenerator::from_seed(7));
             let tx = world.foo();
             if listens {
-                let listener = Arc::new(|_: &Transaction<'_>, _| Ok(()));
+                let listener = Arc::new(|_: &Transaction, _| Ok(()));
                 tx.on_create(StorageId::new(10).unwrap(), listener).unwrap();
             }
             let (id, cost) = world.cost(|| tx.create("Foo").unwrap());
@@ -376,7 +376,7 @@ fn ids_of_new_objects_are_in_their_shortest_form() {
 }
 
 /// Whether all entries in the index of `i` belong to listed objects.
-fn index_is_clean(tx: &permazen::object::Transaction<'_>) -> bool {
+fn index_is_clean(tx: &permazen::object::Transaction) -> bool {
     let all = tx.objects("Foo").unwrap().to_vec().unwrap();
     tx.simple_index(sid(11)).unwrap().ids().all(|id| all.contains(&id.unwrap()))
 }

@@ -14,7 +14,7 @@ use permazen::schema::SchemaModel;
 use crate::support::*;
 
 /// Puts A2 into every container of the holders.
-fn fill(tx: &Transaction<'_>, holders: &[u8]) {
+fn fill(tx: &Transaction, holders: &[u8]) {
     for &holder in holders {
         let id = a(holder);
         set(tx, id, "ref", to_a(2));
@@ -31,7 +31,7 @@ fn fill(tx: &Transaction<'_>, holders: &[u8]) {
 }
 
 /// The content of all containers as text.
-fn content(tx: &Transaction<'_>, id: ObjId) -> String {
+fn content(tx: &Transaction, id: ObjId) -> String {
     let pairs = |name| {
         let map = tx.map_view(id, name, Migrate::No).unwrap().to_vec().unwrap();
         map.iter()
@@ -175,7 +175,7 @@ const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
 </ObjectType></Schema>"#;
 
 /// Records the deletions that listeners are told of.
-fn deletions(tx: &Transaction<'_>) -> Log<ObjId> {
+fn deletions(tx: &Transaction) -> Log<ObjId> {
     let (told, listener) = Log::pair();
     on_delete(tx, move |tx, id, _| {
         assert!(tx.exists(id)?, "told before it goes");
@@ -299,7 +299,7 @@ fn t096_t097_deletions_within_a_delete_listener() {
 }
 
 /// A1 refers to A2 and is deleted with it. A listener to the deletion of A1 deletes A2.
-fn deleting_back(tx: &Transaction<'_>) {
+fn deleting_back(tx: &Transaction) {
     create_all(tx, 1..=2);
     set(tx, a(1), "next", to_a(2));
     on_delete(tx, move |tx, id, _| {
@@ -441,7 +441,7 @@ const FORWARD: &str = r#"<Schema>
 </Schema>"#;
 
 /// The first object of each type of [`FORWARD`]: A.f = B, X.n = A.
-fn forward(tx: &Transaction<'_>) -> [ObjId; 4] {
+fn forward(tx: &Transaction) -> [ObjId; 4] {
     let ids @ [of_a, of_b, of_x, _] =
         [10, 11, 12, 15].map(|n| create(tx, ObjId::from_bytes([n, 0, 0, 0, 0, 0, 0, 1]).unwrap()));
     set(tx, of_a, "f", Value::Ref(of_b));

@@ -100,7 +100,7 @@ impl Ids {
     }
 }
 
-fn fill(tx: &Transaction<'_>, model: &Model, ids: &Ids) {
+fn fill(tx: &Transaction, model: &Model, ids: &Ids) {
     for (n, object) in model.objects.iter().enumerate() {
         let Some(object) = object else { continue };
         let id = create(tx, ids.0[n]);
@@ -127,7 +127,7 @@ fn fill(tx: &Transaction<'_>, model: &Model, ids: &Ids) {
     }
 }
 
-fn read(tx: &Transaction<'_>, model: &Model, ids: &Ids) -> Vec<Option<Object>> {
+fn read(tx: &Transaction, model: &Model, ids: &Ids) -> Vec<Option<Object>> {
     let read = |n: usize| {
         let id = ids.0[n];
         if !tx.exists(id).unwrap() {

@@ -28,26 +28,26 @@ fn outsider(n: u8) -> ObjId {
     ObjId::from_bytes([11, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-fn put(tx: &Transaction<'_>, map: (ObjId, &str), key: ObjId, value: ObjId) {
+fn put(tx: &Transaction, map: (ObjId, &str), key: ObjId, value: ObjId) {
     let view = tx.map_view(map.0, map.1, Migrate::No).unwrap();
     view.put(&Value::Ref(key), &Value::Ref(value)).unwrap();
 }
 
-fn push(tx: &Transaction<'_>, id: ObjId, target: ObjId) {
+fn push(tx: &Transaction, id: ObjId, target: ObjId) {
     tx.list_view(id, "owned", Migrate::No).unwrap().push(&Value::Ref(target)).unwrap();
 }
 
 /// Fills a database with four objects and an outsider, under each order of the IDs, and deletes the first
 /// object. Then the objects that are left must be these; all of them, if it is refused.
-fn scenario(name: &str, left: &[usize], fill: impl Fn(&Transaction<'_>, [ObjId; 4])) {
+fn scenario(name: &str, left: &[usize], fill: impl Fn(&Transaction, [ObjId; 4])) {
     scenario_then(name, left, fill, |_, _| {});
 }
 
 fn scenario_then(
     name: &str,
     left: &[usize],
-    fill: impl Fn(&Transaction<'_>, [ObjId; 4]),
-    then: impl Fn(&Transaction<'_>, [ObjId; 4]),
+    fill: impl Fn(&Transaction, [ObjId; 4]),
+    then: impl Fn(&Transaction, [ObjId; 4]),
 ) {
     for order in 0..24_usize {
         let mut numbers = vec![1, 2, 3, 4];
@@ -79,7 +79,7 @@ fn scenario_then(
     }
 }
 
-fn refers(tx: &Transaction<'_>, holder: ObjId, field: &str, target: ObjId) {
+fn refers(tx: &Transaction, holder: ObjId, field: &str, target: ObjId) {
     set(tx, holder, field, Value::Ref(target));
 }
 
@@ -194,10 +194,10 @@ fn what_forbids_the_deletion_of_the_given_object_may_be_let_go_by_listeners() {
 
 #[test]
 fn the_lowest_of_several_values_stays_under_null() {
-    let values = |tx: &Transaction<'_>, id: ObjId, map: &str| {
+    let values = |tx: &Transaction, id: ObjId, map: &str| {
         tx.map_view(id, map, Migrate::No).unwrap().to_vec().unwrap()
     };
-    let together = |tx: &Transaction<'_>, root: ObjId, others: &[ObjId]| {
+    let together = |tx: &Transaction, root: ObjId, others: &[ObjId]| {
         others.iter().for_each(|it| refers(tx, *it, "parent", root));
     };
     for (old, given) in [(None, [7, -3, 5]), (Some(-9), [5, 7, -3]), (Some(9), [-3, 5, 7])] {
@@ -280,7 +280,7 @@ fn an_object_that_a_listener_has_made_anew_is_not_judged() {
 }
 
 /// A thousand objects go with A1.
-fn many_children(tx: &Transaction<'_>) {
+fn many_children(tx: &Transaction) {
     create_all(tx, 1..=2);
     for n in 0..1000_u32 {
         let id = create(tx, id(&format!("0a01{n:012x}")));

@@ -9,7 +9,7 @@ use permazen::object::{DeletionStep, Error, Migrate, Transaction};
 use crate::support::*;
 
 /// The steps as text.
-fn steps(tx: &Transaction<'_>, id: ObjId) -> Vec<String> {
+fn steps(tx: &Transaction, id: ObjId) -> Vec<String> {
     let mut steps = Vec::new();
     let told = &mut |step| {
         steps.push(match step {
@@ -29,7 +29,7 @@ fn steps(tx: &Transaction<'_>, id: ObjId) -> Vec<String> {
 }
 
 /// Puts A2 into every container of A1.
-fn fill(tx: &Transaction<'_>) {
+fn fill(tx: &Transaction) {
     create_all(tx, 1..=2);
     set(tx, a(1), "ref", to_a(2));
     let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
@@ -111,7 +111,7 @@ fn entries_without_content_are_not_told() {
     assert_eq!(steps(&tx, a(2)), [format!("deleted {}", a(2))]);
 }
 
-fn refusals(tx: &Transaction<'_>, id: ObjId, most: usize) -> Vec<(ObjId, u32)> {
+fn refusals(tx: &Transaction, id: ObjId, most: usize) -> Vec<(ObjId, u32)> {
     let mut found = Vec::new();
     tx.each_refusal(id, &mut |holder, field| {
         found.push((holder, field.get()));

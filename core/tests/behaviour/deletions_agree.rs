@@ -147,7 +147,7 @@ fn after(
     empty: World,
     given: &Given,
     fails_later: bool,
-    delete: impl Fn(&Transaction<'_>, ObjId) -> Result<bool>,
+    delete: impl Fn(&Transaction, ObjId) -> Result<bool>,
 ) -> (Option<bool>, Vec<String>) {
     let world = fill(empty, given);
     let before = world.pairs();
@@ -205,7 +205,7 @@ fn deletions_agree_on_other_stores() {
     let config = Config { source_file: Some(file!()), ..Config::with_cases(128) };
     TestRunner::new(config)
         .run(&(given(), prop::bool::weighted(0.2)), |(given, fails_later)| {
-            let delete = |tx: &Transaction<'_>, id| tx.delete(id);
+            let delete = |tx: &Transaction, id| tx.delete(id);
             let expected = after(World::new(), &given, fails_later, delete);
             let direct = after(empty(lmdb.clone()), &given, fails_later, delete);
             prop_assert_eq!(&direct, &expected);

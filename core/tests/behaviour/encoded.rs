@@ -12,7 +12,7 @@ use permazen::schema::ResolvedField;
 use crate::changes::{field, fill, list, map, schema, set_of};
 use crate::support::*;
 
-fn filled(world: &World) -> Transaction<'_> {
+fn filled(world: &World) -> Transaction {
     let tx = world.begin(&schema());
     fill(&tx);
     tx
@@ -20,14 +20,14 @@ fn filled(world: &World) -> Transaction<'_> {
 
 /// Views and an iterator. The `Encoded`s and views they were made from no longer exist when this
 /// returns.
-fn made<'t, 'db>(
-    tx: &'t Transaction<'db>,
+fn made<'t>(
+    tx: &'t Transaction,
 ) -> (
-    SetView<'t, 'db>,
-    ListView<'t, 'db>,
-    MapView<'t, 'db>,
+    SetView<'t>,
+    ListView<'t>,
+    MapView<'t>,
     IndexView<'t>,
-    impl Iterator<Item = Result<Vec<u8>>> + use<'t, 'db>,
+    impl Iterator<Item = Result<Vec<u8>>> + use<'t>,
 ) {
     let set = tx.encoded().set_view(foo_id(1), &field(tx, "set")).unwrap();
     let list = tx.encoded().list_view(foo_id(1), &field(tx, "list")).unwrap();
@@ -105,7 +105,7 @@ fn the_ends_of_sets_and_maps_are_lent() {
 
 #[test]
 fn a_field_of_another_kind_is_unknown() {
-    type Use = fn(&Transaction<'_>, &Arc<ResolvedField>) -> Result<()>;
+    type Use = fn(&Transaction, &Arc<ResolvedField>) -> Result<()>;
     let uses: [(&str, &str, Use); 8] = [
         ("get", "c", |tx, f| tx.encoded().get(foo_id(1), f, Migrate::No, |_| ())),
         ("set", "set", |tx, f| tx.encoded().set(foo_id(1), f, &[0x84], Migrate::No)),

@@ -7,7 +7,7 @@ use crate::support::*;
 
 const BAR: &str = r#"<Schema><ObjectType name="Bar" storageId="300"><SimpleField name="x" encoding="urn:fdc:permazen.io:2020:int" storageId="40"/></ObjectType></Schema>"#;
 
-fn all(tx: &Transaction<'_>, type_name: &str) -> Vec<ObjId> {
+fn all(tx: &Transaction, type_name: &str) -> Vec<ObjId> {
     tx.objects(type_name).unwrap().to_vec().unwrap()
 }
 

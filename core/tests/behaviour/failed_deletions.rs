@@ -134,7 +134,7 @@ fn object(kind: u8, n: u16) -> ObjId {
 }
 
 /// Makes `holder` refer to `target` through the field of this name.
-fn refer(tx: &Transaction<'_>, holder: ObjId, field: &str, target: ObjId) {
+fn refer(tx: &Transaction, holder: ObjId, field: &str, target: ObjId) {
     let target = Value::Ref(target);
     let map = || tx.map_view(holder, field, Migrate::No).unwrap();
     if field.starts_with("set") {
@@ -166,7 +166,7 @@ fn target() -> ObjId {
 }
 
 /// Fills a database, and returns how its transactions begin.
-fn filled(store: Arc<dyn KvDatabase>, fill: fn(&Transaction<'_>)) -> (Database, TransactionConfig) {
+fn filled(store: Arc<dyn KvDatabase>, fill: fn(&Transaction)) -> (Database, TransactionConfig) {
     let (db, config) = (Database::new(store), config(&schema()));
     let tx = db.begin(&config).unwrap();
     create(&tx, target());
@@ -176,7 +176,7 @@ fn filled(store: Arc<dyn KvDatabase>, fill: fn(&Transaction<'_>)) -> (Database, 
 }
 
 /// Some objects of both types for each field; those that are deleted have referrers and parts again.
-fn referrers_of_all_kinds(tx: &Transaction<'_>) {
+fn referrers_of_all_kinds(tx: &Transaction) {
     let mut n = 1;
     for action in ["NULLIFY", "DELETE", "REMOVE"] {
         for kind in ["ref", "set", "list", "byKey", "byValue"] {
@@ -213,7 +213,7 @@ fn referrers_of_all_kinds(tx: &Transaction<'_>) {
 }
 
 /// More than are taken together.
-fn very_many_referrers(tx: &Transaction<'_>) {
+fn very_many_referrers(tx: &Transaction) {
     for n in 1..=1100 {
         refer(tx, create(tx, object(10, n)), "refNULLIFY", target());
         refer(tx, create(tx, object(11, n)), "refDELETE", target());

@@ -24,7 +24,7 @@ pub(crate) fn config(xml: &str) -> TransactionConfig {
         .schema_removal(SchemaRemoval::Never)
 }
 
-pub(crate) fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn all_pairs(tx: &Transaction) -> Vec<(Vec<u8>, Vec<u8>)> {
     tx.read_pairs(|kv| {
         let mut found = Vec::new();
         for pair in kv.scan(KeySpan::FULL, Direction::Forward)? {
@@ -49,7 +49,7 @@ fn world() -> (Database, Faults) {
     (db, faults)
 }
 
-fn watch_everything(tx: &Transaction<'_>) {
+fn watch_everything(tx: &Transaction) {
     for field in WATCHABLE {
         on_change(tx, field, |_, _, _| Ok(()));
     }
@@ -66,18 +66,18 @@ pub(crate) fn planned() -> KvError {
 /// Makes the operations of the store that `operation` makes fail one after another, each in a new
 /// transaction. After each failure nothing has changed, or, if `may_succeed`, everything has. If
 /// `operation` is then tried again in the same transaction, it does what it should.
-fn check<'db>(
+fn check(
     name: &str,
     (db, faults): &(Database, Faults),
-    begin: &dyn Fn() -> Transaction<'db>,
+    begin: &dyn Fn() -> Transaction,
     operation: Operation,
     may_succeed: bool,
 ) {
-    let run = |tx: &Transaction<'_>| {
+    let run = |tx: &Transaction| {
         db.set_id_generator(ObjIdGenerator::from_seed(7));
         operation(tx)
     };
-    let succeed = |tx: &Transaction<'_>| {
+    let succeed = |tx: &Transaction| {
         run(tx).unwrap_or_else(|error| panic!("{name}: {error}"));
         all_pairs(tx)
     };
@@ -334,7 +334,7 @@ fn undoing_leaves_index_entries_that_agree_with_the_objects() {
     missing.iter().for_each(|key| world.raw(key, None));
     stale.iter().for_each(|key| world.raw(key, Some("")));
     let damaged = world.pairs();
-    let fail = |change: fn(&Transaction<'_>)| {
+    let fail = |change: fn(&Transaction)| {
         let tx = world.foo();
         let result = tx.atomic(|tx| {
             change(tx);

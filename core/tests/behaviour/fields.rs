@@ -16,11 +16,11 @@ const REFS: &str = r#"<Schema>
 <ObjectType name="C" storageId="30"/>
 </Schema>"#;
 
-fn get(tx: &Transaction<'_>, field: &str) -> Value {
+fn get(tx: &Transaction, field: &str) -> Value {
     tx.get(foo_id(1), field, Migrate::No).unwrap()
 }
 
-fn write(tx: &Transaction<'_>, field: &str, value: Value) -> permazen::object::Result<()> {
+fn write(tx: &Transaction, field: &str, value: Value) -> permazen::object::Result<()> {
     tx.set(foo_id(1), field, &value, Migrate::No)
 }
 

@@ -59,7 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run(tx: &Transaction<'_>, old: permazen::schema::SchemaId, step: &Step) {
+fn run(tx: &Transaction, old: permazen::schema::SchemaId, step: &Step) {
     let (Step::Set(n, ..) | Step::Name(n, _) | Step::Add(n, _) | Step::Delete(n) | Step::Old(n)) =
         step;
     let id = foo_id(*n);
@@ -80,7 +80,7 @@ fn run(tx: &Transaction<'_>, old: permazen::schema::SchemaId, step: &Step) {
 }
 
 /// The value of a field, or the error, as text.
-fn told(tx: &Transaction<'_>, id: ObjId, field: &ResolvedField) -> String {
+fn told(tx: &Transaction, id: ObjId, field: &ResolvedField) -> String {
     match tx.encoded().get(id, field, Migrate::No, <[u8]>::to_vec) {
         Ok(value) => hex(&value),
         Err(error) => error.to_string(),

@@ -21,7 +21,7 @@ fn elsewhere() -> String {
         .replace(r#"storageId="2"#, r#"storageId="8"#)
 }
 
-fn foo_type(tx: &permazen::object::Transaction<'_>) -> Arc<ResolvedType> {
+fn foo_type(tx: &permazen::object::Transaction) -> Arc<ResolvedType> {
     tx.schema().object_type("Foo").unwrap().clone()
 }
 

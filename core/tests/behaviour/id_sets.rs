@@ -39,7 +39,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 }
 
 impl Plan {
-    fn set<'t>(&self, tx: &'t Transaction<'_>) -> IdSet<'t> {
+    fn set<'t>(&self, tx: &'t Transaction) -> IdSet<'t> {
         match self {
             Plan::WithValue(value) => {
                 tx.simple_index(sid(11)).unwrap().get(&[int(*value)]).unwrap()
@@ -158,7 +158,7 @@ fn assert_same((set, model): &Modelled<'_>, what: &str) {
 
 const OPERANDS: usize = 10_000;
 
-fn some_sets<'t>(tx: &'t Transaction<'_>, dice: &mut Dice) -> Vec<Modelled<'t>> {
+fn some_sets<'t>(tx: &'t Transaction, dice: &mut Dice) -> Vec<Modelled<'t>> {
     let sets = (0..OPERANDS).map(|_| {
         let ids: BTreeSet<_> = (0..dice.below(4)).map(|_| number(dice.below(300) as u16)).collect();
         (tx.id_set(ids.iter().copied()).unwrap(), ids)

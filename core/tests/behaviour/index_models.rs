@@ -172,7 +172,7 @@ fn all_rows(objects: &[(ObjId, Object)], index: usize) -> Vec<Vec<Value>> {
     rows
 }
 
-fn fill(tx: &Transaction<'_>, object: &Object) {
+fn fill(tx: &Transaction, object: &Object) {
     let id = create(tx, object.id());
     set(tx, id, "i", object.i.map_or(Value::Null, int));
     set(tx, id, "s", object.s.clone());

@@ -28,14 +28,14 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn new_foo(tx: &Transaction<'_>, n: u8, i: i32, s: Value) {
+fn new_foo(tx: &Transaction, n: u8, i: i32, s: Value) {
     create(tx, foo_id(n));
     set(tx, foo_id(n), "i", int(i));
     set(tx, foo_id(n), "s", s);
 }
 
 /// i: id1=1, id4=1, id2=2, id3=3; s: x, z, y, null.
-fn example(tx: &Transaction<'_>) {
+fn example(tx: &Transaction) {
     new_foo(tx, 1, 1, text("x"));
     new_foo(tx, 4, 1, text("z"));
     new_foo(tx, 2, 2, text("y"));

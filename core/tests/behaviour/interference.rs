@@ -52,7 +52,7 @@ fn new() -> String {
 }
 
 /// Content in every field of an object that both schemas have. It refers to B1 to B4.
-fn fill(tx: &Transaction<'_>, id: ObjId, n: i32) {
+fn fill(tx: &Transaction, id: ObjId, n: i32) {
     set(tx, id, "n", int(n));
     set(tx, id, "ref", Value::Ref(b(1)));
     tx.set_counter(id, "count", n.into(), Migrate::No).unwrap();
@@ -95,7 +95,7 @@ fn world() -> World {
 }
 
 /// What the checker finds, including references to missing objects.
-fn findings(tx: &Transaction<'_>) -> Vec<String> {
+fn findings(tx: &Transaction) -> Vec<String> {
     tx.read_pairs(|kv| {
         let mut findings = Vec::new();
         let options = permazen_jsck::Options::default();
@@ -107,11 +107,11 @@ fn findings(tx: &Transaction<'_>) -> Vec<String> {
 }
 
 /// The content of an object as it is now.
-fn content(tx: &Transaction<'_>, n: u8) -> ObjectData {
+fn content(tx: &Transaction, n: u8) -> ObjectData {
     tx.load(a(n), Migrate::No).unwrap()
 }
 
-type Operation = (&'static str, fn(&Transaction<'_>) -> Result<()>);
+type Operation = (&'static str, fn(&Transaction) -> Result<()>);
 
 /// Operations that call listeners and then continue, on an object of another schema, a new object
 /// and others.
@@ -187,7 +187,7 @@ const AFTER_A_MOVE: &[Operation] = &[
 ];
 
 /// What a listener does about the object it is told of.
-type Deed = (&'static str, fn(&Transaction<'_>, ObjId) -> Result<()>);
+type Deed = (&'static str, fn(&Transaction, ObjId) -> Result<()>);
 
 const DEEDS: &[Deed] = &[
     ("reads it", |tx, id| tx.get(id, "n", Migrate::Yes).map(drop)),
@@ -249,9 +249,9 @@ const DEEDS: &[Deed] = &[
 ];
 
 /// Makes all possible listeners do something, at most `times` times, as they may call each other.
-fn listen(tx: &Transaction<'_>, deed: fn(&Transaction<'_>, ObjId) -> Result<()>, times: u32) {
+fn listen(tx: &Transaction, deed: fn(&Transaction, ObjId) -> Result<()>, times: u32) {
     let left = Arc::new(AtomicU32::new(times));
-    let act = move |tx: &Transaction<'_>, id: ObjId| {
+    let act = move |tx: &Transaction, id: ObjId| {
         let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
         // An object that refuses the change is left alone.
         match more.map(|_| tx.atomic(|tx| deed(tx, id))) {
@@ -267,14 +267,14 @@ fn listen(tx: &Transaction<'_>, deed: fn(&Transaction<'_>, ObjId) -> Result<()>,
     on_delete(tx, move |tx, id, _| of_delete(tx, id));
     for field in [20, 21, 22, 23, 25, 27, 40, 41, 50, 51, 52] {
         let of_change = act.clone();
-        let listener = move |tx: &Transaction<'_>,
+        let listener = move |tx: &Transaction,
                              change: &permazen::object::FieldChange,
                              _: &[ObjId]| { of_change(tx, change.id()) };
         on_change(tx, field, listener);
     }
 }
 
-fn all_pairs(tx: &Transaction<'_>) -> Vec<String> {
+fn all_pairs(tx: &Transaction) -> Vec<String> {
     tx.read_pairs(|kv| {
         let pairs = kv.scan(permazen::kv::KeySpan::FULL, permazen::kv::Direction::Forward)?;
         Ok(pairs
@@ -286,8 +286,8 @@ fn all_pairs(tx: &Transaction<'_>) -> Vec<String> {
 
 /// What is wrong after an operation, when a listener has done this up to `times` times.
 fn wrong_after(
-    tx: &Transaction<'_>,
-    run: fn(&Transaction<'_>) -> Result<()>,
+    tx: &Transaction,
+    run: fn(&Transaction) -> Result<()>,
     moved_first: bool,
     deed: Deed,
     times: u32,
@@ -314,7 +314,7 @@ fn wrong_after(
 }
 
 /// What is wrong after any combination of operation and deed.
-fn wrong_after_any<'t>(begin: impl Fn() -> Transaction<'t>, times: &[u32]) -> Vec<String> {
+fn wrong_after_any(begin: impl Fn() -> Transaction, times: &[u32]) -> Vec<String> {
     let mut failures = Vec::new();
     let operations = OPERATIONS.iter().map(|operation| (operation, false));
     let all = operations.chain(AFTER_A_MOVE.iter().map(|operation| (operation, true)));
@@ -359,12 +359,12 @@ fn whatever_listeners_do_in_the_middle_a_snapshot_is_consistent() {
 /// What listeners are told about moves to another schema: for each schema, whether it is the
 /// transaction's.
 fn on_move(
-    tx: &Transaction<'_>,
-    deed: impl Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync + 'static,
+    tx: &Transaction,
+    deed: impl Fn(&Transaction, ObjId) -> Result<()> + Send + Sync + 'static,
 ) -> Log<(bool, bool)> {
     let (told, log) = Log::pair();
     let own = tx.schema().id;
-    let listener = move |tx: &Transaction<'_>, change: &SchemaChange| {
+    let listener = move |tx: &Transaction, change: &SchemaChange| {
         log.add((change.old_schema == own, change.new_schema == own))?;
         deed(tx, change.id)
     };
@@ -372,7 +372,7 @@ fn on_move(
     told
 }
 
-fn copy_over(tx: &Transaction<'_>) -> Result<()> {
+fn copy_over(tx: &Transaction) -> Result<()> {
     let mut ids = IdMap::from([(a(1), Some(a(2)))]);
     tx.copy_to(a(1), tx, &mut CopyOptions::new().mapping_ids(&mut ids)).map(drop)
 }
@@ -457,7 +457,7 @@ fn what_a_copy_notes_as_missing_is_so_after_listeners_were_told() {
 /// of another schema.
 #[test]
 fn an_object_that_a_listener_moves_back_is_not_taken_for_one_of_the_transactions_schema() {
-    type Use = fn(&Transaction<'_>) -> Result<()>;
+    type Use = fn(&Transaction) -> Result<()>;
     let uses: [(&str, Use); 4] = [
         ("get", |tx| tx.get(a(1), "n", Migrate::Yes).map(drop)),
         ("set", |tx| tx.set(a(1), "n", &int(3), Migrate::Yes)),
@@ -488,7 +488,7 @@ fn a_deletion_heeds_references_of_schemas_recorded_meanwhile() {
     let world = world();
     let tx = world.begin(&new());
     let c = id("0c00000000000001");
-    let listener = move |tx: &Transaction<'_>, id: ObjId, _: &[ObjId]| {
+    let listener = move |tx: &Transaction, id: ObjId, _: &[ObjId]| {
         let model = SchemaModel::from_xml(more.as_bytes()).unwrap();
         tx.add_schema(&model)?;
         tx.create_with_id_in(c, model.schema_id())?;

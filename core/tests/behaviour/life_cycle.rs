@@ -22,7 +22,7 @@ impl Noting {
 }
 
 impl Callback for Noting {
-    fn before_commit(&self, tx: &Transaction<'_>, read_only: bool) -> Result<()> {
+    fn before_commit(&self, tx: &Transaction, read_only: bool) -> Result<()> {
         assert!(tx.is_open());
         let late = Noting { name: "late", fails_at: "", log: self.log.clone() };
         assert!(matches!(tx.add_callback(Arc::new(late)), Err(Error::Ended)));
@@ -31,7 +31,7 @@ impl Callback for Noting {
         self.note("beforeCommit", if read_only { "(true)" } else { "(false)" })
     }
 
-    fn before_completion(&self, tx: &Transaction<'_>) -> Result<()> {
+    fn before_completion(&self, tx: &Transaction) -> Result<()> {
         self.note("beforeCompletion", if tx.is_open() { " open" } else { "" })
     }
 
@@ -44,7 +44,7 @@ impl Callback for Noting {
     }
 }
 
-fn with_callbacks<'w>(world: &'w World, fails_at: &'static str) -> (Transaction<'w>, Log<String>) {
+fn with_callbacks(world: &World, fails_at: &'static str) -> (Transaction, Log<String>) {
     let tx = world.foo();
     let log = Log::default();
     let first: Arc<dyn Callback> = Arc::new(Noting { name: "c1", fails_at, log: log.clone() });
@@ -128,7 +128,7 @@ fn t134_rollback_only() {
 fn callbacks_may_ask_for_a_rollback() {
     struct Refusing;
     impl Callback for Refusing {
-        fn before_commit(&self, tx: &Transaction<'_>, _: bool) -> Result<()> {
+        fn before_commit(&self, tx: &Transaction, _: bool) -> Result<()> {
             tx.set_rollback_only();
             Ok(())
         }
@@ -166,7 +166,7 @@ fn t135_read_only_transactions_show_and_forget_what_is_written() {
 fn t136_nothing_is_possible_after_the_end() {
     struct After;
     impl Callback for After {
-        fn before_completion(&self, tx: &Transaction<'_>) -> Result<()> {
+        fn before_completion(&self, tx: &Transaction) -> Result<()> {
             assert!(!tx.is_open());
             assert!(matches!(tx.exists(foo_id(1)), Err(Error::Ended)), "not from memory either");
             assert!(matches!(tx.create("Foo"), Err(Error::Ended)));

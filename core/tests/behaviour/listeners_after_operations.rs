@@ -58,7 +58,7 @@ fn notes() -> Permazen {
 fn on_note(
     tx: &Tx,
     field: &str,
-    listener: impl Fn(&Transaction<'_>, &FieldChange) -> Result<()> + Send + Sync + 'static,
+    listener: impl Fn(&Transaction, &FieldChange) -> Result<()> + Send + Sync + 'static,
 ) {
     let field = tx.core().field_storage_id("Note", field).unwrap();
     tx.core()
@@ -237,7 +237,7 @@ fn to_b(numbers: &[u8]) -> Vec<Value> {
 }
 
 /// A1 to A3 with content in every field. A3 belongs to A2, and A1 refers to it.
-fn filled(world: &World) -> Transaction<'_> {
+fn filled(world: &World) -> Transaction {
     let tx = world.begin(ALL);
     (1..=4).for_each(|n| {
         create(&tx, b(n));
@@ -263,7 +263,7 @@ fn filled(world: &World) -> Transaction<'_> {
     tx
 }
 
-type Operation = (&'static str, fn(&Transaction<'_>) -> Result<()>);
+type Operation = (&'static str, fn(&Transaction) -> Result<()>);
 
 const OPERATIONS: &[Operation] = &[
     ("ListView::extend", |tx| {
@@ -307,7 +307,7 @@ const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-fn content(tx: &Transaction<'_>) -> Result<Vec<String>> {
+fn content(tx: &Transaction) -> Result<Vec<String>> {
     tx.read_pairs(|kv| {
         let pairs = kv.scan(permazen::kv::KeySpan::FULL, permazen::kv::Direction::Forward)?;
         Ok(pairs
@@ -325,9 +325,9 @@ fn findings(kv: &dyn permazen::kv::KvRead) -> Vec<String> {
 
 /// Calls this function on every change of every field.
 fn on_all(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     fields: impl IntoIterator<Item = StorageId>,
-    listener: impl Fn(&Transaction<'_>, &FieldChange) -> Result<()> + Clone + Send + Sync + 'static,
+    listener: impl Fn(&Transaction, &FieldChange) -> Result<()> + Clone + Send + Sync + 'static,
 ) {
     for field in fields {
         let listener = listener.clone();

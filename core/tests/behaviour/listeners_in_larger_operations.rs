@@ -37,12 +37,12 @@ fn narrow() -> String {
 
 const NOTHING: [&str; 0] = [];
 
-fn put(tx: &Transaction<'_>, n: u8, field: &str, value: i32) -> Result<()> {
+fn put(tx: &Transaction, n: u8, field: &str, value: i32) -> Result<()> {
     tx.set(a(n), field, &int(value), Migrate::No)
 }
 
 /// Sets `y` to 5. Then sets `y` and `z` to 6 in an operation that fails.
-fn set_y_and_fail_to_set_z(tx: &Transaction<'_>) {
+fn set_y_and_fail_to_set_z(tx: &Transaction) {
     put(tx, 1, "y", 5).unwrap();
     let failed = tx.atomic(|tx| {
         put(tx, 1, "y", 6)?;
@@ -215,7 +215,7 @@ fn inverse_steps_go_through_one_half_of_a_map() {
 }
 
 /// Content for all fields of A1, with references to A2 and A3.
-fn fill(tx: &Transaction<'_>) {
+fn fill(tx: &Transaction) {
     create_all(tx, 1..=3);
     set(tx, a(1), "x", int(1));
     set(tx, a(1), "r", to_a(2));
@@ -253,7 +253,7 @@ fn listeners_are_called_for_all_content_of_a_new_object() {
         format!("add {two}={three}"),
         "add 2=3".to_owned(),
     ];
-    let ways: [&dyn Fn(&Transaction<'_>); 3] = [
+    let ways: [&dyn Fn(&Transaction); 3] = [
         &|other| assert!(tx.copy_to(a(1), other, &mut CopyOptions::new()).unwrap()),
         &|other| assert!(other.create_with(Some(a(1)), &data).unwrap().is_some()),
         &|other| assert!(other.replace_object(a(1), &data, &mut CopyOptions::new()).unwrap()),
@@ -377,7 +377,7 @@ fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     fill(&tx);
     let data = tx.load(a(1), Migrate::No).unwrap();
     on_create(&tx, |tx, _| tx.delete(a(2)).map(drop));
-    let refused = move |tx: &Transaction<'_>| {
+    let refused = move |tx: &Transaction| {
         assert_deleted(tx.create_with(Some(a(7)), &data), a(2));
         assert_eq!([2, 7].map(|n| tx.exists(a(n)).unwrap()), [true, false]);
         assert_eq!(tx.get(a(1), "r", Migrate::No).unwrap(), to_a(2));

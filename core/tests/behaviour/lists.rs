@@ -5,18 +5,18 @@ use permazen::object::{Error, ListView, Migrate, Transaction};
 
 use crate::support::*;
 
-fn list_of<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> ListView<'t, 'db> {
+fn list_of<'t>(tx: &'t Transaction, n: u8) -> ListView<'t> {
     tx.list_view(foo_id(n), "list", Migrate::No).unwrap()
 }
 
-fn filled<'t, 'db>(tx: &'t Transaction<'db>, values: &[&str]) -> ListView<'t, 'db> {
+fn filled<'t>(tx: &'t Transaction, values: &[&str]) -> ListView<'t> {
     create(tx, foo_id(1));
     let list = list_of(tx, 1);
     assert_eq!(list.extend(&texts(values)).unwrap(), !values.is_empty());
     list
 }
 
-fn content(list: &ListView<'_, '_>) -> String {
+fn content(list: &ListView<'_>) -> String {
     show_all(&list.to_vec().unwrap())
 }
 
@@ -119,7 +119,7 @@ fn t060_appending_without_index_tells_of_each_element() {
     let tx = world.begin(&unindexed());
     let list = filled(&tx, &[]);
     let (sizes, seen) = Log::pair();
-    on_change(&tx, 22, move |tx: &Transaction<'_>, _: &_, _: &_| seen.add(list_of(tx, 1).len()?));
+    on_change(&tx, 22, move |tx: &Transaction, _: &_, _: &_| seen.add(list_of(tx, 1).len()?));
     assert!(list.extend(&texts(&["a", "b", "c"])).unwrap());
     assert_eq!(sizes.all(), [3, 3, 3]);
 }

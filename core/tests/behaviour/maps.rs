@@ -7,11 +7,11 @@ use permazen::object::{MapView, Migrate, Transaction};
 
 use crate::support::*;
 
-fn map_of<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> MapView<'t, 'db> {
+fn map_of<'t>(tx: &'t Transaction, n: u8) -> MapView<'t> {
     tx.map_view(foo_id(n), "map", Migrate::No).unwrap()
 }
 
-fn filled<'t, 'db>(tx: &'t Transaction<'db>, entries: &[(i32, &str)]) -> MapView<'t, 'db> {
+fn filled<'t>(tx: &'t Transaction, entries: &[(i32, &str)]) -> MapView<'t> {
     create(tx, foo_id(1));
     let map = map_of(tx, 1);
     for (key, value) in entries {
@@ -20,7 +20,7 @@ fn filled<'t, 'db>(tx: &'t Transaction<'db>, entries: &[(i32, &str)]) -> MapView
     map
 }
 
-fn content(map: &MapView<'_, '_>) -> String {
+fn content(map: &MapView<'_>) -> String {
     let show = |(key, value): &(Value, Value)| format!("{}={}", show(key), show(value));
     map.to_vec().unwrap().iter().map(show).collect::<Vec<_>>().join(",")
 }

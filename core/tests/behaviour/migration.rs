@@ -45,7 +45,7 @@ fn with_old_object() -> World {
     world
 }
 
-fn watch(tx: &Transaction<'_>) -> Log<String> {
+fn watch(tx: &Transaction) -> Log<String> {
     let (told, listener) = Log::pair();
     on_schema_change(tx, move |_, change: &SchemaChange| {
         let mut values = Vec::new();

@@ -39,7 +39,7 @@ fn bar(n: u8) -> ObjId {
 }
 
 /// Records who is told about which object.
-fn watch(tx: &Transaction<'_>, field: u32, watch: Watch) -> Log<(ObjId, Vec<ObjId>)> {
+fn watch(tx: &Transaction, field: u32, watch: Watch) -> Log<(ObjId, Vec<ObjId>)> {
     let (told, listener) = Log::pair();
     tx.on_change(
         sid(field),

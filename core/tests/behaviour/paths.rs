@@ -26,7 +26,7 @@ fn inverse(field: u32) -> PathStep {
 }
 
 /// A1.list=[A2,A2,A3], A2.list=[A3].
-fn example(tx: &Transaction<'_>) {
+fn example(tx: &Transaction) {
     create_all(tx, 1..=3);
     let refs = |ids: &[ObjId]| ids.iter().map(|id| Value::Ref(*id)).collect::<Vec<_>>();
     let list = |n| tx.list_view(a(n), "list", Migrate::No).unwrap();

@@ -15,23 +15,23 @@ use permazen::{Obj, ObjId, Permazen, PermazenObject, Ref, Tx};
 use crate::support::*;
 
 /// What a closure does to the transaction besides its task.
-type Meddle = fn(&Transaction<'_>);
+type Meddle = fn(&Transaction);
 
 /// An operation that may be refused.
-type Change = fn(&Transaction<'_>) -> Result<(), Error>;
+type Change = fn(&Transaction) -> Result<(), Error>;
 
 /// Calls the closure it gets.
-type Lend = fn(&Transaction<'_>, &dyn Fn());
+type Lend = fn(&Transaction, &dyn Fn());
 
-fn list<'t, 'db>(tx: &'t Transaction<'db>) -> ListView<'t, 'db> {
+fn list<'t>(tx: &'t Transaction) -> ListView<'t> {
     tx.list_view(a(1), "list", Migrate::No).unwrap()
 }
 
-fn set_of<'t, 'db>(tx: &'t Transaction<'db>) -> SetView<'t, 'db> {
+fn set_of<'t>(tx: &'t Transaction) -> SetView<'t> {
     tx.set_view(a(1), "set", Migrate::No).unwrap()
 }
 
-fn map<'t, 'db>(tx: &'t Transaction<'db>, name: &str) -> MapView<'t, 'db> {
+fn map<'t>(tx: &'t Transaction, name: &str) -> MapView<'t> {
     tx.map_view(a(1), name, Migrate::No).unwrap()
 }
 
@@ -41,22 +41,22 @@ fn numbers(values: impl IntoIterator<Item = permazen::encoding::Value>) -> Strin
     values.into_iter().map(last).collect::<Vec<_>>().join("")
 }
 
-fn in_list(tx: &Transaction<'_>) -> String {
+fn in_list(tx: &Transaction) -> String {
     numbers(list(tx).to_vec().unwrap())
 }
 
-fn in_set(tx: &Transaction<'_>) -> String {
+fn in_set(tx: &Transaction) -> String {
     numbers(set_of(tx).to_vec().unwrap())
 }
 
-fn in_map(tx: &Transaction<'_>, name: &str) -> String {
+fn in_map(tx: &Transaction, name: &str) -> String {
     let entries = map(tx, name).to_vec().unwrap();
     entries.into_iter().map(|(key, value)| numbers([key, value])).collect::<Vec<_>>().join(",")
 }
 
 /// Object 1, whose collections hold the objects 2 to 5, and object 8, whose list and `ref` refer to
 /// object 1. References in collections are removed when their target is deleted.
-fn holder(world: &World) -> Transaction<'_> {
+fn holder(world: &World) -> Transaction {
     let tx = world.begin(&containers("NULLIFY", "REMOVE"));
     (1..=9).for_each(|n| {
         create(&tx, a(n));
@@ -74,7 +74,7 @@ fn holder(world: &World) -> Transaction<'_> {
 }
 
 /// Runs `meddle` the first time only.
-fn once<'m>(tx: &'m Transaction<'_>, meddle: Meddle) -> impl Fn() + 'm {
+fn once<'m>(tx: &'m Transaction, meddle: Meddle) -> impl Fn() + 'm {
     let done = Cell::new(false);
     move || {
         if !done.replace(true) {
@@ -223,7 +223,7 @@ fn retain_of_a_deleted_object_says_so() {
 fn retain_that_keeps_all_never_fails() {
     let world = World::new();
     let tx = holder(&world);
-    let keep = |tx: &Transaction<'_>| {
+    let keep = |tx: &Transaction| {
         list(tx).push(&to_a(2)).unwrap();
         set_of(tx).add(&to_a(6)).unwrap();
         map(tx, "byKey").put(&to_a(3), &int(9)).unwrap();
@@ -575,7 +575,7 @@ fn objects_are_written_as_they_are_when_their_turn_comes() {
 fn what_an_atomic_closure_changes_is_kept_or_taken_back_whole() {
     let world = World::new();
     let tx = holder(&world);
-    let body = |tx: &Transaction<'_>| {
+    let body = |tx: &Transaction| {
         list(tx).insert(0, &to_a(6))?;
         let inner: Result<(), Error> = tx.atomic(|tx| {
             tx.delete(a(4))?;
@@ -731,7 +731,7 @@ fn listeners_are_told_when_a_collection_has_been_extended() {
         let (told, log) = Log::pair();
         for (field, kind) in [("labels", true), ("ratings", false)] {
             let log = log.clone();
-            let listener = move |tx: &Transaction<'_>, _: &_, ids: &[ObjId]| {
+            let listener = move |tx: &Transaction, _: &_, ids: &[ObjId]| {
                 let len = match kind {
                     true => tx.set_view(ids[0], field, Migrate::No)?.len()?,
                     false => tx.map_view(ids[0], field, Migrate::No)?.len()?,

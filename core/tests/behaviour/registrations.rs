@@ -63,7 +63,7 @@ impl Names {
 }
 
 /// Creates, moves and deletes an object.
-fn live(tx: &Transaction<'_>, n: u8) {
+fn live(tx: &Transaction, n: u8) {
     let before =
         tx.bundle().schemas().iter().map(|schema| schema.id).find(|id| *id != tx.schema().id);
     assert!(tx.create_with_id_in(a(n), before.unwrap()).unwrap());
@@ -135,7 +135,7 @@ fn schema(xml: &str) -> SchemaModel {
 }
 
 /// Adds listeners to everything about the type L and its object `one`.
-fn watch_left(set: &mut ListenerSet, tx: &Transaction<'_>, one: ObjId, names: &Names) {
+fn watch_left(set: &mut ListenerSet, tx: &Transaction, one: ObjId, names: &Names) {
     let bundle = tx.bundle();
     let left = bundle.schema_by_id(schema(LEFT).schema_id()).unwrap();
     let left = left.object_type("L").unwrap();
@@ -152,7 +152,7 @@ fn watch_left(set: &mut ListenerSet, tx: &Transaction<'_>, one: ObjId, names: &N
 }
 
 /// Does everything about a type that listeners can be told of.
-fn use_all(tx: &Transaction<'_>, xml: &str, fields: [&str; 2], ids: [ObjId; 2]) {
+fn use_all(tx: &Transaction, xml: &str, fields: [&str; 2], ids: [ObjId; 2]) {
     let [one, two] = ids;
     for id in ids {
         assert!(tx.create_with_id_in(id, schema(xml).schema_id()).unwrap());
@@ -163,7 +163,7 @@ fn use_all(tx: &Transaction<'_>, xml: &str, fields: [&str; 2], ids: [ObjId; 2]) 
 }
 
 /// Two IDs of a type.
-fn two_of(tx: &Transaction<'_>, name: &str) -> [ObjId; 2] {
+fn two_of(tx: &Transaction, name: &str) -> [ObjId; 2] {
     let storage_id = tx.type_storage_id(name).unwrap();
     [1, 2].map(|n| id(&format!("{:02x}0000000000000{n}", storage_id.get())))
 }

@@ -7,11 +7,11 @@ use permazen::object::{Error, Migrate, SetView, Transaction};
 
 use crate::support::*;
 
-fn set_of<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> SetView<'t, 'db> {
+fn set_of<'t>(tx: &'t Transaction, n: u8) -> SetView<'t> {
     tx.set_view(foo_id(n), "set", Migrate::No).unwrap()
 }
 
-fn filled<'t, 'db>(tx: &'t Transaction<'db>, values: &[i32]) -> SetView<'t, 'db> {
+fn filled<'t>(tx: &'t Transaction, values: &[i32]) -> SetView<'t> {
     create(tx, foo_id(1));
     let set = set_of(tx, 1);
     for value in values {

@@ -175,7 +175,7 @@ impl Model {
     }
 
     /// Makes a step in the transaction and in the model, and says what listeners will be told.
-    fn step(&mut self, tx: &Transaction<'_>, step: &Step, told: &mut Vec<String>) {
+    fn step(&mut self, tx: &Transaction, step: &Step, told: &mut Vec<String>) {
         let set = |field: u8| tx.set_view(a(1), SETS[usize::from(field)].0, Migrate::No).unwrap();
         let map = |field: u8| tx.map_view(a(1), MAPS[usize::from(field)].0, Migrate::No).unwrap();
         match step {
@@ -242,7 +242,7 @@ impl Model {
     }
 
     /// Compares the content with the object, and with the indexes.
-    fn check(&self, tx: &Transaction<'_>) {
+    fn check(&self, tx: &Transaction) {
         for ((name, number), expected) in SETS.iter().zip(&self.sets) {
             let expected: Vec<Value> = expected.iter().map(Sorted::value).collect();
             let set = tx.set_view(a(1), name, Migrate::No).unwrap();
@@ -271,7 +271,7 @@ impl Model {
     }
 }
 
-fn rows_of(tx: &Transaction<'_>, field: u32) -> Vec<Vec<Value>> {
+fn rows_of(tx: &Transaction, field: u32) -> Vec<Vec<Value>> {
     let view = tx.index(sid(field)).unwrap();
     view.entries().map(|entry| entry.unwrap().to_values().unwrap()).collect()
 }

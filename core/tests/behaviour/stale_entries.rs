@@ -12,7 +12,7 @@ fn schema(action: &str) -> String {
 }
 
 /// A1 refers to A3 in every kind of field.
-fn fill(tx: &Transaction<'_>) {
+fn fill(tx: &Transaction) {
     create_all(tx, 1..=3);
     set(tx, a(1), "ref", to_a(3));
     tx.list_view(a(1), "list", Migrate::No).unwrap().extend(&[to_a(3), to_a(3)]).unwrap();

@@ -33,7 +33,7 @@ fn optimistic() -> Database {
 
 /// What happens to a transaction that reads an object and then writes, after another transaction
 /// changed the object.
-fn read_and_lose(db: &Database, read: fn(&Transaction<'_>) -> Result<()>) -> Result<()> {
+fn read_and_lose(db: &Database, read: fn(&Transaction) -> Result<()>) -> Result<()> {
     let tx = db.begin(&foo_config()).unwrap();
     read(&tx).unwrap();
     let other = db.begin(&foo_config()).unwrap();
@@ -64,7 +64,7 @@ fn untracked_reads_do_not_conflict() {
 /// Creation depends on whether the object exists, so that counts as read.
 #[test]
 fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
-    type Create = fn(&Transaction<'_>, ObjId) -> Result<bool>;
+    type Create = fn(&Transaction, ObjId) -> Result<bool>;
     let ways: [(&str, Create); 3] = [
         ("create_with_id", |tx, id| tx.create_with_id(id)),
         ("create_with_id_in", |tx, id| tx.create_with_id_in(id, tx.schema().id)),
@@ -200,8 +200,8 @@ fn counters_are_kept_as_the_store_keeps_them() {
     let db = Database::new(Arc::new(PeculiarStore::with_reversed_counters()));
     let tx = db.begin(&foo_config()).unwrap();
     create(&tx, foo_id(1));
-    let count = |tx: &Transaction<'_>, n| tx.counter(foo_id(n), "c", Migrate::No).unwrap();
-    let raw = |tx: &Transaction<'_>, n| {
+    let count = |tx: &Transaction, n| tx.counter(foo_id(n), "c", Migrate::No).unwrap();
+    let raw = |tx: &Transaction, n| {
         let key = [&foo_id(n).to_bytes()[..], &[14]].concat();
         tx.read_pairs(|kv| Ok(kv.get(&key)?.map(|value| hex(&value)))).unwrap().unwrap()
     };
@@ -268,7 +268,7 @@ fn transactions_can_be_limited_in_time() {
     let passed = Some(Duration::ZERO);
     let scratch = tempfile::tempdir().unwrap();
     for (name, db) in stores_with_time_outs(&scratch) {
-        let i = |tx: &Transaction<'_>| tx.get(foo_id(1), "i", Migrate::No);
+        let i = |tx: &Transaction| tx.get(foo_id(1), "i", Migrate::No);
         let later = [None, Some(Duration::MAX), Some(Duration::from_secs(36_000))];
         for (n, limit) in (1..).zip(later) {
             let tx = db.begin(&foo_config()).unwrap();

@@ -28,7 +28,7 @@ fn damaged() -> World {
     world
 }
 
-fn list<'t, 'db>(tx: &'t Transaction<'db>) -> ListView<'t, 'db> {
+fn list<'t>(tx: &'t Transaction) -> ListView<'t> {
     tx.list_view(foo_id(1), "list", Migrate::No).unwrap()
 }
 

@@ -70,14 +70,14 @@ impl World {
     }
 
     /// A transaction with the schema of this XML form.
-    pub(crate) fn begin(&self, xml: &str) -> Transaction<'_> {
+    pub(crate) fn begin(&self, xml: &str) -> Transaction {
         let model = SchemaModel::from_xml(xml.as_bytes()).unwrap();
         let config = TransactionConfig::new(model).unwrap();
         self.db.begin(&config).unwrap()
     }
 
     /// A transaction with the example schema.
-    pub(crate) fn foo(&self) -> Transaction<'_> {
+    pub(crate) fn foo(&self) -> Transaction {
         self.begin(FOO)
     }
 
@@ -165,19 +165,19 @@ pub(crate) fn texts(values: &[&str]) -> Vec<Value> {
 }
 
 /// Creates an object with this ID.
-pub(crate) fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
+pub(crate) fn create(tx: &Transaction, id: ObjId) -> ObjId {
     assert!(tx.create_with_id(id).unwrap());
     id
 }
 
 /// Creates [`a`] of these numbers.
-pub(crate) fn create_all(tx: &Transaction<'_>, numbers: impl IntoIterator<Item = u8>) {
+pub(crate) fn create_all(tx: &Transaction, numbers: impl IntoIterator<Item = u8>) {
     for n in numbers {
         create(tx, a(n));
     }
 }
 
-pub(crate) fn set(tx: &Transaction<'_>, id: ObjId, field: &str, value: Value) {
+pub(crate) fn set(tx: &Transaction, id: ObjId, field: &str, value: Value) {
     tx.set(id, field, &value, Migrate::No).unwrap();
 }
 
@@ -202,33 +202,33 @@ pub(crate) fn show_all(values: &[Value]) -> String {
 
 /// Listens to a field of all objects.
 pub(crate) fn on_change(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     field: u32,
-    listener: impl Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync + 'static,
+    listener: impl Fn(&Transaction, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync + 'static,
 ) {
     tx.on_change(sid(field), Watch::itself(), Arc::new(listener)).unwrap();
 }
 
 /// Listens to deletions of all objects.
 pub(crate) fn on_delete(
-    tx: &Transaction<'_>,
-    listener: impl Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync + 'static,
+    tx: &Transaction,
+    listener: impl Fn(&Transaction, ObjId, &[ObjId]) -> Result<()> + Send + Sync + 'static,
 ) {
     tx.on_delete(Watch::itself(), Arc::new(listener)).unwrap();
 }
 
 /// Listens to creations of objects of type 10.
 pub(crate) fn on_create(
-    tx: &Transaction<'_>,
-    listener: impl Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync + 'static,
+    tx: &Transaction,
+    listener: impl Fn(&Transaction, ObjId) -> Result<()> + Send + Sync + 'static,
 ) {
     tx.on_create(sid(10), Arc::new(listener)).unwrap();
 }
 
 /// Listens to moves of objects of type 10 to another schema.
 pub(crate) fn on_schema_change(
-    tx: &Transaction<'_>,
-    listener: impl Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync + 'static,
+    tx: &Transaction,
+    listener: impl Fn(&Transaction, &SchemaChange) -> Result<()> + Send + Sync + 'static,
 ) {
     tx.on_schema_change(sid(10), Arc::new(listener)).unwrap();
 }
@@ -286,7 +286,7 @@ pub(crate) struct Events(Log<String>);
 
 impl Events {
     /// Listens to a field of all objects.
-    pub(crate) fn on(tx: &Transaction<'_>, field: u32) -> Events {
+    pub(crate) fn on(tx: &Transaction, field: u32) -> Events {
         let (told, log) = Log::pair();
         tx.on_change(
             sid(field),
@@ -380,10 +380,10 @@ pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: Result<R>) {
 }
 
 /// Counts the objects of type 10 whose creation is told.
-pub(crate) fn count_created(tx: &Transaction<'_>) -> Arc<Mutex<u32>> {
+pub(crate) fn count_created(tx: &Transaction) -> Arc<Mutex<u32>> {
     let told = Arc::new(Mutex::new(0));
     let count = Arc::clone(&told);
-    let listener = move |_: &Transaction<'_>, _| {
+    let listener = move |_: &Transaction, _| {
         *count.lock().unwrap() += 1;
         Ok(())
     };

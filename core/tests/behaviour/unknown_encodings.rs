@@ -129,7 +129,7 @@ impl Both {
         id
     }
 
-    fn carry(&self) -> Transaction<'_> {
+    fn carry(&self) -> Transaction {
         self.carrying.begin(&self.config).unwrap()
     }
 

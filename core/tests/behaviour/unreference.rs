@@ -37,7 +37,7 @@ fn refer(n: u8) -> Value {
 }
 
 /// Objects 1 to 4. Each holder refers to object 2 in every collection except `both`.
-fn example(tx: &Transaction<'_>, holders: &[u8]) {
+fn example(tx: &Transaction, holders: &[u8]) {
     create_all(tx, 1..=4);
     for &n in holders {
         tx.list_view(a(n), "list", Migrate::No)
@@ -57,7 +57,7 @@ fn example(tx: &Transaction<'_>, holders: &[u8]) {
     }
 }
 
-fn content(tx: &Transaction<'_>, n: u8) -> String {
+fn content(tx: &Transaction, n: u8) -> String {
     let short = |value: &Value| match value {
         Value::Ref(id) => format!("A{}", id.as_bytes()[7]),
         other => show(other),
@@ -186,7 +186,7 @@ fn a_listener_changes_the_list_meanwhile() {
     example(&tx, &[]);
     let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
     list.extend(&[refer(2), refer(3), refer(2), refer(2)]).unwrap();
-    on_change(&tx, 21, |tx: &Transaction<'_>, _: &_, _: &_| {
+    on_change(&tx, 21, |tx: &Transaction, _: &_, _: &_| {
         let list = tx.list_view(a(1), "list", Migrate::No)?;
         if list.get(0)? == Some(refer(3)) {
             list.insert(0, &refer(1))?;

@@ -42,11 +42,11 @@ fn in_document(objects: &str) -> String {
     format!("<database><schemas/><objects>{objects}</objects></database>")
 }
 
-fn read(tx: &Transaction<'_>, document: &str) -> Result<Imported, ObjectXmlError> {
+fn read(tx: &Transaction, document: &str) -> Result<Imported, ObjectXmlError> {
     ObjectXmlReader::new().read(tx, document.as_bytes())
 }
 
-fn write(tx: &Transaction<'_>, writer: &ObjectXmlWriter) -> String {
+fn write(tx: &Transaction, writer: &ObjectXmlWriter) -> String {
     let mut out = Vec::new();
     writer.write(tx, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -264,7 +264,7 @@ fn person() -> impl Strategy<Value = Person> {
     )
 }
 
-fn create(tx: &Transaction<'_>, people: &[Person]) {
+fn create(tx: &Transaction, people: &[Person]) {
     let ids: Vec<_> = people.iter().map(|_| tx.create("Person").unwrap()).collect();
     let target = |at: Option<usize>| match at.and_then(|at| ids.get(at)) {
         Some(&id) => Value::Ref(id),

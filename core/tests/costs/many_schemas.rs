@@ -48,7 +48,7 @@ fn database(store: impl KvDatabase + 'static) -> (Database, Counter) {
     (db, counter)
 }
 
-fn begin<'d>(db: &'d Database, counter: &Counter, n: usize) -> (Transaction<'d>, Operations) {
+fn begin(db: &Database, counter: &Counter, n: usize) -> (Transaction, Operations) {
     counter.take();
     let tx = db.begin(&config(n)).unwrap();
     let cost = counter.take();
@@ -115,7 +115,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
     let scan = reads_of_beginning(&db, &counter);
     assert!(scan > 0, "the schema was recorded, and is looked for once");
     assert_eq!(reads_of_beginning(&db, &counter), 0);
-    let write = |change: &dyn Fn(&Transaction<'_>)| {
+    let write = |change: &dyn Fn(&Transaction)| {
         let tx = db.begin(&rich()).unwrap();
         change(&tx);
         tx.commit().unwrap();
@@ -123,16 +123,16 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
     let id = std::cell::Cell::new(None);
     write(&|tx| id.set(Some(tx.create("Item").unwrap())));
     let item = id.get().unwrap();
-    let set = |tx: &Transaction<'_>, n| {
+    let set = |tx: &Transaction, n| {
         tx.set(item, "number", &Value::Int(n), Migrate::No).unwrap();
     };
-    let tags = |tx: &Transaction<'_>, add| {
+    let tags = |tx: &Transaction, add| {
         let tags = tx.set_view(item, "tags", Migrate::No).unwrap();
         if add { tags.add(&Value::Int(3)).unwrap() } else { tags.remove(&Value::Int(3)).unwrap() }
     };
     // These change something, but no schemas. So they lead to the next version, whose schemas are
     // known.
-    let changes: [&dyn Fn(&Transaction<'_>); 9] = [
+    let changes: [&dyn Fn(&Transaction); 9] = [
         &|_| {},
         &|tx| set(tx, 5),
         &|tx| set(tx, 0),
@@ -154,7 +154,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         write(change);
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n}");
     }
-    let changes: [&dyn Fn(&Transaction<'_>); 2] =
+    let changes: [&dyn Fn(&Transaction); 2] =
         [&|tx| assert!(tx.add_schema(&model(1)).unwrap()), &|tx| {
             assert!(tx.remove_schema(SchemaConfig::new(model(1)).unwrap().schema_id()).unwrap())
         }];
@@ -165,7 +165,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n} of schemas");
     }
     // These change nothing, and lead to no version: the next one may belong to somebody else.
-    let nothing: [&dyn Fn(&Transaction<'_>); 4] = [
+    let nothing: [&dyn Fn(&Transaction); 4] = [
         &|_| {},
         &|tx| assert!(!tx.delete(item).unwrap()),
         &|tx| {

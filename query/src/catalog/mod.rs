@@ -23,7 +23,7 @@ pub struct Catalog {
 
 impl Catalog {
     /// The catalog of the schemas that a transaction sees. Cost: nothing is read.
-    pub fn of(tx: &Transaction<'_>) -> Self {
+    pub fn of(tx: &Transaction) -> Self {
         Catalog::new(tx.bundle())
     }
 

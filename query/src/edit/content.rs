@@ -12,7 +12,7 @@ use permazen::schema::ResolvedField;
 use crate::check::Content;
 
 pub(super) fn assign(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     id: ObjId,
     field: &Arc<ResolvedField>,
     content: &Content,
@@ -27,7 +27,7 @@ pub(super) fn assign(
 }
 
 /// `elements` are in order, each once.
-fn set(view: &SetView<'_, '_>, elements: &[Vec<u8>]) -> Result<()> {
+fn set(view: &SetView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     for old in view.encoded().to_vec()? {
         if elements.binary_search(&old).is_err() {
             view.encoded().remove(&old)?;
@@ -40,7 +40,7 @@ fn set(view: &SetView<'_, '_>, elements: &[Vec<u8>]) -> Result<()> {
 }
 
 /// What both lists have at the beginning and at the end stays.
-fn list(view: &ListView<'_, '_>, elements: &[Vec<u8>]) -> Result<()> {
+fn list(view: &ListView<'_>, elements: &[Vec<u8>]) -> Result<()> {
     let old: Vec<Vec<u8>> =
         view.encoded().iter(|_, element| Ok(element.to_vec())).collect::<Result<_>>()?;
     let same = |pairs: &mut dyn Iterator<Item = (&Vec<u8>, &Vec<u8>)>| {
@@ -72,7 +72,7 @@ fn list(view: &ListView<'_, '_>, elements: &[Vec<u8>]) -> Result<()> {
 }
 
 /// `entries` are in the order of their keys, each key once.
-fn map(view: &MapView<'_, '_>, entries: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+fn map(view: &MapView<'_>, entries: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
     let pairs = view.encoded().iter(|key, value| Ok((key.to_vec(), value.to_vec())));
     let old: BTreeMap<Vec<u8>, Vec<u8>> = pairs.collect::<Result<_>>()?;
     for key in old.keys() {

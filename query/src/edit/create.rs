@@ -11,11 +11,7 @@ use super::{Edited, NewIds};
 use crate::check::{CheckedCreate, Content};
 use crate::error::QueryError;
 
-pub(super) fn create(
-    tx: &Transaction<'_>,
-    new: &CheckedCreate,
-    ids: &mut NewIds,
-) -> Result<Edited> {
+pub(super) fn create(tx: &Transaction, new: &CheckedCreate, ids: &mut NewIds) -> Result<Edited> {
     let mut builder = ObjectBuilder::new(Arc::clone(&new.object_type));
     for (field, content) in &new.fields {
         put(&mut builder, field, content).map_err(invalid)?;

@@ -10,7 +10,7 @@ use super::failed::{Failed, Result, go_on};
 use super::listed::Listed;
 use crate::limits::Limits;
 
-pub(super) fn delete(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Result<Edited> {
+pub(super) fn delete(tx: &Transaction, found: Vec<ObjId>, limits: &Limits) -> Result<Edited> {
     let (deleted, refused) = delete_all(tx, found, limits)?;
     refused.map_or(Ok(deleted.edited()), |error| Err(error.into()))
 }
@@ -88,7 +88,7 @@ impl Deleted {
 
 /// Deletes objects, with all that must go with them, or nothing: then also returns the error.
 pub(super) fn delete_all(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     mut wanted: Vec<ObjId>,
     limits: &Limits,
 ) -> Result<(Deleted, Option<object::Error>)> {

@@ -32,7 +32,7 @@ pub fn lost(id: ObjId, losses: &[LostValue]) -> String {
 
 /// All in this transaction.
 pub(super) fn migrate(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     to: &CheckedMigrate,
     found: &[ObjId],
     limits: &Limits,
@@ -73,7 +73,7 @@ pub(super) fn migrate(
 /// `migrate`. Nothing is found if it is stopped.
 pub fn migration<'d>(
     db: &'d Database,
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
 ) -> std::result::Result<MigrateObjects<'d>, QueryError> {

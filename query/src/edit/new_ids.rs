@@ -51,7 +51,7 @@ impl NewIds {
     /// An ID for an object of this type: the next one that was drawn, if it is of this type and free.
     pub(super) fn next(
         &mut self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         object_type: &ResolvedType,
     ) -> Result<ObjId, QueryError> {
         let kept = self.drawn.get(self.used).copied();

@@ -67,7 +67,7 @@ pub struct PreviewReference {
 /// # Errors
 /// The errors of [`edit`](crate::edit()), except that a deletion that is refused is no error.
 pub fn preview(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
 ) -> std::result::Result<Option<Preview>, QueryError> {
@@ -96,10 +96,7 @@ pub fn preview(
 }
 
 /// Runs `body`, and undoes what it has done.
-fn undone(
-    tx: &Transaction<'_>,
-    body: impl FnOnce(&Transaction<'_>) -> Result<Preview>,
-) -> Result<Preview> {
+fn undone(tx: &Transaction, body: impl FnOnce(&Transaction) -> Result<Preview>) -> Result<Preview> {
     let mut made = None;
     let undone = tx.atomic(|tx| -> Result<()> {
         made = Some(body(tx)?);
@@ -113,7 +110,7 @@ fn undone(
 }
 
 /// Deletes objects, and says what that has done, or would do if nothing forbade it.
-fn of_deletion(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Result<Preview> {
+fn of_deletion(tx: &Transaction, found: Vec<ObjId>, limits: &Limits) -> Result<Preview> {
     let (deleted, _) = delete_all(tx, found, limits)?;
     let mut preview = Preview::default();
     let Deleted { objects, references, refused, .. } = deleted;
@@ -141,11 +138,11 @@ fn of_deletion(tx: &Transaction<'_>, found: Vec<ObjId>, limits: &Limits) -> Resu
 }
 
 /// Names of types and fields.
-struct Names<'a, 'db> {
-    tx: &'a Transaction<'db>,
+struct Names<'a> {
+    tx: &'a Transaction,
 }
 
-impl Names<'_, '_> {
+impl Names<'_> {
     fn object(&self, id: ObjId) -> PreviewObject {
         let bundle = self.tx.bundle();
         let number = || format!("#{}", id.storage_id()).into();

@@ -17,7 +17,7 @@ use crate::not_taken::NotTaken;
 use crate::text::quoted_name;
 
 pub(super) fn set(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     change: &CheckedSet,
     found: &[ObjId],
     limits: &Limits,
@@ -34,14 +34,14 @@ pub(super) fn set(
 }
 
 /// An object that a change is made in.
-struct Object<'a, 'db> {
-    tx: &'a Transaction<'db>,
+struct Object<'a> {
+    tx: &'a Transaction,
     id: ObjId,
     object_type: &'a ResolvedType,
     assignment: &'a CheckedAssignment,
 }
 
-impl Object<'_, '_> {
+impl Object<'_> {
     /// Why it does not take the change.
     fn not_taken(&self, what: String) -> NotTaken {
         NotTaken {
@@ -115,7 +115,7 @@ impl Object<'_, '_> {
 }
 
 /// Removes all equal elements of a list.
-fn remove_all(list: &ListView<'_, '_>, element: &[u8]) -> object::Result<()> {
+fn remove_all(list: &ListView<'_>, element: &[u8]) -> object::Result<()> {
     let ResolvedKind::List { element: part } = &list.field().kind else { return Ok(()) };
     let Some(simple) = part.simple() else { return Ok(()) };
     let encode = |value: &Value| simple.encoding.encode_all(value);

@@ -54,7 +54,7 @@ use crate::run::each_match;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn edit(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
     ids: &mut NewIds,

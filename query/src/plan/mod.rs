@@ -64,7 +64,7 @@ impl fmt::Display for Plan {
 ///
 /// # Errors
 /// [`QueryError::Object`] if the store fails; [`QueryError::SchemasChanged`].
-pub fn plan(tx: &Transaction<'_>, checked: &Checked) -> Result<Plan, QueryError> {
+pub fn plan(tx: &Transaction, checked: &Checked) -> Result<Plan, QueryError> {
     let checked = checked.explained().map_or(checked, |(statement, _)| statement);
     check_schemas(tx, checked)?;
     let mut made = None;
@@ -145,7 +145,7 @@ pub(crate) fn check_using(checked: &Checked) -> Result<(), Mistake> {
 }
 
 /// Refuses a statement that was checked with other schemas.
-pub(crate) fn check_schemas(tx: &Transaction<'_>, checked: &Checked) -> Result<(), QueryError> {
+pub(crate) fn check_schemas(tx: &Transaction, checked: &Checked) -> Result<(), QueryError> {
     let (now, then) = (tx.bundle(), checked.catalog.schemas());
     if std::sync::Arc::ptr_eq(&now, then) || now.tables() == then.tables() {
         return Ok(());

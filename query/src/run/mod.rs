@@ -100,7 +100,7 @@ pub struct Ran {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
     rows: &mut dyn Rows,
@@ -152,7 +152,7 @@ pub fn run(
 /// # Errors
 /// The errors of [`run`]; [`QueryError::WrongKind`] if the statement has no query.
 pub fn matches(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
 ) -> Result<Vec<ObjId>, QueryError> {
@@ -170,7 +170,7 @@ pub fn matches(
 /// # Errors
 /// The errors of [`matches`](matches()).
 pub fn each_match(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
     found: &mut dyn FnMut(ObjId) -> ControlFlow<()>,
@@ -203,7 +203,7 @@ pub fn each_match(
 
 /// Calls `body` with the pairs lent for reading.
 fn lent(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     checked: &Checked,
     limits: &Limits,
     ran: &mut Ran,
@@ -228,11 +228,7 @@ fn lent(
     }
 }
 
-fn explain(
-    tx: &Transaction<'_>,
-    statement: &Checked,
-    rows: &mut dyn Rows,
-) -> Result<Ran, QueryError> {
+fn explain(tx: &Transaction, statement: &Checked, rows: &mut dyn Rows) -> Result<Ran, QueryError> {
     let plan = plan(tx, statement)?;
     let mut ran = Ran::default();
     let mut flow = rows.columns(&[Column::new("plan", false)]);

@@ -13,16 +13,16 @@ fn optimistic(schemas: &[SchemaModel]) -> World {
     World::with(Arc::new(OptimisticDatabase::new(MemoryStore::new())), schemas)
 }
 
-fn rows(on: &Session<'_>) -> Vec<ChangeRow> {
+fn rows(on: &Session) -> Vec<ChangeRow> {
     let rows = on.tx.pending_changes(|changes| Changes::new(changes).collect::<Result<_, _>>());
     rows.unwrap().expect("the store keeps its writes")
 }
 
-fn lines(on: &Session<'_>) -> Vec<String> {
+fn lines(on: &Session) -> Vec<String> {
     rows(on).iter().map(ChangeRow::to_string).collect()
 }
 
-fn counts(on: &Session<'_>) -> ChangeCounts {
+fn counts(on: &Session) -> ChangeCounts {
     on.tx.pending_changes(ChangeCounts::of).unwrap().unwrap()
 }
 

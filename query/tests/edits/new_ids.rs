@@ -3,7 +3,7 @@ use permazen_query::{Limits, NewIds, edit};
 
 use crate::world::*;
 
-fn run(on: &Session<'_>, statement: &str, ids: &mut NewIds) -> Vec<ObjId> {
+fn run(on: &Session, statement: &str, ids: &mut NewIds) -> Vec<ObjId> {
     edit(&on.tx, &on.check(statement).unwrap(), &Limits::default(), ids)
         .map(|edited| edited.created)
         .unwrap_or_default()
@@ -14,7 +14,7 @@ fn a_replay_uses_the_same_ids() {
     let world = World::new();
     let mut ids = NewIds::new();
     let statements = ["create Person", "create Pet", "create Person name = \"b\""];
-    let all = |on: &Session<'_>, ids: &mut NewIds| -> Vec<ObjId> {
+    let all = |on: &Session, ids: &mut NewIds| -> Vec<ObjId> {
         statements.iter().flat_map(|statement| run(on, statement, ids)).collect()
     };
     let first = all(&world.begin(), &mut ids);

@@ -9,7 +9,7 @@ use permazen_query::{Limits, Preview, preview};
 
 use crate::world::*;
 
-fn of(on: &Session<'_>, statement: &str) -> Preview {
+fn of(on: &Session, statement: &str) -> Preview {
     let checked = on.check(statement).unwrap();
     let before = on.pairs();
     let preview = preview(&on.tx, &checked, &Limits::default()).unwrap().unwrap();

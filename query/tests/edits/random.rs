@@ -47,7 +47,7 @@ impl Model {
     }
 }
 
-fn read(on: &Session<'_>) -> Model {
+fn read(on: &Session) -> Model {
     use permazen::object::Migrate;
     let mut model = Model::default();
     for id in on.tx.all_objects().unwrap().iter().map(Result::unwrap) {
@@ -101,7 +101,7 @@ fn literal(id: Option<ObjId>) -> String {
 /// Names that need quotes, controls and more than one unit.
 const NAMES: [&str; 4] = ["", "a\"\\`", "\u{9b}\u{202e}\0", "😀é"];
 
-fn step(on: &Session<'_>, model: &mut Model, random: &mut StdRng) {
+fn step(on: &Session, model: &mut Model, random: &mut StdRng) {
     let ids: Vec<ObjId> = model.people.keys().copied().collect();
     let any = |random: &mut StdRng| -> Option<ObjId> {
         (!ids.is_empty()).then(|| ids[random.random_range(0..ids.len())])

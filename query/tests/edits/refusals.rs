@@ -85,7 +85,7 @@ fn a_stop() {
 
 #[test]
 fn a_store_that_fails_at_each_operation() {
-    let statements = |on: &Session<'_>| -> Result<(), QueryError> {
+    let statements = |on: &Session| -> Result<(), QueryError> {
         on.try_run(
             "set all Person to age += 1, tags add \"z\", friends = [], scores = {\"q\": 1}",
         )?;

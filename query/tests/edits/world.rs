@@ -91,18 +91,18 @@ impl World {
         World { db }
     }
 
-    pub(crate) fn begin(&self) -> Session<'_> {
+    pub(crate) fn begin(&self) -> Session {
         Session { tx: self.db.begin(&config()).unwrap(), parameters: Parameters::new() }
     }
 }
 
 /// A transaction in which statements are run.
-pub(crate) struct Session<'w> {
-    pub(crate) tx: Transaction<'w>,
+pub(crate) struct Session {
+    pub(crate) tx: Transaction,
     pub(crate) parameters: Parameters,
 }
 
-impl Session<'_> {
+impl Session {
     pub(crate) fn check(&self, statement: &str) -> Result<Checked, QueryError> {
         Ok(check(&parse(statement)?, &Catalog::of(&self.tx), &self.parameters)?)
     }

@@ -91,11 +91,7 @@ impl Fixture {
     }
 
     /// Runs `body` in a transaction with a schema, and commits.
-    pub(crate) fn with<R>(
-        &self,
-        model: SchemaModel,
-        body: impl FnOnce(&Transaction<'_>) -> R,
-    ) -> R {
+    pub(crate) fn with<R>(&self, model: SchemaModel, body: impl FnOnce(&Transaction) -> R) -> R {
         let config = TransactionConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never);
         let tx = self.db.begin(&config).unwrap();
         let result = body(&tx);
@@ -103,7 +99,7 @@ impl Fixture {
         result
     }
 
-    pub(crate) fn reading(&self) -> Transaction<'_> {
+    pub(crate) fn reading(&self) -> Transaction {
         let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
         self.db.begin(&config.read_only()).unwrap()
     }
@@ -192,7 +188,7 @@ pub(crate) fn second() -> SchemaModel {
 }
 
 /// The ID of an object of a type with this number at its end.
-pub(crate) fn id(tx: &Transaction<'_>, type_name: &str, number: u8) -> ObjId {
+pub(crate) fn id(tx: &Transaction, type_name: &str, number: u8) -> ObjId {
     let storage_id: StorageId = tx.type_storage_id(type_name).unwrap();
     let mut bytes = ObjId::min(storage_id).to_bytes();
     bytes[7] = number;
@@ -211,7 +207,7 @@ struct Person<'p> {
 }
 
 impl Person<'_> {
-    fn create(&self, tx: &Transaction<'_>) {
+    fn create(&self, tx: &Transaction) {
         let person = id(tx, "Person", self.number);
         tx.create_with_id(person).unwrap();
         let set = |field: &str, value: &Value| tx.set(person, field, value, Migrate::No).unwrap();
@@ -272,7 +268,7 @@ pub(crate) fn people() -> Fixture {
     fixture
 }
 
-fn pet_of(tx: &Transaction<'_>, number: u8, name: &str, owner: u8) {
+fn pet_of(tx: &Transaction, number: u8, name: &str, owner: u8) {
     let pet = id(tx, "Pet", number);
     tx.create_with_id(pet).unwrap();
     tx.set(pet, "name", &name.into(), Migrate::No).unwrap();

@@ -64,7 +64,7 @@ struct Run<'w> {
     world: &'w World,
     /// The parts of plans that were seen.
     seen: &'w RefCell<BTreeSet<String>>,
-    tx: Transaction<'w>,
+    tx: Transaction,
     catalog: Catalog,
     small: Limits,
 }

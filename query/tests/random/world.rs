@@ -104,7 +104,7 @@ impl World {
         world
     }
 
-    pub(crate) fn reading(&self) -> Transaction<'_> {
+    pub(crate) fn reading(&self) -> Transaction {
         let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
         self.db.begin(&config.read_only()).unwrap()
     }

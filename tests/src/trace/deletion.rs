@@ -41,7 +41,7 @@ pub fn is_refused(step: &Step) -> bool {
 /// Performs a deletion that Java has refused. If it succeeds here, fails unless something forbade it at the
 /// beginning, which Java has named unless the step is partial, and nothing that forbids it is left; then
 /// undoes it.
-pub fn replay(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
+pub fn replay(tx: &Tx<'_>, step: &Step) -> Outcome<Refused> {
     let log = &tx.context.log;
     let acts_left = log.acts_left();
     let expected = step.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn replay(tx: &Tx<'_, '_>, step: &Step) -> Outcome<Refused> {
     }
 }
 
-fn compare(tx: &Tx<'_, '_>, step: &Step, references: &References) -> Outcome<Refused> {
+fn compare(tx: &Tx<'_>, step: &Step, references: &References) -> Outcome<Refused> {
     let root = step.text("id")?.parse()?;
     let objects: BTreeSet<ObjId> = tx.tx.all_objects()?.to_vec()?.into_iter().collect();
     let before = tx.tx.read_pairs(|kv| Ok(digest::state_digest(kv)?))?;
@@ -117,7 +117,7 @@ fn compare(tx: &Tx<'_, '_>, step: &Step, references: &References) -> Outcome<Ref
 
 /// A deletion that is refused here too. Java may name an object that would go too.
 fn of_refusal(
-    tx: &Tx<'_, '_>,
+    tx: &Tx<'_>,
     step: &Step,
     root: ObjId,
     references: &References,
@@ -153,7 +153,7 @@ fn of_refusal(
 }
 
 /// The objects, and what they refer to.
-fn left(tx: &Tx<'_, '_>) -> Outcome<(BTreeSet<ObjId>, References)> {
+fn left(tx: &Tx<'_>) -> Outcome<(BTreeSet<ObjId>, References)> {
     let objects = tx.tx.all_objects()?.to_vec()?.into_iter().collect();
     Ok((objects, References::read(tx.tx)?))
 }

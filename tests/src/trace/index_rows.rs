@@ -13,7 +13,7 @@ use super::text::{encoding_of, field_text, text_of, value_of};
 
 /// Restricts a column to values between two bounds, which are given as recorded.
 pub fn restricted<'t>(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     view: &IndexView<'t>,
     column: usize,
     lower: Bound<&Json>,
@@ -32,7 +32,7 @@ pub fn restricted<'t>(
 
 /// The value of a column for a recorded one.
 pub fn column_value(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     view: &IndexView<'_>,
     column: usize,
     recorded: &Json,
@@ -67,7 +67,7 @@ pub fn column_value(
 
 /// The columns of an entry: texts, and numbers for list positions.
 pub fn row(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     view: &IndexView<'_>,
     entry: &IndexEntry<'_>,
 ) -> Result<Vec<Json>, Error> {

@@ -11,7 +11,7 @@ use super::refusal::{Answer, Refusal};
 use super::step::{Bound, Step};
 
 /// Answers an `index` operation.
-pub(super) fn query(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+pub(super) fn query(tx: &Tx<'_>, step: &Step) -> Answer {
     let limit = step.limit();
     let view = view(tx, step)?;
     match step.text("view")? {
@@ -42,7 +42,7 @@ pub(super) fn query(tx: &Tx<'_, '_>, step: &Step) -> Answer {
 }
 
 /// The index with the restrictions of the step.
-fn view<'t>(tx: &Tx<'t, '_>, step: &Step) -> Answer<IndexView<'t>> {
+fn view<'t>(tx: &Tx<'t>, step: &Step) -> Answer<IndexView<'t>> {
     let sid = storage_id(step)?;
     let mut view = match step.text("kind")? {
         "simple" => tx.tx.simple_index(sid)?,
@@ -74,12 +74,7 @@ fn end(bound: &Option<Bound>) -> End<&Value> {
     }
 }
 
-fn rows(
-    tx: &Tx<'_, '_>,
-    step: &Step,
-    view: &IndexView<'_>,
-    limit: usize,
-) -> Answer<Vec<Vec<Value>>> {
+fn rows(tx: &Tx<'_>, step: &Step, view: &IndexView<'_>, limit: usize) -> Answer<Vec<Vec<Value>>> {
     let read = |entry: Result<_, Error>| row(tx.tx, view, &entry?);
     let rows: Result<Vec<_>, Error> = if step.flag("reverse") {
         view.entries().rev().take(limit).map(read).collect()

@@ -39,7 +39,7 @@ impl Reaction {
     }
 
     /// Records the event and performs the listener's steps.
-    fn to(&self, tx: &Transaction<'_>, mut event: Value) -> Result<()> {
+    fn to(&self, tx: &Transaction, mut event: Value) -> Result<()> {
         event["listener"] = json!(self.name);
         self.context.log.add(event);
         if !self.context.log.acts(&self.name) {
@@ -57,7 +57,7 @@ impl Reaction {
 }
 
 /// Registers the listener that a `listen` step describes.
-pub fn listen(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
+pub fn listen(tx: &Tx<'_>, step: &Step) -> Answer<()> {
     let reaction = Reaction::new(step, &tx.context)?;
     let id = match step.text("kind")? {
         "create" => tx.tx.on_create(
@@ -95,7 +95,7 @@ pub fn listen(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
 }
 
 /// Removes the listener with this name.
-pub fn unlisten(tx: &Tx<'_, '_>, name: &str) -> Answer<()> {
+pub fn unlisten(tx: &Tx<'_>, name: &str) -> Answer<()> {
     let mut listeners = tx.context.listeners.lock().unwrap_or_else(PoisonError::into_inner);
     match listeners.remove(name) {
         Some(id) => Ok(tx.tx.remove_listener(id)?),
@@ -103,13 +103,13 @@ pub fn unlisten(tx: &Tx<'_, '_>, name: &str) -> Answer<()> {
     }
 }
 
-fn watch(tx: &Tx<'_, '_>, step: &Step) -> Answer<Watch> {
+fn watch(tx: &Tx<'_>, step: &Step) -> Answer<Watch> {
     let (path, filters) = path(tx, step)?;
     if filters.is_empty() { Ok(Watch::along(path)) } else { Ok(Watch::filtered(path, filters)?) }
 }
 
 /// The reference path of a step and its type filters. The filters are empty if it has none.
-pub fn path(tx: &Tx<'_, '_>, step: &Step) -> Answer<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
+pub fn path(tx: &Tx<'_>, step: &Step) -> Answer<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
     let mut path = Vec::new();
     for number in step.list("path")?.iter().filter_map(Value::as_i64) {
         let id = u32::try_from(number.unsigned_abs()).ok().and_then(permazen::StorageId::new);
@@ -220,11 +220,11 @@ impl Recorder {
 }
 
 impl Callback for Recorder {
-    fn before_commit(&self, _: &Transaction<'_>, read_only: bool) -> Result<()> {
+    fn before_commit(&self, _: &Transaction, read_only: bool) -> Result<()> {
         self.called("beforeCommit", Some(("readOnly", read_only)))
     }
 
-    fn before_completion(&self, _: &Transaction<'_>) -> Result<()> {
+    fn before_completion(&self, _: &Transaction) -> Result<()> {
         self.called("beforeCompletion", None)
     }
 
@@ -238,7 +238,7 @@ impl Callback for Recorder {
 }
 
 /// Registers the callback that an `addCallback` step describes.
-pub fn add_callback(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
+pub fn add_callback(tx: &Tx<'_>, step: &Step) -> Answer<()> {
     let callback = Recorder {
         name: step.text("name")?.to_owned(),
         fails_in: step.optional_text("fail")?.map(str::to_owned),

@@ -69,13 +69,13 @@ pub fn storage_id(step: &Step) -> Answer<StorageId> {
 
 /// An open transaction that speaks in recorded texts.
 #[derive(Debug)]
-pub struct Tx<'t, 'db> {
-    pub tx: &'t Transaction<'db>,
+pub struct Tx<'t> {
+    pub tx: &'t Transaction,
     pub context: Arc<Context>,
 }
 
-impl<'t, 'db> Tx<'t, 'db> {
-    pub fn new(tx: &'t Transaction<'db>, context: &Arc<Context>) -> Self {
+impl<'t> Tx<'t> {
+    pub fn new(tx: &'t Transaction, context: &Arc<Context>) -> Self {
         Tx { tx, context: Arc::clone(context) }
     }
 
@@ -246,11 +246,11 @@ impl<'t, 'db> Tx<'t, 'db> {
 
     // ------------------------------------------------------------------ sets
 
-    fn set_view(&self, place: &Place<'_>) -> Answer<SetView<'t, 'db>> {
+    fn set_view(&self, place: &Place<'_>) -> Answer<SetView<'t>> {
         Ok(self.tx.set_view(obj_id(place.id)?, place.field, migrate(place))?)
     }
 
-    fn set_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<SetView<'t, 'db>> {
+    fn set_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<SetView<'t>> {
         let view = self.set_view(place)?;
         let (min, max) = self.bounds(place, Part::Value, bounds)?;
         Ok(view.range(min.as_ref(), max.as_ref())?)
@@ -302,7 +302,7 @@ impl<'t, 'db> Tx<'t, 'db> {
 
     // ------------------------------------------------------------------ lists
 
-    fn list_view(&self, place: &Place<'_>) -> Answer<ListView<'t, 'db>> {
+    fn list_view(&self, place: &Place<'_>) -> Answer<ListView<'t>> {
         Ok(self.tx.list_view(obj_id(place.id)?, place.field, migrate(place))?)
     }
 
@@ -371,11 +371,11 @@ impl<'t, 'db> Tx<'t, 'db> {
 
     // ------------------------------------------------------------------ maps
 
-    fn map_view(&self, place: &Place<'_>) -> Answer<MapView<'t, 'db>> {
+    fn map_view(&self, place: &Place<'_>) -> Answer<MapView<'t>> {
         Ok(self.tx.map_view(obj_id(place.id)?, place.field, migrate(place))?)
     }
 
-    fn map_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<MapView<'t, 'db>> {
+    fn map_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<MapView<'t>> {
         let view = self.map_view(place)?;
         let (min, max) = self.bounds(place, Part::Key, bounds)?;
         Ok(view.range(min.as_ref(), max.as_ref())?)

@@ -15,7 +15,7 @@ use super::text::Text;
 ///
 /// If a value does not belong to its encoding, the error is "invalid value" where a value is
 /// stored, and "illegal argument" elsewhere.
-pub fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+pub fn perform(tx: &Tx<'_>, step: &Step) -> Answer {
     let stores =
         ["set", "set.add", "list.append", "list.insert", "list.insertAll", "list.set", "map.put"];
     operate(tx, step).map_err(|mut refusal| {
@@ -26,7 +26,7 @@ pub fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     })
 }
 
-fn operate(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+fn operate(tx: &Tx<'_>, step: &Step) -> Answer {
     let (op, detail) = step.op().split_once('.').unwrap_or((step.op(), ""));
     match op {
         "addSchema" => Ok(tx.add_schema(step.text("schema")?)?.into()),
@@ -96,7 +96,7 @@ fn ids(step: &Step, name: &str) -> Answer<Vec<ObjId>> {
     step.list(name)?.iter().filter_map(Value::as_str).map(obj_id).collect()
 }
 
-fn by_schema(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+fn by_schema(tx: &Tx<'_>, step: &Step) -> Answer {
     let wanted = step.optional_text("schema")?;
     let mut groups = Vec::new();
     for (index, schema, ids) in tx.by_schema(wanted)? {
@@ -106,7 +106,7 @@ fn by_schema(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     Ok(groups.into())
 }
 
-fn follow(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+fn follow(tx: &Tx<'_>, step: &Step) -> Answer {
     let (path, filters) = listening::path(tx, step)?;
     let reached = if step.op() == "follow" {
         tx.tx.follow_path(ids(step, "start")?, &path, &filters)?
@@ -116,7 +116,7 @@ fn follow(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     Ok(reached.iter().map(ObjId::to_string).collect())
 }
 
-fn simple(tx: &Tx<'_, '_>, step: &Step, op: &str) -> Answer {
+fn simple(tx: &Tx<'_>, step: &Step, op: &str) -> Answer {
     let place = place(step)?;
     match op {
         "get" => Ok(tx.get(&place)?.into()),
@@ -125,7 +125,7 @@ fn simple(tx: &Tx<'_, '_>, step: &Step, op: &str) -> Answer {
     }
 }
 
-fn counter(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
+fn counter(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
     let place = place(step)?;
     match detail {
         "get" => Ok(tx.counter(&place)?.to_string().into()),
@@ -145,7 +145,7 @@ fn how(step: &Step) -> Answer<How> {
     }
 }
 
-fn set(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
+fn set(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
     let place = place(step)?;
     match detail {
         "add" => Ok(tx.set_add(&place, value(step, "value")?)?.into()),
@@ -162,7 +162,7 @@ fn set(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
     }
 }
 
-fn list(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
+fn list(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
     let place = place(step)?;
     match detail {
         "append" => done(tx.list_append(&place, value(step, "value")?)?),
@@ -194,7 +194,7 @@ fn list(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
     }
 }
 
-fn map(tx: &Tx<'_, '_>, step: &Step, detail: &str) -> Answer {
+fn map(tx: &Tx<'_>, step: &Step, detail: &str) -> Answer {
     let place = place(step)?;
     match detail {
         "put" => Ok(tx.map_put(&place, value(step, "key")?, value(step, "value")?)?.into()),

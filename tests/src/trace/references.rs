@@ -50,7 +50,7 @@ pub struct References {
 
 impl References {
     /// Loads every object.
-    pub fn read(tx: &Transaction<'_>) -> Outcome<References> {
+    pub fn read(tx: &Transaction) -> Outcome<References> {
         let mut references = References::default();
         for id in tx.all_objects()?.to_vec()? {
             let data = tx.load(id, Migrate::No)?;

@@ -43,7 +43,7 @@ fn stage(db: &Database, number: u64) -> Result<()> {
 }
 
 /// Copies all objects, with the references between them, to objects with other IDs.
-fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
+fn copies(tx: &Transaction, number: u64) -> Result<()> {
     if !number.is_multiple_of(3) {
         return Ok(());
     }

@@ -205,7 +205,7 @@ impl Model {
     }
 
     /// Reads the objects of a workload from the database.
-    pub(crate) fn read(tx: &Transaction<'_>, workload: Workload) -> Result<Model> {
+    pub(crate) fn read(tx: &Transaction, workload: Workload) -> Result<Model> {
         let mut model = Model::default();
         if tx.exists(workload.log())? {
             let last = tx.get(workload.log(), "last", Migrate::No)?;
@@ -225,7 +225,7 @@ impl Model {
     }
 }
 
-fn read_person(tx: &Transaction<'_>, id: ObjId) -> Result<Person> {
+fn read_person(tx: &Transaction, id: ObjId) -> Result<Person> {
     let has_nick = tx.object_type(id)?.field("nick").is_some();
     let get = |field| tx.get(id, field, Migrate::No);
     let friends = tx.set_view(id, "friends", Migrate::No)?.to_vec()?;
@@ -243,7 +243,7 @@ fn read_person(tx: &Transaction<'_>, id: ObjId) -> Result<Person> {
     })
 }
 
-fn read_account(tx: &Transaction<'_>, id: ObjId) -> Result<Account> {
+fn read_account(tx: &Transaction, id: ObjId) -> Result<Account> {
     let get = |field| tx.get(id, field, Migrate::No);
     let indexed = tx.object_type(id)?.field("balance").is_some_and(|field| field.is_indexed());
     let shares = tx.map_view(id, "shares", Migrate::No)?.to_vec()?;

@@ -121,7 +121,7 @@ impl Workload {
     }
 
     /// Makes commit `number` in `tx`, which uses the schema of its version.
-    pub(crate) fn perform(self, tx: &Transaction<'_>, number: u64) -> Result<()> {
+    pub(crate) fn perform(self, tx: &Transaction, number: u64) -> Result<()> {
         let log = self.log();
         tx.create_with_id(log)?;
         tx.set(log, "last", &Value::Long(number as i64), Migrate::Yes)?;
@@ -142,7 +142,7 @@ impl Workload {
     }
 
     /// Does one step. Returns false if it is impossible.
-    pub(crate) fn apply(self, tx: &Transaction<'_>, step: &Step) -> Result<bool> {
+    pub(crate) fn apply(self, tx: &Transaction, step: &Step) -> Result<bool> {
         match self.change(tx, step) {
             Ok(()) => Ok(true),
             Err(
@@ -155,7 +155,7 @@ impl Workload {
         }
     }
 
-    fn change(self, tx: &Transaction<'_>, step: &Step) -> Result<()> {
+    fn change(self, tx: &Transaction, step: &Step) -> Result<()> {
         let person = |slot: u8| self.id(Kind::Person, slot);
         let account = |slot: u8| self.id(Kind::Account, slot);
         let to =

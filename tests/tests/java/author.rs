@@ -86,7 +86,7 @@ impl<'v> Invention<'v> {
         json!({ "op": "open", "schema": schema, "allowNew": allow_new, "removal": removal })
     }
 
-    fn invent(&mut self, tx: &Tx<'_, '_>) -> Outcome<Json> {
+    fn invent(&mut self, tx: &Tx<'_>) -> Outcome<Json> {
         let objects = tx.tx.all_objects()?.to_vec()?;
         self.seen.retain(|id| !objects.contains(id));
         let gone = self.seen.len();
@@ -129,7 +129,7 @@ impl<'v> Invention<'v> {
         self.random.of(from).map_or("0a00000000000001".to_owned(), ObjId::to_string)
     }
 
-    fn create(&mut self, tx: &Tx<'_, '_>) -> Outcome<Json> {
+    fn create(&mut self, tx: &Tx<'_>) -> Outcome<Json> {
         let other = self.random.chance(10).then(|| self.schema_name());
         let schema = match &other {
             Some(name) => self.recorded(tx, name),
@@ -157,7 +157,7 @@ impl<'v> Invention<'v> {
     }
 
     /// The schema of that name, if it is recorded.
-    fn recorded(&self, tx: &Tx<'_, '_>, name: &str) -> Option<Arc<Schema>> {
+    fn recorded(&self, tx: &Tx<'_>, name: &str) -> Option<Arc<Schema>> {
         let id = tx.model(name).ok()?.schema_id();
         tx.tx.bundle().schema_by_id(id).cloned()
     }
@@ -173,7 +173,7 @@ impl<'v> Invention<'v> {
         ObjId::from_bytes(bytes).ok()
     }
 
-    fn about(&mut self, tx: &Tx<'_, '_>, objects: &[ObjId]) -> Json {
+    fn about(&mut self, tx: &Tx<'_>, objects: &[ObjId]) -> Json {
         let op = ["exists", "typeOf", "schemaOf", "isDefault"][self.random.below(4)];
         let id = self.id(objects);
         let field = object_type(tx.tx, &id)
@@ -185,7 +185,7 @@ impl<'v> Invention<'v> {
         }
     }
 
-    fn copy(&mut self, tx: &Tx<'_, '_>, objects: &[ObjId]) -> Outcome<Json> {
+    fn copy(&mut self, tx: &Tx<'_>, objects: &[ObjId]) -> Outcome<Json> {
         let from = self.id(objects);
         let storage_id = from.parse().ok().map(ObjId::storage_id);
         let to = match self.random.below(10) {
@@ -205,7 +205,7 @@ impl<'v> Invention<'v> {
         Ok(json!({ "op": "copy", "from": from, "to": to, "migrate": migrate }))
     }
 
-    fn list_objects(&mut self, tx: &Tx<'_, '_>) -> Json {
+    fn list_objects(&mut self, tx: &Tx<'_>) -> Json {
         let names: Vec<String> = tx.tx.schema().types.iter().map(|t| t.name.to_string()).collect();
         let reverse = self.random.chance(30);
         match self.random.below(3) {
@@ -220,7 +220,7 @@ impl<'v> Invention<'v> {
 
     // ------------------------------------------------------------------ fields
 
-    fn on_field(&mut self, tx: &Tx<'_, '_>, objects: &[ObjId]) -> Outcome<Json> {
+    fn on_field(&mut self, tx: &Tx<'_>, objects: &[ObjId]) -> Outcome<Json> {
         let id = self.id(objects);
         let migrate = self.random.chance(4);
         let mut object_type = object_type(tx.tx, &id);
@@ -247,7 +247,7 @@ impl<'v> Invention<'v> {
 
     fn on(
         &mut self,
-        tx: &Tx<'_, '_>,
+        tx: &Tx<'_>,
         objects: &[ObjId],
         id: &str,
         field: &ResolvedField,
@@ -395,7 +395,7 @@ impl Author for Invention<'_> {
         Some(Part::Open(self.open()))
     }
 
-    fn step(&mut self, tx: &Tx<'_, '_>) -> Outcome<Step> {
+    fn step(&mut self, tx: &Tx<'_>) -> Outcome<Step> {
         self.made += 1;
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
@@ -415,11 +415,11 @@ enum Fit {
     Any,
 }
 
-fn object_type(tx: &Transaction<'_>, id: &str) -> Option<Arc<ResolvedType>> {
+fn object_type(tx: &Transaction, id: &str) -> Option<Arc<ResolvedType>> {
     tx.object_type(id.parse().ok()?).ok()
 }
 
-fn list_len(tx: &Transaction<'_>, id: ObjId, field: &ResolvedField) -> usize {
+fn list_len(tx: &Transaction, id: ObjId, field: &ResolvedField) -> usize {
     let view = tx.list_view(id, &field.name, permazen::object::Migrate::No);
     view.and_then(|view| view.len()).unwrap_or_default() as usize
 }

@@ -21,7 +21,7 @@ use crate::values::Values;
 use permazen_tests::trace::references::{options, target};
 
 /// Why a step cannot be compared; `None` if it can.
-pub fn defect(tx: &Tx<'_, '_>, values: &Values, step: &Step) -> Outcome<Option<&'static str>> {
+pub fn defect(tx: &Tx<'_>, values: &Values, step: &Step) -> Outcome<Option<&'static str>> {
     let id = |name: &str| step.text(name).ok().and_then(|text| obj_id(text).ok());
     let found = match (step.op(), id("id")) {
         ("delete", Some(id)) => deletion::defect(tx.tx, id)?,
@@ -43,7 +43,7 @@ pub fn defect(tx: &Tx<'_, '_>, values: &Values, step: &Step) -> Outcome<Option<&
 }
 
 /// D16, D31, and a range whose bounds Java believes to be the wrong way round.
-fn in_index(tx: &Transaction<'_>, step: &Step) -> Option<&'static str> {
+fn in_index(tx: &Transaction, step: &Step) -> Option<&'static str> {
     let nothing = |bounds: &Bounds| match (&bounds.min, &bounds.max) {
         (Some(min), Some(max)) => min == max && !min.inclusive,
         _ => false,
@@ -69,7 +69,7 @@ fn in_index(tx: &Transaction<'_>, step: &Step) -> Option<&'static str> {
 }
 
 /// D30, and steps through simple fields, which Java finds by name in each object.
-fn in_path(tx: &Transaction<'_>, step: &Step) -> Outcome<Option<&'static str>> {
+fn in_path(tx: &Transaction, step: &Step) -> Outcome<Option<&'static str>> {
     let bundle = tx.bundle();
     let inverted = step.op() == "invert";
     for number in step.list("path")?.iter().filter_map(serde_json::Value::as_i64) {
@@ -105,7 +105,7 @@ pub fn maps_of(item: &BundleItem) -> BTreeSet<StorageId> {
 
 /// Java looks for an element as its own lists do. They do not find arrays, patterns and the like.
 fn in_search(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     values: &Values,
     id: ObjId,
     step: &Step,
@@ -119,7 +119,7 @@ fn in_search(
 
 /// D28, and the defects of migration for both objects.
 fn in_copy(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     values: &Values,
     from: ObjId,
     to: ObjId,
@@ -158,7 +158,7 @@ fn equal_by_value(values: &Values, field: &ResolvedField) -> bool {
     kind.is_none_or(|kind| kind.equal_by_value)
 }
 
-fn in_migration(tx: &Transaction<'_>, values: &Values, id: ObjId) -> Outcome<Option<&'static str>> {
+fn in_migration(tx: &Transaction, values: &Values, id: ObjId) -> Outcome<Option<&'static str>> {
     match tx.schema().type_by_storage_id(id.storage_id()) {
         Some(target) => migrating(tx, values, id, target),
         None => Ok(None),
@@ -167,7 +167,7 @@ fn in_migration(tx: &Transaction<'_>, values: &Values, id: ObjId) -> Outcome<Opt
 
 /// What is wrong with moving an object to `new`, the same type in another schema: D4, D20, D28.
 fn migrating(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     values: &Values,
     id: ObjId,
     new: &Arc<ResolvedType>,

@@ -11,7 +11,7 @@ use permazen_tests::outcome::Outcome;
 use permazen_tests::trace::references::{Reference, References, options};
 
 /// Why deleting `root` cannot be compared; `None` if it can.
-pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>> {
+pub fn defect(tx: &Transaction, root: ObjId) -> Outcome<Option<&'static str>> {
     if !tx.exists(root)? {
         return Ok(None);
     }
@@ -89,7 +89,7 @@ pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>
 }
 
 /// All objects that are deleted if nothing is refused.
-fn going(tx: &Transaction<'_>, root: ObjId, references: &References) -> Outcome<BTreeSet<ObjId>> {
+fn going(tx: &Transaction, root: ObjId, references: &References) -> Outcome<BTreeSet<ObjId>> {
     let mut going = BTreeSet::new();
     let mut left = vec![root];
     while let Some(id) = left.pop() {

@@ -30,7 +30,7 @@ pub trait Author {
     fn part(&mut self) -> Option<Part>;
 
     /// The next step within the open transaction. `commit` and `rollback` end it.
-    fn step(&mut self, tx: &Tx<'_, '_>) -> Outcome<Step>;
+    fn step(&mut self, tx: &Tx<'_>) -> Outcome<Step>;
 }
 
 /// A round of a recorded history.
@@ -103,7 +103,7 @@ impl Author for Again<'_> {
         })
     }
 
-    fn step(&mut self, _: &Tx<'_, '_>) -> Outcome<Step> {
+    fn step(&mut self, _: &Tx<'_>) -> Outcome<Step> {
         let at = self.step;
         self.step += 1;
         match self.history.rounds.get(self.round.wrapping_sub(1)) {

@@ -166,7 +166,7 @@ impl Play<'_> {
     /// The steps of a transaction up to its end, which is returned.
     fn steps(
         &mut self,
-        transaction: Transaction<'_>,
+        transaction: Transaction,
         author: &mut dyn Author,
         sent: &mut Vec<Json>,
         answers: &mut Vec<Answer>,

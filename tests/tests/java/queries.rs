@@ -12,7 +12,7 @@ use crate::random::Random;
 use permazen_tests::trace::references::options;
 
 /// A query of some index, or of something that is no index.
-pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {
+pub fn index(tx: &Tx<'_>, random: &mut Random) -> Outcome<Json> {
     let bundle = tx.tx.bundle();
     let items: Vec<&BundleItem> = bundle
         .items()
@@ -104,7 +104,7 @@ fn kind(item: &BundleItem, random: &mut Random) -> Option<&'static str> {
 }
 
 /// A walk along references, from some objects or to some.
-pub fn path(tx: &Tx<'_, '_>, objects: &[ObjId], random: &mut Random) -> Outcome<Json> {
+pub fn path(tx: &Tx<'_>, objects: &[ObjId], random: &mut Random) -> Outcome<Json> {
     let bundle = tx.tx.bundle();
     let references: Vec<i64> = bundle
         .items()

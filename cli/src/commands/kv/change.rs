@@ -21,7 +21,7 @@ impl Command for Put {
         Place::Alone { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         context.session.write_pairs(|kv| Ok(kv.put(&self.key.0, &self.value.0)?))?;
         if context.out.is_json() {
             let (key, value) = (self.key.to_string(), self.value.to_string());
@@ -55,7 +55,7 @@ impl Command for Remove {
         Place::Alone { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let removed = session.write_pairs(|kv| match (&self.prefix, &self.key) {
             (Some(prefix), _) => {

@@ -28,7 +28,7 @@ impl Command for Decode {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let key: Vec<u8> = self.key.iter().flat_map(|part| part.0.iter().copied()).collect();
         let Context { session, out, .. } = context;
         read_pairs(session, |kv| {

@@ -28,7 +28,7 @@ impl Command for Dump {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let bounds = self.range.bounds()?;
         let style = if self.indent { Style::Indented } else { Style::Plain };
         let Context { session, out, .. } = context;
@@ -65,7 +65,7 @@ impl Command for Load {
         Place::Alone { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = session.write_pairs(|kv| {
             let input = file::read(&self.file, session)?;

@@ -45,7 +45,7 @@ impl Command for Pairs {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let Context { session, out, .. } = context;
         let pairs = read_pairs(session, |kv| {
             let known = Known::of(kv, session)?;

@@ -25,7 +25,7 @@ impl Command for Get {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let value =
             read_pairs(context.session, |kv| Ok(kv.get(&self.key.0)?.map(|v| v.into_owned())))?;
         let raw = context.out.format() == Some(Format::Raw);
@@ -73,7 +73,7 @@ impl Command for Scan {
         Place::Alone { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let bounds = self.range.bounds()?;
         let direction = if self.reverse { Direction::Reverse } else { Direction::Forward };
         let Context { session, out, .. } = context;

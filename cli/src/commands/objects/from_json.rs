@@ -24,7 +24,7 @@ use crate::session::Session;
 /// Reads objects, and returns how many there were, and which objects they refer to that are not there.
 /// They may refer to others further down. `is_array`: they are the elements of an array, not lines.
 pub(super) fn read(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     input: impl Read,
     is_array: bool,
     ids: &mut GeneratedIds,
@@ -85,7 +85,7 @@ fn is(parts: &[(JavaString, Json)], wanted: &str) -> bool {
 
 /// Records a schema if it is not recorded yet. If its storage IDs are taken here, only types ask for
 /// theirs, with which the IDs of objects begin.
-fn record(transaction: &Transaction<'_>, parts: &[(JavaString, Json)]) -> Result<(), Failure> {
+fn record(transaction: &Transaction, parts: &[(JavaString, Json)]) -> Result<(), Failure> {
     let document = match part(parts, "xml") {
         Some(Json::Text(document)) => document.to_string_lossy(),
         _ => return Err(Failure::new("the schema has no \"xml\"")),
@@ -107,7 +107,7 @@ fn record(transaction: &Transaction<'_>, parts: &[(JavaString, Json)]) -> Result
 
 /// Reads one object, the `number`-th.
 fn object(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     parts: &[(JavaString, Json)],
     number: u64,
     ids: &mut GeneratedIds,
@@ -173,7 +173,7 @@ fn object(
 
 /// The ID of an object without one. If the same objects are read again, it is the same.
 fn new_id(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     object_type: &ResolvedType,
     number: u64,
     ids: &mut GeneratedIds,
@@ -190,7 +190,7 @@ fn new_id(
 
 /// The schema of an object: by its ID, which is the same in each database, or else by its number in this one.
 fn schema(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     id: Option<&Json>,
     number: Option<&Json>,
 ) -> Result<Arc<Schema>, Failure> {

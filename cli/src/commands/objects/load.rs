@@ -47,7 +47,7 @@ impl Command for Load {
         }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let empty_is_json = context.out.is_json();
         let open = || file::read(&self.file, session);
@@ -114,7 +114,7 @@ impl Load {
 
     fn read(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &Transaction,
         input: impl Read,
         empty_is_json: bool,
         ids: &mut GeneratedIds,

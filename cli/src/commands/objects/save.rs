@@ -62,7 +62,7 @@ impl Command for Save {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let count = context.read(|transaction, out| {
             let writer = self.writer(transaction)?;
@@ -97,7 +97,7 @@ impl Command for Save {
 }
 
 impl Save {
-    fn writer(&self, transaction: &Transaction<'_>) -> Result<ObjectXmlWriter, Failure> {
+    fn writer(&self, transaction: &Transaction) -> Result<ObjectXmlWriter, Failure> {
         let mut writer = ObjectXmlWriter::new();
         if self.plain {
             writer = writer.plain();
@@ -130,7 +130,7 @@ impl Save {
     /// The objects that are written; `None` if all are.
     fn ids(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &Transaction,
         session: &Session,
     ) -> Result<Option<Vec<ObjId>>, Failure> {
         if self.no_objects {
@@ -148,7 +148,7 @@ impl Save {
 
 /// A statement that finds objects, as an argument of a command.
 pub(crate) fn query(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     text: &str,
     session: &Session,
 ) -> Result<Checked, Failure> {

@@ -29,7 +29,7 @@ impl Command for Add {
         Place::Inside { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         let models = self.files.iter().map(|file| named::read(file, session));
         let models: Vec<_> = models.collect::<Result<_, _>>()?;
@@ -74,7 +74,7 @@ impl Command for Remove {
         Place::Inside { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let removed = context.write(|transaction| {
             let Some(schema) = named::recorded(transaction, &self.schema)? else { return Ok(None) };
             transaction.remove_schema(schema.id)?;
@@ -105,7 +105,7 @@ impl Command for Gc {
         Place::Inside { edits: true }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let removed = context.write(|transaction| Ok(remove_unused(transaction)?))?;
         let out: &mut Output = context.out;
         for (number, id) in &removed {
@@ -123,7 +123,7 @@ impl Command for Gc {
 
 type Removed = (permazen::layout::SchemaIndex, permazen::schema::SchemaId);
 
-fn remove_unused(transaction: &Transaction<'_>) -> permazen::object::Result<Vec<Removed>> {
+fn remove_unused(transaction: &Transaction) -> permazen::object::Result<Vec<Removed>> {
     let used = transaction.schemas_in_use()?;
     let recorded = transaction.bundle();
     let unused = recorded.schemas().iter().filter(|schema| !used.contains(&schema.index));

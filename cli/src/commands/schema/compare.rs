@@ -32,7 +32,7 @@ impl Command for Compare {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let old = Named::find(transaction, &self.old, session)?;

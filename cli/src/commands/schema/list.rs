@@ -19,7 +19,7 @@ impl Command for List {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let bundle = transaction.bundle();

@@ -17,7 +17,7 @@ pub(super) const NAMES: &str = "its number, its ID or the first digits of that";
 
 /// The recorded schema that a user means, or `None`.
 pub(crate) fn recorded(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     name: &str,
 ) -> Result<Option<RecordedSchema>, Failure> {
     let bundle = transaction.bundle();
@@ -43,7 +43,7 @@ pub(crate) fn recorded(
 
 /// The recorded schema that a user means, or the newest one.
 pub(crate) fn recorded_or_newest(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     name: Option<&str>,
 ) -> Result<RecordedSchema, Failure> {
     match name {
@@ -57,7 +57,7 @@ pub(crate) fn recorded_or_newest(
 }
 
 /// There is no such schema.
-pub(super) fn missing(transaction: &Transaction<'_>, name: &str) -> Failure {
+pub(super) fn missing(transaction: &Transaction, name: &str) -> Failure {
     let bundle = transaction.bundle();
     let numbers = bundle.recorded().schemas().iter().map(|schema| schema.index.get().to_string());
     let numbers: Vec<_> = numbers.collect();
@@ -90,7 +90,7 @@ impl Named {
 
     /// The recorded schema of this name, or else the one in the file of this name.
     pub(super) fn find(
-        transaction: &Transaction<'_>,
+        transaction: &Transaction,
         name: &str,
         session: &Session,
     ) -> Result<Named, Failure> {

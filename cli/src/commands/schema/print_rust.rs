@@ -26,7 +26,7 @@ impl Command for Rust {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let schema = context.read(|transaction, _| {
             named::recorded_or_newest(transaction, self.schema.as_deref())
         })?;

@@ -22,7 +22,7 @@ impl Command for Show {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let form = XmlForm { storage_ids: !self.no_storage_ids, pretty: true };
         context.read(|transaction, out| {
             let schemas = match &self.schema {

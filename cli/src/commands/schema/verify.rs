@@ -44,7 +44,7 @@ impl Command for Verify {
         Place::Inside { edits: false }
     }
 
-    fn run(&self, context: &mut Context<'_, '_>) -> Result<Answer, Failure> {
+    fn run(&self, context: &mut Context<'_>) -> Result<Answer, Failure> {
         let session = context.session;
         context.read(|transaction, out| {
             let schema = named::recorded_or_newest(transaction, self.schema.as_deref())?;
@@ -106,7 +106,7 @@ impl Verify {
 
 /// Whether all schemas of a directory can be recorded in this database, each alone.
 fn fits(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     directory: &Path,
     session: &Session,
     out: &mut Output,
@@ -136,7 +136,7 @@ fn fits(
 }
 
 /// Adds a schema and takes it back.
-fn try_to_add(transaction: &Transaction<'_>, model: &SchemaModel) -> Result<(), String> {
+fn try_to_add(transaction: &Transaction, model: &SchemaModel) -> Result<(), String> {
     enum Stop {
         Enough,
         Failed(permazen::object::Error),

@@ -24,7 +24,7 @@ pub(super) fn candidates(
     before: &[Token<'_>],
     typed: &str,
     catalog: &Catalog,
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
 ) -> Vec<String> {
     if typed.starts_with('@') {
         return values::ids(typed, transaction);

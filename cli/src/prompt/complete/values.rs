@@ -14,7 +14,7 @@ use permazen_query::text::{literal, quoted_name, value_of};
 const MOST_STEPS: usize = 50;
 
 /// The IDs of the first objects that begin with what is typed after `@`.
-pub(super) fn ids(typed: &str, transaction: &Transaction<'_>) -> Vec<String> {
+pub(super) fn ids(typed: &str, transaction: &Transaction) -> Vec<String> {
     let digits = typed.strip_prefix('@').unwrap_or(typed);
     let from = format!("{digits:0<16}").parse::<ObjId>();
     let Ok(objects) = transaction.all_objects() else { return Vec::new() };
@@ -33,7 +33,7 @@ pub(super) fn of(
     fields: &[Arc<ResolvedField>],
     types: &[StorageId],
     typed: &str,
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
 ) -> Vec<String> {
     let mut values = Vec::new();
     for field in fields {
@@ -72,7 +72,7 @@ fn indexed(
     simple: &ResolvedSimple,
     types: &[StorageId],
     typed: &str,
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
 ) -> Vec<String> {
     let encoding = &*simple.encoding;
     let Ok(index) = transaction.index(field.storage_id) else { return Vec::new() };

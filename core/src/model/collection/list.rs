@@ -23,7 +23,7 @@ use crate::object::{self, ListView};
 /// [`list_view`](crate::object::Transaction::list_view).
 pub struct ListOf<'t, E> {
     at: Place<'t>,
-    view: ListView<'t, 'static>,
+    view: ListView<'t>,
     types: PhantomData<fn() -> E>,
 }
 

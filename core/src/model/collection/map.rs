@@ -19,7 +19,7 @@ use crate::object::{self, MapView, borrowed};
 /// before; the first use costs one more get.
 pub struct MapOf<'t, K, V> {
     at: Place<'t>,
-    view: MapView<'t, 'static>,
+    view: MapView<'t>,
     types: PhantomData<fn() -> (K, V)>,
 }
 

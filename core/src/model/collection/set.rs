@@ -20,7 +20,7 @@ use crate::object::{SetView, borrowed};
 /// before; the first use costs one more get.
 pub struct SetOf<'t, E> {
     at: Place<'t>,
-    view: SetView<'t, 'static>,
+    view: SetView<'t>,
     types: PhantomData<fn() -> E>,
 }
 

@@ -46,7 +46,7 @@ impl Tx {
     }
 
     /// A transaction in memory with the models and rules of this one.
-    fn beside(&self, core: object::Transaction<'static>) -> Result<Detached> {
+    fn beside(&self, core: object::Transaction) -> Result<Detached> {
         let bindings = self.shared_bindings()?;
         bindings.hook(&core);
         let tx = Tx::new(core, bindings);
@@ -114,7 +114,7 @@ impl Permazen {
         for (key, value) in &writes.puts {
             memory.put(key, value).map_err(object::Error::from)?;
         }
-        let tx = self.over_detached(Box::new(memory))?;
+        let tx = self.over_detached(memory)?;
         check(&tx.core)?;
         Ok(Detached { tx })
     }
@@ -129,7 +129,7 @@ impl Deref for Detached {
 }
 
 /// Checks that a transaction has objects with good values, and what belongs to them, and nothing else.
-fn check(tx: &object::Transaction<'static>) -> object::Result<()> {
+fn check(tx: &object::Transaction) -> object::Result<()> {
     let again = tx.detached()?;
     let bundle = tx.bundle();
     let types = bundle.schemas().iter().flat_map(|schema| &schema.types);

@@ -9,7 +9,7 @@ use crate::object::Transaction;
 use crate::schema::ResolvedType;
 
 /// How many objects of a type are in a schema.
-pub(super) fn count(tx: &Transaction<'_>, object_type: &ResolvedType) -> Result<ObjectCount> {
+pub(super) fn count(tx: &Transaction, object_type: &ResolvedType) -> Result<ObjectCount> {
     let mut min = layout::object_schema_prefix(object_type.schema);
     min.extend_from_slice(&object_type.key);
     let max = layout::prefix_end(&min);

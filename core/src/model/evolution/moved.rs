@@ -8,11 +8,7 @@ use crate::model::error::{Error, Result};
 use crate::object::{self, Converter, Moving, ObjectBuilder, ObjectData, Transaction};
 
 impl Converter for Models {
-    fn convert(
-        &self,
-        tx: &Transaction<'_>,
-        moving: &Moving<'_>,
-    ) -> object::Result<Option<ObjectData>> {
+    fn convert(&self, tx: &Transaction, moving: &Moving<'_>) -> object::Result<Option<ObjectData>> {
         let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
         // A copy can move an object to yet another schema. Nothing is converted then.
         let content = if moving.kept.object_type().schema != binding.object_type.schema {
@@ -29,11 +25,7 @@ impl Converter for Models {
         content.map_err(refused)
     }
 
-    fn before(
-        &self,
-        tx: &Transaction<'_>,
-        moving: &Moving<'_>,
-    ) -> object::Result<Option<ObjectData>> {
+    fn before(&self, tx: &Transaction, moving: &Moving<'_>) -> object::Result<Option<ObjectData>> {
         match self.of_type(moving.id.storage_id()) {
             Some(binding) if moving.kept.object_type().schema == binding.object_type.schema => {
                 before(self, binding, tx, moving).map_err(refused)
@@ -55,7 +47,7 @@ fn refused(error: Error) -> object::Error {
 fn before(
     models: &Models,
     binding: &Binding,
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     moving: &Moving<'_>,
 ) -> Result<Option<ObjectData>> {
     let plan = binding.plan(moving.old.object_type());

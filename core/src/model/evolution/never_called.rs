@@ -29,7 +29,7 @@ pub(super) fn states_conversions(models: &Models) -> bool {
 
 /// The conversions of the models that are not called for some recorded schema. Cost: nothing if no
 /// model states one; otherwise as for the report, for the types concerned.
-pub(crate) fn never_called(tx: &Transaction<'_>, bindings: &Bindings) -> Result<Vec<NeverCalled>> {
+pub(crate) fn never_called(tx: &Transaction, bindings: &Bindings) -> Result<Vec<NeverCalled>> {
     let mut found = Vec::new();
     for binding in bindings.models().iter() {
         for (position, decl) in binding.info.fields.iter().enumerate() {
@@ -42,7 +42,7 @@ pub(crate) fn never_called(tx: &Transaction<'_>, bindings: &Bindings) -> Result<
 }
 
 fn of_field(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     bindings: &Bindings,
     binding: &Binding,
     position: usize,
@@ -82,7 +82,7 @@ fn of_field(
 }
 
 /// Says which conversions are called for no recorded schema although there are objects.
-pub(crate) fn warn_of_never_called(tx: &Transaction<'_>, bindings: &Bindings) -> Result<()> {
+pub(crate) fn warn_of_never_called(tx: &Transaction, bindings: &Bindings) -> Result<()> {
     // What others store meanwhile does not matter.
     let found = tx.untracked(|tx| never_called(tx, bindings))?;
     for it in found.iter().filter(|it| it.objects.counted > 0 && !it.called_for_others) {

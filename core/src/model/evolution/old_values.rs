@@ -38,7 +38,7 @@ pub(super) trait Objects {
     fn create(&self, data: &ObjectData) -> object::Result<ObjId>;
 }
 
-impl Objects for Transaction<'_> {
+impl Objects for Transaction {
     fn load(&self, id: ObjId) -> object::Result<Option<(ObjectData, SchemaId)>> {
         if !self.exists(id)? {
             return Ok(None);

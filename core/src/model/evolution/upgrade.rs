@@ -53,7 +53,7 @@ impl<'a> Move<'a> {
     pub(super) fn new(
         models: &'a Models,
         binding: &'a Binding,
-        tx: &'a Transaction<'_>,
+        tx: &'a Transaction,
         moving: &'a Moving<'a>,
         plan: Arc<Plan>,
     ) -> Result<Self> {
@@ -68,7 +68,7 @@ impl<'a> Move<'a> {
     fn begin(
         models: &Models,
         binding: &'a Binding,
-        tx: &'a Transaction<'_>,
+        tx: &'a Transaction,
         moving: &'a Moving<'a>,
         plan: Arc<Plan>,
     ) -> Self {
@@ -94,7 +94,7 @@ impl<'a> Move<'a> {
     fn conversions_of_given(
         &mut self,
         models: &Models,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         writer: &mut ObjectWriter<'a>,
     ) -> Result<()> {
         if let Some(convert) = self.of_type().filter(|_| self.gives_all()) {
@@ -131,7 +131,7 @@ impl<'a> Move<'a> {
         &mut self,
         convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
         models: &Models,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         writer: &mut ObjectWriter<'a>,
     ) -> Result<Result<()>> {
         let values = self.old_values(models, tx);
@@ -175,7 +175,7 @@ impl<'a> Move<'a> {
         }
     }
 
-    fn old_values<'v>(&self, models: &'v Models, tx: &'v Transaction<'_>) -> OldValues<'v>
+    fn old_values<'v>(&self, models: &'v Models, tx: &'v Transaction) -> OldValues<'v>
     where
         'a: 'v,
     {
@@ -198,7 +198,7 @@ impl<'a> Move<'a> {
     fn own_conversions(
         &mut self,
         models: &Models,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         writer: ObjectWriter<'a>,
     ) -> Result<()> {
         let of_type = self.of_type().filter(|_| !self.gives_all());
@@ -212,7 +212,7 @@ impl<'a> Move<'a> {
         of_type: Option<UpgradeWith>,
         of_fields: Vec<(usize, &'static FieldDecl)>,
         models: &Models,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         mut writer: ObjectWriter<'a>,
     ) -> Result<()> {
         if of_type.is_none() && of_fields.is_empty() && writer.is_empty() {
@@ -413,7 +413,7 @@ pub(in crate::model) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> U
 pub(in crate::model) fn after_move(
     models: &Models,
     binding: &Binding,
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     (id, old): (ObjId, &ObjectData),
     positions: &[usize],
 ) -> Result<ObjectData> {

@@ -312,7 +312,7 @@ impl Batches for ModelMoves<'_> {
         }
     }
 
-    fn migrate(&self, moves: &mut Moves<'_, '_>, (from, id): Found) -> Result<Option<usize>> {
+    fn migrate(&self, moves: &mut Moves<'_>, (from, id): Found) -> Result<Option<usize>> {
         Ok(moves.migrate_from(id, from)?)
     }
 

@@ -22,10 +22,7 @@ use crate::schema::{
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
 /// a seek, and a step per object up to [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
-pub(crate) fn evolution_report(
-    tx: &Transaction<'_>,
-    bindings: &Bindings,
-) -> Result<EvolutionReport> {
+pub(crate) fn evolution_report(tx: &Transaction, bindings: &Bindings) -> Result<EvolutionReport> {
     let bundle = tx.bundle();
     let others = bundle.schemas().iter().filter(|other| other.index != bindings.schema.index);
     let version = |schema: &Arc<Schema>| {
@@ -52,7 +49,7 @@ pub(crate) fn evolution_report(
 }
 
 /// Refuses models under which stored objects would lose values, or lack required ones.
-pub(crate) fn refuse_losses(tx: &Transaction<'_>, bindings: &Bindings) -> Result<()> {
+pub(crate) fn refuse_losses(tx: &Transaction, bindings: &Bindings) -> Result<()> {
     // What others store meanwhile is judged when it is used.
     let report = tx.untracked(|tx| evolution_report(tx, bindings))?;
     if report.warnings().next().is_some() {
@@ -314,7 +311,7 @@ impl Judge<'_> {
 
     // ------------------------------------------------------------------ indexes
 
-    fn indexes(&self, tx: &Transaction<'_>, bindings: &Bindings) -> Result<Vec<IndexReport>> {
+    fn indexes(&self, tx: &Transaction, bindings: &Bindings) -> Result<Vec<IndexReport>> {
         let own = &self.binding.object_type;
         let fields = own.all_fields().filter_map(|field| {
             let shape = IndexShape::of_field(self.bundle, own, field)?;

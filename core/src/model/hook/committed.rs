@@ -49,12 +49,12 @@ impl AfterCommit {
 }
 
 impl Callback for AfterCommit {
-    fn before_commit(&self, _tx: &Transaction<'_>, read_only: bool) -> object::Result<()> {
+    fn before_commit(&self, _tx: &Transaction, read_only: bool) -> object::Result<()> {
         self.read_only.store(read_only, Ordering::Relaxed);
         Ok(())
     }
 
-    fn before_completion(&self, tx: &Transaction<'_>) -> object::Result<()> {
+    fn before_completion(&self, tx: &Transaction) -> object::Result<()> {
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         *happened = tx.take_happened();
         if self.read_only.load(Ordering::Relaxed) {

@@ -502,11 +502,7 @@ impl Observers {
 
     /// Lets a transaction call the hooks of the models, and the observers after them, and tell the
     /// observers of commits.
-    pub(crate) fn begin(
-        &self,
-        tx: &object::Transaction<'_>,
-        bindings: &Arc<Bindings>,
-    ) -> Result<()> {
+    pub(crate) fn begin(&self, tx: &object::Transaction, bindings: &Arc<Bindings>) -> Result<()> {
         if !self.any.load(Ordering::Acquire) {
             bindings.hook(tx);
             return Ok(());

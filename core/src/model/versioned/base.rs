@@ -75,7 +75,7 @@ impl Base {
 
     /// The content as the model sees it, also if it is that of another schema. The position of a
     /// field is unread if it is not known what it was.
-    pub(in crate::model) fn seen(&self, binding: &Binding, tx: &Transaction<'_>) -> Result<Seen> {
+    pub(in crate::model) fn seen(&self, binding: &Binding, tx: &Transaction) -> Result<Seen> {
         let own = &binding.object_type;
         if self.schema != own.schema_of {
             let bundle = tx.bundle();

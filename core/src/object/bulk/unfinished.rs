@@ -162,7 +162,7 @@ fn changed() -> Error {
     Error::invalid_argument(what)
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Refuses a database that has objects, or another schema than that of what was loaded. Then marks the store, so
     /// that it is no database until [`UnfinishedLoad::end`] has been called.
     pub(crate) fn begin_load(&self, load: &UnfinishedLoad, schema: &Schema) -> Result<()> {

@@ -20,8 +20,8 @@ use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
 /// A field of an object. Views hold one.
 #[derive(Clone)]
-pub(crate) struct Content<'t, 'db> {
-    pub(crate) tx: &'t Transaction<'db>,
+pub(crate) struct Content<'t> {
+    pub(crate) tx: &'t Transaction,
     pub(crate) id: ObjId,
     pub(crate) field: Arc<ResolvedField>,
 }
@@ -34,14 +34,14 @@ pub(crate) struct Target {
     pub(crate) monitored: bool,
 }
 
-impl std::fmt::Debug for Content<'_, '_> {
+impl std::fmt::Debug for Content<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {} {}", self.field.full_name, self.field.type_name, self.id)
     }
 }
 
-impl<'t, 'db> Content<'t, 'db> {
-    pub(crate) fn new(tx: &'t Transaction<'db>, id: ObjId, field: Arc<ResolvedField>) -> Self {
+impl<'t> Content<'t> {
+    pub(crate) fn new(tx: &'t Transaction, id: ObjId, field: Arc<ResolvedField>) -> Self {
         Content { tx, id, field }
     }
 
@@ -312,7 +312,7 @@ impl<F> std::fmt::Debug for ContentIter<'_, F> {
 impl<'t, F> ContentIter<'t, F> {
     /// The pairs within `range`. `read` gets what follows the prefix in each key, and the value.
     pub(crate) fn new(
-        content: &Content<'t, '_>,
+        content: &Content<'t>,
         range: &EncodedRange,
         with_values: bool,
         read: F,

@@ -24,13 +24,13 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// Inserting and removing in the middle moves the elements after the position. Cost per moved
 /// element: part of a scan and one put; if the elements are indexed, also one delete and one put.
 #[derive(Debug, Clone)]
-pub struct ListView<'t, 'db> {
-    pub(in crate::object) content: Content<'t, 'db>,
+pub struct ListView<'t> {
+    pub(in crate::object) content: Content<'t>,
     pub(in crate::object) element: Arc<ResolvedField>,
 }
 
 #[cold]
-fn no_position(content: &Content<'_, '_>, key: &[u8], reason: &EncodingError) -> Error {
+fn no_position(content: &Content<'_>, key: &[u8], reason: &EncodingError) -> Error {
     content.damaged(
         key,
         &format_args!(
@@ -39,12 +39,8 @@ fn no_position(content: &Content<'_, '_>, key: &[u8], reason: &EncodingError) ->
     )
 }
 
-impl<'t, 'db> ListView<'t, 'db> {
-    pub(crate) fn new(
-        tx: &'t Transaction<'db>,
-        id: ObjId,
-        field: &Arc<ResolvedField>,
-    ) -> Option<Self> {
+impl<'t> ListView<'t> {
+    pub(crate) fn new(tx: &'t Transaction, id: ObjId, field: &Arc<ResolvedField>) -> Option<Self> {
         let ResolvedKind::List { element } = &field.kind else { return None };
         Some(ListView { content: Content::new(tx, id, field.clone()), element: element.clone() })
     }
@@ -128,7 +124,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// not returned. To remove elements during the iteration, use [`retain`](ListView::retain) or
     /// [`cursor`](ListView::cursor). A damaged element gives an error, and the iterator continues
     /// after it. Cost: one seek, then one step per element.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t> {
         self.iter_range(..)
     }
 
@@ -138,14 +134,14 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// ```
     /// # use permazen::encoding::Value;
     /// # use permazen::object::{ListView, Result};
-    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// # fn example(list: &ListView<'_>) -> Result<()> {
     /// let page: Vec<Value> = list.iter_range(20..30).collect::<Result<_>>()?;
     /// # Ok(()) }
     /// ```
     pub fn iter_range<R: RangeBounds<u32>>(
         &self,
         positions: R,
-    ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
+    ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, R> {
         let (content, element) = (self.content.clone(), self.element.clone());
         self.encoded().iter_range(positions, move |position, bytes| {
             content.decode(&element, bytes, || list_position(position))
@@ -174,7 +170,7 @@ impl<'t, 'db> ListView<'t, 'db> {
 }
 
 /// Lists of encoded elements.
-impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
+impl<'t> Encoded<'_, ListView<'t>> {
     /// Lends the element at a position. Costs as much as [`ListView::get`].
     ///
     /// # Errors
@@ -191,10 +187,7 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
 
     /// The elements in order, like [`ListView::iter`]. `read` converts each position and element.
     /// The iterator continues after an error of `read`.
-    pub fn iter<T, F>(
-        self,
-        read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    pub fn iter<T, F>(self, read: F) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, T, F>
     where
         F: FnMut(u32, &[u8]) -> Result<T>,
     {
@@ -207,7 +200,7 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
         self,
         positions: R,
         mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F, R>
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, T, F, R>
     where
         F: FnMut(u32, &[u8]) -> Result<T>,
     {

@@ -10,8 +10,8 @@ use crate::object::error::{Error, Result};
 /// The cursor has a position, which stays the same when other code changes the list. But it removes
 /// and replaces only the element that it stepped over.
 #[derive(Debug, Clone)]
-pub struct ListCursor<'t, 'db> {
-    list: ListView<'t, 'db>,
+pub struct ListCursor<'t> {
+    list: ListView<'t>,
     next: u32,
     last: Option<SteppedOver>,
 }
@@ -23,13 +23,13 @@ struct SteppedOver {
     element: Vec<u8>,
 }
 
-impl<'t, 'db> ListView<'t, 'db> {
+impl<'t> ListView<'t> {
     /// A cursor before the first element. Reads nothing.
     ///
     /// ```
     /// # use permazen::encoding::Value;
     /// # use permazen::object::{ListView, Result};
-    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// # fn example(list: &ListView<'_>) -> Result<()> {
     /// let mut cursor = list.cursor();
     /// while let Some(value) = cursor.step()? {
     ///     if value == Value::Null {
@@ -38,17 +38,17 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn cursor(&self) -> ListCursor<'t, 'db> {
+    pub fn cursor(&self) -> ListCursor<'t> {
         self.cursor_at(0)
     }
 
     /// A cursor before the element at a position. Costs the same for any position.
-    pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
+    pub fn cursor_at(&self, position: u32) -> ListCursor<'t> {
         ListCursor { list: self.clone(), next: position, last: None }
     }
 }
 
-impl<'t, 'db> ListCursor<'t, 'db> {
+impl<'t> ListCursor<'t> {
     /// The position of the next element.
     pub fn position(&self) -> u32 {
         self.next

@@ -14,7 +14,7 @@ use crate::object::notify::ChangeKind;
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// Changes. Inserting and removing in the middle moves the elements after the position.
-impl ListView<'_, '_> {
+impl ListView<'_> {
     /// Replaces the element at a position, and returns the old one. Cost: one get; if the elements
     /// differ, also one put, and with an index one delete and one put.
     ///
@@ -438,7 +438,7 @@ impl ListView<'_, '_> {
 }
 
 /// Changes by encoded elements.
-impl Encoded<'_, ListView<'_, '_>> {
+impl Encoded<'_, ListView<'_>> {
     /// Replaces the element at a position, and returns the old one, which may be damaged. Costs as
     /// much as [`ListView::set`].
     ///

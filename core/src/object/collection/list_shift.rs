@@ -26,7 +26,7 @@ struct Chunk {
 
 impl Chunk {
     /// Copies the elements from `from` up to, but not including, `to`. Cost: one scan.
-    fn read(list: &ListView<'_, '_>, from: u32, to: u32) -> Result<Chunk> {
+    fn read(list: &ListView<'_>, from: u32, to: u32) -> Result<Chunk> {
         let (min, max) = (list.element_key(from), list.element_key(to));
         let prefix_len = list.content.prefix().len();
         let mut chunk = Chunk { from, bytes: Vec::new(), ends: Vec::new() };
@@ -53,7 +53,7 @@ impl Chunk {
     }
 }
 
-fn hole(list: &ListView<'_, '_>, position: u32) -> crate::object::Error {
+fn hole(list: &ListView<'_>, position: u32) -> crate::object::Error {
     list.content.damaged(
         &list.element_key(position),
         &format_args!("the list has a hole or a malformed key at position {position}"),
@@ -62,7 +62,7 @@ fn hole(list: &ListView<'_, '_>, position: u32) -> crate::object::Error {
 
 /// Inserts elements at position `at` into a list of `size` elements.
 pub(in crate::object) fn insert(
-    list: &ListView<'_, '_>,
+    list: &ListView<'_>,
     part: &ResolvedField,
     at: u32,
     size: u32,
@@ -106,7 +106,7 @@ pub(in crate::object) fn insert(
 /// which `goes` returns `true`. It must do so for `first`. `removed` is shown each of them before
 /// it is removed, in ascending order.
 pub(in crate::object) fn remove(
-    list: &ListView<'_, '_>,
+    list: &ListView<'_>,
     part: &ResolvedField,
     size: u32,
     first: u32,

@@ -22,17 +22,13 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// [`Error::DeletedObject`]. [`encoded`](MapView::encoded) has the methods for encoded keys and
 /// values.
 #[derive(Debug, Clone)]
-pub struct MapView<'t, 'db> {
-    sorted: Sorted<'t, 'db>,
+pub struct MapView<'t> {
+    sorted: Sorted<'t>,
     value: Arc<ResolvedField>,
 }
 
-impl<'t, 'db> MapView<'t, 'db> {
-    pub(crate) fn new(
-        tx: &'t Transaction<'db>,
-        id: ObjId,
-        field: &Arc<ResolvedField>,
-    ) -> Option<Self> {
+impl<'t> MapView<'t> {
+    pub(crate) fn new(tx: &'t Transaction, id: ObjId, field: &Arc<ResolvedField>) -> Option<Self> {
         let ResolvedKind::Map { key, value } = &field.kind else { return None };
         Some(MapView { sorted: Sorted::new(tx, id, field, key, Some(value)), value: value.clone() })
     }
@@ -61,7 +57,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         Ok(self.with(self.sorted.range(lower, upper)?))
     }
 
-    fn with(&self, sorted: Sorted<'t, 'db>) -> Self {
+    fn with(&self, sorted: Sorted<'t>) -> Self {
         MapView { sorted, value: self.value.clone() }
     }
 
@@ -101,14 +97,14 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// The entries in the order of their keys; can also be read from the back. Live: the map may be
     /// changed during the iteration. A damaged entry gives an error, and the iterator continues
     /// after it. Cost: one seek, then one step per entry.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t> {
         let view = self.clone();
         self.encoded().iter(move |key, value| view.decode_pair(key, value))
     }
 
     /// The keys in order, without copying the values; can also be read from the back. Costs as much
     /// as [`iter`](MapView::iter).
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t> {
         let sorted = self.sorted.clone();
         self.encoded().keys(move |key| sorted.decode(key))
     }
@@ -248,12 +244,12 @@ impl<'t, 'db> MapView<'t, 'db> {
 }
 
 /// Maps of encoded keys and values.
-impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
+impl<'t> Encoded<'_, MapView<'t>> {
     /// The part of this view with keys between two bounds.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
-    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<MapView<'t, 'db>> {
+    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<MapView<'t>> {
         let range = self.0.sorted.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
         Ok(self.0.with(range?))
     }
@@ -276,10 +272,7 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
 
     /// The entries in order, like [`MapView::iter`]. `read` converts each entry. The iterator
     /// continues after an error of `read`.
-    pub fn iter<T, F>(
-        self,
-        read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    pub fn iter<T, F>(self, read: F) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, T, F>
     where
         F: FnMut(&[u8], &[u8]) -> Result<T>,
     {
@@ -291,7 +284,7 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
     pub fn keys<T, F>(
         self,
         mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, T, F>
     where
         F: FnMut(&[u8]) -> Result<T>,
     {

@@ -14,14 +14,14 @@ use crate::schema::{ResolvedField, ResolvedType};
 
 /// Views of collections. Cost of making one: nothing if the object is known in this transaction,
 /// otherwise one get.
-impl<'db> Transaction<'db> {
+impl Transaction {
     /// The set with that name in an object, as the object's own schema defines it.
     ///
     /// # Errors
     /// [`Error::Ended`]; [`Error::UnknownType`]; [`Error::DeletedObject`]; [`Error::UnknownField`]
     /// if the object has no set with that name. If the object is to be migrated:
     /// [`Error::TypeNotInSchema`], and errors of listeners.
-    pub fn set_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<SetView<'_, 'db>> {
+    pub fn set_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<SetView<'_>> {
         self.collection(id, name, migrate, |field| SetView::new(self, id, field))
     }
 
@@ -29,7 +29,7 @@ impl<'db> Transaction<'db> {
     ///
     /// # Errors
     /// The errors of [`set_view`](Transaction::set_view).
-    pub fn list_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<ListView<'_, 'db>> {
+    pub fn list_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<ListView<'_>> {
         self.collection(id, name, migrate, |field| ListView::new(self, id, field))
     }
 
@@ -37,7 +37,7 @@ impl<'db> Transaction<'db> {
     ///
     /// # Errors
     /// The errors of [`set_view`](Transaction::set_view).
-    pub fn map_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<MapView<'_, 'db>> {
+    pub fn map_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<MapView<'_>> {
         self.collection(id, name, migrate, |field| MapView::new(self, id, field))
     }
 
@@ -55,12 +55,12 @@ impl<'db> Transaction<'db> {
 
 /// Views of collections. Making one reads nothing and does not check that the object exists. Each
 /// change finds the field again by its storage ID, in the schema that the object then has.
-impl<'a, 'db> Encoded<'a, Transaction<'db>> {
+impl<'a> Encoded<'a, Transaction> {
     /// The set in this field of an object.
     ///
     /// # Errors
     /// [`Error::UnknownField`] if the field is not a set.
-    pub fn set_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'a, 'db>> {
+    pub fn set_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'a>> {
         SetView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 
@@ -68,7 +68,7 @@ impl<'a, 'db> Encoded<'a, Transaction<'db>> {
     ///
     /// # Errors
     /// [`Error::UnknownField`] if the field is not a list.
-    pub fn list_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'a, 'db>> {
+    pub fn list_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'a>> {
         ListView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 
@@ -76,7 +76,7 @@ impl<'a, 'db> Encoded<'a, Transaction<'db>> {
     ///
     /// # Errors
     /// [`Error::UnknownField`] if the field is not a map.
-    pub fn map_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'a, 'db>> {
+    pub fn map_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'a>> {
         MapView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 }

@@ -21,14 +21,10 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// changes. If the object is deleted, the view is empty and refuses changes with
 /// [`Error::DeletedObject`]. [`encoded`](SetView::encoded) has the methods for encoded elements.
 #[derive(Debug, Clone)]
-pub struct SetView<'t, 'db>(Sorted<'t, 'db>);
+pub struct SetView<'t>(Sorted<'t>);
 
-impl<'t, 'db> SetView<'t, 'db> {
-    pub(crate) fn new(
-        tx: &'t Transaction<'db>,
-        id: ObjId,
-        field: &Arc<ResolvedField>,
-    ) -> Option<Self> {
+impl<'t> SetView<'t> {
+    pub(crate) fn new(tx: &'t Transaction, id: ObjId, field: &Arc<ResolvedField>) -> Option<Self> {
         let ResolvedKind::Set { element } = &field.kind else { return None };
         Some(SetView(Sorted::new(tx, id, field, element, None)))
     }
@@ -74,7 +70,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// The elements in order; can also be read from the back. Live: the set may be changed during
     /// the iteration. A damaged element gives an error, and the iterator continues after it. Cost:
     /// one seek, then one step per element.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t> {
         let sorted = self.0.clone();
         self.encoded().iter(move |element| sorted.decode(element))
     }
@@ -194,12 +190,12 @@ impl<'t, 'db> SetView<'t, 'db> {
 }
 
 /// Sets of encoded elements.
-impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
+impl<'t> Encoded<'_, SetView<'t>> {
     /// The part of this view between two bounds.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
-    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<SetView<'t, 'db>> {
+    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<SetView<'t>> {
         let SetView(sorted) = self.0;
         sorted.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)).map(SetView)
     }
@@ -218,7 +214,7 @@ impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
     pub fn iter<T, F>(
         self,
         mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, T, F>
     where
         F: FnMut(&[u8]) -> Result<T>,
     {

@@ -20,8 +20,8 @@ pub(crate) type Stays<'s> = &'s dyn Fn(&[u8], &[u8]) -> bool;
 /// The pairs of a set or map, or only those in a range. An element of a set is the key of a pair
 /// with an empty value.
 #[derive(Debug, Clone)]
-pub(super) struct Sorted<'t, 'db> {
-    pub(super) content: Content<'t, 'db>,
+pub(super) struct Sorted<'t> {
+    pub(super) content: Content<'t>,
     /// The element field of a set, or the key field of a map.
     key: Arc<ResolvedField>,
     /// The value field of a map.
@@ -29,9 +29,9 @@ pub(super) struct Sorted<'t, 'db> {
     range: EncodedRange,
 }
 
-impl<'t, 'db> Sorted<'t, 'db> {
+impl<'t> Sorted<'t> {
     pub(super) fn new(
-        tx: &'t Transaction<'db>,
+        tx: &'t Transaction,
         id: ObjId,
         field: &Arc<ResolvedField>,
         key: &Arc<ResolvedField>,

@@ -13,12 +13,12 @@ use crate::layout::{self, SchemaIndex, StorageIdKey};
 
 /// Enumeration of objects. The sets are live. Cost of reading one: one seek, and a step per key of
 /// the objects; for objects with many keys, a seek per object. To remove an object, delete it.
-impl Transaction<'_> {
+impl Transaction {
     /// All objects of a type in any schema, by ascending ID. Any recorded schema may have the type.
     ///
     /// ```compile_fail
     /// // a set is only read: objects come and go by create and delete
-    /// # fn f(tx: &permazen::object::Transaction<'_>) -> permazen::object::Result<()> {
+    /// # fn f(tx: &permazen::object::Transaction) -> permazen::object::Result<()> {
     /// tx.objects("Person")?.add("0a00000000000001".parse().unwrap());
     /// # Ok(()) }
     /// ```

@@ -147,7 +147,7 @@ impl<'t> IdSet<'t> {
     /// # use permazen::object::{IdSet, Result, Transaction};
     /// /// The objects that refer to any of these through an indexed field.
     /// fn referrers<'t>(
-    ///     tx: &'t Transaction<'_>,
+    ///     tx: &'t Transaction,
     ///     field: permazen::StorageId,
     ///     targets: &IdSet<'_>,
     /// ) -> Result<IdSet<'t>> {

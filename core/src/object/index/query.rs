@@ -104,7 +104,7 @@ pub(crate) fn map_key_of(
     })
 }
 
-impl ScanSource for Transaction<'_> {
+impl ScanSource for Transaction {
     fn changes(&self) -> &Cell<u64> {
         self.store().changes()
     }
@@ -117,7 +117,7 @@ impl ScanSource for Transaction<'_> {
     }
 }
 
-impl IndexSource for Transaction<'_> {
+impl IndexSource for Transaction {
     fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>> {
         let object_type = self.object_type(id)?;
         map_key_of(&object_type, value).cloned().ok_or_else(|| {
@@ -135,7 +135,7 @@ impl IndexSource for Transaction<'_> {
 
 /// Index queries. All views are live and contain the entries of all types and schemas that share
 /// the index. Making a view reads nothing.
-impl Transaction<'_> {
+impl Transaction {
     /// The index with this storage ID, of any kind, with all its columns.
     ///
     /// # Errors

@@ -128,7 +128,7 @@ impl<E> RunOptions<'_, E> {
 }
 
 /// Moves the objects of one batch.
-pub(crate) type Batch<'b, E> = dyn FnMut(&Transaction<'_>) -> Result<Done<E>, E> + 'b;
+pub(crate) type Batch<'b, E> = dyn FnMut(&Transaction) -> Result<Done<E>, E> + 'b;
 
 /// Is shown objects to move.
 pub(crate) trait Visitor {
@@ -161,11 +161,7 @@ pub(crate) trait Batches {
 
     /// Moves one object. Returns how many bytes of content it had; `None` if it is no longer where
     /// it was found.
-    fn migrate(
-        &self,
-        moves: &mut Moves<'_, '_>,
-        found: Found,
-    ) -> Result<Option<usize>, Self::Error>;
+    fn migrate(&self, moves: &mut Moves<'_>, found: Found) -> Result<Option<usize>, Self::Error>;
 
     /// Whether an error is about the transaction or the store, and not about the object that was to
     /// move.
@@ -315,7 +311,7 @@ fn move_batch<B: Batches>(
 fn attempt<B: Batches>(
     batches: &B,
     most_bytes: usize,
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     found: &[Found],
 ) -> Result<Done<B::Error>, B::Error> {
     let mut done = Done { seen: 0, moved: 0, refused: Vec::new() };

@@ -12,7 +12,7 @@ use crate::object::whole_object::{LateEntries, ObjectBuilder, ObjectData};
 use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType, Schema, SchemaError, SchemaId};
 
-impl Transaction<'_> {
+impl Transaction {
     /// Moves an object to a recorded schema, which may be older or newer, if it loses nothing.
     /// Returns `false` if the object already has that schema.
     ///
@@ -137,7 +137,7 @@ pub(super) enum Losses {
 
 /// The content that an object gets as one of `new_type`.
 fn content(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     id: ObjId,
     old: &ObjectData,
     new_type: &Arc<ResolvedType>,
@@ -213,7 +213,7 @@ fn loss(field: &str, (value, reason): Lost) -> LostValue {
 /// The first reference of a field, or of each part of a collection, whose target the same field of
 /// another schema does not allow.
 fn lost_references(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     old: &ObjectData,
     from: &Arc<ResolvedField>,
     to: &Arc<ResolvedField>,

@@ -14,7 +14,7 @@ pub(crate) trait Narrows {
     fn lost(&self, old: &ResolvedField, new: &ResolvedField, bytes: &[u8]) -> bool;
 }
 
-impl Narrows for Transaction<'_> {
+impl Narrows for Transaction {
     fn lost(&self, old: &ResolvedField, new: &ResolvedField, bytes: &[u8]) -> bool {
         Narrowing::new(&self.bundle(), old, new).refused(bytes).is_some()
     }

@@ -279,7 +279,7 @@ impl ObjectMoves<'_> {
     fn retrying<T>(
         &self,
         reading: bool,
-        mut attempt: impl FnMut(Transaction<'_>) -> Result<T>,
+        mut attempt: impl FnMut(Transaction) -> Result<T>,
     ) -> Result<T> {
         let begin = |failed| {
             let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
@@ -292,7 +292,7 @@ impl ObjectMoves<'_> {
     /// Shows the given objects after `last` that exist and are in another schema.
     fn each_given(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         ids: &[ObjId],
         last: Option<Found>,
         visitor: &mut dyn Visitor,
@@ -315,7 +315,7 @@ impl ObjectMoves<'_> {
     /// schemas and then by ID.
     fn each_of_types(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Transaction,
         types: Option<&BTreeSet<StorageId>>,
         last: Option<Found>,
         visitor: &mut dyn Visitor,
@@ -379,7 +379,7 @@ impl Batches for ObjectMoves<'_> {
         Ok(done)
     }
 
-    fn migrate(&self, moves: &mut Moves<'_, '_>, (from, id): Found) -> Result<Option<usize>> {
+    fn migrate(&self, moves: &mut Moves<'_>, (from, id): Found) -> Result<Option<usize>> {
         let mut losses = match self.accepts_losses {
             true => Losses::Accepted(None),
             false => Losses::Refused,

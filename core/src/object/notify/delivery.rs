@@ -13,7 +13,7 @@ use crate::object::reference::PathStep;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
 
-impl Transaction<'_> {
+impl Transaction {
     /// Calls the listeners to the changes that are queued, also to those that they make themselves.
     pub(in crate::object) fn deliver(&self) -> Result<()> {
         while let Some(changes) = self.notifier.take_next() {

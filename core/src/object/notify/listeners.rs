@@ -13,20 +13,19 @@ use crate::object::{Error, Result, Transaction};
 use crate::schema::{ItemKind, ResolvedType, SchemaBundle, SchemaId};
 
 /// Called after an object was created, before `create` returns.
-pub type CreateListener = Arc<dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync>;
+pub type CreateListener = Arc<dyn Fn(&Transaction, ObjId) -> Result<()> + Send + Sync>;
 /// Called before an object is deleted, while it still exists. The last argument lists the objects
 /// from which the path leads to it, in ascending order. The list is never empty.
-pub type DeleteListener =
-    Arc<dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
+pub type DeleteListener = Arc<dyn Fn(&Transaction, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
 /// Called after an object was moved to another schema. If the object moved for a change that is
 /// then refused, the move is undone, and listeners are called again when the object moves the next
 /// time.
 pub type SchemaChangeListener =
-    Arc<dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync>;
+    Arc<dyn Fn(&Transaction, &SchemaChange) -> Result<()> + Send + Sync>;
 /// Called after a field was changed. The last argument lists the objects from which the path leads
 /// to the changed one, in ascending order. The list is never empty.
 pub type FieldListener =
-    Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
+    Arc<dyn Fn(&Transaction, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
 /// A move of an object to another schema, as listeners to schema changes get it.
 #[derive(Debug)]
@@ -166,10 +165,10 @@ impl<L: ?Sized> Clone for Monitor<L> {
     }
 }
 
-type Create = dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync;
-pub(crate) type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync;
-type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
-type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
+type Create = dyn Fn(&Transaction, ObjId) -> Result<()> + Send + Sync;
+pub(crate) type Delete = dyn Fn(&Transaction, ObjId, &[ObjId]) -> Result<()> + Send + Sync;
+type Schema = dyn Fn(&Transaction, &SchemaChange) -> Result<()> + Send + Sync;
+type Field = dyn Fn(&Transaction, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 
 /// A listener, and for what it is called.
 #[derive(Clone)]

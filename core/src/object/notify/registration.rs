@@ -11,7 +11,7 @@ use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
 
 /// Listeners stay registered for the rest of the transaction.
-impl Transaction<'_> {
+impl Transaction {
     /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
     ///
     /// # Errors

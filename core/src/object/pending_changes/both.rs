@@ -166,14 +166,14 @@ mod tests {
         let books: Vec<_> = (0..objects).map(|_| tx.create("Book").unwrap()).collect();
         tx.commit().unwrap();
 
-        let mut branch = Branch::open(&store).unwrap();
-        let tx = db.detached(Box::new(&mut branch), &config).unwrap();
+        let branch = Branch::open(&store).unwrap();
+        let tx = db.detached(branch, &config).unwrap();
         for book in books {
             tx.set(book, "year", &Value::Int(1), Migrate::No).unwrap();
             tx.adjust_counter(book, "visits", 1, Migrate::No).unwrap();
         }
         let schemas = tx.bundle();
-        drop(tx);
+        let branch: Branch = tx.into_store().unwrap();
         let before = store.begin(&TxOptions::reading()).unwrap();
         LOOKS.set(0);
         let found = NetChanges::new(branch.writes(), &*before, &schemas).count();

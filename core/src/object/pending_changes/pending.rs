@@ -9,7 +9,7 @@ use crate::layout::TABLES_SPAN;
 use crate::object::{Result, Transaction};
 use crate::schema::{SchemaBundle, SchemaTables};
 
-impl Transaction<'_> {
+impl Transaction {
     /// Shows what this transaction has changed so far to `body`; `None` if the store does not keep
     /// what is written apart from what it contains. It does in the transactions of the optimistic
     /// engine, and in read-only ones of LMDB and SQLite

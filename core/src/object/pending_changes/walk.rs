@@ -44,11 +44,10 @@ use crate::schema::SchemaBundle;
 /// let ann = tx.create("Person")?;
 /// tx.commit()?;
 ///
-/// let mut branch = Branch::open(&store)?;
-/// let tx = db.detached(Box::new(&mut branch), &config)?;
+/// let tx = db.detached(Branch::open(&store)?, &config)?;
 /// tx.set(ann, "name", &Value::from("Ann"), Migrate::No)?;
 /// let schemas = tx.bundle();
-/// drop(tx);
+/// let branch: Branch = tx.into_store()?;
 ///
 /// let before = db.begin(&config)?;
 /// before.read_pairs(|before| {

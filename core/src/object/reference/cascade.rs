@@ -109,7 +109,7 @@ impl<'t> Cascade<'t> {
     }
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Notes what forbids the deletion of an object through a field. Whether that refuses it is known at the
     /// end, because what forbids it may go too. Refuses it at once if this is the first of all, cannot go by
     /// its type, and no listener to the deletion can let go of the object.

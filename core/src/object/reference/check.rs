@@ -56,7 +56,7 @@ pub(in crate::object) fn check_reference_type(
     }
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Refuses a reference to an object that does not exist. `bytes` is an encoded value of the
     /// reference field or sub-field `field`. The reference is accepted if the field allows it, if
     /// the object refers to itself, or if this transaction is detached. Cost: nothing for null,

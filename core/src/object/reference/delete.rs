@@ -24,7 +24,7 @@ impl Unreference {
 }
 
 /// Deleting objects.
-impl Transaction<'_> {
+impl Transaction {
     /// Deletes an object. Returns `false` if there is no such object, or if it is already being
     /// deleted.
     ///

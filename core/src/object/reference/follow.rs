@@ -11,7 +11,7 @@ use crate::object::error::{Error, Result, hex};
 use crate::object::transaction::Transaction;
 
 /// Reference paths.
-impl Transaction<'_> {
+impl Transaction {
     /// The objects that are reached from `starts` along `path`, in ascending order, each once.
     ///
     /// `filters` says which objects are allowed before the first step, after the first step and so

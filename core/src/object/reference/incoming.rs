@@ -107,7 +107,7 @@ fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
         .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// The objects that refer to `target` through the reference field or sub-field with this
     /// storage ID, in ascending order. The set is live: it reads the index. It contains referring
     /// objects of all types and schemas. Nothing is read until the set is used. Cost then: one seek

@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Does the same as [`unreference`](Self::unreference) for each of `holders`, which have ascending IDs
     /// and entries in the index of the field.
     pub(super) fn unreference_all(
@@ -113,7 +113,7 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     /// Removes references up to the first object that is not of the type and schema.
-    fn remove_references(&mut self, store: &Store<'_>) -> Result<()> {
+    fn remove_references(&mut self, store: &Store) -> Result<()> {
         // Where the last search has led to one holder only, the next one is mostly far away.
         let mut patience = MOST_STEPS;
         while let Some(&holder) = self.holders.get(self.done) {

@@ -16,7 +16,7 @@ use crate::object::whole_object::ObjectData;
 /// memory is needed for them.
 pub(super) const TOGETHER: usize = 1024;
 
-impl Transaction<'_> {
+impl Transaction {
     /// Whether referrers can be read when they are deleted, and not before: until then, nobody can change
     /// what they refer to.
     pub(super) fn deletes_referrers_later(&self) -> bool {

@@ -23,7 +23,7 @@ pub(super) enum AtOnce {
     No,
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// The fields that may refer to an object, if it can be removed at once: nothing can forbid that, and
     /// nobody is told before.
     pub(super) fn incoming_if_at_once(&self, id: ObjId) -> Option<Arc<[Incoming]>> {

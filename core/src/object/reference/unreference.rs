@@ -23,7 +23,7 @@ pub(super) enum Unreference {
     Remove,
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Removes or nullifies the references to `target` in a field of `holder`, if both still exist.
     pub(super) fn unreference(
         &self,
@@ -87,7 +87,7 @@ impl Transaction<'_> {
 
     fn unreference_values(
         &self,
-        map: &MapView<'_, '_>,
+        map: &MapView<'_>,
         part: &Arc<ResolvedField>,
         target: ObjId,
         null: Option<&[u8]>,
@@ -109,7 +109,7 @@ impl Transaction<'_> {
 
     fn unreference_elements(
         &self,
-        list: &ListView<'_, '_>,
+        list: &ListView<'_>,
         part: &Arc<ResolvedField>,
         target: ObjId,
         null: Option<&[u8]>,
@@ -147,7 +147,7 @@ impl Transaction<'_> {
 /// Handles a reference to a deleted object in a key of a map. If this is not the first one that becomes null
 /// in the deletion, the values decide which entry stays: the order in which the objects go must not.
 fn unreference_key(
-    map: &MapView<'_, '_>,
+    map: &MapView<'_>,
     field: &ResolvedField,
     target: ObjId,
     null: Option<&[u8]>,

@@ -1,5 +1,6 @@
 //! Access to the key/value pairs: short borrows, a change counter, savepoints.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -11,13 +12,24 @@ use super::journal::{Inverse, Journal, Mark};
 use crate::object::error::{Error, Result, key_too_long};
 
 /// What contains the pairs.
-enum Backing<'db> {
+enum Backing {
     /// A transaction of a database.
     Transaction(Box<dyn KvTransaction + Send>),
     /// The transaction's own store, without commit.
-    Detached(Box<dyn KvWrite + Send + 'db>),
+    Detached(Box<dyn OwnStore>),
     /// Committed or rolled back.
     Ended,
+}
+
+/// The store of a detached transaction, whose type is asked for when it is taken back.
+trait OwnStore: KvWrite + Send {
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<S: KvWrite + Send + 'static> OwnStore for S {
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 /// What is known about a key before it is written. The journal needs it for the inverse.
@@ -37,8 +49,8 @@ pub(crate) enum Undo<'a> {
 /// All methods take `&self`. The store is borrowed only for the length of one call, so code that
 /// iterates can make changes between two steps. Closures that get borrowed bytes may read, but not
 /// write ([`Error::Busy`]).
-pub(crate) struct Store<'db> {
-    backing: RefCell<Backing<'db>>,
+pub(crate) struct Store {
+    backing: RefCell<Backing>,
     journal: RefCell<Journal>,
     depth: Cell<u32>,
     changes: Cell<u64>,
@@ -59,7 +71,7 @@ pub(crate) struct Store<'db> {
     max_key_len: usize,
 }
 
-impl std::fmt::Debug for Store<'_> {
+impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store")
             .field("changes", &self.changes.get())
@@ -68,7 +80,7 @@ impl std::fmt::Debug for Store<'_> {
     }
 }
 
-impl<'db> Store<'db> {
+impl Store {
     /// The pairs as a database transaction sees them.
     pub(crate) fn of_transaction(kv: Box<dyn KvTransaction + Send>) -> Self {
         let (max_key_len, prefetches) = (kv.max_key_len(), kv.prefetch(&[]));
@@ -77,12 +89,12 @@ impl<'db> Store<'db> {
     }
 
     /// The pairs of a store without commit.
-    pub(crate) fn detached(kv: Box<dyn KvWrite + Send + 'db>) -> Self {
+    pub(crate) fn detached(kv: impl KvWrite + Send + 'static) -> Self {
         let max_key_len = kv.max_key_len();
-        Store::new(Backing::Detached(kv), max_key_len)
+        Store::new(Backing::Detached(Box::new(kv)), max_key_len)
     }
 
-    fn new(backing: Backing<'db>, max_key_len: usize) -> Self {
+    fn new(backing: Backing, max_key_len: usize) -> Self {
         Store {
             backing: RefCell::new(backing),
             journal: RefCell::default(),
@@ -548,7 +560,7 @@ impl<'db> Store<'db> {
     /// Begins an operation, which must be [ended](Running::end). If it fails, everything written since it began
     /// is undone in reverse order. Operations can be nested. If the undo fails too, the transaction is broken: all
     /// later operations and the commit fail.
-    pub(in crate::object) fn begin_operation(&self) -> Result<Running<'_, 'db>> {
+    pub(in crate::object) fn begin_operation(&self) -> Result<Running<'_>> {
         if self.broken.get() {
             return Err(self.broken_by());
         }
@@ -661,7 +673,22 @@ impl<'db> Store<'db> {
         }
     }
 
-    fn end(&self) -> Result<Backing<'db>> {
+    /// Takes the store without commit back, and ends this one.
+    pub(crate) fn take_detached<S: 'static>(&self) -> Result<S> {
+        if self.broken.get() {
+            return Err(self.broken_by());
+        }
+        let kv = match self.end()? {
+            Backing::Detached(kv) => kv.into_any().downcast(),
+            Backing::Transaction(_) => {
+                return Err(Error::Unsupported("to take the store of a transaction of a database"));
+            }
+            Backing::Ended => return Err(Error::Ended),
+        };
+        kv.map(|kv| *kv).map_err(|_| Error::Unsupported("to take a store of another type"))
+    }
+
+    fn end(&self) -> Result<Backing> {
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
         Ok(std::mem::replace(&mut *backing, Backing::Ended))
     }
@@ -684,12 +711,12 @@ pub(in crate::object) fn visit_pairs(
 }
 
 /// Restores whether reads are tracked.
-struct Untracked<'a, 'db> {
-    store: &'a Store<'db>,
+struct Untracked<'a> {
+    store: &'a Store,
     before: bool,
 }
 
-impl Drop for Untracked<'_, '_> {
+impl Drop for Untracked<'_> {
     fn drop(&mut self) {
         self.store.untracked.set(self.before);
     }
@@ -697,12 +724,12 @@ impl Drop for Untracked<'_, '_> {
 
 /// An operation that is running. If it is dropped, there was a panic, which leaves it half done. Nothing may be
 /// committed after that.
-pub(in crate::object) struct Running<'a, 'db> {
-    store: &'a Store<'db>,
+pub(in crate::object) struct Running<'a> {
+    store: &'a Store,
     mark: Mark,
 }
 
-impl Running<'_, '_> {
+impl Running<'_> {
     /// Ends the operation. If it has failed, its writes are undone.
     pub(in crate::object) fn end(self, succeeded: bool) {
         if !succeeded {
@@ -713,7 +740,7 @@ impl Running<'_, '_> {
     }
 }
 
-impl Drop for Running<'_, '_> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.store.broken.set(true);
         self.store.depth.set(self.store.depth.get().saturating_sub(1));

@@ -78,16 +78,16 @@ impl KvWrite for Map {
     }
 }
 
-fn filled(fail_at: Option<u32>) -> Store<'static> {
+fn filled(fail_at: Option<u32>) -> Store {
     let mut map = Map { fail_at, ..Map::default() };
     for key in [b"a", b"b", b"c", b"d"] {
         map.pairs.insert(key.to_vec(), b"old".to_vec());
     }
     map.pairs.insert(b"n".to_vec(), 7i64.to_be_bytes().to_vec());
-    Store::detached(Box::new(map))
+    Store::detached(map)
 }
 
-fn content(store: &Store<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn content(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pairs = Vec::new();
     store
         .each(KeySpan::FULL, |key, value| {
@@ -98,7 +98,7 @@ fn content(store: &Store<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs
 }
 
-fn edit(store: &Store<'_>) -> Result<()> {
+fn edit(store: &Store) -> Result<()> {
     store.put(b"a", b"new", Undo::Old(b"old"))?;
     store.put(b"e", b"new", Undo::Absent)?;
     store.remove(b"a", Undo::Old(b"new"))?;
@@ -162,8 +162,7 @@ fn an_undo_that_fails_breaks_the_transaction() {
 #[test]
 fn an_undo_that_fails_for_a_reason_that_passes_says_so() {
     let pairs = BTreeMap::from([(b"a".to_vec(), b"old".to_vec())]);
-    let store =
-        Store::detached(Box::new(Map { pairs, fail_at: Some(1), passes: true, ..Map::default() }));
+    let store = Store::detached(Map { pairs, fail_at: Some(1), passes: true, ..Map::default() });
     let failed: Result<()> = store.operation(|| {
         store.put(b"a", b"new", Undo::Old(b"old"))?;
         Err(Error::Busy)
@@ -178,7 +177,7 @@ fn an_undo_that_fails_for_a_reason_that_passes_says_so() {
 #[test]
 fn over_long_keys_are_refused_before_a_write_and_absent_for_reads() {
     let map = Map { max_key_len: Some(4), ..Map::default() };
-    let store = Store::detached(Box::new(map));
+    let store = Store::detached(map);
     let result = store.operation(|| store.put(b"12345", b"", Undo::Absent));
     assert!(matches!(result, Err(Error::KeyTooLong { len: 5, limit: 4, .. })));
     assert!(!store.contains(b"12345").unwrap());

@@ -9,7 +9,7 @@ use crate::object::describe::unknown_field;
 use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 
-impl Transaction<'_> {
+impl Transaction {
     /// The key of an object's own pair. All keys of the object begin with it. The object need not
     /// exist.
     ///

@@ -45,7 +45,7 @@ pub(crate) trait ScanOverlay: Send + Sync {
     ) -> Result<()>;
 }
 
-impl ScanSource for Store<'_> {
+impl ScanSource for Store {
     fn changes(&self) -> &Cell<u64> {
         Store::changes(self)
     }

@@ -19,7 +19,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 /// use permazen::encoding::Value;
 /// use permazen::object::{FieldValue, ObjectBuilder, Result, Transaction};
 ///
-/// fn add_person(tx: &Transaction<'_>) -> Result<permazen::ObjId> {
+/// fn add_person(tx: &Transaction) -> Result<permazen::ObjId> {
 ///     let schema = tx.schema();
 ///     let person = schema.object_type("Person").expect("in the schema");
 ///     let mut object = ObjectBuilder::new(person.clone());

@@ -15,7 +15,7 @@ pub(crate) trait Converter: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If the object must not move.
-    fn convert(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
+    fn convert(&self, tx: &Transaction, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
 
     /// What an object keeps, together with the old values of the fields that the caller gives, as
     /// readers see them before the move; `None` if it is exactly what the object keeps. Fields that
@@ -24,7 +24,7 @@ pub(crate) trait Converter: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If the store fails.
-    fn before(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
+    fn before(&self, tx: &Transaction, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
 }
 
 /// An object that is about to move to another schema.

@@ -61,7 +61,7 @@ impl<'a> CopyOptions<'a> {
 }
 
 /// Copying objects.
-impl Transaction<'_> {
+impl Transaction {
     /// Copies all fields of an object to an object in another transaction or in this one: to the
     /// one with the same ID, or with the ID that the ID map gives. If that object does not exist,
     /// creates it and returns `true`. Otherwise replaces its content; if it has another schema,
@@ -97,7 +97,7 @@ impl Transaction<'_> {
     pub fn copy_to(
         &self,
         source: ObjId,
-        dest: &Transaction<'_>,
+        dest: &Transaction,
         options: &mut CopyOptions<'_>,
     ) -> Result<bool> {
         self.check_open()?;
@@ -285,13 +285,13 @@ impl Transaction<'_> {
 }
 
 /// Restores the state of a transaction before a copy.
-struct CopyState<'a, 'db> {
-    tx: &'a Transaction<'db>,
+struct CopyState<'a> {
+    tx: &'a Transaction,
     noted: Option<MissingTargets>,
     silent: bool,
 }
 
-impl Drop for CopyState<'_, '_> {
+impl Drop for CopyState<'_> {
     fn drop(&mut self) {
         self.tx.missing.replace(self.noted.take());
         self.tx.notifier.set_silent(self.silent);

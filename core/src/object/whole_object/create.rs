@@ -18,7 +18,7 @@ use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaId};
 
 /// Creating objects.
-impl Transaction<'_> {
+impl Transaction {
     /// Creates an object of the transaction's schema with a random ID and default values.
     ///
     /// Cost: two puts; one put for each counter, each indexed simple field and each

@@ -12,7 +12,7 @@ use crate::object::{Error, Result, Transaction};
 /// So many objects are written at a time: first their own pairs, then their index entries.
 const BATCH: usize = 1 << 14;
 
-impl Transaction<'_> {
+impl Transaction {
     /// Creates objects with all their values and random IDs, and returns the IDs in the order of
     /// `objects`. All are created or none.
     ///
@@ -26,7 +26,7 @@ impl Transaction<'_> {
     /// ```
     /// use permazen::object::{ObjectBuilder, Result, Transaction};
     ///
-    /// fn add_people(tx: &Transaction<'_>, count: usize) -> Result<Vec<permazen::ObjId>> {
+    /// fn add_people(tx: &Transaction, count: usize) -> Result<Vec<permazen::ObjId>> {
     ///     let person = tx.schema().object_type("Person").expect("in the schema").clone();
     ///     let people: Vec<_> =
     ///         (0..count).map(|_| ObjectBuilder::new(person.clone()).finish()).collect();

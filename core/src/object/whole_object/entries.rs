@@ -11,7 +11,7 @@ pub(in crate::object) struct LateEntries {
     pub(super) put: KeyList,
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// Writes the index entries that differ between those of an object before and after a change,
     /// or adds them to `late`.
     pub(in crate::object) fn write_entries(

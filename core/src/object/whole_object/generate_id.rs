@@ -27,7 +27,7 @@ impl NewId {
 /// How many random IDs are tried.
 const ATTEMPTS: u32 = 64;
 
-impl Transaction<'_> {
+impl Transaction {
     /// An ID that no object has, for an object of the type with that name in any recorded schema.
     /// The ID is not reserved. Cost: one get.
     ///

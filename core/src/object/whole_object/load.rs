@@ -13,7 +13,7 @@ use crate::object::{Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// Loading objects.
-impl Transaction<'_> {
+impl Transaction {
     /// Everything that an object contains. Cost: one seek and a forward scan of its pairs.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::schema::{
     ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
 };
 
-impl Transaction<'_> {
+impl Transaction {
     /// Moves an object to the schema of the transaction, which may be older or newer. Returns
     /// `false` if the object already has that schema.
     ///
@@ -445,7 +445,7 @@ fn keeps_from_moving(error: &Error) -> bool {
 }
 
 /// Adds to an error which object was to move.
-fn moving(tx: &Transaction<'_>, error: Error, id: ObjId) -> Error {
+fn moving(tx: &Transaction, error: Error, id: ObjId) -> Error {
     error.about(|| format!("moving {} to another schema", tx.named(id)))
 }
 

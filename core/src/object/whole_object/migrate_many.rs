@@ -12,13 +12,13 @@ use crate::object::{Result, Transaction};
 /// Until [`Moves::finish`] has succeeded, index entries of moved objects may be missing, and there
 /// may be some too many. Own conversions do not see this: they only read objects by ID, and create
 /// some. Listeners can query indexes. If there are any, entries are written with their object.
-pub(crate) struct Moves<'t, 'db> {
-    tx: &'t Transaction<'db>,
+pub(crate) struct Moves<'t> {
+    tx: &'t Transaction,
     late: LateEntries,
 }
 
-impl<'t, 'db> Moves<'t, 'db> {
-    pub(crate) fn new(tx: &'t Transaction<'db>) -> Self {
+impl<'t> Moves<'t> {
+    pub(crate) fn new(tx: &'t Transaction) -> Self {
         Moves { tx, late: LateEntries::default() }
     }
 
@@ -36,7 +36,7 @@ impl<'t, 'db> Moves<'t, 'db> {
     /// written.
     pub(in crate::object) fn each<R>(
         &mut self,
-        one: impl FnOnce(&Transaction<'_>, Option<&mut LateEntries>) -> Result<R>,
+        one: impl FnOnce(&Transaction, Option<&mut LateEntries>) -> Result<R>,
     ) -> Result<R> {
         if !self.tx.notifier.is_idle() {
             self.write_late()?;

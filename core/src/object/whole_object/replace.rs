@@ -29,7 +29,7 @@ pub(in crate::object) enum CollectionChanges {
 
 type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
 
-impl Transaction<'_> {
+impl Transaction {
     /// Gives an object other content. Only what differs is written.
     ///
     /// Listeners are called for:

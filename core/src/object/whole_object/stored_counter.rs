@@ -5,7 +5,7 @@ use crate::id::StorageId;
 use crate::object::{Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
-impl Transaction<'_> {
+impl Transaction {
     /// The value of a counter in the form of `ObjectData`: eight bytes, most significant first.
     /// `None` if this is not a counter, or if it is damaged.
     pub(super) fn counter_out(

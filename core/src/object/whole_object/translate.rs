@@ -18,7 +18,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 /// References are replaced accordingly.
 pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
 
-impl Transaction<'_> {
+impl Transaction {
     /// The content of an object, with the type as this database has it. The type of `data` may come
     /// from another database, or from a schema that was removed and recorded again. The schema
     /// decides what its fields are, but neither their storage IDs nor the schema index. Counters

@@ -119,7 +119,7 @@ fn a_silent_copy_calls_no_listeners() {
             let calls = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&calls);
             let type_id = dest.schema().object_type("Node").unwrap().storage_id;
-            let listener = move |_: &permazen::object::Transaction<'_>, _| {
+            let listener = move |_: &permazen::object::Transaction, _| {
                 count.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             };

@@ -66,7 +66,7 @@ fn type_name(alias: &str) -> String {
 /// For each extreme of each encoding an object that has it as a value and in an array, one in a set, one
 /// in a list and one in a map. The name of the encoding and the value of each object. Java fails to
 /// copy some objects that have several collections.
-pub(crate) fn fill(tx: &Transaction<'_>) -> BTreeMap<ObjId, (String, Value)> {
+pub(crate) fn fill(tx: &Transaction) -> BTreeMap<ObjId, (String, Value)> {
     tx.add_schemas(&[schema()]).expect("a database without the types");
     let bundle = tx.bundle();
     let schema = bundle

@@ -34,7 +34,7 @@ fn schema() -> SchemaModel {
 }
 
 /// An object for each value of each type: the value itself, and collections of those up to it.
-fn fill(tx: &Transaction<'_>) -> usize {
+fn fill(tx: &Transaction) -> usize {
     let bundle = tx.bundle();
     let schema = bundle.schemas().iter().find(|it| it.object_type("T0").is_some()).unwrap();
     let mut count = 0;

@@ -124,7 +124,7 @@ fn pairs_that_belong_to_nothing() {
         // An index entry follows from objects, whether it is right or not.
         (&[11, 0x80, 1], b""),
     ] {
-        world.branch.put(key, value).unwrap();
+        world.branch().put(key, value).unwrap();
     }
     assert_eq!(
         lines(&world.changes()),
@@ -143,9 +143,9 @@ fn pairs_that_belong_to_nothing() {
 #[test]
 fn objects_without_a_known_schema_are_pairs() {
     let mut world = World::new();
-    world.branch.put(a(1).as_bytes(), &[77]).unwrap();
-    world.branch.put(&[a(1).as_bytes(), &[11][..]].concat(), &[0x84]).unwrap();
-    world.branch.put(&[a(2).as_bytes(), &[11][..]].concat(), &[0x84]).unwrap();
+    world.branch().put(a(1).as_bytes(), &[77]).unwrap();
+    world.branch().put(&[a(1).as_bytes(), &[11][..]].concat(), &[0x84]).unwrap();
+    world.branch().put(&[a(2).as_bytes(), &[11][..]].concat(), &[0x84]).unwrap();
     assert_eq!(
         lines(&world.changes()),
         [
@@ -186,8 +186,8 @@ fn everything_removed_at_once() {
         }
     });
     world.commit();
-    world.branch.remove_span(KeySpan::new(&[1], None)).unwrap();
-    world.branch.remove_span(KeySpan::new(&[0, 0x80], Some(&[0, 0x81]))).unwrap();
+    world.branch().remove_span(KeySpan::new(&[1], None)).unwrap();
+    world.branch().remove_span(KeySpan::new(&[0, 0x80], Some(&[0, 0x81]))).unwrap();
     world.edit(3, |tx| tx.create_with_id(a(2)).unwrap());
     assert_eq!(
         lines(&world.changes()),
@@ -254,7 +254,7 @@ fn an_error_of_the_store_ends_it() {
 #[test]
 fn of_a_transaction_that_keeps_its_writes() {
     let world = World::new();
-    let pending = |tx: &Transaction<'_>| {
+    let pending = |tx: &Transaction| {
         tx.pending_changes(|changes| changes.collect::<Result<Vec<_>, _>>()).unwrap()
     };
     // The store in memory does not keep them, and a detached transaction has none.

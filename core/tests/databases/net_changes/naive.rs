@@ -13,7 +13,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType};
 /// What all objects contain.
 pub(crate) type Content = BTreeMap<ObjId, ObjectData>;
 
-pub(crate) fn content(tx: &Transaction<'_>) -> Content {
+pub(crate) fn content(tx: &Transaction) -> Content {
     let ids: Vec<ObjId> = tx.all_objects().unwrap().iter().collect::<Result<_, _>>().unwrap();
     ids.into_iter().map(|id| (id, tx.load(id, Migrate::No).unwrap())).collect()
 }

@@ -19,7 +19,7 @@ fn text(random: &mut StdRng) -> Value {
 }
 
 /// One random edit. Many of them are refused, because the object or the field is not there.
-fn edit(tx: &Transaction<'_>, random: &mut StdRng) {
+fn edit(tx: &Transaction, random: &mut StdRng) {
     let id = a(random.random_range(1..=4));
     let value = if random.random_bool(0.5) { int(random) } else { text(random) };
     let other = if random.random_bool(0.5) { int(random) } else { text(random) };

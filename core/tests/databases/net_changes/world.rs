@@ -56,7 +56,8 @@ pub(crate) struct World {
     pub(crate) db: Database,
     pub(crate) store: Arc<CountingStore<MemoryStore>>,
     pub(crate) counter: Counter,
-    pub(crate) branch: Branch,
+    /// `None` while it is edited.
+    branch: Option<Branch>,
 }
 
 impl World {
@@ -70,24 +71,30 @@ impl World {
             db.begin(&config(version)).unwrap().commit().unwrap();
         }
         let branch = Branch::open(&store).unwrap();
-        World { db, store, counter, branch }
+        World { db, store, counter, branch: Some(branch) }
     }
 
     /// Makes changes that stay pending.
-    pub(crate) fn edit<R>(&mut self, version: u8, body: impl FnOnce(&Transaction<'_>) -> R) -> R {
-        let tx = self.db.detached(Box::new(&mut self.branch), &config(version)).unwrap();
-        body(&tx)
+    pub(crate) fn edit<R>(&mut self, version: u8, body: impl FnOnce(&Transaction) -> R) -> R {
+        let branch = self.branch.take().unwrap();
+        let tx = self.db.detached(branch, &config(version)).unwrap();
+        let result = body(&tx);
+        self.branch = Some(tx.into_store().unwrap());
+        result
     }
 
     /// Makes the pending changes for good, and begins anew.
     pub(crate) fn commit(&mut self) {
-        let branch = Branch::open(&self.store).unwrap();
-        std::mem::replace(&mut self.branch, branch).merge(&self.store).unwrap();
-        self.branch = Branch::open(&self.store).unwrap();
+        self.branch.take().unwrap().merge(&self.store).unwrap();
+        self.branch = Some(Branch::open(&self.store).unwrap());
+    }
+
+    pub(crate) fn branch(&mut self) -> &mut Branch {
+        self.branch.as_mut().unwrap()
     }
 
     pub(crate) fn writes(&self) -> &Writes {
-        self.branch.writes()
+        self.branch.as_ref().unwrap().writes()
     }
 
     pub(crate) fn snapshot(&self) -> Box<dyn KvTransaction + Send> {

@@ -115,12 +115,12 @@ impl Steps {
 }
 
 impl Callback for Steps {
-    fn before_commit(&self, _: &Transaction<'_>, _: bool) -> permazen::object::Result<()> {
+    fn before_commit(&self, _: &Transaction, _: bool) -> permazen::object::Result<()> {
         self.note("before commit");
         Ok(())
     }
 
-    fn before_completion(&self, _: &Transaction<'_>) -> permazen::object::Result<()> {
+    fn before_completion(&self, _: &Transaction) -> permazen::object::Result<()> {
         self.note("before completion");
         Ok(())
     }

@@ -57,7 +57,7 @@ fn a_refused_commit_that_is_dropped_rolls_back() {
 struct SetsEmail(ObjId);
 
 impl Callback for SetsEmail {
-    fn before_commit(&self, tx: &Transaction<'_>, _: bool) -> permazen::object::Result<()> {
+    fn before_commit(&self, tx: &Transaction, _: bool) -> permazen::object::Result<()> {
         tx.set(self.0, "email", &Value::String("a".into()), Migrate::No)
     }
 }

@@ -150,7 +150,7 @@ mod address {
 
     #[test]
     fn listeners_cannot_disturb_an_object_that_is_being_moved() {
-        type Disturb = fn(&object::Transaction<'_>, ObjId) -> object::Result<()>;
+        type Disturb = fn(&object::Transaction, ObjId) -> object::Result<()>;
         let disturbances: [Disturb; 3] = [
             |tx, id| tx.set(id, "text", &Value::from("99"), Migrate::No),
             |tx, id| tx.delete(id).map(drop),
@@ -162,7 +162,7 @@ mod address {
                 let db = open2::<new::Person, new::Address>(store);
                 let tx = db.begin().unwrap();
                 let address = tx.core().type_storage_id("Address").unwrap();
-                let listener = Arc::new(move |tx: &object::Transaction<'_>, _| disturb(tx, id));
+                let listener = Arc::new(move |tx: &object::Transaction, _| disturb(tx, id));
                 tx.core().on_create(address, listener).unwrap();
                 let person = tx.get::<new::Person>(id).unwrap();
                 let refused = person.migrate().unwrap_err().to_string();
@@ -352,11 +352,10 @@ mod given {
                 let told = Arc::new(Mutex::new(Vec::new()));
                 let core = tx.core();
                 let log = Arc::clone(&told);
-                let moved =
-                    Arc::new(move |_: &object::Transaction<'_>, _: &object::SchemaChange| {
-                        log.lock().unwrap().push("moved".to_owned());
-                        Ok(())
-                    });
+                let moved = Arc::new(move |_: &object::Transaction, _: &object::SchemaChange| {
+                    log.lock().unwrap().push("moved".to_owned());
+                    Ok(())
+                });
                 core.on_schema_change(core.type_storage_id("Person")?, moved)?;
                 for name in ["home", "number"] {
                     let log = Arc::clone(&told);

@@ -11,7 +11,7 @@ use permazen::{ObjId, StorageId};
 use crate::migration::world::*;
 
 /// Gives the field a value.
-fn put(tx: &Transaction<'_>, id: ObjId, value: &FieldValue) {
+fn put(tx: &Transaction, id: ObjId, value: &FieldValue) {
     match value {
         FieldValue::Simple(value) => tx.set(id, "f", value, Migrate::No).unwrap(),
         FieldValue::Counter(count) => tx.set_counter(id, "f", *count, Migrate::No).unwrap(),

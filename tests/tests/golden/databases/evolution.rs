@@ -185,7 +185,7 @@ fn migrate(form: &Form, ids: Option<&Vec<String>>, convert: bool) -> Outcome {
 
 /// Converts every simple field and counter whose encoding has changed, if the new encoding has a
 /// value for the old one.
-fn convert_values(tx: &Transaction<'_>, change: &SchemaChange) -> ObjectResult<()> {
+fn convert_values(tx: &Transaction, change: &SchemaChange) -> ObjectResult<()> {
     for field in &change.new_type.fields {
         let Ok(old) = change.old.field(&field.name) else { continue };
         let old_value = match change.old.decode_field(old)? {

@@ -65,7 +65,7 @@ pub fn schema_index(text: &str) -> Outcome<SchemaIndex> {
     text.parse().ok().and_then(SchemaIndex::new).ok_or_else(|| fail(format!("schema index {text}")))
 }
 
-fn by_schema(tx: &Transaction<'_>, answers: &Answers) -> Outcome {
+fn by_schema(tx: &Transaction, answers: &Answers) -> Outcome {
     let expected = &answers.objects.by_schema;
     let with_objects = expected.values().filter(|schema| schema.count > 0).count();
     same("schemas with objects", tx.schemas_in_use()?.len(), with_objects)?;
@@ -77,7 +77,7 @@ fn by_schema(tx: &Transaction<'_>, answers: &Answers) -> Outcome {
     Ok(())
 }
 
-fn of_type(tx: &Transaction<'_>, answers: &Answers, name: &str) -> Outcome {
+fn of_type(tx: &Transaction, answers: &Answers, name: &str) -> Outcome {
     let Some(expected) = answers.objects.by_type.get(name) else { return Ok(()) };
     same("storage id", tx.type_storage_id(name)?.get(), expected.storage_id)?;
     let set = tx.objects(name)?;
@@ -102,7 +102,7 @@ fn of_type(tx: &Transaction<'_>, answers: &Answers, name: &str) -> Outcome {
 }
 
 /// Compares an object read whole, and field by field.
-fn chosen(tx: &Transaction<'_>, expected: &ChosenObject) -> Outcome {
+fn chosen(tx: &Transaction, expected: &ChosenObject) -> Outcome {
     let id = obj_id(&expected.id)?;
     let object_type = tx.object_type(id)?;
     same_text("type", &object_type.name, &expected.type_name)?;

@@ -41,7 +41,7 @@ fn storage_id(number: u32) -> Outcome<StorageId> {
     StorageId::new(number).ok_or_else(|| fail(format!("{number} is no storage id")))
 }
 
-fn contents(tx: &Transaction<'_>, index: &Index) -> Outcome {
+fn contents(tx: &Transaction, index: &Index) -> Outcome {
     let id = storage_id(index.storage_id)?;
     let view = tx.index(id)?;
     same("kind", kind(view.shape().kind()), Some(index.kind))?;
@@ -93,7 +93,7 @@ fn encoding_name(encoding: &dyn Encoding) -> String {
 }
 
 /// The schema items that share the index, by schema index and path.
-fn items(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<(u32, String)> {
+fn items(tx: &Transaction, id: StorageId) -> BTreeSet<(u32, String)> {
     let bundle = tx.bundle();
     let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();
     let path = |place: &permazen::schema::Occurrence| {
@@ -111,7 +111,7 @@ fn items(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<(u32, String)> {
 }
 
 /// The encodings of the map keys that an index has beside the values.
-fn map_keys(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<String> {
+fn map_keys(tx: &Transaction, id: StorageId) -> BTreeSet<String> {
     let bundle = tx.bundle();
     let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();
     let fields = places.iter().flat_map(|place| &place.object_type.fields);
@@ -130,7 +130,7 @@ fn index_items(index: &Index) -> BTreeSet<(u32, String)> {
 }
 
 fn rows<'t>(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     view: &IndexView<'t>,
     entries: impl Iterator<Item = Result<IndexEntry<'t>, Error>>,
 ) -> Outcome<Vec<Vec<Json>>> {
@@ -141,7 +141,7 @@ fn text(rows: &[Vec<Json>]) -> String {
     Json::from(rows.iter().cloned().map(Json::from).collect::<Vec<_>>()).to_string()
 }
 
-fn run(tx: &Transaction<'_>, index: &Index, query: &Query) -> Outcome {
+fn run(tx: &Transaction, index: &Index, query: &Query) -> Outcome {
     let view = view(tx, index, query)?;
     let entries: Result<Vec<IndexEntry<'_>>, Error> =
         if query.reverse { view.entries().rev().collect() } else { view.entries().collect() };
@@ -158,7 +158,7 @@ fn run(tx: &Transaction<'_>, index: &Index, query: &Query) -> Outcome {
 }
 
 /// The view the query asks for.
-fn view<'t>(tx: &'t Transaction<'_>, index: &Index, query: &Query) -> Outcome<IndexView<'t>> {
+fn view<'t>(tx: &'t Transaction, index: &Index, query: &Query) -> Outcome<IndexView<'t>> {
     let view = tx.index(storage_id(index.storage_id)?)?;
     let mut view = view.distinct(view.shape().id_column() + 1);
     for (column, Bounds { lower, upper }) in query.columns.iter().flatten().enumerate() {
@@ -202,7 +202,7 @@ fn end(bound: &Option<(Json, bool)>) -> End<&Json> {
 
 /// A bound on whole tuples.
 fn tuple(
-    tx: &Transaction<'_>,
+    tx: &Transaction,
     view: &IndexView<'_>,
     bound: &Option<TupleBound>,
 ) -> Outcome<End<Vec<Value>>> {

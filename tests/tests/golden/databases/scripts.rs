@@ -102,7 +102,7 @@ pub fn newest_model(database: &Database) -> Outcome<Arc<SchemaModel>> {
     Ok(Arc::clone(&newest.model))
 }
 
-fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
+fn perform(tx: &Tx<'_>, step: &Step) -> Answer<()> {
     let id = step.text("id")?;
     let place =
         Place { id, field: step.optional_text("field")?.unwrap_or_default(), migrate: false };

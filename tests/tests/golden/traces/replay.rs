@@ -97,7 +97,7 @@ impl<'t> Replay<'t> {
         Ok(())
     }
 
-    fn open<'db>(&self, database: &'db Database, step: &Step) -> Answer<Transaction<'db>> {
+    fn open(&self, database: &Database, step: &Step) -> Answer<Transaction> {
         let config = configuration(&self.header, step)?;
         Ok(database.begin(&config)?)
     }
@@ -149,7 +149,7 @@ impl<'t> Replay<'t> {
     }
 
     /// A deletion that Java refuses. It may be allowed here, or refused for another reference.
-    fn refused_deletion(&mut self, tx: &Tx<'_, '_>, step: &Step) -> Outcome {
+    fn refused_deletion(&mut self, tx: &Tx<'_>, step: &Step) -> Outcome {
         let (what, text) = match deletion::replay(tx, step)? {
             Refused::Answer(answer) => return self.compare(step, answer),
             Refused::MoreTold(answer, text) => {
@@ -164,7 +164,7 @@ impl<'t> Replay<'t> {
         Ok(())
     }
 
-    fn in_transaction(&self, tx: &Tx<'_, '_>, step: &Step) -> Answer {
+    fn in_transaction(&self, tx: &Tx<'_>, step: &Step) -> Answer {
         match step.op() {
             "setReadOnly" => {
                 // Our switch cannot be taken back, and it only matters at the end. So a switch that

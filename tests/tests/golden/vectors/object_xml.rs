@@ -154,12 +154,7 @@ fn read(schemas: &Schemas, row: &Document) -> Outcome {
 }
 
 /// Compares what is stored after a refusal with what is stored if nothing is read.
-fn unchanged(
-    schemas: &Schemas,
-    row: &Document,
-    database: &Database,
-    tx: Transaction<'_>,
-) -> Outcome {
+fn unchanged(schemas: &Schemas, row: &Document, database: &Database, tx: Transaction) -> Outcome {
     let without = self::database(schemas, row.before.as_deref())?;
     let begun = without.begin(&config(schemas, row.open_with.as_deref())?)?;
     same("pairs after a refusal", state(database, tx)?, state(&without, begun)?)
@@ -215,7 +210,7 @@ fn write(schemas: &Schemas, row: &Written) -> Outcome {
 }
 
 /// The pairs after the transaction.
-fn state(database: &Database, tx: Transaction<'_>) -> Outcome<Pairs> {
+fn state(database: &Database, tx: Transaction) -> Outcome<Pairs> {
     tx.commit()?;
     stored(&*database.kv().begin(&TxOptions::reading())?)
 }

@@ -99,14 +99,14 @@ fn see(seen: &mut Vec<Seen>, own: &[(u8, i64)], cell: u8, mut numbers: Vec<i64>)
     seen.push(Seen { cell, range: (0, i64::MAX), numbers });
 }
 
-fn list(tx: &Transaction<'_>, n: u8) -> Result<Vec<i64>> {
+fn list(tx: &Transaction, n: u8) -> Result<Vec<i64>> {
     let values = tx.list_view(cell(n), "list", Migrate::No)?.to_vec()?;
     Ok(values.iter().map(|value| value.get::<i64>().unwrap()).collect())
 }
 
 /// The numbers of all lists within a range, found through the index. Objects without numbers in the
 /// range are included.
-fn by_index(tx: &Transaction<'_>, (from, to): (i64, i64)) -> Result<Lists> {
+fn by_index(tx: &Transaction, (from, to): (i64, i64)) -> Result<Lists> {
     let mut found: Lists = (0..CELLS).map(|n| (n, Vec::new())).collect();
     let index = tx.index(StorageId::new(12).unwrap())?;
     let (from, to) = (Value::Long(from), Value::Long(to));

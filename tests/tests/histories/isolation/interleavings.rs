@@ -28,7 +28,7 @@ const INTERLEAVINGS: [Interleaving; 5] = [
         name: "lost update",
         perform: |db| {
             until_committed(db, |tx| set_long(tx, cell(0), 100));
-            let add = |tx: &Transaction<'_>| set_long(tx, cell(0), long(tx, cell(0))? + 1);
+            let add = |tx: &Transaction| set_long(tx, cell(0), long(tx, cell(0))? + 1);
             overlapping(db, add, add)
         },
         shows: |db| until_committed(db, |tx| long(tx, cell(0))) == 101,
@@ -38,7 +38,7 @@ const INTERLEAVINGS: [Interleaving; 5] = [
         perform: |db| {
             until_committed(db, |tx| (0..2).try_for_each(|n| set_state(tx, n, 7)));
             let leave = |n: u8| {
-                move |tx: &Transaction<'_>| {
+                move |tx: &Transaction| {
                     assert_eq!(in_states(tx, 5, 9)?, 2);
                     set_state(tx, n, 50)
                 }
@@ -52,7 +52,7 @@ const INTERLEAVINGS: [Interleaving; 5] = [
         perform: |db| {
             until_committed(db, |tx| (100..102).try_for_each(|n| tx.delete(cell(n)).map(drop)));
             let enter = |n: u8| {
-                move |tx: &Transaction<'_>| {
+                move |tx: &Transaction| {
                     assert_eq!(in_states(tx, 20, 29)?, 0);
                     tx.create_with_id(cell(n))?;
                     set_state(tx, n, 25)
@@ -102,8 +102,8 @@ const INTERLEAVINGS: [Interleaving; 5] = [
 /// Two transactions that do not see each other. Returns the result of the second one's commit.
 fn overlapping(
     db: &Database,
-    one: impl Fn(&Transaction<'_>) -> Result<()>,
-    other: impl Fn(&Transaction<'_>) -> Result<()>,
+    one: impl Fn(&Transaction) -> Result<()>,
+    other: impl Fn(&Transaction) -> Result<()>,
 ) -> Result<()> {
     let (first, second) = (db.begin(&config())?, db.begin(&config())?);
     one(&first).unwrap();

@@ -135,7 +135,7 @@ fn findings(db: &Database) -> Vec<String> {
 }
 
 /// Runs a transaction until it is committed.
-fn until_committed<T>(db: &Database, body: impl Fn(&Transaction<'_>) -> Result<T>) -> T {
+fn until_committed<T>(db: &Database, body: impl Fn(&Transaction) -> Result<T>) -> T {
     loop {
         let attempt = db.begin(&config()).and_then(|tx| {
             let value = body(&tx)?;
@@ -149,23 +149,23 @@ fn until_committed<T>(db: &Database, body: impl Fn(&Transaction<'_>) -> Result<T
     }
 }
 
-fn long(tx: &Transaction<'_>, id: ObjId) -> Result<i64> {
+fn long(tx: &Transaction, id: ObjId) -> Result<i64> {
     Ok(tx.get(id, "balance", Migrate::No)?.get::<i64>().unwrap())
 }
 
-fn set_long(tx: &Transaction<'_>, id: ObjId, value: i64) -> Result<()> {
+fn set_long(tx: &Transaction, id: ObjId, value: i64) -> Result<()> {
     tx.set(id, "balance", &Value::Long(value), Migrate::No)
 }
 
 /// How many objects the index has in a range of states.
-fn in_states(tx: &Transaction<'_>, from: i32, to: i32) -> Result<usize> {
+fn in_states(tx: &Transaction, from: i32, to: i32) -> Result<usize> {
     let index = tx.index(StorageId::new(13).unwrap())?;
     let (from, to) = (Value::Int(from), Value::Int(to));
     use std::ops::Bound::Included;
     Ok(index.with_bounds(0, Included(&from), Included(&to))?.ids().count())
 }
 
-fn set_state(tx: &Transaction<'_>, n: u8, state: i32) -> Result<()> {
+fn set_state(tx: &Transaction, n: u8, state: i32) -> Result<()> {
     tx.set(cell(n), "state", &Value::Int(state), Migrate::No)
 }
 

@@ -202,7 +202,7 @@ fn number(value: &Value) -> u8 {
 }
 
 /// The object as the database has it.
-fn read(tx: &Transaction<'_>, n: u8) -> Object {
+fn read(tx: &Transaction, n: u8) -> Object {
     let id = id(n);
     let get = |field: &str| tx.get(id, field, Migrate::No).unwrap();
     let list = tx.list_view(id, "list", Migrate::No).unwrap().to_vec().unwrap();
@@ -222,7 +222,7 @@ fn read(tx: &Transaction<'_>, n: u8) -> Object {
 }
 
 /// Does a step on both sides. Both must agree on whether it is possible.
-fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
+fn apply(tx: &Transaction, version: u8, model: &mut Model, step: &Step) {
     let before = model.clone();
     let there = |n: u8| before.0.contains_key(&n);
     // Whether `n` may refer to `target`.
@@ -361,7 +361,7 @@ fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
     }
 }
 
-fn compare(tx: &Transaction<'_>, model: &Model) {
+fn compare(tx: &Transaction, model: &Model) {
     let found: BTreeMap<u8, Object> =
         (1..=OBJECTS).filter(|n| tx.exists(id(*n)).unwrap()).map(|n| (n, read(tx, n))).collect();
     assert_eq!(found, model.0);
