@@ -307,7 +307,7 @@ pub(crate) const DETACHED: &[(&str, Operation)] = &[("Transaction::reset", |tx| 
 const HARMLESS: [(&str, &str); 5] = [
     (
         "Transaction",
-        "schema bundle is_open is_detached is_read_only set_read_only set_timeout set_rollback_only \
+        "schema bundle is_open is_detached into_store is_read_only set_read_only set_timeout set_rollback_only \
          is_rollback_only user_object set_user_object add_callback commit rollback generate_id \
          type_storage_id field_storage_id type_name object_key load visit encoded get encoded().get is_default counter \
          encoded().counter set_view list_view map_view encoded().set_view encoded().list_view \
@@ -354,9 +354,12 @@ pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
         let mut of = None;
         for line in source.lines() {
             if line.starts_with("impl") {
+                let is_of = |name: &str| {
+                    [" ", "<", ">"].iter().any(|end| line.contains(&format!(" {name}{end}")))
+                };
                 of = types
                     .iter()
-                    .find(|name| line.contains(&format!(" {name}<")) && !line.contains(" for "))
+                    .find(|name| is_of(name) && !line.contains(" for "))
                     .map(|name| match line.contains(" Encoded<") {
                         true => format!("{name}::encoded()."),
                         false => format!("{name}::"),

@@ -386,7 +386,7 @@ fn of_queries() {
 /// Methods that need no operation of the store, need some only at the beginning or end of the
 /// transaction, or cost the same as another method, as their documentation says.
 const NOT_HERE: &str = "\
-    Transaction::schema Transaction::bundle Transaction::is_open Transaction::is_detached \
+    Transaction::schema Transaction::bundle Transaction::is_open Transaction::is_detached Transaction::into_store \
     Transaction::is_read_only Transaction::set_read_only Transaction::set_timeout \
     Transaction::set_rollback_only Transaction::is_rollback_only Transaction::user_object \
     Transaction::set_user_object Transaction::add_callback Transaction::commit Transaction::rollback \
