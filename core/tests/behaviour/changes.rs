@@ -357,13 +357,12 @@ pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
                 let is_of = |name: &str| {
                     [" ", "<", ">"].iter().any(|end| line.contains(&format!(" {name}{end}")))
                 };
-                of = types
-                    .iter()
-                    .find(|name| is_of(name) && !line.contains(" for "))
-                    .map(|name| match line.contains(" Encoded<") {
+                of = types.iter().find(|name| is_of(name) && !line.contains(" for ")).map(|name| {
+                    match line.contains(" Encoded<") {
                         true => format!("{name}::encoded()."),
                         false => format!("{name}::"),
-                    });
+                    }
+                });
             }
             if let (Some(of), Some(method)) = (&of, line.strip_prefix("    pub fn ")) {
                 let name: String =
