@@ -2,8 +2,8 @@
 //! commits, and has the result checked.
 //!
 //! Without arguments it works on a scratch copy of the sample database. With the directory of an
-//! LMDB environment as argument, it works on that. Try it with `cargo run -p permazen-examples --bin
-//! music`.
+//! LMDB environment as argument, it works on that. Try it:
+//! `cargo run -p permazen-examples --bin music`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 #![allow(unreachable_pub, reason = "the models are shared with tests")]
 

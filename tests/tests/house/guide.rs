@@ -133,3 +133,42 @@ fn examples_are_run() {
 
 /// Pages whose examples are of the key/value stores alone.
 const NOT_RUN: &[&str] = &["stores.md"];
+
+/// Pages name tests by their files and by the commands that run them.
+#[test]
+fn tests_that_pages_name_are_there() {
+    let crates: Vec<PathBuf> =
+        fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let is_program = |name: &str| {
+        let file = format!("tests/{name}.rs");
+        let folder = format!("tests/{name}/main.rs");
+        crates.iter().any(|root| root.join(&file).exists() || root.join(&folder).exists())
+    };
+    let mut missing = Vec::new();
+    let mut named = 0;
+    let guide = files().into_iter().map(|name| format!("docs/src/{name}"));
+    let others =
+        ["README.md", "CONTRIBUTING.md", ".ci/run", ".cargo/config.toml"].map(str::to_owned);
+    for page in guide.filter(|name| name.ends_with(".md")).chain(others) {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        let word = |rest: &str| {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_-./".contains(c));
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        };
+        for rest in text.split("--test ").skip(1) {
+            let name = word(rest);
+            named += 1;
+            if !is_program(&name) {
+                missing.push(format!("{page}: --test {name}"));
+            }
+        }
+        for path in text.split('`').map(word).filter(|path| path.contains("/tests/")) {
+            named += 1;
+            if !root().join(&path).exists() {
+                missing.push(format!("{page}: {path}"));
+            }
+        }
+    }
+    assert!(named > 80, "{named} tests");
+    assert!(missing.is_empty(), "not there: {missing:#?}");
+}
