@@ -5,7 +5,7 @@ use std::sync::Arc;
 use permazen::ObjId;
 use permazen::encoding::{EncodingError, Value};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan};
+use permazen::kv::{Branch, Direction, KeySpan, KvTransaction};
 use permazen::object::{
     CopyOptions, Database, Error, IdMap, Migrate, MissingTargets, Transaction, TransactionConfig,
 };
@@ -238,6 +238,28 @@ fn t130_t131_detached_transactions() {
     let tx = world.foo();
     assert!(matches!(tx.reset(), Err(Error::Unsupported(_))));
     assert!(matches!(tx.detached().unwrap().rollback(), Err(Error::Unsupported(_))));
+}
+
+#[test]
+fn a_detached_transaction_gives_its_store_back() {
+    let world = World::new();
+    world.foo().commit().unwrap();
+    let config = TransactionConfig::new(SchemaModel::from_xml(FOO.as_bytes()).unwrap()).unwrap();
+    let edit = || {
+        let branch = Branch::open(world.db.kv()).unwrap();
+        world.db.detached(branch, &config).unwrap()
+    };
+    let tx = edit();
+    create(&tx, foo_id(1));
+    let branch: Branch = tx.into_store().unwrap();
+    assert!(!world.foo().exists(foo_id(1)).unwrap());
+    branch.merge(world.db.kv()).unwrap();
+    assert!(world.foo().exists(foo_id(1)).unwrap());
+    assert!(matches!(
+        edit().into_store::<Box<dyn KvTransaction + Send>>(),
+        Err(Error::Unsupported(_))
+    ));
+    assert!(matches!(world.foo().into_store::<Branch>(), Err(Error::Unsupported(_))));
 }
 
 #[test]

@@ -328,3 +328,37 @@ fn a_program_that_only_reads_does_not_decode_the_schemas_again_and_again() {
     assert!(Arc::ptr_eq(&first, &bundle()));
     assert_eq!(counter.take().puts, 0);
 }
+
+/// A transaction keeps the store open, and lets go of it when it ends.
+#[test]
+#[cfg(all(feature = "lmdb", feature = "sqlite"))]
+fn a_transaction_outlives_its_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let build = |store| Permazen::builder(store).model::<Person>().build().unwrap();
+    let create = |tx: &permazen::Tx| tx.create(Person { name: "Ann".to_owned() }).map(drop);
+    for kind in ["memory", "lmdb", "sqlite"] {
+        let memory = permazen::open("memory:").unwrap();
+        let url = format!("{kind}:{}", dir.path().join(kind).display());
+        let open = || match kind {
+            "memory" => memory.clone(),
+            _ => permazen::open::Opening::new().create(true).open(&url).unwrap(),
+        };
+        let mut persons = 0;
+        for optimistic in [false, true] {
+            let begin = || {
+                let store = if optimistic { open().optimistic() } else { open() };
+                // The database is dropped here.
+                build(store).begin().unwrap()
+            };
+            let tx = begin();
+            create(&tx).unwrap();
+            tx.commit().unwrap();
+            persons += 1;
+            let tx = begin();
+            create(&tx).unwrap();
+            drop(tx);
+            let tx = begin();
+            assert_eq!(tx.all::<Person>().unwrap().count().unwrap(), persons, "{kind}");
+        }
+    }
+}

@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[cfg(all(target_os = "linux", feature = "lmdb", feature = "sqlite"))]
+mod closing;
 mod conformance;
 mod counters;
 mod faults;
