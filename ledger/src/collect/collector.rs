@@ -350,8 +350,9 @@ impl Collector {
         let mut counts = page.rows.counts(&tx)?;
         match counts.references {
             References::Off => {}
-            // The next collection builds them.
-            References::Building => return Ok(State::Idle),
+            // Another thread or process has turned them on meanwhile, and perhaps no commit was
+            // pruned because of that. The commits are pruned once the rows are built.
+            References::Building => return Ok(State::Build(Build::default())),
             References::Complete => return Ok(State::Suspects(Suspects::default())),
         }
         if !self.can_take_over(&tx, &counts)? {

@@ -34,6 +34,13 @@ impl Host {
     fn before_next_write(&self, hook: impl FnOnce() + Send + 'static) {
         *self.before.lock().unwrap() = Some(Box::new(hook));
     }
+
+    /// The same after this number of transactions that write.
+    fn before_write(&self, number: usize, hook: Hook) {
+        let Some(before) = number.checked_sub(1) else { return self.before_next_write(hook) };
+        let host = self.clone();
+        self.before_next_write(move || host.before_write(before, hook));
+    }
 }
 
 impl KvDatabase for Host {
@@ -652,4 +659,38 @@ fn who_names_commits_again_and_again_does_not_hold_up_the_removal_of_others() {
     }
     while page.collect_slice().unwrap() {}
     assert_all_clean(&repository);
+}
+
+#[test]
+fn a_collection_prunes_although_reference_rows_are_turned_on_meanwhile() {
+    for number in 0.. {
+        let (host, clock) = (Host::default(), TestClock::new());
+        let of_test: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let builder = Repository::builder(host.clone()).manual_maintenance().exclusive();
+        let repository = builder.clock(of_test).create().unwrap();
+        let (page, _) = with_old_commit(&repository);
+        let (other, store, thread) = (page.clone(), host.store.clone(), Arc::new(Mutex::new(None)));
+        let started = Arc::clone(&thread);
+        let counts = move || store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap().into_owned();
+        let turn_on = move || {
+            // While a round runs, the rows are turned on after it, which would be waited for here.
+            if counts()[47] == 0 {
+                let turn_on = move || other.set_reference_rows(true).unwrap();
+                *started.lock().unwrap() = Some(std::thread::spawn(turn_on));
+                while counts()[46] == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        };
+        host.before_write(number, Box::new(turn_on));
+        let collected = page.collect().unwrap();
+        assert_eq!(collected.commits, 1, "rows are turned on before write {number}");
+        let was_all = host.before.lock().unwrap().take().is_some();
+        thread.lock().unwrap().take().into_iter().for_each(|thread| thread.join().unwrap());
+        assert_all_clean(&repository);
+        if was_all {
+            assert!(number > 3, "{number} transactions");
+            break;
+        }
+    }
 }
