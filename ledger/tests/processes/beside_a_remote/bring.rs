@@ -111,7 +111,14 @@ fn receive_once(here: &Page, there: &Page, branch: &str) -> Result<u64> {
     for id in missing.iter().rev() {
         bring(there, &mut receiver, id)?;
     }
-    receiver.add_head(branch, &head)?;
+    loop {
+        match receiver.add_head(branch, &head) {
+            // The head came before, but no branch has got it, and a collection has removed a commit
+            // below it.
+            Err(LedgerError::BaseMissing { commit, .. }) => bring(there, &mut receiver, &commit)?,
+            result => break result?,
+        }
+    }
     number(&there.snapshot(&head)?)
 }
 

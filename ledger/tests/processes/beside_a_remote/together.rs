@@ -17,7 +17,8 @@ use super::work::{Pair, check, detach, open, say};
 use crate::support::children::Worker;
 use crate::support::page::assert_clean_when;
 
-/// Nothing may come from the remote alone between the last fetch and the detachment.
+/// A lock: between the last fetch and the detachment, no commit may come from the remote, and no
+/// thread may read a commit, which could be one that no branch leads to.
 fn coming(folder: &Path) -> File {
     File::create(folder.join("coming")).unwrap()
 }
@@ -34,7 +35,11 @@ fn turn(pairs: &[Pair; 3], folder: &Path, random: &mut StdRng) -> Result<()> {
             coming.lock_shared().unwrap();
             receive(here, there, line.branch)?;
         }
-        5..8 => fetch_some(here, line.branch, random.random_range(0..1_000))?,
+        5..8 => {
+            let coming = coming(folder);
+            coming.lock_shared().unwrap();
+            fetch_some(here, line.branch, random.random_range(0..1_000))?;
+        }
         8..10 => here.remote().attach()?,
         10..12 => {
             // Nobody detaches the page meanwhile.

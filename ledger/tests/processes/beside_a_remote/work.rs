@@ -97,7 +97,8 @@ pub(crate) fn work(what: &str) {
 }
 
 fn work_on(pairs: &[Pair; 3], random: &mut StdRng) {
-    // Nothing may come from the remote alone between the last fetch and the detachment.
+    // Between the last fetch and the detachment, no commit may come from the remote, and no thread
+    // may read a commit: one that no branch leads to would stay, with values that nobody fetches.
     let coming = Arc::new(RwLock::new(()));
     let all = pairs.clone();
     again("collect", move |turn| {
@@ -108,9 +109,10 @@ fn work_on(pairs: &[Pair; 3], random: &mut StdRng) {
             _ => page.collect().map(drop),
         }
     });
-    let all = pairs.clone();
+    let (all, shared) = (pairs.clone(), Arc::clone(&coming));
     again("fetch", move |turn| {
         let line = LINES[turn % 4];
+        let _shared = shared.read().unwrap();
         fetch_some(&all[line.page].here, line.branch, turn)
     });
     let (all, exclusive) = (pairs.clone(), Arc::clone(&coming));
