@@ -433,13 +433,18 @@ impl Collector {
         LedgerError::Busy { what }
     }
 
-    /// The counts, if this process still runs the round.
-    fn own(&self, tx: &dyn KvRead) -> Result<Counts> {
+    /// The counts if this process still runs the round; `None` if a fetch has ended it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Busy`] if another process runs a round.
+    fn own(&self, tx: &dyn KvRead) -> Result<Option<Counts>> {
         let counts = self.page.rows.counts(tx)?;
-        if counts.round.number != self.round || counts.round.process != self.page.process.id() {
-            return Err(self.busy());
+        let Round { number, phase, process, .. } = counts.round;
+        match number == self.round {
+            true if process == self.page.process.id() => Ok(Some(counts)),
+            true if phase == Phase::Idle => Ok(None),
+            _ => Err(self.busy()),
         }
-        Ok(counts)
     }
 
     fn is_silent(&self) -> bool {
@@ -448,10 +453,8 @@ impl Collector {
 
     fn mark(&mut self, mark: &mut Mark) -> Result<Option<State>> {
         if !mark.step(&self.page)? {
-            if self.is_silent() {
-                self.write_progress(mark.reached.map(|id| id.0))?;
-            }
-            return Ok(None);
+            let is_over = self.is_silent() && !self.write_progress(mark.reached.map(|id| id.0))?;
+            return Ok(is_over.then_some(State::Begin));
         }
         let marks = std::mem::take(&mut mark.marks);
         let mut bytes = Vec::with_capacity(marks.serialized_size());
@@ -460,14 +463,15 @@ impl Collector {
         Ok(Some(State::WriteMarks(marks, bytes, 0)))
     }
 
-    fn write_progress(&mut self, reached: Option<Digest>) -> Result<()> {
+    /// `false` if a fetch has ended the round.
+    fn write_progress(&mut self, reached: Option<Digest>) -> Result<bool> {
         let mut tx = self.write()?;
-        let mut counts = self.own(&tx)?;
+        let Some(mut counts) = self.own(&tx)? else { return Ok(false) };
         counts.round.reached = reached;
         self.page.rows.put_counts(&mut tx, &counts)?;
         tx.commit()?;
         self.written = self.page.process.now();
-        Ok(())
+        Ok(true)
     }
 
     fn write_marks(
@@ -477,7 +481,7 @@ impl Collector {
         part: &mut u32,
     ) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let mut counts = self.own(&tx)?;
+        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
         let next = self.page.rows.put_marks(&mut tx, self.round, bytes, (*part, MARKS))?;
         if next.is_none() {
             (counts.round.phase, counts.round.reached) = (Phase::Sweeping, None);
@@ -503,7 +507,7 @@ impl Collector {
         let page = Arc::clone(&self.page);
         let mut tx = self.write()?;
         let begin = Instant::now();
-        let mut counts = self.own(&tx)?;
+        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
         let removed = sweep.remove(&page, &mut tx, &mut garbage, &mut counts)?;
         counts.round.reached = garbage.reached;
         if garbage.is_last {
@@ -522,7 +526,7 @@ impl Collector {
 
     fn clear(&mut self) -> Result<Option<State>> {
         let mut tx = self.write()?;
-        let mut counts = self.own(&tx)?;
+        let Some(mut counts) = self.own(&tx)? else { return Ok(Some(State::Begin)) };
         let is_all = self.page.rows.remove_marks(&mut tx, MARKS)?;
         if is_all {
             counts.round.phase = Phase::Idle;
@@ -548,7 +552,7 @@ impl Collector {
     /// Ends a round that cannot read what it needs. The pieces removed so far were garbage.
     fn give_up(&mut self) -> Result<()> {
         let mut tx = self.write()?;
-        let mut counts = self.own(&tx)?;
+        let Some(mut counts) = self.own(&tx)? else { return Ok(()) };
         counts.end_round();
         self.page.rows.put_counts(&mut tx, &counts)?;
         Ok(tx.commit()?)

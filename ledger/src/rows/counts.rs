@@ -68,6 +68,11 @@ impl Round {
         self.phase == Phase::Idle || self.number != round
     }
 
+    /// Whether pieces that are not marked will be removed.
+    pub(crate) fn can_remove(&self) -> bool {
+        matches!(self.phase, Phase::Marking | Phase::Sweeping)
+    }
+
     /// The number of the round that runs; 0 if none does.
     pub(crate) fn running(&self) -> u64 {
         if self.phase == Phase::Idle { 0 } else { self.number }

@@ -48,14 +48,13 @@ fn index_pieces(page: &Page) -> usize {
     }
 }
 
-/// Does something with a value of which index pieces and chunks are here that nothing leads to, and that a collection is
-/// about to remove: it does so before this transaction. `false` if there are not so many.
-fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
+/// A page, and its snapshot with a value of which index pieces and chunks are here that no commit
+/// has; a collection sweeps and has not come to them.
+fn sweeping(host: &Arc<Hooked>) -> (Page, PageSnapshot, Vec<u8>) {
     let (there, value) = (attached(Arc::new(MemoryStore::new())), noise(LEN, SEED));
     put_lazy(&there, b"film", &value);
     assert!(index_pieces(&there) > 2);
-    let host = Arc::new(Hooked::default());
-    let here = attached(Arc::clone(&host) as _);
+    let here = attached(Arc::clone(host) as _);
     let head = follow(&there, &here);
     here.set_source(Remote::of(&there), Duration::from_secs(600));
     // Another value with the same pieces at the beginning, which no commit has any more.
@@ -63,12 +62,25 @@ fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
     let longer = [&value[..], &noise(50_000, 2)].concat();
     write(&here, "other", |tx| tx.put(b"longer", &longer).unwrap());
     here.remove_branch("other").unwrap();
-    let phase = || host.store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47];
-    while phase() != 2 {
+    while phase(host) != 2 {
         assert!(here.collect_slice().unwrap());
     }
-    let (snapshot, before) = (here.snapshot(&head).unwrap(), count_rows(&*host, 0x23));
-    assert!(before > 20 && !snapshot.has(b"film").unwrap());
+    let snapshot = here.snapshot(&head).unwrap();
+    assert!(count_rows(&**host, 0x23) > 20 && !snapshot.has(b"film").unwrap());
+    (here, snapshot, value)
+}
+
+/// The phase of the collection: 0 none, 1 marks, 2 sweeps, 3 clears.
+fn phase(host: &Hooked) -> u8 {
+    host.store.snapshot().get(&[0x10, 1, 0x32]).unwrap().unwrap()[47]
+}
+
+/// Does something with a value of which index pieces and chunks are here that nothing leads to, and that a collection is
+/// about to remove: it does so before this transaction. `false` if there are not so many.
+fn beside_a_sweep(number: usize, run: fn(&PageSnapshot, &[u8])) -> bool {
+    let host = Arc::new(Hooked::default());
+    let (here, snapshot, value) = sweeping(&host);
+    let before = count_rows(&*host, 0x23);
     let (page, of_hook) = (here.clone(), Arc::clone(&host));
     let hook = move || {
         while page.collect_slice().unwrap() {}
@@ -105,4 +117,41 @@ fn whether_a_value_is_here_is_told_while_a_collection_removes_it() {
     };
     let count = (0..30).take_while(|number| beside_a_sweep(*number, has)).count();
     assert_eq!(count, 30);
+}
+
+#[test]
+fn what_was_fetched_stays_although_a_collection_had_not_marked_it() {
+    let host = Arc::new(Hooked::default());
+    let (here, snapshot, value) = sweeping(&host);
+    fetch(&snapshot, &value);
+    assert_eq!(phase(&host), 0, "the fetch ends the round");
+    while here.collect_slice().unwrap() {}
+    assert!(snapshot.has(b"film").unwrap());
+    // The collection has begun anew, and has removed the rest.
+    assert_eq!(here.collect().unwrap().pieces, 0);
+    here.remote().detach().unwrap();
+    assert_clean(&here);
+    assert!(snapshot.get(b"film").unwrap().as_deref() == Some(&value[..]));
+}
+
+#[test]
+fn a_fetch_beside_which_nothing_is_at_risk_ends_no_round() {
+    let host = Arc::new(Hooked::default());
+    let (there, value) = (attached(Arc::new(MemoryStore::new())), noise(LEN, SEED));
+    put_lazy(&there, b"film", &value);
+    let here = attached(Arc::clone(&host) as _);
+    let head = follow(&there, &here);
+    here.set_source(Remote::of(&there), Duration::from_secs(600));
+    here.create_branch("other", &CommitId::FIRST).unwrap();
+    write(&here, "other", |tx| tx.put(b"garbage", &noise(LEN, 7)).unwrap());
+    here.remove_branch("other").unwrap();
+    while phase(&host) != 2 {
+        assert!(here.collect_slice().unwrap());
+    }
+    let snapshot = here.snapshot(&head).unwrap();
+    fetch(&snapshot, &value);
+    assert_eq!(phase(&host), 2);
+    while here.collect_slice().unwrap() {}
+    assert!(snapshot.has(b"film").unwrap());
+    assert_clean(&here);
 }

@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use permazen_kv::TxOptions;
+use permazen_kv::{KvRead, TxOptions};
 
 use crate::digest::{Digest, Kind};
 use crate::error::{LedgerError, Result};
 use crate::ids::CommitId;
 use crate::page::pinned_page::PinnedPage;
 use crate::page::requests::{Arrived, Source};
+use crate::rows::counts::Counts;
+use crate::rows::references::children;
 use crate::value::cuts::PieceCutRule;
 use crate::value::index::{Index, Part};
 use crate::value::read::{PieceStore, check_chunk, index};
@@ -225,6 +227,10 @@ impl PartOfValue<'_> {
         open.rows.check_exists(&tx)?;
         let mut counts = open.rows.counts(&tx)?;
         let before = counts.pieces;
+        // The collection begins anew, and marks what is below these pieces.
+        if counts.round.can_remove() && self.has_unmarked(&tx, &counts, pieces)? {
+            counts.end_round();
+        }
         for (kind, digest, bytes) in pieces {
             // It came from the remote, so it gets no row as a local piece.
             open.rows.add_piece(&mut tx, (*kind, digest), bytes, &mut counts)?;
@@ -234,5 +240,25 @@ impl PartOfValue<'_> {
         }
         open.rows.put_counts(&mut tx, &counts)?;
         Ok(tx.commit()?)
+    }
+
+    /// Whether a piece below one of these index pieces is stored since before the round that runs. The
+    /// round could not reach it while the index piece was absent, and would remove it.
+    fn has_unmarked(
+        &self,
+        host: &dyn KvRead,
+        counts: &Counts,
+        pieces: &[(Kind, Digest, Vec<u8>)],
+    ) -> Result<bool> {
+        let rows = &self.page.shared.open.rows;
+        for (kind, digest, bytes) in pieces.iter().filter(|(kind, ..)| *kind == Kind::Index) {
+            for below in children(*kind, digest, bytes.clone())? {
+                let number = rows.number_of(host, &below.to)?;
+                if number.is_some_and(|number| counts.renews(number)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 }
